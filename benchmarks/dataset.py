@@ -1,0 +1,110 @@
+"""How long the whole data set build of study ``rlvr`` takes, in seconds, and its peak memory.
+
+Acquires every source from the mirror, builds all seven combinations and the suite, and searches
+every suite column for training stories, as the stages do, in one process and a temporary folder.
+Run ``TOMRL_DATA_MIRROR=FOLDER python -m benchmarks.dataset [--quick] [--json FILE]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from pipeline.checkout import find_root
+from pipeline.config import Params, expand, find_study
+from pipeline.data.build import read_examples, select_parts
+from pipeline.data.contamination import Fingerprints, refuse_contamination
+from pipeline.stages import acquire, dataset, suite
+from pipeline.stages.common import Stage
+
+STUDY = "rlvr"
+TARGET_SECONDS, TARGET_BYTES = 60.0, 2e9
+
+
+def build(params: Params, folder: Path) -> dict[str, float]:
+    """Build all data of a study in a folder; return the seconds of each step."""
+
+    def stage(name: str) -> Stage:
+        return Stage(name, folder, params)
+
+    def acquire_all() -> None:
+        for source in params.acquire:
+            acquire.main(stage("acquire"), source)
+
+    def combine() -> None:
+        for combination in params.dataset:
+            dataset.main(stage("dataset"), combination)
+
+    steps: dict[str, Callable[[], None]] = {
+        "acquire": acquire_all,
+        "datasets": combine,
+        "suite": lambda: suite.main(stage("suite")),
+        "contamination": lambda: check_contamination(stage("audit")),
+    }
+    return {name: _seconds(step) for name, step in steps.items()}
+
+
+def check_contamination(stage: Stage) -> None:
+    """Refuse training stories in the suite, as the audit stage does."""
+    columns = {
+        name: read_examples(stage.data / "suite" / f"{name}.parquet")
+        for name in stage.params.suite.tasks
+    }
+    for entry in stage.params.dataset.values():
+        training = Fingerprints.of(select_parts(stage.raw, entry.train, entry.seed))
+        overlaps = {name: training.overlap(examples) for name, examples in columns.items()}
+        refuse_contamination(entry.split, overlaps)
+
+
+def _seconds(step: Callable[[], None]) -> float:
+    start = perf_counter()
+    step()
+    return perf_counter() - start
+
+
+def main() -> None:
+    """Build once; the figure is seconds and the largest resident memory of this process."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="build one combination of the seven")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    options = parser.parse_args()
+    if not os.environ.get(acquire.MIRROR_VARIABLE):
+        sys.exit(f"error: set {acquire.MIRROR_VARIABLE} to a folder with the upstream files")
+
+    params = expand(find_study(find_root(), STUDY))
+    if options.quick:
+        key, entry = next(reversed(params.dataset.items()))
+        params = params.model_copy(update={"dataset": {key: entry}})
+    with TemporaryDirectory(prefix="tomrl-dataset-") as folder:
+        seconds = build(params, Path(folder))
+    total, peak = sum(seconds.values()), _peak_bytes()
+    for name, taken in seconds.items():
+        print(f"{name:<14} {taken:6.2f} s")
+    if options.json:
+        figures = {
+            "combinations": len(params.dataset),
+            "seconds": {**seconds, "total": total},
+            "peak_bytes": peak,
+            "targets": {"seconds": TARGET_SECONDS, "bytes": TARGET_BYTES},
+        }
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    print(
+        f"study {STUDY}, {len(params.dataset)} combinations: {total:.1f} s (target "
+        f"{TARGET_SECONDS:.0f} s), peak {peak / 1e9:.2f} GB (target {TARGET_BYTES / 1e9:.0f} GB)"
+    )
+
+
+def _peak_bytes() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""How fast stories with questions and gold answers are made, in items per CPU second.
+
+An item is one question with its story text and gold answer. One process; CPU time, so that other
+work on the machine hardly counts. Run ``python -m benchmarks.generate [--quick] [--json FILE]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from time import process_time
+
+from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, tomi
+from pipeline.tom.generate.explore_tom import ExploreTomSettings
+from pipeline.tom.generate.fantom import FantomSettings
+from pipeline.tom.generate.hi_tom import HiTomSettings
+from pipeline.tom.generate.item import GeneratedItem
+from pipeline.tom.generate.opentom import OpenTomSettings
+from pipeline.tom.generate.tomi import TomiSettings
+
+TARGETS = {"hi_tom": 12_000, "tomi": 2_000}
+Make = Callable[[int], GeneratedItem]
+
+_HI_TOM = [
+    HiTomSettings(chapters=chapters, tell=tell) for chapters in (1, 2, 3) for tell in (False, True)
+]
+_EXPLORE_TOM = [ExploreTomSettings(story_type) for story_type in explore_tom.STORY_TYPES]
+
+GENERATORS: dict[str, Make] = {
+    "hi_tom": lambda seed: hi_tom_items.generate_item(_HI_TOM[seed % 6], Random(seed)),
+    "tomi": lambda seed: tomi.generate(TomiSettings(), Random(seed)),
+    "explore_tom": lambda seed: explore_tom.generate(_EXPLORE_TOM[seed % 18], Random(seed)),
+    "fantom": lambda seed: fantom.generate(FantomSettings(), Random(seed)),
+    "opentom": lambda seed: opentom.generate(OpenTomSettings(), Random(seed)),
+}
+
+
+def seconds_for(make: Make, items: int) -> tuple[int, float]:
+    """Make at least so many items; return how many were made and the CPU seconds it took."""
+    made, seed, start = 0, 0, process_time()
+    while made < items:
+        made += len(make(seed).questions)
+        seed += 1
+    return made, process_time() - start
+
+
+def main() -> None:
+    """Measure every generator, then the growth with the number of items."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer items, a few seconds in all")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    options = parser.parse_args()
+
+    rates: dict[str, float] = {}
+    for name, make in GENERATORS.items():
+        items, seconds = seconds_for(make, 2_000 if options.quick else 20_000)
+        rates[name] = items / seconds
+        target = f"  (target {TARGETS[name]:,})" if name in TARGETS else ""
+        print(f"{name:<12} {items:>7,} items {seconds:7.2f} s {rates[name]:>9,.0f} items/s{target}")
+
+    growth = []
+    for size in (1_000, 10_000) if options.quick else (1_000, 10_000, 100_000):
+        items, seconds = seconds_for(GENERATORS["hi_tom"], size)
+        growth.append({"items": items, "seconds": seconds, "per_second": items / seconds})
+        print(f"growth: hi_tom {items:>7,} items {seconds:7.2f} s {items / seconds:>9,.0f} items/s")
+
+    if options.json:
+        figures = {"items_per_cpu_second": rates, "targets": TARGETS, "growth": growth}
+        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    print(f"hi_tom {rates['hi_tom']:,.0f} items/s, tomi {rates['tomi']:,.0f} items/s (CPU)")
+
+
+if __name__ == "__main__":
+    main()

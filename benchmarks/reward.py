@@ -1,0 +1,76 @@
+"""How many responses a second each reward preset scores on one core, text to reward.
+
+The responses are those of training: reasoning of one to eight true or false statements about a
+Hi-ToM-style story, three quarters with the right format. Run
+``python -m benchmarks.reward [--quick] [--json FILE]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from random import Random
+from statistics import median
+from time import process_time
+
+import pipeline.tasks  # noqa: F401  (registers the tasks)
+from pipeline.config import HiTomSource
+from pipeline.data.generated import stories
+from pipeline.reward.presets import PRESETS, safe_reward
+from pipeline.tasks.example import Example
+
+TARGET = 30_000  # responses a second
+ROLLOUTS = 16
+Case = tuple[str, Example]
+
+
+def cases(prompts: int) -> list[Case]:
+    """Return responses with their examples, those of a prompt side by side."""
+    random = Random(0)
+    source = HiTomSource(kind="hi_tom_style", agents=3, small_names=True)
+    found: list[Case] = []
+    for told in stories(source, "benchmark", prompts):
+        row = random.choice(told)
+        example = Example(
+            "hi_tom_style", "hi_tom_style_train", row["story"], row["question"], row["answer"]
+        )
+        found += [(response(told, row["choices"], random), example) for _ in range(ROLLOUTS)]
+    return found
+
+
+def response(told: list[dict[str, str]], choices: list[str], random: Random) -> str:
+    """Return one response: traces of some questions, and an answer."""
+    traces = " ".join(random.choice(told)["trace"] for _ in range(random.randint(1, 4)))
+    answer = random.choice(choices)
+    end = random.choice(["</think>"] * 3 + [""])
+    return f" {traces}{end}<answer> {answer}</answer>"
+
+
+def rate(preset: str, scored: list[Case]) -> float:
+    """Score all cases; return responses per CPU second."""
+    start = process_time()
+    for text, example in scored:
+        safe_reward(preset, text, example)
+    return len(scored) / (process_time() - start)
+
+
+def main() -> None:
+    """Measure each preset several times and print the median and the spread."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the responses")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    arguments = parser.parse_args()
+    scored = cases(60 if arguments.quick else 600)
+    print(f"{len(scored)} responses, responses per second of one core, target {TARGET:,}")
+    figures = {}
+    for preset in PRESETS:
+        rates = [rate(preset, scored) for _ in range(5)]
+        figures[preset] = {"median": median(rates), "low": min(rates), "high": max(rates)}
+        print(f"{preset:12} {median(rates):>9,.0f}  ({min(rates):,.0f} to {max(rates):,.0f})")
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

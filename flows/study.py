@@ -1,0 +1,43 @@
+"""One study from its sources to its report: the same DVC stages, one Prefect task each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from prefect import flow, get_run_logger
+from prefect.artifacts import create_markdown_artifact
+
+from flows.stages import changed_stages, run_stage, stage_names
+from pipeline.analysis.results import collect
+from pipeline.analysis.table import markdown
+from pipeline.checkout import find_root, use_study
+from pipeline.config import read_params
+from pipeline.tracking import prepare
+
+
+@flow(name="study", flow_run_name="study-{study}", log_prints=True)
+def run_study(study: str | None = None, checkout: str | None = None) -> list[str]:
+    """Run a study and return the stages that were started.
+
+    Args:
+        study: A file in ``studies/``; the present ``params.yaml`` if absent.
+        checkout: Folder of the checkout; the working directory if absent.
+    """
+    log = get_run_logger()
+    root = find_root(Path(checkout) if checkout else None)
+    if study:
+        use_study(root, study)
+    params = read_params(root / "params.yaml")
+    if not changed_stages(root):
+        log.info("study %s is up to date: nothing to run", params.study.name)
+        return []
+    prepare(root)  # the tracking database exists before any stage needs it
+    started = stage_names(params)
+    for stage in started:
+        run_stage(stage, root)
+    create_markdown_artifact(
+        markdown(collect(params, root)),
+        key=f"results-{params.study.name}",
+        description=f"{params.study.title}: accuracy in %",
+    )
+    return started

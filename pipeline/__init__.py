@@ -1,0 +1,1 @@
+"""The pipeline: data, rewards, training, evaluation, analysis; orchestrated by DVC stages."""

@@ -1,0 +1,64 @@
+"""The HTML report: one self-contained page. Everything from models or data is escaped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pipeline.analysis.figures import draw_all
+from pipeline.analysis.findings import findings
+from pipeline.analysis.results import Results
+from pipeline.analysis.table import HEADINGS, cells_of, machine_rows, markdown
+from pipeline.files import write_json
+
+_FIGURE_TITLES = {
+    "training-curves": "Training curves",
+    "accuracy-by-order": "Accuracy by belief order",
+    "against-rules": "Against rules that learn nothing",
+}
+
+
+def write_report(results: Results, folder: Path) -> None:
+    """Write ``index.html``, ``results.json``, ``results.md`` and the figures into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    figures = draw_all(results)
+    (folder / "figures").mkdir(exist_ok=True)
+    for name, svg in figures.items():
+        (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
+    sentences = findings(results)
+    write_json(
+        folder / "results.json",
+        {
+            "study": results.params.study.name,
+            "rows": machine_rows(results),
+            "findings": sentences,
+        },
+    )
+    (folder / "results.md").write_text(markdown(results), encoding="utf-8")
+    page = (
+        _environment()
+        .get_template("report.html")
+        .render(
+            study=results.params.study,
+            headings=HEADINGS,
+            lines=[cells_of(row) for row in results.rows()],
+            findings=sentences,
+            figures=[(_FIGURE_TITLES[name], Markup(svg)) for name, svg in figures.items()],
+            cells=results.cells,
+            cards=results.cards,
+            audit=results.audit,
+        )
+    )
+    (folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("pipeline.analysis", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

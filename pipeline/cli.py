@@ -1,0 +1,188 @@
+"""The ``tomrl`` command."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pipeline import cli_audit, cli_study, cli_tom
+from pipeline.checkout import find_root
+from pipeline.config import read_params
+from pipeline.errors import UserError
+
+app = typer.Typer(
+    name="tomrl",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    help="Reinforcement-learning post-training for Theory of Mind, reproducibly.\n\n"
+    "Start with `tomrl doctor`, then `tomrl run` (or `dvc repro`), then `tomrl report`.",
+)
+app.add_typer(cli_study.app, name="study")
+app.add_typer(cli_tom.app, name="tom")
+app.command()(cli_audit.audit)
+app.command()(cli_audit.gallery)
+console = Console()
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has, what is missing, and how to mend it.
+
+    Exits 1 if something that is needed is missing.
+
+    Example: `tomrl doctor`
+    """
+    from pipeline.doctor import diagnose
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    findings = diagnose(find_root())
+    marks = {True: "[green]ok[/]", False: "[red]mend[/]", None: "[dim]-[/]"}
+    for finding in findings:
+        repair = "" if finding.ok else escape(finding.repair)
+        table.add_row(marks[finding.ok], finding.subject, escape(finding.found), repair)
+    console.print(table)
+    if any(finding.ok is False for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command()
+def run(
+    study: Annotated[
+        str | None, typer.Argument(help="A study of `tomrl study list`; else params.yaml as it is.")
+    ] = None,
+) -> None:
+    """Run a study as a Prefect flow: the same DVC stages as `dvc repro`, one task each.
+
+    Needs no server: without one, Prefect starts its own for the time of the run. What is up to date
+    is skipped; an interrupted run goes on where it was.
+
+    Example: `tomrl run mini`
+    """
+    root = find_root()
+    if study:
+        cli_study.check(root, study)
+    read_params(root / "params.yaml")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    # Prefect gives its own server 20 seconds to start, which a busy laptop may exceed.
+    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
+    from flows.study import run_study
+
+    run_study(study=study, checkout=str(root))
+    report()
+
+
+@app.command()
+def report() -> None:
+    """Print the result table of the present study, and where its report and its runs are.
+
+    Example: `tomrl report`
+    """
+    from pipeline.analysis.findings import findings
+    from pipeline.analysis.results import collect
+    from pipeline.analysis.table import rich_table
+
+    root = find_root()
+    results = collect(read_params(root / "params.yaml"), root)
+    console.print(rich_table(results))
+    for sentence in findings(results):
+        console.print(f"- {escape(sentence)}", highlight=False)
+    page = root / "reports" / results.params.study.name / "index.html"
+    console.print(f"\nReport:  {escape(str(page))}", soft_wrap=True, highlight=False)
+    console.print("MLflow:  .venv/bin/tomrl ui", highlight=False)
+
+
+@app.command()
+def ui(
+    port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 5000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Open MLflow on the runs of this checkout; stop it with Ctrl-C.
+
+    Example: `tomrl ui --port 5001`, then open http://127.0.0.1:5001
+    """
+    from pipeline.tracking import prepare, tracking_uri
+
+    root = find_root()
+    prepare(root)
+    uri = tracking_uri(root)
+    if uri.startswith("http"):
+        console.print(f"the runs are on the MLflow server at {uri}")
+        return
+    console.print(f"MLflow: http://{host}:{port}", highlight=False)
+    command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri]
+    raise typer.Exit(subprocess.call([*command, "--host", host, "--port", str(port)], cwd=root))
+
+
+@app.command()
+def sync() -> None:
+    """Send the results of every finished stage to MLflow again.
+
+    Use it after MLflow was out of reach during a run. What is there already is not stored twice.
+
+    Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
+    """
+    from pipeline.tracking import sync as send
+
+    root = find_root()
+    sent = send(read_params(root / "params.yaml"), root)
+    console.print(f"sent {len(sent)} cells: {', '.join(sent) or 'none has results yet'}")
+
+
+@app.command()
+def clean(
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also the DVC cache, the artifact store and the MLflow runs."),
+    ] = False,
+) -> None:
+    """Remove what the pipeline made: data, runs, logs, reports and interrupted work.
+
+    Without `--all`, `dvc repro` brings everything back from the DVC cache in seconds.
+
+    Example: `tomrl clean --yes`
+    """
+    from pipeline.files import remove
+
+    root = find_root()
+    targets = ["runs", "logs", "reports", "work"]
+    targets += [f"data/{p.name}" for p in (root / "data").iterdir() if p.name != "raw"]
+    targets += [
+        f"data/raw/{p.name}" for p in (root / "data" / "raw").iterdir() if p.name != ".gitkeep"
+    ]
+    if everything:
+        targets += [".dvc/cache", ".dvc/tmp", "store", "mlflow.db", "mlartifacts"]
+    present = [name for name in targets if (root / name).exists()]
+    if not present:
+        console.print("nothing to remove")
+        return
+    if not yes:
+        typer.confirm(f"Remove {', '.join(present)} in {root}?", abort=True)
+    for name in present:
+        remove(root / name)
+    console.print(f"removed {', '.join(present)}", soft_wrap=True)
+
+
+def main() -> None:
+    """Run the command; bad input ends with one message and status 2."""
+    try:
+        app()
+    except UserError as error:
+        Console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

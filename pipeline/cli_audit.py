@@ -1,0 +1,267 @@
+"""``tomrl audit`` and ``tomrl gallery``: what the data is worth, and what it looks like."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from pipeline.checkout import find_root
+from pipeline.errors import UserError
+from pipeline.tasks import registry
+from pipeline.tasks.example import Example
+
+if TYPE_CHECKING:
+    from pipeline.data.contamination import Overlap
+
+MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
+_FEW_TYPES = 4
+app = typer.Typer(no_args_is_help=True, help="Audit data sets, and show what they look like.")
+console = Console()
+RawOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder with one subfolder per source. Without it: data/raw, and where a source is "
+        f"not there, the folder that {MIRROR_VARIABLE} names."
+    ),
+]
+
+
+@app.command()
+def audit(
+    tasks: Annotated[
+        list[str], typer.Argument(metavar="TASK...", help="Registered tasks, see docs/gallery.md.")
+    ],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="A task that is trained on; give it again for several."),
+    ] = None,
+    raw: RawOption = None,
+    ngram: Annotated[int, typer.Option(help="Words in an n-gram.", min=1)] = 13,
+    json: Annotated[
+        Path | None, typer.Option(help="Also write everything, ids included, to this file.")
+    ] = None,
+    fail_on_leak: Annotated[
+        bool, typer.Option("--fail-on-leak", help="Exit 1 if a test row uses a training story.")
+    ] = False,
+) -> None:
+    """Say what a data set gives away: rules that learn nothing, contradictions, leaks.
+
+    A rule is scored on every row (wrong where it is undefined; `or guess` and brackets show a blind
+    guess there instead) and flagged if it beats the better
+    of chance and majority by 20 points with p < 0.05; a single word is flagged if
+    I(Z;Y)/H(Y) is 0.15 or more.
+
+    Examples: `tomrl audit hi_tom`, or does the test set of Study 1 stand in its training set:
+    `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train --fail-on-leak`
+    """
+    from pipeline.data.audit import leakage, set_audit
+    from pipeline.data.contamination import Fingerprints
+    from pipeline.files import write_json
+
+    _refuse_unwritable(json)
+    tests = {name: _examples(name, raw) for name in dict.fromkeys(tasks)}
+    result: dict[str, Any] = {
+        "columns": {name: set_audit(examples) for name, examples in tests.items()}
+    }
+    console.print(_sizes_table(result["columns"]))
+    console.print(_best_table(result["columns"]))
+    for name, column in result["columns"].items():
+        console.print(_rules_table(name, column))
+    overlaps = {}
+    for name in dict.fromkeys(against or ()):
+        known = Fingerprints.of(_examples(name, raw), ngram)
+        overlaps[name] = {test: known.overlap(examples) for test, examples in tests.items()}
+    result["leakage"] = leakage(overlaps)
+    for name, leaks in result["leakage"].items():
+        console.print(_leak_table(name, leaks))
+    _print_flags(result["columns"])
+    if json is not None:
+        write_json(json, result)
+        console.print(f"written: {escape(str(json))}", soft_wrap=True)
+    if fail_on_leak:
+        _fail_on_leak(overlaps)
+
+
+@app.command()
+def gallery(
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the page; else docs/gallery.md."),
+    ] = None,
+    real: Annotated[
+        bool,
+        typer.Option(
+            "--real",
+            help="Show the rows of restricted sources themselves, on the screen or in a file "
+            "outside the repository.",
+        ),
+    ] = False,
+    raw: RawOption = None,
+) -> None:
+    """Write one example of every task with its gold answer and grades to docs/gallery.md.
+
+    Rows of non-commercial or evaluation-only sources are replaced by generated look-alikes.
+
+    Examples: `tomrl gallery`, `tomrl gallery --real`, `tomrl gallery --real -o /tmp/real.md`
+    """
+    from pipeline.data.gallery import page, show_all
+    from pipeline.files import write_text
+
+    root = find_root()
+    if real and output is not None and output.resolve().is_relative_to(root.resolve()):
+        raise UserError(
+            f"--output {output} lies in the repository, where rows of restricted sources must not "
+            "be; choose a place outside, or leave out --real"
+        )
+    _refuse_unwritable(output)
+    text = page(show_all(_folders(raw), real))
+    if real and output is None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        return
+    target = output or root / "docs" / "gallery.md"
+    write_text(target, text)
+    console.print(f"written: {escape(str(target))}", soft_wrap=True)
+
+
+def _fail_on_leak(overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
+    from pipeline.data.contamination import refuse_contamination
+
+    try:
+        for found in overlaps.values():
+            refuse_contamination("by-story", found)
+    except UserError as error:
+        console.print(f"[red]leak:[/] {escape(str(error).split('. The study')[0])}")
+        raise typer.Exit(1) from None
+
+
+def _folders(raw: Path | None) -> list[Path]:
+    """Return where raw sources are looked for."""
+    if raw is not None:
+        if not raw.is_dir():
+            raise UserError(f"--raw {raw}: no such folder")
+        return [raw]
+    mirror = os.environ.get(MIRROR_VARIABLE)
+    return [find_root() / "data" / "raw", *([Path(mirror)] if mirror else [])]
+
+
+def _examples(name: str, raw: Path | None) -> list[Example]:
+    from pipeline.data.gallery import folder_of
+
+    task, folders = registry.get(name), _folders(raw)
+    folder = folder_of(task, folders)
+    if folder is None:
+        raise UserError(
+            f"task {name}: source {', '.join(task.sources)} is not complete in "
+            f"{' or '.join(map(str, folders))}; use a study that acquires it and run "
+            f"`dvc repro acquire`, or set {MIRROR_VARIABLE}, or give --raw"
+        )
+    return task.examples(folder)
+
+
+def _refuse_unwritable(path: Path | None) -> None:
+    """Fail before the work rather than after it."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise UserError(f"{path}: a file is needed, in a folder that exists")
+
+
+def _sizes_table(columns: dict[str, Any]) -> Table:
+    numbers = ("rows", "stories", "unread", "repeats", "conflicts")
+    table = _table("Data sets", "task", *numbers)
+    for name, column in columns.items():
+        conflicts = column["label_conflicts"] + sum(column["twin_conflicts"].values())
+        sizes = (column["rows"], column["stories"], column["unread"], column["duplicates"])
+        table.add_row(name, *map(str, (*sizes, conflicts)))
+    return table
+
+
+def _best_table(columns: dict[str, Any]) -> Table:
+    table = _table("Best rule that learns nothing", "task", "chance", "majority", "%", "wrong")
+    table.add_column("rule", no_wrap=True)
+    for name, column in columns.items():
+        rules = column["baselines"]
+        shares = (rules["chance"], rules["majority"], rules["best"]["accuracy"])
+        wrong = len(column["shortcut_conflict"]["ids"])
+        table.add_row(name, *map(_percent, shares), str(wrong), rules["best"]["rule"])
+    return table
+
+
+def _table(title: str, name: str, *numbers: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    table.add_column(name, no_wrap=True)
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    return table
+
+
+def _rules_table(name: str, column: dict[str, Any]) -> Table:
+    """Return accuracy by rule: all rows, by order, and by question type if there are few.
+
+    The column ``or guess``, and the brackets, put a blind guess where the rule is undefined.
+    """
+    rules = column["baselines"]
+    orders, types = rules["by_order"], rules["by_type"]
+    groups = {
+        "no order" if order == "None" else f"order {order}": group
+        for order, group in orders.items()
+        if len(orders) > 1
+    }
+    if 1 < len(types) <= _FEW_TYPES:
+        groups |= {escape(kind or "no type"): group for kind, group in types.items()}
+    headings = ("covers", "all", "or guess", *groups)
+    table = _table(f"{name}: accuracy (%) of rules", "rule", *headings)
+    for rule, accuracy in sorted(rules["rules"].items(), key=lambda item: -item[1]):
+        table.add_row(
+            rule,
+            _percent(rules["coverage"][rule]),
+            _percent(accuracy),
+            _percent(rules["with_guess"].get(rule, accuracy)),
+            *(_cell(group, rule) for group in groups.values()),
+        )
+    return table
+
+
+def _cell(group: dict[str, Any], rule: str) -> str:
+    """Return a rule's accuracy, and in brackets the one with a guess where it is undefined."""
+    plain, guessed = group["rules"][rule], group["with_guess"].get(rule)
+    return _percent(plain) if guessed is None else f"{_percent(plain)} ({_percent(guessed)})"
+
+
+def _leak_table(training: str, leaks: dict[str, Any]) -> Table:
+    kinds = {
+        "rows": "rows",
+        "leaked": "same story",
+        "normalised_story": "same text",
+        "question": "same question",
+        "item": "story and question",
+        "ngram": "shared n-gram",
+    }
+    title = f"Test rows that stand in {training}"
+    table = _table(title, "test", *kinds.values(), "n-grams shared (%)")
+    for test, leak in leaks.items():
+        table.add_row(test, *(str(leak[kind]) for kind in kinds), _percent(leak["ngram_share"]))
+    return table
+
+
+def _print_flags(columns: dict[str, Any]) -> None:
+    flags = [(name, flag) for name, column in columns.items() for flag in column["flags"]]
+    if not flags:
+        console.print("no flags")
+    for name, flag in flags:
+        numbers = f"{flag['value']:.0f}"
+        if flag["kind"] == "rule":
+            numbers = f"{_percent(flag['value'])} % against {_percent(flag['against'])} %"
+        elif flag["kind"] == "lexical":
+            numbers = f"I(Z;Y)/H(Y) = {flag['value']:.2f}"
+        line = f"{name} ({flag['where']}): {flag['kind']} {flag['what']!r}, {numbers}"
+        console.print(f"[yellow]flag[/] {escape(line)}", highlight=False, soft_wrap=True)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

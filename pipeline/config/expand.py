@@ -1,0 +1,124 @@
+"""From a study to its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import TypeGuard
+
+from pipeline.config.params import BaseEntry, Cell, DatasetEntry, Params, StudyInfo
+from pipeline.config.sections import (
+    ApiModel,
+    ArithmeticSource,
+    GeneratedSource,
+    Source,
+    TinyModel,
+)
+from pipeline.config.study import Study
+
+
+def expand(study: Study) -> Params:
+    """Resolve a study into one entry per stage instance."""
+    return Params(
+        study=StudyInfo(
+            name=study.name,
+            title=study.title,
+            paper=study.paper,
+            seed=study.seed,
+            threads=study.threads,
+        ),
+        acquire=study.acquire,
+        dataset={key: _dataset_entry(study, key) for key in _used_combinations(study)},
+        suite=study.suite,
+        audit=study.audit,
+        base={key: _base_entry(study, key) for key in _used_models(study)},
+        cells=dict([*_base_cells(study), *_trained_cells(study)]),
+    )
+
+
+def _used_models(study: Study) -> list[str]:
+    return list(dict.fromkeys([*study.grid.models, *study.grid.evaluate_only]))
+
+
+def _used_combinations(study: Study) -> list[str]:
+    return list(dict.fromkeys(study.grid.combinations))
+
+
+def _dataset_entry(study: Study, key: str) -> DatasetEntry:
+    data, combination = study.dataset, study.dataset.combinations[key]
+    return DatasetEntry(
+        seed=study.seed,
+        split=data.split,
+        prompt=data.prompt,
+        licence_note=data.licence_note,
+        train=combination.train,
+        validation=combination.validation,
+    )
+
+
+def _base_entry(study: Study, key: str) -> BaseEntry:
+    model = study.base.models[key]
+    if not isinstance(model, TinyModel):
+        return BaseEntry(model=model, seed=study.seed)
+    return BaseEntry(
+        model=model,
+        seed=study.seed,
+        stories=tuple(s for s in study.acquire.values() if is_demonstrated(s)),
+        sums=next((s for s in study.acquire.values() if isinstance(s, ArithmeticSource)), None),
+    )
+
+
+def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:
+    """Return whether the warm start draws demonstrations of its own from this kind of source."""
+    return isinstance(source, GeneratedSource) and source.train > 0
+
+
+def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
+    for key in _used_models(study):
+        model = study.base.models[key]
+        evaluate = study.evaluate
+        folder = f"runs/{study.name}/base/{key}"
+        yield (
+            f"{key}-base",
+            Cell(
+                kind="api" if isinstance(model, ApiModel) else "base",
+                model=key,
+                title=model.title,
+                combination=None,
+                algorithm=None,
+                seed=study.seed,
+                base=f"{folder}/checkpoints.json",
+                inputs=folder,
+                train=None,
+                evaluate=evaluate.model_copy(
+                    update={"prompt": evaluate.base_prompt or evaluate.prompt, "base_prompt": None}
+                ),
+                gsm8k=study.gsm8k,
+            ),
+        )
+
+
+def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
+    grid = study.grid
+    for model, combination, algorithm, seed in product(
+        grid.models, grid.combinations, grid.algorithms, grid.seeds
+    ):
+        parts = [model, combination]
+        parts += [algorithm.replace("_", "-")] if len(grid.algorithms) > 1 else []
+        parts += [f"s{seed}"] if len(grid.seeds) > 1 else []
+        yield (
+            "-".join(parts),
+            Cell(
+                kind="trained",
+                model=model,
+                title=study.base.models[model].title,
+                combination=combination,
+                algorithm=algorithm,
+                seed=seed,
+                base=f"runs/{study.name}/base/{model}/checkpoints.json",
+                inputs=f"data/{study.name}/combos/{combination}",
+                train=study.train,
+                evaluate=study.evaluate.model_copy(update={"base_prompt": None}),
+                gsm8k=study.gsm8k,
+            ),
+        )

@@ -1,0 +1,116 @@
+"""What ``params.yaml`` holds: one entry per stage instance, fully resolved."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import Field
+
+from pipeline.config.sections import (
+    Algorithm,
+    ArithmeticSource,
+    Audit,
+    Evaluate,
+    GeneratedSource,
+    Key,
+    Model,
+    Part,
+    Positive,
+    PromptStyle,
+    Section,
+    SideCheck,
+    Source,
+    Split,
+    Suite,
+    Train,
+)
+from pipeline.errors import UserError
+
+Value = TypeVar("Value")
+
+
+class StudyInfo(Section):
+    """What every stage may know of the study."""
+
+    name: Key
+    title: str
+    paper: str | None = None
+    seed: int
+    threads: Positive
+
+
+class DatasetEntry(Section):
+    """One combination, fully resolved."""
+
+    seed: int
+    split: Split
+    prompt: PromptStyle
+    licence_note: str | None
+    train: tuple[Part, ...]
+    validation: tuple[Part, ...]
+
+
+class BaseEntry(Section):
+    """One base model, fully resolved; tiny models carry the recipe of their demonstrations."""
+
+    model: Model
+    seed: int
+    stories: tuple[Annotated[GeneratedSource, Field(discriminator="kind")], ...] = ()
+    sums: ArithmeticSource | None = None
+
+
+class Cell(Section):
+    """One model x combination x algorithm x seed, or a base or API model that trains nothing.
+
+    Attributes:
+        kind: ``trained``, ``base`` or ``api``.
+        model: Key of the model in ``base``.
+        title: What tables show for the model.
+        combination: Key of the combination in ``dataset``; None for base and API cells.
+        algorithm: None for base and API cells.
+        seed: Seed of data order and rollouts.
+        base: Manifest of the base model.
+        inputs: Folder of the training data (of the base model, where nothing is trained).
+        train: The recipe; None for base and API cells.
+        evaluate: How the cell is evaluated.
+        gsm8k: The mathematics side-check.
+    """
+
+    kind: Literal["trained", "base", "api"]
+    model: str
+    title: str
+    combination: str | None
+    algorithm: Algorithm | None
+    seed: int
+    base: str
+    inputs: str
+    train: Train | None
+    evaluate: Evaluate
+    gsm8k: SideCheck
+
+
+class Params(Section):
+    """The content of ``params.yaml``: one mapping per stage, one entry per DVC stage instance."""
+
+    study: StudyInfo
+    acquire: dict[Key, Source]
+    dataset: dict[Key, DatasetEntry]
+    suite: Suite
+    audit: Audit
+    base: dict[Key, BaseEntry]
+    cells: dict[Key, Cell]
+
+    def cell(self, key: str) -> Cell:
+        """Return a cell.
+
+        Raises:
+            UserError: If there is no such cell; lists those there are.
+        """
+        return lookup(self.cells, key, f"params.yaml (study {self.study.name}): cell")
+
+
+def lookup(mapping: dict[str, Value], key: str, what: str) -> Value:
+    """Return an entry, or raise a UserError that lists the entries there are."""
+    if key not in mapping:
+        raise UserError(f"{what} {key!r} does not exist; there are: {', '.join(mapping) or 'none'}")
+    return mapping[key]

@@ -1,0 +1,80 @@
+"""A study file as a whole, and what it names without defining it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipeline.config.sections import (
+    Audit,
+    Base,
+    Dataset,
+    Evaluate,
+    Grid,
+    Key,
+    Positive,
+    Section,
+    SideCheck,
+    Source,
+    Suite,
+    Train,
+)
+
+
+class Study(Section):
+    """One study: a complete description of an experiment."""
+
+    name: Key
+    title: str
+    paper: str | None = None
+    seed: int = 0
+    threads: Positive = 2
+    acquire: dict[Key, Source]
+    dataset: Dataset
+    suite: Suite
+    audit: Audit = Audit()
+    base: Base
+    train: Train
+    evaluate: Evaluate
+    gsm8k: SideCheck
+    grid: Grid
+
+
+def reference_mistakes(content: Any) -> list[str]:
+    """Return what a study file's content names without defining it.
+
+    Works on unvalidated content, so that these mistakes are reported together with all others.
+    """
+    models, combinations = _at(content, "base", "models"), _at(content, "dataset", "combinations")
+    checks = [
+        ("grid.models", _at(content, "grid", "models"), models),
+        ("grid.evaluate_only", _at(content, "grid", "evaluate_only"), models),
+        ("grid.combinations", _at(content, "grid", "combinations"), combinations),
+    ]
+    columns = _at(content, "suite", "tasks")
+    for key in columns if isinstance(columns, dict) else ():
+        trained = _at(columns, key, "trained")
+        checks.append((f"suite.tasks.{key}.trained", trained, combinations))
+    mistakes = [
+        f"{field}: found {name!r}; allowed: {', '.join(allowed)}"
+        for field, used, allowed in checks
+        for name in (used if isinstance(used, list) and isinstance(allowed, dict) else ())
+        if name not in allowed
+    ]
+    return mistakes + _misnamed_sources(_at(content, "acquire"))
+
+
+def _at(content: Any, *path: str) -> Any:
+    for name in path:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content
+
+
+def _misnamed_sources(sources: Any) -> list[str]:
+    """Tasks find generated sources by name, so the name follows from kind and telling."""
+    mistakes = []
+    for key, source in sources.items() if isinstance(sources, dict) else ():
+        kind, telling = _at(source, "kind"), _at(source, "telling") or "benchmark"
+        suffix = "" if telling in ("benchmark", "brief") else f"_{telling}"
+        if kind != "upstream" and isinstance(kind, str) and key != kind + suffix:
+            mistakes.append(f"acquire.{key}: found the name {key!r}; allowed: {kind}{suffix}")
+    return mistakes

@@ -1,0 +1,1 @@
+"""From upstream's files to the datasets that training and evaluation read."""

@@ -1,0 +1,261 @@
+"""The data audit: what scores without understanding, what leaks, what contradicts itself.
+
+A benchmark score means little without the best rule that learns nothing beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pipeline.data.audit_balance import balance
+from pipeline.data.audit_lexical import LEXICAL_FLAG, Lexical, lexical_dependence
+from pipeline.data.audit_reading import Reading, read_all
+from pipeline.data.audit_rules import MAJORITY, Baseline, baselines, chance
+from pipeline.data.audit_statistics import binomial_tail
+from pipeline.data.contamination import Overlap
+from pipeline.errors import UserError
+from pipeline.tasks.example import Example
+
+RULE_MARGIN, RULE_P = 0.2, 0.05
+"""A rule is flagged that beats the better of chance and majority by so much, so surely.
+
+Source: arXiv 2606.09092, its rule for flagging theory-of-mind data sets.
+"""
+_SHOWN = 10
+# Upstream's types say of ToMi's and ExploreToM's questions whether the answer is the true place.
+_SAYS_THE_ANSWER = re.compile(r"_(?:no_)?tom$|-(?:True|False)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Something that makes a score on these examples hard to read.
+
+    Attributes:
+        kind: ``rule``, ``lexical``, ``conflict`` or ``duplicate``.
+        where: ``all`` examples, or a kind of question.
+        what: The rule or word, or what is wrong.
+        value: Accuracy of the rule, score of the word, or number of rows.
+        against: The better of chance and majority, or the threshold.
+    """
+
+    kind: str
+    where: str
+    what: str
+    value: float
+    against: float
+
+
+def set_audit(examples: Sequence[Example]) -> dict[str, Any]:
+    """Audit a set of examples.
+
+    Returns:
+        Counts, duplicates, label conflicts, balance, rule baselines (all, by order, by question
+        type), lexical dependence, flags, and ``shortcut_conflict``: the ids of the examples on
+        which the best rule is wrong. All values are JSON.
+
+    Raises:
+        UserError: If there are no examples.
+    """
+    if not examples:
+        raise UserError("there are no examples to audit; loosen the conditions that select them")
+    readings = read_all(examples)
+    rules = baselines(readings)
+    conflicts, lexical = label_conflicts(examples), _lexical(readings)
+    duplicates = _duplicates(examples)
+    best = _best(rules)
+    return {
+        "rows": len(examples),
+        "stories": len({example.story_id for example in examples}),
+        "orders": _counts(str(example.order) for example in examples),
+        "question_types": _counts(example.question_type for example in examples),
+        "unread": sum(reading.readable and reading.surface is None for reading in readings),
+        "duplicates": len(duplicates),
+        "duplicate_ids": duplicates[:_SHOWN],
+        "label_conflicts": len(conflicts),
+        "label_conflict_examples": conflicts[:_SHOWN],
+        "twin_conflicts": twin_conflicts(examples),
+        "most_common_answers": dict(list(_shares(examples).items())[:5]),
+        "balance": balance(readings),
+        "baselines": _baselines(readings, rules),
+        "lexical": {kind: asdict(found) for kind, found in lexical.items()},
+        "shortcut_conflict": {
+            "rule": best.rule,
+            "ids": [e.id for e, right in zip(examples, best.right, strict=True) if not right],
+        },
+        "flags": [
+            asdict(flag)
+            for flag in [
+                *_rule_flags(readings, rules),
+                *_lexical_flags(lexical),
+                *_label_flags(len(conflicts), len(duplicates)),
+            ]
+        ],
+    }
+
+
+def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, Any]:
+    """Return the overlaps of each combination and column; ``leaked`` rows use a training story."""
+    return {
+        combination: {column: overlap.as_json() for column, overlap in columns.items()}
+        for combination, columns in overlaps.items()
+    }
+
+
+# --- what contradicts itself --------------------------------------------------------------------
+
+
+def label_conflicts(examples: Sequence[Example]) -> list[dict[str, Any]]:
+    """Return the questions that are asked of one story more than once with different answers."""
+    answers: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for example in examples:
+        answers[_item(example)][example.answer].append(example.id)
+    return [
+        {"question": question, "answers": dict(given)}
+        for (_, question), given in answers.items()
+        if len(given) > 1
+    ]
+
+
+def twin_conflicts(examples: Sequence[Example]) -> dict[str, int]:
+    """Return, by order, the Hi-ToM tasks whose twin in the other prompt variant says otherwise."""
+    return _counts(str(e.order) for e in examples if e.meta.get("label_conflict"))
+
+
+def _duplicates(examples: Sequence[Example]) -> list[str]:
+    """Return the ids of the examples that repeat an earlier one to the letter, answer included."""
+    seen: set[tuple[str, ...]] = set()
+    repeated = []
+    for example in examples:
+        key = (*_item(example), example.answer)
+        if key in seen:
+            repeated.append(example.id)
+        seen.add(key)
+    return repeated
+
+
+def _item(example: Example) -> tuple[str, str]:
+    return " ".join(example.story.split()), " ".join(example.question.split())
+
+
+# --- what scores without understanding ------------------------------------------------------------
+
+
+def _best(rules: Mapping[str, Baseline]) -> Baseline:
+    return max(rules.values(), key=lambda rule: sum(rule.right))
+
+
+def _baselines(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> dict[str, Any]:
+    best = _best(rules)
+    orders = _groups(readings, [str(reading.example.order) for reading in readings])
+    types = _groups(readings, [reading.example.question_type for reading in readings])
+    return {
+        "rules": {name: rule.accuracy for name, rule in rules.items()},
+        "coverage": {name: rule.coverage for name, rule in rules.items()},
+        "with_guess": _with_guess(rules),
+        "best": {"rule": best.rule, "accuracy": best.accuracy},
+        "chance": _chance(readings),
+        "majority": rules[MAJORITY].accuracy,
+        "by_order": {order: _group(rules, places) for order, places in orders.items()},
+        "by_type": {kind: _group(rules, places) for kind, places in types.items()},
+    }
+
+
+def _group(rules: Mapping[str, Baseline], places: Sequence[int]) -> dict[str, Any]:
+    parts = {name: rule.among(places) for name, rule in rules.items()}
+    best = _best(parts)
+    return {
+        "rows": len(places),
+        "best": {"rule": best.rule, "accuracy": best.accuracy},
+        "rules": {name: part.accuracy for name, part in parts.items()},
+        "with_guess": _with_guess(parts),
+    }
+
+
+def _with_guess(rules: Mapping[str, Baseline]) -> dict[str, float]:
+    """Return, for rules that are sometimes undefined, the accuracy with a blind guess there."""
+    return {name: rule.with_guess for name, rule in rules.items() if rule.coverage < 1}
+
+
+def _groups(readings: Sequence[Reading], keys: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of the readings by key, keys in order."""
+    groups: dict[str, list[int]] = defaultdict(list)
+    for place, (_, key) in enumerate(zip(readings, keys, strict=True)):
+        groups[key].append(place)
+    return dict(sorted(groups.items()))
+
+
+def _chance(readings: Sequence[Reading]) -> float:
+    return sum(map(chance, readings)) / len(readings)
+
+
+def _rule_flags(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> list[Flag]:
+    """Return the best rule of the set and of each kind of question where it is too good.
+
+    Of questions about the world itself only the whole set counts: there the rule is the answer.
+    """
+    kinds = _groups(readings, [_question_kind(reading) for reading in readings])
+    minds = {k: p for k, p in kinds.items() if readings[p[0]].example.order not in (0, -1)}
+    places = {"all": list(range(len(readings))), **(minds if len(kinds) > 1 else {})}
+    flags = (_rule_flag(where, readings, rules, chosen) for where, chosen in places.items())
+    return [flag for flag in flags if flag is not None]
+
+
+def _rule_flag(
+    where: str, readings: Sequence[Reading], rules: Mapping[str, Baseline], places: Sequence[int]
+) -> Flag | None:
+    parts = {name: rule.among(places) for name, rule in rules.items()}
+    best, blind = _best(parts), _chance([readings[place] for place in places])
+    floor = max(blind, parts[MAJORITY].accuracy)
+    p_value = binomial_tail(sum(best.right), len(places), floor)
+    if best.accuracy - floor < RULE_MARGIN or p_value >= RULE_P:
+        return None
+    return Flag("rule", where, best.rule, best.accuracy, floor)
+
+
+def _lexical(readings: Sequence[Reading]) -> dict[str, Lexical]:
+    """Return the most telling word of each kind of question: type, order and form of the answer."""
+    groups: dict[str, list[Example]] = defaultdict(list)
+    for reading in readings:
+        groups[_question_kind(reading)].append(reading.example)
+    return {kind: lexical_dependence(group) for kind, group in sorted(groups.items())}
+
+
+def _question_kind(reading: Reading) -> str:
+    """Return the type of a question, with all else that decides which answers are possible."""
+    example = reading.example
+    stated = _SAYS_THE_ANSWER.sub("", example.question_type)
+    aspect = str(getattr(getattr(reading.surface, "question", None), "aspect", ""))
+    order = "" if example.order is None else f"order {example.order}"
+    form = "" if example.answer_kind == "span" else example.answer_kind
+    kind = "" if stated == f"order_{example.order}" else stated
+    return ", ".join(part for part in (example.benchmark, kind, order, form, aspect) if part)
+
+
+def _lexical_flags(lexical: Mapping[str, Lexical]) -> list[Flag]:
+    return [
+        Flag("lexical", kind, found.word, found.score, LEXICAL_FLAG)
+        for kind, found in lexical.items()
+        if found.score >= LEXICAL_FLAG
+    ]
+
+
+def _label_flags(conflicts: int, duplicates: int) -> list[Flag]:
+    flags = []
+    if conflicts:
+        flags.append(Flag("conflict", "all", "questions with several answers", conflicts, 0))
+    if duplicates:
+        flags.append(Flag("duplicate", "all", "repeated rows", duplicates, 0))
+    return flags
+
+
+def _counts(keys: Any) -> dict[str, int]:
+    return dict(sorted(Counter(keys).items()))
+
+
+def _shares(examples: Sequence[Example]) -> dict[str, float]:
+    counts = Counter(example.answer for example in examples)
+    return {answer: count / len(examples) for answer, count in counts.most_common()}

@@ -1,0 +1,86 @@
+"""Figures of the audit, as SVG text with the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from pipeline.svg import svg_text
+
+_SHOWN_RULES = 6
+_BAR, _BEST = "#9aa5b1", "#d1242f"
+_BALANCES = (
+    ("choice_position", "place of the gold answer among the choices"),
+    ("mention_rank", "its rank among the places in order of first mention"),
+    ("mention_part", "tenth of the story that mentions it last"),
+)
+
+
+def draw_all(audit: Mapping[str, Any]) -> dict[str, str]:
+    """Return every figure that applies to an audit, as SVG text by name."""
+    columns: Mapping[str, Any] = audit["columns"]
+    drawn = {
+        "rules-by-order": rules_by_order(columns),
+        "answer-balance": answer_balance(columns),
+    }
+    return {name: svg_text(figure) for name, figure in drawn.items() if figure is not None}
+
+
+def rules_by_order(columns: Mapping[str, Any]) -> Figure | None:
+    """Return, for each column, the accuracy of its best rules by belief order."""
+    shown = {name: column for name, column in columns.items() if _orders(column)}
+    if not shown:
+        return None
+    figure = Figure(figsize=(6.4, 2.6 * len(shown)), layout="constrained")
+    axes = figure.subplots(len(shown), 1, squeeze=False)
+    for axis, (name, column) in zip(axes[:, 0], shown.items(), strict=True):
+        _draw_orders(axis, name, column)
+    return figure
+
+
+def _orders(column: Mapping[str, Any]) -> dict[str, Any]:
+    by_order: Mapping[str, Any] = column["baselines"]["by_order"]
+    return {order: by_order[order] for order in by_order if order != "None"}
+
+
+def _draw_orders(axis: Axes, name: str, column: Mapping[str, Any]) -> None:
+    rules, orders = column["baselines"]["rules"], _orders(column)
+    best = sorted(rules, key=lambda rule: -rules[rule])[:_SHOWN_RULES]
+    ordered = sorted(orders, key=int)
+    width = 0.8 / len(best)
+    for index, rule in enumerate(best):
+        heights = [100 * orders[order]["rules"][rule] for order in ordered]
+        places = [place - 0.4 + width * (index + 0.5) for place in range(len(ordered))]
+        axis.bar(places, heights, width, label=f"{rule} ({100 * rules[rule]:.1f})")
+    axis.set_xticks(range(len(ordered)), [f"order {order}" for order in ordered])
+    axis.set_ylim(0, 100)
+    axis.set_ylabel("accuracy (%)")
+    axis.set_title(name, fontsize=10)
+    axis.grid(axis="y", alpha=0.25)
+    axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def answer_balance(columns: Mapping[str, Any]) -> Figure | None:
+    """Return, for each column, where the gold answer stands; the most frequent place in red."""
+    panels = [
+        (f"{name}: {title}", column["balance"][key])
+        for name, column in columns.items()
+        for key, title in _BALANCES
+        if column["balance"][key]
+    ]
+    if not panels:
+        return None
+    figure = Figure(figsize=(6.4, 1.9 * len(panels)), layout="constrained")
+    axes = figure.subplots(len(panels), 1, squeeze=False)
+    for axis, (title, counts) in zip(axes[:, 0], panels, strict=True):
+        total, most = sum(counts.values()), max(counts.values())
+        colours = [_BEST if count == most else _BAR for count in counts.values()]
+        heights = [100 * count / total for count in counts.values()]
+        axis.bar(list(counts), heights, color=colours)
+        axis.set_title(title, fontsize=9)
+        axis.set_ylabel("rows (%)")
+        axis.grid(axis="y", alpha=0.25)
+    return figure

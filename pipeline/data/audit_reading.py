@@ -1,0 +1,197 @@
+"""Reading examples for the audit: each story once, whatever the number of questions and rules.
+
+Stories of Hi-ToM, ToMi and ExploreToM, and of generators that write in their words, are parsed and
+replayed; of every other text, only the candidate answers that it mentions are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.tasks.example import Example
+from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.parse.text import ParsedStory, ParseError
+from pipeline.tom.question import WhereQuestion
+from pipeline.tom.shortcut import Surface
+from pipeline.tom.solve import BENCHMARKS, parse_question, parse_story, rules_for
+from pipeline.tom.state import object_of
+
+_WORD = re.compile(r"[\w'-]+")
+_ARTICLES = ("a", "an", "the")
+_ENTERED = re.compile(r" entered the ([\w-]+)\.")
+_PLACED = re.compile(r"The ([\w-]+) is in the ")
+_LEFT = re.compile(r"\bleft\.$", re.MULTILINE)
+_BRIEF_MOVE = " moved it to the "
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One example as the rules see it.
+
+    Attributes:
+        example: The example.
+        surface: Its parsed story and question; None where they are in no language of the parsers,
+            or could not be read.
+        readable: Whether the benchmark's language is one of the parsers'.
+        mentions: The candidate answers in the order in which the story mentions them, with repeats.
+    """
+
+    example: Example
+    surface: Surface | None
+    readable: bool
+    mentions: tuple[str, ...]
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """Return the places of the kind asked for, each once, in the order of first mention."""
+        if self.surface is not None and isinstance(self.surface.question, WhereQuestion):
+            return tuple(self.surface.candidates)
+        return tuple(dict.fromkeys(self.mentions))
+
+
+def language_of(benchmark: str) -> str | None:
+    """Return whose words a benchmark's stories are in; ``hi_tom_style`` is in those of Hi-ToM."""
+    fits = [name for name in BENCHMARKS if benchmark == name or benchmark.startswith(f"{name}_")]
+    return max(fits, key=len, default=None)
+
+
+def read_all(examples: Sequence[Example]) -> list[Reading]:
+    """Read examples; one that its parser refuses has no surface."""
+    library = _Library()
+    vocabulary = _Vocabulary.of(examples)
+    return [
+        Reading(
+            example,
+            library.surface(example),
+            language_of(example.benchmark) is not None,
+            vocabulary.mentions(example),
+        )
+        for example in examples
+    ]
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    """Return the words of a text in lower case, in order."""
+    return tuple(_WORD.findall(text.lower()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Library:
+    """The stories parsed so far; None for one that could not be read."""
+
+    stories: dict[tuple[str, ...], tuple[ParsedStory, Beliefs] | None] = field(default_factory=dict)
+
+    def surface(self, example: Example) -> Surface | None:
+        language = language_of(example.benchmark)
+        if language is None:
+            return None
+        try:
+            question = parse_question(language, example.question)
+        except ParseError:
+            return None
+        thing = question.object if isinstance(question, WhereQuestion) else ""
+        found = self._story(language, example.story, thing)
+        if found is None:
+            return None
+        return Surface(example.story, found[0], question, example.choices or (), found[1])
+
+    def _story(self, language: str, text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
+        # Only ExploreToM's parser wants to know the object, and only if the story mentions it.
+        hint = object_of(thing, text) if language == "explore_tom" else ()
+        key = (language, text, *hint)
+        if key not in self.stories:
+            self.stories[key] = _parsed(language, text, thing)
+        return self.stories[key]
+
+
+def _parsed(language: str, text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
+    if language == "hi_tom":
+        text = _in_full(text)
+    try:
+        story = parse_story(language, text, thing)
+    except ParseError:
+        return None
+    return story, beliefs(story.events, rules_for(language, "plain"))
+
+
+def _in_full(text: str) -> str:
+    """Write the brief telling of ``pipeline.tom.generate.brief`` in the words of Hi-ToM."""
+    if _BRIEF_MOVE not in text and not _LEFT.search(text):
+        return text
+    lines, room, thing = [], "", ""
+    for line in text.split("\n"):
+        if entered := _ENTERED.search(line):
+            room = entered[1]
+        if placed := _PLACED.match(line):
+            thing = placed[1]
+        line = line.replace(_BRIEF_MOVE, f" moved the {thing} to the ")
+        lines.append(_LEFT.sub(f"exited the {room}.", line))
+    return "\n".join(lines)
+
+
+_Index = dict[str, list[tuple[tuple[str, ...], str]]]
+"""Candidates by their first word: (words, candidate), the longest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    """The candidate answers of a set, and where its stories mention them.
+
+    The candidates of a question are its choices, or else the gold answers that the set gives to
+    questions of the same type. That is more than a test taker knows, so the rules built on it are
+    an upper bound of what they reach.
+    """
+
+    indices: dict[tuple[str, ...], _Index]
+    found: dict[tuple[tuple[str, ...], str], tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, examples: Iterable[Example]) -> _Vocabulary:
+        candidates: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for example in examples:
+            if example.answer_kind == "span":
+                candidates[_group(example)].update(example.choices or (example.answer,))
+        return cls({group: _index(names) for group, names in candidates.items()})
+
+    def mentions(self, example: Example) -> tuple[str, ...]:
+        """Return the candidates that the story mentions, in order; labels are not looked for."""
+        if example.answer_kind != "span":
+            return ()
+        key = (_group(example), example.story)
+        if key not in self.found:
+            self.found[key] = _scan(words_of(example.story), self.indices[key[0]])
+        return self.found[key]
+
+
+def _group(example: Example) -> tuple[str, ...]:
+    """Return what decides the candidates of a question: its choices, or else its type."""
+    return example.choices or (example.benchmark, example.question_type)
+
+
+def _index(candidates: Iterable[str]) -> _Index:
+    index: _Index = defaultdict(list)
+    for candidate in sorted(candidates):
+        words = words_of(candidate)
+        words = words[1:] if words[:1] and words[0] in _ARTICLES else words
+        if words:
+            index[words[0]].append((words, candidate))
+    for entries in index.values():
+        entries.sort(key=lambda entry: -len(entry[0]))
+    return dict(index)
+
+
+def _scan(words: tuple[str, ...], index: _Index) -> tuple[str, ...]:
+    """Return the candidates in a text, from left to right, the longest that fits at each word."""
+    found, position = [], 0
+    while position < len(words):
+        step = 1
+        for candidate, name in index.get(words[position], ()):
+            if words[position : position + len(candidate)] == candidate:
+                found.append(name)
+                step = len(candidate)
+                break
+        position += step
+    return tuple(found)

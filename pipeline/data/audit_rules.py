@@ -1,0 +1,179 @@
+"""Rules that learn nothing, on any set of examples: what each scores, and where it is undefined.
+
+The rules on parsed stories are those of :mod:`pipeline.tom.shortcut`. For other languages there are
+rules on the text: which candidate answer is mentioned first, last or most often, which option says
+that somebody does not know, which answer is the most common one. A rule that is undefined on an
+example counts as wrong there; its coverage tells how often.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pipeline.data.audit_reading import Reading
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import match_equal
+from pipeline.tom.shortcut import SHORTCUTS, Rule, pick_unaware
+
+_ASKS_WHO_KNOWS = re.compile(r"\bDoes .+ know ")
+_BY_TEXT = ("phrase_cue", "first_choice", "last_choice")  # need no parsed story
+MAJORITY = "majority answer"
+
+TextRule = Callable[[Reading], str | None]
+
+
+def _on_surface(rule: Rule, reading: Reading) -> str | None:
+    return None if reading.surface is None else rule(reading.surface)
+
+
+def first_mention(reading: Reading) -> str | None:
+    """Answer with the candidate that the story mentions first."""
+    return reading.mentions[0] if reading.mentions else None
+
+
+def last_mention(reading: Reading) -> str | None:
+    """Answer with the candidate that the story mentions last."""
+    return reading.mentions[-1] if reading.mentions else None
+
+
+def most_mentioned(reading: Reading) -> str | None:
+    """Answer with the candidate mentioned most often; of several, with the first mentioned."""
+    counts = Counter(reading.mentions)
+    return max(counts, key=lambda name: counts[name], default=None)
+
+
+def phrase_cue(reading: Reading) -> str | None:
+    """Answer that somebody does not know: the one option that says so, or "no" if asked for it."""
+    example = reading.example
+    if example.answer_kind == "yes_no":
+        return "no" if _ASKS_WHO_KNOWS.search(example.question) else None
+    return pick_unaware(example.choices or ())
+
+
+def first_choice(reading: Reading) -> str | None:
+    """Answer with the first option."""
+    return reading.example.choices[0] if reading.example.choices else None
+
+
+def last_choice(reading: Reading) -> str | None:
+    """Answer with the last option."""
+    return reading.example.choices[-1] if reading.example.choices else None
+
+
+RULES: Mapping[str, TextRule] = {
+    **{
+        name.replace("_", " "): partial(_on_surface, rule)
+        for name, rule in SHORTCUTS.items()
+        if name not in _BY_TEXT
+    },
+    "first mention": first_mention,
+    "last mention": last_mention,
+    "most mentioned": most_mentioned,
+    "phrase cue": phrase_cue,
+    "first choice": first_choice,
+    "last choice": last_choice,
+}
+"""Every rule that answers an example by itself, by the name that tables show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """One rule on some examples.
+
+    Attributes:
+        rule: Its name.
+        given: Whether it gives an answer, for each example.
+        right: Whether that is the gold answer, for each example.
+        chances: How often a blind guess is right, for each example.
+    """
+
+    rule: str
+    given: tuple[bool, ...]
+    right: tuple[bool, ...]
+    chances: tuple[float, ...]
+
+    @property
+    def accuracy(self) -> float:
+        """Return the share of right answers among all examples."""
+        return sum(self.right) / len(self.right)
+
+    @property
+    def coverage(self) -> float:
+        """Return the share of examples on which the rule is defined."""
+        return sum(self.given) / len(self.given)
+
+    @property
+    def with_guess(self) -> float:
+        """Return the accuracy expected if a blind guess stands in where the rule is undefined."""
+        guessed = (p for p, given in zip(self.chances, self.given, strict=True) if not given)
+        return (sum(self.right) + sum(guessed)) / len(self.right)
+
+    def among(self, places: Sequence[int]) -> Baseline:
+        """Return the same rule on some of the examples."""
+        given = tuple(self.given[place] for place in places)
+        right = tuple(self.right[place] for place in places)
+        return Baseline(self.rule, given, right, tuple(self.chances[place] for place in places))
+
+
+def baselines(readings: Sequence[Reading]) -> dict[str, Baseline]:
+    """Apply every rule to every example; those that are never defined are left out."""
+    answers = {name: [rule(reading) for reading in readings] for name, rule in RULES.items()}
+    answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
+    return {
+        name: _graded(name, readings, given)
+        for name, given in answers.items()
+        if any(answer is not None for answer in given)
+    }
+
+
+def majority_answers(examples: Sequence[Example]) -> list[str]:
+    """Return, for each example, the most common gold answer to questions of its type."""
+    counts: dict[Hashable, Counter[str | int]] = defaultdict(Counter)
+    for example in examples:
+        counts[_kind(example)][_label(example)] += 1
+    common = {kind: labels.most_common(1)[0][0] for kind, labels in counts.items()}
+    return [_named(common[_kind(example)], example) for example in examples]
+
+
+def _kind(example: Example) -> Hashable:
+    return example.benchmark, example.question_type, example.answer_kind
+
+
+def _label(example: Example) -> str | int:
+    """Return the answer, or of lettered options the place of the right one."""
+    if example.answer_kind == "choice" and example.answer in (example.choices or ()):
+        return (example.choices or ()).index(example.answer)
+    return example.answer
+
+
+def _named(label: str | int, example: Example) -> str:
+    if isinstance(label, str):
+        return label
+    options = example.choices or ("",)
+    return options[min(label, len(options) - 1)]
+
+
+def chance(reading: Reading) -> float:
+    """Return how often a blind guess is right: among the options, or the places the story names."""
+    options = 2 if reading.example.answer_kind == "yes_no" else len(reading.example.choices or ())
+    named = len(reading.candidates)
+    counts = [count for count in (options, named) if count]
+    return 1 / min(counts) if counts else 0.0
+
+
+def _graded(name: str, readings: Sequence[Reading], answers: Sequence[str | None]) -> Baseline:
+    right = tuple(
+        answer is not None and _is_gold(answer, reading.example)
+        for answer, reading in zip(answers, readings, strict=True)
+    )
+    given = tuple(answer is not None for answer in answers)
+    return Baseline(name, given, right, tuple(map(chance, readings)))
+
+
+def _is_gold(answer: str, example: Example) -> bool:
+    """Compare after normalisation: a rule names an answer, there is no reply to interpret."""
+    return answer == example.answer or match_equal(answer, example)

@@ -1,0 +1,69 @@
+"""The statistics of the audit: the exact binomial test, entropy and mutual information."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from math import exp, fsum, lgamma, log
+from typing import TypeVar
+
+Z = TypeVar("Z", bound=Hashable)
+Y = TypeVar("Y", bound=Hashable)
+
+
+def binomial_tail(successes: int, trials: int, probability: float) -> float:
+    """Return the chance of at least so many successes: the p-value of a one-sided binomial test.
+
+    Raises:
+        ValueError: If the numbers are not those of a binomial experiment.
+    """
+    if not 0 <= successes <= trials or not 0 <= probability <= 1:
+        raise ValueError(f"{successes} of {trials} with probability {probability}")
+    if successes == 0 or probability == 1:
+        return 1.0
+    if probability == 0:
+        return 0.0
+    terms = (_log_chance(hits, trials, probability) for hits in range(successes, trials + 1))
+    return min(1.0, fsum(exp(term) for term in terms))
+
+
+def _log_chance(hits: int, trials: int, probability: float) -> float:
+    ways = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
+    rest = trials - hits
+    return ways + hits * log(probability) + (rest * log(1 - probability) if rest else 0.0)
+
+
+def entropy(counts: Iterable[int]) -> float:
+    """Return the entropy of a distribution given by counts, in nats."""
+    counts = [count for count in counts if count]
+    total = sum(counts)
+    return -fsum(count / total * log(count / total) for count in counts)
+
+
+def evenness(counts: Iterable[int]) -> float:
+    """Return entropy as a share of the largest possible: 1 if all are equally frequent."""
+    counts = [count for count in counts if count]
+    return entropy(counts) / log(len(counts)) if len(counts) > 1 else 0.0
+
+
+def dependence(joint: Mapping[tuple[Z, Y], int]) -> float:
+    """Return I(Z;Y) / H(Y) of pairs (z, y) given by counts: 0 if independent, 1 if z decides y.
+
+    The plug-in estimate of the mutual information is too large by about (|Z|-1)(|Y|-1)/2N nats
+    (Miller and Madow's correction, see Paninski 2003, "Estimation of entropy and mutual
+    information", Neural Computation 15), which is taken off.
+    """
+    z, y = Counter[Z](), Counter[Y]()
+    for (one, other), count in joint.items():
+        z[one] += count
+        y[other] += count
+    total, uncertainty = y.total(), entropy(y.values())
+    if not uncertainty:
+        return 0.0
+    information = entropy(z.values()) + uncertainty - entropy(joint.values())
+    bias = (_support(z) - 1) * (_support(y) - 1) / (2 * total)
+    return min(1.0, max(0.0, (information - bias) / uncertainty))
+
+
+def _support(counts: Mapping[Z, int]) -> int:
+    return sum(count > 0 for count in counts.values())

@@ -1,0 +1,159 @@
+"""Contamination: what of a test set stands in a training set, in time linear in their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.config import Split
+from pipeline.data.audit_reading import words_of
+from pipeline.errors import UserError
+from pipeline.tasks.example import Example
+
+NGRAM = 13
+"""Words in a row that hardly two independent texts share; the length that is usual since GPT-3
+(Brown et al. 2020, arXiv 2005.14165, appendix C). Templated stories share them more easily."""
+_SHOWN = 5
+
+Ngram = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlap:
+    """What a test set shares with a training set.
+
+    Attributes:
+        rows: Number of test examples.
+        ngram_words: Words in an n-gram.
+        ngram_share: Mean share of a test example's n-grams that stand in training.
+        found: Ids of the test examples that share something, by what they share: ``story`` (the
+            same story, also if retold), ``normalised_story`` (its text but for case, punctuation
+            and spacing), ``question`` (the wording of the question alone), ``item``
+            (normalised story and question), ``ngram`` (at least one n-gram of story or question).
+    """
+
+    rows: int
+    ngram_words: int
+    ngram_share: float
+    found: Mapping[str, tuple[str, ...]]
+
+    @property
+    def leaked(self) -> int:
+        """Return how many test examples use a story of the training set."""
+        return len(self.found["story"])
+
+    def as_json(self) -> dict[str, Any]:
+        """Return counts and the first ids of each kind."""
+        return {
+            "rows": self.rows,
+            "leaked": self.leaked,
+            **{kind: len(ids) for kind, ids in self.found.items()},
+            "ngram_words": self.ngram_words,
+            "ngram_share": self.ngram_share,
+            "examples": {kind: list(ids[:_SHOWN]) for kind, ids in self.found.items() if ids},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprints:
+    """What is remembered of a training set."""
+
+    length: int
+    keys: Mapping[str, frozenset[Hashable]]
+    ngrams: frozenset[Ngram]
+
+    @classmethod
+    def of(cls, training: Iterable[Example], length: int = NGRAM) -> Fingerprints:
+        """Read a training set.
+
+        Raises:
+            ValueError: If an n-gram is to have no words.
+        """
+        if length < 1:
+            raise ValueError(f"an n-gram has {length} words; allowed: 1 and more")
+        keys: dict[str, set[Hashable]] = {kind: set() for kind in _KEYS}
+        ngrams: set[Ngram] = set()
+        for text in _once(training):
+            ngrams.update(_ngrams(words_of(text), length))
+        for example in training:
+            for kind, key in _keys(example).items():
+                keys[kind].add(key)
+        return cls(length, {k: frozenset(v) for k, v in keys.items()}, frozenset(ngrams))
+
+    def overlap(self, test: Sequence[Example]) -> Overlap:
+        """Compare a test set with this training set."""
+        found: dict[str, list[str]] = {kind: [] for kind in (*_KEYS, "ngram")}
+        shares = {text: self._shared(text) for text in _once(test)}
+        total = 0.0
+        for example in test:
+            for kind, key in _keys(example).items():
+                if key in self.keys[kind]:
+                    found[kind].append(example.id)
+            share = max(shares[text] for text in _texts(example))
+            total += share
+            if share:
+                found["ngram"].append(example.id)
+        ids = {kind: tuple(shared) for kind, shared in found.items()}
+        return Overlap(len(test), self.length, total / len(test) if test else 0.0, ids)
+
+    def _shared(self, text: str) -> float:
+        """Return the share of a text's n-grams that stand in training."""
+        ngrams = _ngrams(words_of(text), self.length)
+        return len(ngrams & self.ngrams) / len(ngrams) if ngrams else 0.0
+
+
+def refuse_contamination(split: Split, overlaps: Mapping[str, Overlap]) -> None:
+    """Refuse test sets that share stories with training, unless the split is the published one.
+
+    Args:
+        split: What the study says of its splits.
+        overlaps: The overlap of each test set, by the name that the error shows.
+
+    Raises:
+        UserError: If a story stands on both sides and the split is not ``published``.
+    """
+    leaks = {
+        name: len({*overlap.found["story"], *overlap.found["normalised_story"]})
+        for name, overlap in overlaps.items()
+    }
+    if split != "published" and any(leaks.values()):
+        found = ", ".join(
+            f"{count} of {overlaps[name].rows} rows of {name}"
+            for name, count in leaks.items()
+            if count
+        )
+        raise UserError(
+            f"test rows use stories of the training set: {found}. The study says split: {split}; "
+            "choose parts that share no story (`fold`), or say split: published to keep the "
+            "papers' splits"
+        )
+
+
+_KEYS = ("story", "normalised_story", "question", "item")
+
+
+def _keys(example: Example) -> dict[str, Hashable]:
+    """Return what of an example is looked for; arithmetic has no story but its question."""
+    question = " ".join(words_of(example.question))
+    story = " ".join(words_of(example.story)) or question
+    return {
+        "story": example.story_id,
+        "normalised_story": story,
+        "question": question,
+        "item": (story, question),
+    }
+
+
+def _texts(example: Example) -> tuple[str, ...]:
+    return (example.story, example.question) if example.story else (example.question,)
+
+
+def _once(examples: Iterable[Example]) -> Iterator[str]:
+    """Yield every text once: several questions share a story."""
+    return iter(dict.fromkeys(text for example in examples for text in _texts(example)))
+
+
+def _ngrams(words: Ngram, length: int) -> frozenset[Ngram]:
+    """Return the n-grams of a text; a shorter text has none."""
+    return frozenset(zip(*(words[start:] for start in range(length)), strict=False))

@@ -1,0 +1,189 @@
+"""Data made by the belief engine, in the style of every benchmark, and arithmetic, as rows.
+
+Row ``index`` of a purpose depends on (seed, purpose, index) alone, so sets of any size share their
+beginning and no two purposes share a story by construction of the random stream.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from pipeline.config import (
+    ArithmeticSource,
+    ExploreTomSource,
+    FantomSource,
+    GeneratedSource,
+    HiTomSource,
+    OpenTomSource,
+    TomiSource,
+)
+from pipeline.tom.belief import HI_TOM, Beliefs, Rules, beliefs
+from pipeline.tom.generate import (
+    brief,
+    explore_tom,
+    fantom,
+    hi_tom,
+    hi_tom_items,
+    opentom,
+    tomi,
+)
+from pipeline.tom.generate.item import GeneratedItem, GeneratedQuestion
+from pipeline.tom.generate.names import NAMES, Names
+from pipeline.tom.parse.text import ParseError
+from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.solve import parse_question
+from pipeline.tom.trace import write_trace
+
+# Small pools of names keep the vocabulary of the smallest models small.
+_SMALL = Names(NAMES.agents[:12], NAMES.objects[:8], NAMES.rooms[:8], NAMES.containers[:15])
+
+
+def stories(source: GeneratedSource, purpose: str, count: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield ``count`` stories, each as rows of its questions with gold answer and true trace."""
+    for index in range(count):
+        random = Random(f"{source.seed}:{purpose}:{index}")
+        match source:
+            case HiTomSource():
+                yield _hi_tom(source, random)
+            case TomiSource():
+                yield _tomi(source, random)
+            case ExploreTomSource():
+                yield _explore_tom(source, random)
+            case FantomSource():
+                yield _fantom(source, random)
+            case OpenTomSource():
+                item = opentom.generate(opentom.OpenTomSettings(), random, source.telling)
+                yield [_row(item, question, "") for question in item.questions]
+
+
+def _names(source: GeneratedSource) -> Names:
+    return _SMALL if source.small_names else NAMES
+
+
+def _hi_tom(source: HiTomSource, random: Random) -> list[dict[str, Any]]:
+    settings = hi_tom.HiTomSettings(
+        agents=source.agents,
+        chapters=source.chapters,
+        tell=source.tell,
+        noise=source.noise,
+        names=_names(source),
+    )
+    if source.telling == "brief":
+        item = hi_tom_items.generate_item(settings, random)
+        item = replace(item, story=brief.render(item.events))
+    else:
+        item = hi_tom_items.generate_item(settings, random, source.telling)
+    return _traced(item, "hi_tom", HI_TOM)
+
+
+def _tomi(source: TomiSource, random: Random) -> list[dict[str, Any]]:
+    settings = tomi.TomiSettings(noise=source.noise, names=_names(source))
+    return _traced(tomi.generate(settings, random, source.telling), "tomi", settings.rules)
+
+
+def _explore_tom(source: ExploreTomSource, random: Random) -> list[dict[str, Any]]:
+    settings = explore_tom.ExploreTomSettings(
+        story_type=source.story_type,
+        people=source.people,
+        moves=source.moves,
+        names=_names(source),
+    )
+    item = explore_tom.generate(settings, random, source.telling)
+    return _traced(item, "explore_tom", settings.rules)
+
+
+def _fantom(source: FantomSource, random: Random) -> list[dict[str, Any]]:
+    settings = fantom.FantomSettings(
+        people=source.people, told=source.told, full_context=source.full_context
+    )
+    item = fantom.generate(settings, random, source.telling)
+    return [_row(item, question, _heard_or_missed(question)) for question in item.questions]
+
+
+def _traced(item: GeneratedItem, benchmark: str, rules: Rules) -> list[dict[str, Any]]:
+    """Return rows whose traces state the beliefs that lead to the answer.
+
+    Questions in another style than the benchmark's own, and those about topics and states, have no
+    trace: they are for evaluation.
+    """
+    known = beliefs(item.events, rules)
+    return [_row(item, question, _trace(question, benchmark, known)) for question in item.questions]
+
+
+def _trace(question: GeneratedQuestion, benchmark: str, known: Beliefs) -> str:
+    try:
+        asked = parse_question(benchmark, question.text)
+    except ParseError:
+        return ""
+    if not isinstance(asked, WhereQuestion):
+        return ""
+    if asked.when != NOW:
+        return f"The {asked.object} was in the {question.answer}."
+    return write_trace(asked, known)
+
+
+_ASKED_OF = re.compile(r"Does (\w+) know")
+
+
+def _heard_or_missed(question: GeneratedQuestion) -> str:
+    """Return the observation that decides a yes/no question about who knows."""
+    asked = _ASKED_OF.search(question.text)
+    if asked is None or question.answer not in ("yes", "no"):
+        return ""
+    return f"{asked[1]} {'heard' if question.answer == 'yes' else 'missed'} it."
+
+
+def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str) -> dict[str, Any]:
+    return {
+        "story": item.story,
+        "question": question.text,
+        "answer": question.answer,
+        "order": question.order,
+        "question_type": question.question_type,
+        "choices": list(question.choices) if question.choices else None,
+        "is_interesting": question.interesting,
+        "trace": trace,
+    }
+
+
+_PEOPLE = ("Ann", "Ben", "Cara", "Dan")
+_THINGS = ("apples", "books", "coins", "pens")
+
+
+def arithmetic(source: ArithmeticSource, purpose: str, count: int) -> Iterator[dict[str, Any]]:
+    """Yield ``count`` one-step word problems (addition, subtraction) with solution and answer.
+
+    The problems are few by nature (sums of two small numbers); the split holds out problems by
+    drawing each number pair for one purpose only: see :func:`_held_out`.
+    """
+    index = made = 0
+    while made < count:
+        random = Random(f"{source.seed}:{purpose}:{index}")
+        index += 1
+        a, b = random.randint(1, source.largest), random.randint(1, source.largest)
+        if _held_out(a, b) != (purpose == "test"):
+            continue
+        made += 1
+        yield _problem(random, a, b)
+
+
+def _held_out(a: int, b: int) -> bool:
+    """Return whether a pair of numbers, in any order, belongs to the test set: one in four."""
+    return Random(f"held out:{min(a, b)}:{max(a, b)}").random() < 0.25
+
+
+def _problem(random: Random, a: int, b: int) -> dict[str, Any]:
+    name, thing = random.choice(_PEOPLE), random.choice(_THINGS)
+    if random.random() < 0.5:
+        text = f"{name} has {a} {thing} and gets {b} more."
+        solution, answer = f"{a} + {b} = {a + b}.", a + b
+    else:
+        a, b = max(a, b), min(a, b)
+        text = f"{name} has {a} {thing} and loses {b} of them."
+        solution, answer = f"{a} - {b} = {a - b}.", a - b
+    question = f"{text} How many {thing} does {name} have now?"
+    return {"question": question, "answer": str(answer), "solution": solution}

@@ -1,0 +1,1 @@
+"""Evaluation: engines, the runner, and metrics."""

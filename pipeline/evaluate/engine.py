@@ -1,0 +1,96 @@
+"""Engines: what turns prompts into responses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pipeline.data.prompt import PREFILL, Messages
+from pipeline.model.decode import Sampling, generate
+from pipeline.model.weights import load_model
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One chat prompt; ``key`` starts its stream of random numbers."""
+
+    messages: Messages
+    key: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The text that follows the pre-filled ``<think>``."""
+
+    text: str
+    completion_tokens: int
+    finish_reason: str
+
+
+class Engine(Protocol):
+    """Anything that completes prompts."""
+
+    name: str
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+        report: Callable[[int], None],
+    ) -> list[Response]:
+        """Return one response for each prompt, in order; ``report`` hears how many are done."""
+        ...
+
+
+class TransformersEngine:
+    """Runs a model folder with transformers, in batches of prompts of similar length."""
+
+    name = "hf"
+
+    def __init__(self, folder: Path, batch: int) -> None:
+        self.model, self.tokenizer = load_model(folder)
+        self.batch = batch
+
+    def complete(
+        self,
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+        report: Callable[[int], None],
+    ) -> list[Response]:
+        """Return one response for each prompt, in order.
+
+        A prompt that leaves no room for the longest answer in the model's context is not run: its
+        response is empty with finish reason ``prompt_too_long``.
+        """
+        encoded = [self._encode(prompt.messages) for prompt in prompts]
+        room = self.model.config.max_position_embeddings - sampling.max_new_tokens
+        responses = [Response("", 0, "prompt_too_long")] * len(prompts)
+        fitting = [index for index, tokens in enumerate(encoded) if len(tokens) <= room]
+        fitting.sort(key=lambda index: len(encoded[index]))  # less padding
+        end = int(self.tokenizer.eos_token_id)  # type: ignore[arg-type]
+        for start in range(0, len(fitting), self.batch):
+            chosen = fitting[start : start + self.batch]
+            completions = generate(
+                self.model,
+                [encoded[index] for index in chosen],
+                [prompts[index].key for index in chosen],
+                sampling,
+                end,
+            )
+            for index, completion in zip(chosen, completions, strict=True):
+                tokens = completion.tokens[:-1] if completion.finished else completion.tokens
+                responses[index] = Response(
+                    str(self.tokenizer.decode(list(tokens))),
+                    len(completion.tokens),
+                    "stop" if completion.finished else "length",
+                )
+            report(len(prompts) - len(fitting) + start + len(chosen))
+        return responses
+
+    def _encode(self, messages: Messages) -> list[int]:
+        text = self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
+        return list(self.tokenizer.encode(f"{text}{PREFILL}", add_special_tokens=False))

@@ -1,0 +1,125 @@
+"""Running a model over examples and grading what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pipeline.data.prompt import PROMPTS
+from pipeline.evaluate.engine import Engine, Prompt, Response
+from pipeline.files import digest_of, replacing
+from pipeline.model.decode import Sampling
+from pipeline.tasks import registry
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade, extract_json
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """One example's response with its grade."""
+
+    response: Response
+    grade: Grade
+    prompt_digest: str
+
+
+def evaluate(
+    engine: Engine,
+    examples: Sequence[Example],
+    *,
+    prompt: str,
+    sampling: Sampling,
+    seed: int,
+    report: Callable[[int], None] = lambda _: None,
+) -> list[Graded]:
+    """Put every example to the engine and grade the responses.
+
+    Args:
+        engine: What runs the model.
+        examples: Questions.
+        prompt: Name of the prompt style.
+        sampling: How tokens are chosen.
+        seed: Start of every random stream; an example's stream depends on it and on its id only.
+        report: Hears how many examples are done.
+    """
+    messages = [PROMPTS[prompt](example) for example in examples]
+    prompts = [
+        Prompt(message, (seed, int(example.id[:12], 16)))
+        for message, example in zip(messages, examples, strict=True)
+    ]
+    responses = engine.complete(prompts, sampling, report)
+    return [
+        Graded(response, grade_response(response.text, example, prompt), digest_of(message)[:16])
+        for example, response, message in zip(examples, responses, messages, strict=True)
+    ]
+
+
+def grade_response(text: str, example: Example, prompt: str) -> Grade:
+    """Grade a response by its task's published rule; JSON prompts have their own extraction."""
+    extract = extract_json if prompt.endswith("-json") else None
+    return registry.get(example.task).grade(text, example, extract)
+
+
+def write_responses(
+    path: Path,
+    examples: Sequence[Example],
+    graded: Sequence[Graded],
+    columns: Sequence[str],
+    *,
+    model: str,
+    engine: str,
+    seed: int,
+) -> None:
+    """Write responses as parquet, one row per example; ``columns`` names its suite column."""
+    rows = [
+        {
+            "id": e.id,
+            "task": column,
+            "sample": 0,
+            "prompt_digest": g.prompt_digest,
+            "response": g.response.text,
+            "completion_tokens": g.response.completion_tokens,
+            "finish_reason": g.response.finish_reason,
+            "model": model,
+            "engine": engine,
+            "seed": seed,
+        }
+        for e, g, column in zip(examples, graded, columns, strict=True)
+    ]
+    _write(path, rows)
+
+
+def write_grades(
+    path: Path,
+    examples: Sequence[Example],
+    graded: Sequence[Graded],
+    columns: Sequence[str],
+    claims: Sequence[tuple[int, int]],
+) -> None:
+    """Write grades as parquet; ``claims`` holds (made, true) belief claims of each response."""
+    rows = [
+        {
+            "id": e.id,
+            "task": column,
+            "sample": 0,
+            "correct": g.grade.correct,
+            "strict": g.grade.strict,
+            "format_ok": g.grade.format_ok,
+            "extracted": g.grade.extracted,
+            "reward": float(g.grade.correct),
+            "tokens": g.response.completion_tokens,
+            "claims": made,
+            "claims_true": true,
+        }
+        for e, g, column, (made, true) in zip(examples, graded, columns, claims, strict=True)
+    ]
+    _write(path, rows)
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    with replacing(path) as temporary:
+        pd.DataFrame(rows).to_parquet(temporary, index=False)

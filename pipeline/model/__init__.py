@@ -1,0 +1,1 @@
+"""Language models: making, loading, decoding, and log-probabilities."""

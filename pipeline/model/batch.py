@@ -1,0 +1,33 @@
+"""Ragged token sequences as padded tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def pad_left(
+    rows: Sequence[Sequence[int]], pad: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return ids [N, L] and mask [N, L] (True on real tokens) with padding before each row."""
+    width = max(map(len, rows))
+    ids = [[pad] * (width - len(row)) + list(row) for row in rows]
+    mask = [[False] * (width - len(row)) + [True] * len(row) for row in rows]
+    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
+def pad_right(
+    rows: Sequence[Sequence[int]], pad: int, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Return ids [N, T] and mask [N, T] (True on real tokens) with padding after each row."""
+    width = max(1, *map(len, rows)) if rows else 1
+    ids = [list(row) + [pad] * (width - len(row)) for row in rows]
+    mask = [[True] * len(row) + [False] * (width - len(row)) for row in rows]
+    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
+def positions(mask: Tensor) -> Tensor:
+    """Return the position of each token in its row, counting real tokens only. [N, L] -> [N, L]."""
+    return (mask.long().cumsum(-1) - 1).clamp_min(0)

@@ -1,0 +1,105 @@
+"""Models as folders in Hugging Face layout, and the manifests that name them.
+
+A manifest (``checkpoints.json``) lists checkpoints by role; each has a step and the digest of its
+folder in the artifact store.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from pipeline.errors import UserError
+from pipeline.files import read_json
+from pipeline.store import LocalStore
+
+WEIGHTS = "model.safetensors"
+
+
+def save_model(
+    folder: Path,
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    weights: dict[str, torch.Tensor] | None = None,
+) -> None:
+    """Write a model and its tokenizer in Hugging Face layout.
+
+    Args:
+        folder: Receives the files.
+        model: Gives the configuration, and the weights unless these are given.
+        tokenizer: Its tokenizer.
+        weights: Weights to write instead of the model's own.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    model.config.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    save_file(weights or weights_of(model), folder / WEIGHTS, metadata={"format": "pt"})
+
+
+def weights_of(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+    """Return a copy of the weights without the tied copy of the embedding."""
+    tied = {"lm_head.weight"} if model.config.tie_word_embeddings else set()
+    return {
+        name: tensor.detach().cpu().contiguous().clone()
+        for name, tensor in model.state_dict().items()
+        if name not in tied
+    }
+
+
+def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> None:
+    """Set the weights of a model from :func:`weights_of`."""
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    allowed = {"lm_head.weight"} if model.config.tie_word_embeddings else set()
+    if unexpected or set(missing) - allowed:
+        raise ValueError(f"weights do not fit: missing {missing}, unexpected {unexpected}")
+
+
+def load_model(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Load a model in single precision, for evaluation, with its tokenizer.
+
+    Raises:
+        UserError: If tokenizer and model have different vocabularies.
+    """
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32, local_files_only=True, attn_implementation="sdpa"
+    )
+    if len(tokenizer) > model.config.vocab_size:
+        raise UserError(
+            f"{folder}: the tokenizer has {len(tokenizer)} tokens, the model only "
+            f"{model.config.vocab_size}; they do not belong together"
+        )
+    model.eval()
+    return model, tokenizer
+
+
+def manifest(model: str, checkpoints: dict[str, dict[str, Any]], use: str) -> dict[str, Any]:
+    """Return a manifest.
+
+    Args:
+        model: Key of the model in the study.
+        checkpoints: For each role (``base``, ``best``, ``last``) its step and digest.
+        use: The role that later stages evaluate.
+    """
+    return {"model": model, "format": "safetensors", "use": use, "checkpoints": checkpoints}
+
+
+def resolve(path: Path, store: LocalStore, made_by: str) -> Path:
+    """Return the folder of the checkpoint that a manifest says to use.
+
+    Raises:
+        UserError: If the manifest is missing, or the object gone or altered.
+    """
+    if not path.is_file():
+        raise UserError(f"{path} does not exist; make it with: dvc repro {made_by}")
+    content = read_json(path)
+    return store.get(content["checkpoints"][content["use"]]["digest"], made_by)

@@ -1,0 +1,56 @@
+"""Progress of long work: a bar on a terminal, a line every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class ProgressReport:
+    """Shows how far a piece of work is; use as a context manager and call :meth:`at`."""
+
+    def __init__(self, title: str, total: int) -> None:
+        self.title, self.total = title, total
+        self.started = self.last_line = time.monotonic()
+        self.bar: Progress | None = None
+        if sys.stdout.isatty():
+            self.bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[note]}"),
+                console=Console(),
+            )
+            self.task = self.bar.add_task(title, total=total, note="")
+
+    def __enter__(self) -> ProgressReport:
+        if self.bar:
+            self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.bar:
+            self.bar.stop()
+
+    def at(self, done: int, note: str = "") -> None:
+        """Say that ``done`` of the total are finished."""
+        if self.bar:
+            self.bar.update(self.task, completed=done, total=self.total, note=note)
+            return
+        now = time.monotonic()
+        if done >= self.total or now - self.last_line >= _SECONDS_BETWEEN_LINES:
+            self.last_line = now
+            spent = f"{now - self.started:.0f} s"
+            print(f"{self.title}: {done}/{self.total} ({spent}) {note}".rstrip(), flush=True)

@@ -1,0 +1,160 @@
+"""Fidelity of the reasoning: are the beliefs it states true, and do they lead to the answer?
+
+The story is replayed by the belief engine, every belief claim found in the reasoning is checked
+against it, and the chains on which the answer stands must be among the true ones. The score is
+
+    (true claims / claims made) x (decisive chains truly stated / decisive chains),
+
+over distinct claims, so that neither silence, nor repetition, nor naming every container pays. What
+stands in the story or in the question word for word is no claim of the response: copying them earns
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import THINK_END
+from pipeline.tom.belief import Beliefs, Chain
+from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.solve import BENCHMARKS, parse_question, read, rules_for
+from pipeline.tom.trace import BeliefClaim, find_claims
+
+LONGEST_REASONING = 20_000
+"""Characters of reasoning that are read, about twice the longest response of Study 1."""
+
+_PLACED = re.compile(r"^The ([\w-]+) is in the [\w-]+\.$", re.MULTILINE)
+_ENTERED = re.compile(r" entered the ([\w-]+)\.$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """How faithful a piece of reasoning is to its story.
+
+    Attributes:
+        made: Distinct belief claims.
+        true: Those of them that hold in the story.
+        decisive: Chains whose beliefs lead to the answer.
+        covered: Those of them about which something true is claimed.
+    """
+
+    made: int
+    true: int
+    decisive: int
+    covered: int
+
+    @property
+    def score(self) -> float:
+        """Return the score, from 0 to 1."""
+        if not self.made or not self.decisive:
+            return 0.0
+        return self.true / self.made * (self.covered / self.decisive)
+
+
+def fidelity(response: str, example: Example) -> Fidelity | None:
+    """Check the reasoning of a response (the text before ``</think>``) against the story.
+
+    Every claim is read as one about the object asked for.
+
+    Returns:
+        None where the engine cannot read the story or the question: nothing can be checked then.
+    """
+    case = _read(example.benchmark, example.story, example.question)
+    if case is None:
+        return None
+    end = response.find(THINK_END)
+    reasoning = response[: min(end, LONGEST_REASONING)] if end >= 0 else ""
+    claims = _claims(reasoning, case.names) - case.copied
+    true = {claim for claim in claims if case.holds(claim)}
+    stated = {claim.chain for claim in true}
+    return Fidelity(len(claims), len(true), len(case.decisive), len(stated & case.decisive))
+
+
+def is_readable(example: Example) -> bool:
+    """Return whether the engine can check reasoning about this example."""
+    return _read(example.benchmark, example.story, example.question) is not None
+
+
+def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
+    """Return the chains on which the answer stands: the chain asked and each inner one.
+
+    Of "Ann thinks Bob thinks": (Ann, Bob) and (Bob). Of a question about the world: the world.
+    """
+    chain = question.chain
+    return frozenset(chain[start:] for start in range(max(1, len(chain))))
+
+
+def _claims(text: str, names: Sequence[str]) -> set[BeliefClaim]:
+    for name in names:
+        text = text.replace(name, _joined(name))
+    return set(find_claims(text))
+
+
+def _joined(name: str) -> str:
+    return name.replace(" ", "_")
+
+
+def _names_of_two_words(question: WhereQuestion, beliefs: Beliefs) -> tuple[str, ...]:
+    """Return names such as ExploreToM's "green basket", which a claim holds as one word.
+
+    The longest come first, so that no part of a name is taken for a shorter one.
+    """
+    values = {o.value for o in beliefs.observations if o.value and o.aspect == question.aspect}
+    names = {name for name in (*values, question.object) if " " in name}
+    return tuple(sorted(names, key=lambda name: (-len(name), name)))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """All that checking needs to know of a story and its question."""
+
+    question: WhereQuestion
+    beliefs: Beliefs
+    names: tuple[str, ...]  # of two words
+    copied: frozenset[BeliefClaim]  # found in the story and the question themselves
+    decisive: frozenset[Chain]
+
+    def holds(self, claim: BeliefClaim) -> bool:
+        asked = self.question
+        place = self.beliefs.of(claim.chain, asked.object, asked.aspect)
+        return place is not None and _joined(place) == claim.container
+
+
+@lru_cache(maxsize=4096)  # the completions of a prompt follow each other, epoch after epoch
+def _read(benchmark: str, story: str, question: str) -> _Case | None:
+    language = next((name for name in BENCHMARKS if benchmark.startswith(name)), None)
+    if language is None or not story:
+        return None
+    released = "upstream" if benchmark == language else "plain"
+    try:
+        asked = parse_question(language, question)
+        if not isinstance(asked, WhereQuestion) or asked.when != NOW:
+            return None
+        text = in_full(story) if language == "hi_tom" else story
+        _, beliefs = read(language, text, rules_for(language, released), asked.object)
+    except (ValueError, KeyError):
+        return None
+    names = _names_of_two_words(asked, beliefs)
+    copied = frozenset(_claims(f"{story}\n{question}", names))
+    return _Case(asked, beliefs, names, copied, decisive_chains(asked))
+
+
+def in_full(story: str) -> str:
+    """Return a Hi-ToM story of the brief telling in the benchmark's words; others as they are.
+
+    The brief telling says "Ann left." and "Ann moved it to the box."; where she left and what she
+    moved is what the lines before it speak of.
+    """
+    lines = []
+    room = thing = ""
+    for line in story.split("\n"):
+        room = found[1] if (found := _ENTERED.search(line)) else room
+        thing = found[1] if (found := _PLACED.search(line)) else thing
+        if line.endswith(" left."):
+            line = f"{line.removesuffix(' left.')} exited the {room}."
+        lines.append(line.replace(" moved it to the ", f" moved the {thing} to the "))
+    return "\n".join(lines)

@@ -1,0 +1,51 @@
+"""Stage ``acquire@source``: verified upstream files, or generated rows, in ``data/raw``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pipeline.config import ArithmeticSource, UpstreamSource, lookup
+from pipeline.data.acquire import acquire
+from pipeline.data.generated import arithmetic, stories
+from pipeline.files import remove_leftovers, replacing, write_lines
+from pipeline.stages.common import Stage, run
+
+MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
+OFFLINE_VARIABLE = "TOMRL_OFFLINE"
+
+
+def main(stage: Stage, key: str) -> None:
+    """Acquire one source."""
+    source = lookup(stage.params.acquire, key, "source")
+    target = stage.raw / key
+    remove_leftovers(stage.raw)
+    match source:
+        case UpstreamSource():
+            mirror = os.environ.get(MIRROR_VARIABLE)
+            with replacing(target) as temporary:
+                acquire(
+                    key,
+                    temporary,
+                    mirror=Path(mirror) if mirror else None,
+                    offline=os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"),
+                    parts=stage.work(key),
+                )
+        case ArithmeticSource():
+            with replacing(target) as temporary:
+                temporary.mkdir()
+                for purpose in ("train", "test"):
+                    problems = arithmetic(source, purpose, getattr(source, purpose))
+                    write_lines(temporary / f"{purpose}.jsonl", problems)
+        case _:
+            with replacing(target) as temporary:
+                temporary.mkdir()
+                for purpose in ("train", "validation", "test"):
+                    made = stories(source, purpose, getattr(source, purpose))
+                    rows = (row for questions in made for row in questions)
+                    write_lines(temporary / f"{purpose}.jsonl", rows)
+    print(f"acquired {key} in {target.relative_to(stage.root)}")
+
+
+if __name__ == "__main__":
+    run("acquire", main)

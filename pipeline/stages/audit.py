@@ -1,0 +1,85 @@
+"""Stage ``audit``: rule baselines, contradictions and leakage of the study's data, with a card."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from pipeline.config import DatasetEntry
+from pipeline.data.audit import leakage, set_audit
+from pipeline.data.audit_figures import draw_all
+from pipeline.data.build import read_examples, select_parts
+from pipeline.data.card import data_card
+from pipeline.data.contamination import Fingerprints, Overlap, refuse_contamination
+from pipeline.errors import UserError
+from pipeline.files import read_json, remove_leftovers, replacing, write_json
+from pipeline.stages.common import Stage, run
+from pipeline.tasks.example import Example
+
+
+def main(stage: Stage) -> None:
+    """Audit every column of the suite, also against every training set."""
+    suite = {
+        name: read_examples(stage.data / "suite" / f"{name}.parquet")
+        for name in stage.params.suite.tasks
+    }
+    overlaps: dict[str, dict[str, Overlap]] = {}
+    for key, entry in stage.params.dataset.items():
+        overlaps[key] = _overlaps(stage, key, entry, suite)
+        refuse_contamination(entry.split, overlaps[key])
+    result = {
+        "columns": {name: set_audit(examples) for name, examples in suite.items()},
+        "leakage": leakage(overlaps),
+    }
+    _write(stage, result)
+    for name, column in result["columns"].items():
+        best = column["baselines"]["best"]
+        print(f"audit {name}: {best['accuracy']:.1%} by the rule {best['rule']!r}")
+
+
+def _overlaps(
+    stage: Stage, key: str, entry: DatasetEntry, suite: dict[str, list[Example]]
+) -> dict[str, Overlap]:
+    training = _training(stage, key, entry)
+    known = Fingerprints.of(training, stage.params.audit.ngram)
+    return {name: known.overlap(examples) for name, examples in suite.items()}
+
+
+def _training(stage: Stage, key: str, entry: DatasetEntry) -> list[Example]:
+    """Return the training examples: the parquet has prompts, the raw files the texts themselves.
+
+    Raises:
+        UserError: If the parquet is not what the parameters select from the raw files.
+    """
+    path = stage.data / "combos" / key / "train.parquet"
+    if not path.is_file():
+        raise UserError(f"{path} does not exist; make it with: dvc repro dataset@{key}")
+    examples = select_parts(stage.raw, entry.train, entry.seed)
+    written = [info["id"] for info in pd.read_parquet(path, columns=["extra_info"])["extra_info"]]
+    if written != [example.id for example in examples]:
+        raise UserError(
+            f"{path} does not hold what params.yaml selects from {stage.raw}; "
+            f"make it again with: dvc repro dataset@{key}"
+        )
+    return examples
+
+
+def _write(stage: Stage, result: dict[str, Any]) -> None:
+    """Write audit.json, card.md and figures/ in one go."""
+    cards = {
+        key: read_json(stage.data / "combos" / key / "card.json") for key in stage.params.dataset
+    }
+    target = stage.runs / "audit"
+    remove_leftovers(target.parent)
+    with replacing(target) as temporary:
+        (temporary / "figures").mkdir(parents=True)
+        write_json(temporary / "audit.json", result)
+        for name, svg in draw_all(result).items():
+            (temporary / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
+        card = data_card(stage.params, result, cards)
+        (temporary / "card.md").write_text(card, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    run("audit", main)

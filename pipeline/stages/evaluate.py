@@ -1,0 +1,29 @@
+"""Stage ``evaluate@cell``: every task of the suite, graded by the rewards' own grader."""
+
+from __future__ import annotations
+
+from pipeline.data.build import read_examples
+from pipeline.model.decode import Sampling
+from pipeline.stages.common import Stage, run
+from pipeline.stages.scoring import score_cell
+
+
+def main(stage: Stage, key: str) -> None:
+    """Evaluate one cell."""
+    settings = stage.params.cell(key).evaluate
+    columns = {
+        name: read_examples(stage.data / "suite" / f"{name}.parquet")
+        for name in stage.params.suite.tasks
+    }
+    score_cell(
+        stage,
+        key,
+        columns,
+        prompt=settings.prompt,
+        sampling=Sampling(settings.max_new_tokens, settings.temperature, settings.top_p),
+        batch=settings.batch,
+    )
+
+
+if __name__ == "__main__":
+    run("evaluate", main)

@@ -1,0 +1,31 @@
+"""Stage ``gsm8k@cell``: does training on stories cost arithmetic?
+
+The task is GSM8K where the study has it, else generated arithmetic, which is named as such.
+"""
+
+from __future__ import annotations
+
+from pipeline.config import Part
+from pipeline.data.build import select
+from pipeline.model.decode import Sampling
+from pipeline.stages.common import Stage, run
+from pipeline.stages.scoring import score_cell
+
+
+def main(stage: Stage, key: str) -> None:
+    """Check one cell."""
+    cell = stage.params.cell(key)
+    check = cell.gsm8k
+    examples = select(stage.raw, Part(task=check.task, limit=check.limit), seed=0)
+    score_cell(
+        stage,
+        key,
+        {check.task: examples},
+        prompt=check.prompt,
+        sampling=Sampling(check.max_new_tokens, temperature=0),
+        batch=cell.evaluate.batch,
+    )
+
+
+if __name__ == "__main__":
+    run("gsm8k", main)

@@ -1,0 +1,23 @@
+"""Stage ``suite``: the examples of every evaluation task of the study."""
+
+from __future__ import annotations
+
+from pipeline.data.build import select, write_examples
+from pipeline.files import remove_leftovers, replacing
+from pipeline.stages.common import Stage, run
+
+
+def main(stage: Stage) -> None:
+    """Write one parquet file per column of the result table."""
+    target = stage.data / "suite"
+    remove_leftovers(target.parent)
+    with replacing(target) as temporary:
+        temporary.mkdir()
+        for name, column in stage.params.suite.tasks.items():
+            examples = select(stage.raw, column, seed=0)
+            write_examples(temporary / f"{name}.parquet", examples)
+            print(f"suite {name}: {len(examples)} examples of task {column.task}")
+
+
+if __name__ == "__main__":
+    run("suite", main)

@@ -1,0 +1,58 @@
+"""The unit of every dataset: one question about one story, with its gold answer."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+AnswerKind = Literal["span", "choice", "yes_no", "names", "label", "number"]
+
+
+def content_hash(*parts: object) -> str:
+    """Return a short digest of the content of the parts, stable across machines and runs."""
+    blob = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(blob.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question with its gold answer.
+
+    Attributes:
+        benchmark: The benchmark it comes from, such as ``hi_tom``.
+        task: The registered task it belongs to, such as ``hi_tom_order4``.
+        story: The text to read (empty for arithmetic).
+        question: The question as asked.
+        answer: The gold answer. For ``names`` the names are joined by ", ".
+        answer_kind: What an answer looks like; the task's grader depends on it.
+        choices: The admissible answers, where the benchmark gives them.
+        order: Belief order (0 = the world), -1 for factual questions of ExploreToM, None where the
+            notion does not apply.
+        question_type: The benchmark's own name for the kind of question.
+        story_id: Digest of the story text; equal for questions about the same story.
+        meta: Whatever else the benchmark records (JSON values only).
+        id: Digest of benchmark, task, story, question, choices and answer: survives reordering.
+    """
+
+    benchmark: str
+    task: str
+    story: str
+    question: str
+    answer: str
+    answer_kind: AnswerKind = "span"
+    choices: tuple[str, ...] | None = None
+    order: int | None = None
+    question_type: str = ""
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    story_id: str = ""
+    id: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.story_id:
+            object.__setattr__(self, "story_id", content_hash(self.story))
+        if not self.id:
+            key = (self.benchmark, self.task, self.story, self.question, self.choices, self.answer)
+            object.__setattr__(self, "id", content_hash(*key))

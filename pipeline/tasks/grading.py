@@ -1,0 +1,147 @@
+"""Answer extraction and matching: the one grader of reward and evaluation.
+
+Every rule is linear in the length of the response. Model output is hostile text: nothing is
+evaluated, and tags are searched without backtracking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipeline.tasks.example import Example
+
+Matcher = Callable[[str, Example], bool]
+Extractor = Callable[[str], str | None]
+
+THINK_END, ANSWER_START, ANSWER_END = "</think>", "<answer>", "</answer>"
+_TAGS = ("<think>", THINK_END, ANSWER_START, ANSWER_END)
+_LONGEST_EQUAL = 10_000  # far beyond any truth
+_JSON_ANSWER = 'answer": "'
+_NORMALISED = str.maketrans("_", " ", ".,;:!?")
+_UNPUNCTUATED = str.maketrans("", "", ".,;:!?")
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """What the grader says of one response."""
+
+    correct: bool
+    strict: bool
+    format_ok: bool
+    extracted: str | None
+
+
+def normalise(text: str) -> str:
+    """Lower-case, collapse spaces, drop ``.,;:!?`` and turn ``_`` into a space, in this order.
+
+    Source: Study 1's answer check, zhebushipinyin/Tom-RL:eval_tom/reasoning_model_eval.py
+    (``normalize_answer``). The order shows: a free-standing full stop leaves its space behind.
+    """
+    return _collapse(text.lower()).translate(_NORMALISED)
+
+
+def match_suffix(answer: str, example: Example) -> bool:
+    """Study 1's rule: equal after normalisation, or the answer ends with the truth.
+
+    Source: zhebushipinyin/Tom-RL:eval_tom/reasoning_model_eval.py (``check_answer_correctness``),
+    whose pattern ``.*?TRUTH\\s*\\b$`` asks for a word character at the very end. The same rule on
+    answers in JSON is the "expanded" one behind the base column of the paper's Table 1.
+    """
+    found, truth = normalise(answer), normalise(example.answer)
+    return bool(truth) and (found == truth or (found.endswith(truth) and _ends_in_word(truth)))
+
+
+def match_equal(answer: str, example: Example) -> bool:
+    """The strict rule: equal after normalisation, spaces and a leading article aside."""
+    return len(answer) < _LONGEST_EQUAL and _bare(answer) == _bare(example.answer) != ""
+
+
+def match_suffix_literal(answer: str, example: Example) -> bool:
+    """The suffix rule with ``_`` kept as it is.
+
+    It gives the grades recorded with Study 1's base models, lower than the published ones. Source:
+    zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``).
+    """
+    found, truth = _literal(answer), _literal(example.answer)
+    return bool(truth) and found.endswith(truth) and _ends_in_word(truth)
+
+
+def format_ok(response: str) -> bool:
+    """Return whether the response, after a pre-filled ``<think>``, uses each tag once, in order.
+
+    Study 1's format rule as coded: all four tags exactly once, think before answer. Source:
+    zhebushipinyin/Tom-RL:verl/utils/reward_score/kk.py (``validate_response_structure``).
+    """
+    text = response if "<think>" in response else "<think>" + response
+    positions = [text.find(tag) for tag in _TAGS]
+    return all(text.count(tag) == 1 for tag in _TAGS) and positions == sorted(positions)
+
+
+def extract_tagged(response: str) -> str | None:
+    """Return the text of the last ``<answer>`` block that is closed, or None without one."""
+    start = response.rfind(ANSWER_START, 0, max(response.rfind(ANSWER_END), 0))
+    if start < 0:
+        return None
+    start += len(ANSWER_START)
+    return response[start : response.find(ANSWER_END, start)].strip()
+
+
+def extract_tagged_or_all(response: str) -> str | None:
+    """Return the tagged answer, or else the whole reply.
+
+    For benchmarks whose authors grade the reply as it is.
+    """
+    tagged = extract_tagged(response)
+    return response.strip() if tagged is None else tagged
+
+
+def extract_json(response: str) -> str | None:
+    """Return the answer of a JSON reply, however malformed the JSON is.
+
+    The text between the first ``answer": "`` and the next quotation mark. Source:
+    zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``).
+    """
+    start = response.find(_JSON_ANSWER)
+    if start < 0:
+        return None
+    return response[start + len(_JSON_ANSWER) :].partition('"')[0]
+
+
+def grade(
+    response: str,
+    example: Example,
+    match: Matcher,
+    strict: Matcher,
+    extract: Extractor = extract_tagged,
+) -> Grade:
+    """Grade a response: the benchmark's rule, the strict rule, and the format."""
+    extracted = extract(response)
+    if not extracted or not extracted.strip():
+        return Grade(False, False, format_ok(response), extracted)
+    return Grade(
+        correct=match(extracted, example),
+        strict=strict(extracted, example),
+        format_ok=format_ok(response),
+        extracted=extracted,
+    )
+
+
+def _collapse(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _literal(text: str) -> str:
+    return _collapse(text.lower()).translate(_UNPUNCTUATED)
+
+
+def _ends_in_word(text: str) -> bool:
+    return text[-1].isalnum() or text[-1] == "_"
+
+
+def _bare(text: str) -> str:
+    text = _collapse(normalise(text))
+    for article in ("the ", "a ", "an "):
+        if text.startswith(article):
+            return text[len(article) :]
+    return text

@@ -1,0 +1,228 @@
+"""Read upstream's files row by row; a row that is not as it should be stops the load.
+
+Nothing is skipped silently: every error is one :class:`UserError` that names file and row.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pipeline.errors import UserError
+
+LARGEST_FILE = 256 << 20
+LARGEST_TEXT = 1 << 20  # the longest text in any benchmark is a conversation of about 20,000
+_REPAIR = "acquire the source again"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One record and the place it came from."""
+
+    where: str
+    values: Mapping[str, Any]
+
+    def fail(self, why: str) -> NoReturn:
+        """Raise the error that says what is wrong with this row."""
+        raise UserError(f"{self.where}: {why}; {_REPAIR}")
+
+    def get(self, key: str, kind: type | tuple[type, ...]) -> Any:
+        """Return a value of one of the given types."""
+        if key not in self.values:
+            self.fail(f"field {key!r} is missing")
+        value = self.values[key]
+        # A bool is an int to Python, but not in a data file.
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            self.fail(f"field {key!r} is {type(value).__name__}, which is the wrong type")
+        return value
+
+    def text(self, key: str) -> str:
+        """Return a text that is neither blank nor absurdly long."""
+        value: str = self.get(key, str)
+        if not value.strip():
+            self.fail(f"field {key!r} is blank")
+        if len(value) > LARGEST_TEXT:
+            self.fail(f"field {key!r} has {len(value):,} characters, at most {LARGEST_TEXT:,}")
+        return value
+
+    def one_of(self, key: str, allowed: Iterable[str]) -> str:
+        """Return a text that is one of those allowed."""
+        value, allowed = self.text(key), tuple(allowed)
+        if value not in allowed:
+            self.fail(f"field {key!r} is {value[:80]!r}, not one of {', '.join(allowed)}")
+        return value
+
+    def integer(self, key: str, allowed: range | None = None) -> int:
+        """Return a whole number, also where a file format stores it as 4.0."""
+        value = self.get(key, (int, float))
+        if not math.isfinite(value) or value != int(value):
+            self.fail(f"field {key!r} is {value}, not a whole number")
+        if allowed is not None and int(value) not in allowed:
+            self.fail(f"field {key!r} is {value}, not in {allowed.start}..{allowed.stop - 1}")
+        return int(value)
+
+    def flag(self, key: str) -> bool:
+        """Return a truth value."""
+        return bool(self.get(key, bool))
+
+    def inner(self, key: str) -> Row:
+        """Return a nested record as a row of its own."""
+        return Row(f"{self.where}, {key}", self.get(key, dict))
+
+    def rows(self, key: str) -> list[Row]:
+        """Return a list of nested records."""
+        return _as_rows(self.get(key, list), f"{self.where}, {key}[{{}}]", start=0)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return a list of texts, which may be empty."""
+        items: list[Any] = self.get(key, list)
+        if not all(isinstance(item, str) and item.strip() for item in items):
+            self.fail(f"field {key!r} is not a list of texts")
+        return tuple(items)
+
+
+def unique(rows: Iterable[Row], key: str) -> Iterator[Row]:
+    """Yield the rows, refusing a second one with the same upstream id."""
+    seen: dict[Any, str] = {}
+    for row in rows:
+        value = row.get(key, (str, int))
+        if value in seen:
+            row.fail(f"field {key!r} repeats {value!r} of {seen[value]}")
+        seen[value] = row.where
+        yield row
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 text file; only a line feed ends one."""
+    return _read_text(path).removesuffix("\n").split("\n")
+
+
+def read_json(path: Path) -> Any:
+    """Return the content of a JSON file; an object with a key twice is an error."""
+    return _parse_json(_read_text(path), str(path))
+
+
+def read_json_rows(path: Path, key: str | None = None) -> list[Row]:
+    """Return the objects of a JSON list, which may be the value of a top-level key."""
+    content = read_json(path)
+    if key is not None:
+        content = Row(str(path), content if isinstance(content, dict) else {}).get(key, list)
+    if not isinstance(content, list):
+        raise UserError(f"{path}: holds {type(content).__name__}, not a list; {_REPAIR}")
+    return _as_rows(content, f"{path}, record {{}}")
+
+
+def read_jsonl(path: Path) -> list[Row]:
+    """Return the objects of a JSON lines file."""
+    lines = enumerate(_read_text(path).split("\n"), 1)
+    places = [(f"{path}, line {number}", line) for number, line in lines if line.strip()]
+    content = [(where, _parse_json(line, where)) for where, line in places]
+    return [_as_row(value, where) for where, value in content]
+
+
+def read_csv(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the rows of a CSV file, every value a text."""
+    reader = csv.DictReader(io.StringIO(_read_text(path), newline=""), strict=True)
+    rows = []
+    try:
+        _require_columns(path, columns, reader.fieldnames or ())
+        for values in reader:
+            row = Row(f"{path}, line {reader.line_num}", values)
+            if None in values or None in values.values():
+                row.fail("it has more or fewer fields than the header")
+            rows.append(row)
+    except csv.Error as error:
+        raise UserError(f"{path}, line {reader.line_num}: {error}; {_REPAIR}") from error
+    return rows
+
+
+def read_parquet(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the rows of a parquet file."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+    _require_file(path)
+    try:
+        _require_columns(path, columns, pq.read_schema(path).names)
+        records = pq.read_table(path, columns=list(columns)).to_pylist()
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{path}: not a readable parquet file ({error}); {_REPAIR}") from error
+    return _as_rows(records, f"{path}, row {{}}")
+
+
+def read_xlsx(path: Path, columns: Sequence[str]) -> list[Row]:
+    """Return the rows of the first sheet of a workbook."""
+    from openpyxl import load_workbook  # type: ignore[import-untyped]
+
+    _require_file(path)
+    rows = []
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+        lines = book.worksheets[0].iter_rows(values_only=True)
+        header = [str(name) for name in next(lines, ())]
+        _require_columns(path, columns, header)
+        for number, line in enumerate(lines, 2):
+            rows.append(Row(f"{path}, row {number}", dict(zip(header, line, strict=False))))
+        book.close()
+    except (zipfile.BadZipFile, OSError, KeyError, ValueError, SyntaxError, IndexError) as error:
+        raise UserError(f"{path}: not a readable workbook ({error}); {_REPAIR}") from error
+    return rows
+
+
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise UserError(f"{path}: missing; acquire the source {path.parent.name!r} first")
+    if path.stat().st_size > LARGEST_FILE:
+        raise UserError(f"{path}: {path.stat().st_size:,} bytes, at most {LARGEST_FILE:,}")
+
+
+def _require_columns(path: Path, wanted: Iterable[str], found: Iterable[str]) -> None:
+    if missing := [name for name in wanted if name not in tuple(found)]:
+        raise UserError(f"{path}: column {', '.join(missing)} missing; {_REPAIR}")
+
+
+def _read_text(path: Path) -> str:
+    _require_file(path)
+    content = path.read_bytes()
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UserError(f"{path}, line {line}: not UTF-8 ({error.reason}); {_REPAIR}") from error
+
+
+def _parse_json(text: str, where: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_without_repeats)
+    except RecursionError as error:
+        raise UserError(f"{where}: nested too deeply; {_REPAIR}") from error
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise UserError(f"{where}: not JSON ({error.msg}, {place}); {_REPAIR}") from error
+    except ValueError as error:
+        raise UserError(f"{where}: {error}; {_REPAIR}") from error
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
+    return record
+
+
+def _as_rows(records: Sequence[Any], place: str, start: int = 1) -> list[Row]:
+    return [_as_row(value, place.format(n)) for n, value in enumerate(records, start)]
+
+
+def _as_row(value: Any, where: str) -> Row:
+    if not isinstance(value, dict):
+        raise UserError(f"{where}: {type(value).__name__} instead of a record; {_REPAIR}")
+    return Row(where, value)

@@ -1,0 +1,112 @@
+"""The registry of tasks: one file per benchmark registers what it offers.
+
+A task knows where its rows come from, how many there must be, and how an answer is graded. Reward
+and evaluation both call :meth:`Task.grade`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pipeline.errors import UserError
+from pipeline.tasks.example import Example, content_hash
+from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, grade
+
+Loader = Callable[[Path], Iterable[Example]]
+Scores = Callable[[Sequence[tuple[Example, str | None]]], Mapping[str, float]]
+"""From examples with the answers found (``Grade.extracted``) to a benchmark's own figures."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One evaluation task or training pool.
+
+    Attributes:
+        name: Unique name, such as ``hi_tom_order4``.
+        benchmark: The benchmark it belongs to.
+        title: What a table shows.
+        sources: Raw sources it reads, keys of ``pipeline.data.sources``; the loader receives the
+            folder that holds one subfolder per source.
+        load: Reads the raw files and yields examples in upstream's order.
+        match: The benchmark's published rule: does this extracted answer agree with the gold one?
+        strict: A stricter reading of the same, reported beside it: equality after normalisation.
+        count: Number of examples the upstream files hold; None where it is a setting.
+        choices_in_prompt: Whether the answer options are shown to the model after the question.
+        extract: How the answer is found in a response to the task's usual prompt.
+        scores: The benchmark's own aggregate figures, beside the accuracy that every task has.
+        folds_like: The task whose rows decide the folds, for tasks that share its stories; by
+            default a task decides its own.
+    """
+
+    name: str
+    benchmark: str
+    title: str
+    sources: tuple[str, ...]
+    load: Loader
+    match: Matcher
+    strict: Matcher
+    count: int | None = None
+    choices_in_prompt: bool = False
+    extract: Extractor = extract_tagged
+    scores: Scores | None = None
+    folds_like: str | None = None
+
+    def examples(self, raw: Path) -> list[Example]:
+        """Load all examples and check their number.
+
+        Raises:
+            UserError: If the files hold another number of examples than upstream's.
+        """
+        examples = list(_with_own_ids(self.load(raw)))
+        if self.count is not None and len(examples) != self.count:
+            raise UserError(
+                f"task {self.name}: {len(examples)} examples in {raw}, upstream has {self.count}. "
+                f"The raw files are not the published ones: run `dvc repro acquire` again."
+            )
+        return examples
+
+    def grade(self, response: str, example: Example, extract: Extractor | None = None) -> Grade:
+        """Grade a response by the task's rules; ``extract`` replaces its way to find the answer."""
+        return grade(response, example, self.match, self.strict, extract or self.extract)
+
+
+def _with_own_ids(examples: Iterable[Example]) -> Iterator[Example]:
+    """Give a row that upstream repeats an id of its own, so that an id names one row."""
+    seen: Counter[str] = Counter()
+    for example in examples:
+        seen[example.id] += 1
+        if (times := seen[example.id]) > 1:
+            yield replace(example, id=content_hash(example.id, times))
+        else:
+            yield example
+
+
+_TASKS: dict[str, Task] = {}
+
+
+def register(task: Task) -> Task:
+    """Add a task; a name can be taken only once."""
+    if task.name in _TASKS:
+        raise ValueError(f"task {task.name} is registered twice")
+    _TASKS[task.name] = task
+    return task
+
+
+def get(name: str) -> Task:
+    """Return a registered task.
+
+    Raises:
+        UserError: If there is no such task; lists those there are.
+    """
+    try:
+        return _TASKS[name]
+    except KeyError:
+        raise UserError(f"unknown task {name!r}; there are: {', '.join(sorted(_TASKS))}") from None
+
+
+def all_tasks() -> tuple[Task, ...]:
+    """Return every registered task, by name."""
+    return tuple(_TASKS[name] for name in sorted(_TASKS))

@@ -1,0 +1,155 @@
+"""Study 1's own training and test rows, split as published: stories are shared across the split.
+
+Source: bigai-ai/ToM-RL:data/cleaned_tom/{ToM_train_HiEx,ToM_test_HiExTi}_hint.parquet. Texts are
+kept to the letter, since the prompts are made of them. Each example names the benchmark that its
+row comes from. Graded by Study 1's rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from pipeline.tasks.example import Example, content_hash
+from pipeline.tasks.grading import match_equal, match_suffix
+from pipeline.tasks.reading import Row, read_parquet
+from pipeline.tasks.registry import Task, register
+
+TRAIN, TEST = "ToM_train_HiEx_hint.parquet", "ToM_test_HiExTi_hint.parquet"
+_COLUMNS = ("data_source", "story", "question", "answer", "reward_model", "extra_info")
+_SOURCES = ("hi_tom", "explore_tom", "tomi")
+_THINKS = re.compile(r"\bthinks?\b")
+_HI_TOM_ORDERS = range(5)
+_TOMI_TYPE = re.compile(r"(memory|reality)|(first|second)_order_[01]_(?:no_)?tom")
+_TOMI_ORDERS = {None: 0, "first": 1, "second": 2}
+
+Wanted = Callable[[Example], bool]
+
+
+def load(
+    raw: Path, file: str, task: str, wanted: Wanted | None = None, infilled: bool = False
+) -> Iterator[Example]:
+    """Yield the rows of a file in its order.
+
+    Args:
+        raw: Folder of the raw sources.
+        file: Name of the parquet file.
+        task: Name of the task that the examples belong to.
+        wanted: Which of them to keep; all by default.
+        infilled: Whether to read ExploreToM's retold stories in place of the templated ones.
+    """
+    for row in read_parquet(raw / "tom_rl" / file, _COLUMNS):
+        example = _example(row, task, infilled)
+        if wanted is None or wanted(example):
+            yield example
+
+
+def _example(row: Row, task: str, infilled: bool) -> Example:
+    benchmark, answer = row.one_of("data_source", _SOURCES), row.text("answer")
+    if row.inner("reward_model").text("ground_truth") != answer:
+        row.fail("its ground truth differs from its answer")
+    extra, story = row.inner("extra_info"), row.text("story")
+    order = _order(row, benchmark)
+    retold = infilled and benchmark == "explore_tom"
+    return Example(
+        benchmark=benchmark,
+        task=task,
+        story=extra.text("infilled_story") if retold else story,
+        question=row.text("question"),
+        answer=answer,
+        order=order,
+        question_type=_question_type(extra, benchmark, order),
+        meta=_meta(extra, benchmark),
+        # Both tellings of a story are one story to whoever splits by story.
+        story_id=content_hash(story),
+    )
+
+
+def _order(row: Row, benchmark: str) -> int:
+    """Return the belief order: what the row states, or what the question's wording implies."""
+    if benchmark == "tomi":
+        found = _TOMI_TYPE.fullmatch(row.inner("extra_info").text("question_type2"))
+        if found is None:
+            row.fail("field 'question_type2' is no ToMi question type")
+        return _TOMI_ORDERS[found[2]]
+    order = hi_tom_order(row) if benchmark == "hi_tom" else explore_tom_order(row.text("question"))
+    extra = row.inner("extra_info")
+    if extra.values.get("question_order") is not None:
+        stated = extra.integer("question_order", range(-1, 5))
+        if stated != order:
+            row.fail(f"stated order {stated}, but the question is of order {order}")
+    return order
+
+
+def hi_tom_order(row: Row) -> int:
+    """Return the order of a Hi-ToM question: how many minds it goes through."""
+    order = len(_THINKS.findall(row.text("question")))
+    if order not in _HI_TOM_ORDERS:
+        row.fail(f"a question of order {order}")
+    return order
+
+
+def explore_tom_order(question: str) -> int:
+    """Return the order of a place question of ExploreToM, -1 for a factual one."""
+    if " does " in question and " think that " in question:
+        return 2
+    return 1 if " will " in question and " search for " in question else -1
+
+
+def _question_type(extra: Row, benchmark: str, order: int) -> str:
+    if benchmark == "hi_tom":
+        return f"order_{order}"
+    key = "question_type2" if benchmark == "tomi" else "question_type"
+    return extra.text(key) if extra.values.get(key) is not None else ""
+
+
+def _meta(extra: Row, benchmark: str) -> dict[str, object]:
+    """Keep what the test file states about a row; the train file states nothing."""
+    meta = {key: extra.values.get(key) for key in ("deception", "is_interesting", "story_type")}
+    if benchmark == "hi_tom" and "story_length" in extra.values:
+        meta["story_length"] = extra.integer("story_length", range(1, 4))
+    if benchmark == "tomi":
+        meta["story_type"] = extra.text("question_type")
+    return {key: value for key, value in meta.items() if value is not None}
+
+
+def _is(benchmark: str, *orders: int) -> Wanted:
+    return lambda example: (
+        example.benchmark == benchmark and (not orders or example.order in orders)
+    )
+
+
+def _register(
+    name: str,
+    benchmark: str,
+    title: str,
+    count: int,
+    file: str,
+    wanted: Wanted | None = None,
+    infilled: bool = False,
+) -> None:
+    register(
+        Task(
+            name=name,
+            benchmark=benchmark,
+            title=title,
+            sources=("tom_rl",),
+            load=partial(load, file=file, task=name, wanted=wanted, infilled=infilled),
+            match=match_suffix,
+            strict=match_equal,
+            count=count,
+        )
+    )
+
+
+_EXPLORE_TOM = _is("explore_tom")
+_register("tom_rl_train", "tom_rl", "ToM-RL training", 3200, TRAIN)
+_register("tom_rl_validation", "hi_tom", "ToM-RL validation", 400, TEST, _is("hi_tom", 0, 1, 2, 3))
+_register("hi_tom_order4", "hi_tom", "Hi-ToM 4th order", 600, TEST, _is("hi_tom", 4))
+_register("explore_tom", "explore_tom", "ExploreToM", 1066, TEST, _EXPLORE_TOM)
+_register(
+    "explore_tom_infilled", "explore_tom", "ExploreToM (infilled)", 1066, TEST, _EXPLORE_TOM, True
+)
+_register("tomi", "tomi", "ToMi", 5994, TEST, _is("tomi"))

@@ -1,0 +1,92 @@
+"""Comparing the solver with a benchmark's labels: agreement by order and type, disagreements."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.tom.parse.text import ParseError
+from pipeline.tom.question import WhereQuestion
+from pipeline.tom.rules import Rules
+from pipeline.tom.solve import Answer, parse_question, solve
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A row whose label is not what the story implies."""
+
+    row: Mapping[str, Any]
+    answer: str | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Agreement:
+    """How far labels and solver agree; the counters hold (agreeing, all) rows."""
+
+    by_order: dict[str, tuple[int, int]] = field(default_factory=dict)
+    by_type: dict[str, tuple[int, int]] = field(default_factory=dict)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    total: int = 0
+
+    @property
+    def agreed(self) -> int:
+        """Return the number of rows on which label and solver agree."""
+        return self.total - len(self.disagreements)
+
+    @property
+    def share(self) -> float:
+        """Return the share of rows on which they agree; 1 for no rows."""
+        return self.agreed / self.total if self.total else 1.0
+
+
+def check(
+    benchmark: str, rows: Iterable[Mapping[str, Any]], rules: Rules | None = None
+) -> Agreement:
+    """Solve every row and compare with its label.
+
+    Args:
+        benchmark: Whose language the rows are in.
+        rows: Mappings with ``story``, ``question`` and ``answer``; ``choices``, ``order`` and
+            ``question_type`` are used where present, else read off the question.
+        rules: How beliefs change; without it, as the benchmark's labels were made.
+    """
+    report = Agreement()
+    order_total, order_agreed = Counter[str](), Counter[str]()
+    type_total, type_agreed = Counter[str](), Counter[str]()
+    for row in rows:
+        try:
+            found = solve(benchmark, row["story"], row["question"], row.get("choices"), rules)
+        except ParseError as error:
+            found = Answer(None, str(error))
+        agrees = _same(found.answer, row["answer"])
+        order, kind = _order_and_kind(benchmark, row)
+        order_total[order] += 1
+        type_total[kind] += 1
+        report.total += 1
+        if agrees:
+            order_agreed[order] += 1
+            type_agreed[kind] += 1
+        else:
+            report.disagreements.append(Disagreement(row, found.answer, found.reason))
+    report.by_order = {k: (order_agreed[k], order_total[k]) for k in sorted(order_total)}
+    report.by_type = {k: (type_agreed[k], type_total[k]) for k in sorted(type_total)}
+    return report
+
+
+def _same(found: str | None, label: str) -> bool:
+    return found is not None and found.strip().lower() == label.strip().lower()
+
+
+def _order_and_kind(benchmark: str, row: Mapping[str, Any]) -> tuple[str, str]:
+    try:
+        question = parse_question(benchmark, row["question"])
+    except ParseError:
+        return str(row.get("order", "?")), str(row.get("question_type", "unreadable"))
+    kind = type(question).__name__.removesuffix("Question").lower()
+    if isinstance(question, WhereQuestion):
+        kind = f"{question.aspect}, {question.when}"
+    order = row.get("order")
+    return str(question.order if order is None else order), str(row.get("question_type") or kind)

@@ -1,0 +1,1 @@
+"""Story generators: events first, text and gold answers from them."""

@@ -1,0 +1,307 @@
+"""ExploreToM-style stories: moves, state changes, talk, peeking and distraction.
+
+The actions, the conditions under which they are possible, the 18 story types and the questions are
+those of upstream (facebookresearch/ExploreToM, ``belief_tracker.py`` and
+``story_structure_searcher.py``). Upstream then searches for stories that a given model fails; here
+they are drawn at random. Gold answers come from the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from pipeline.tom.belief import (
+    CONTAINER,
+    EXPLORE_TOM_PLAIN,
+    ROOM,
+    TOPIC,
+    Beliefs,
+    Rules,
+    beliefs,
+)
+from pipeline.tom.generate import surface
+from pipeline.tom.generate.explore_tom_questions import questions
+from pipeline.tom.generate.explore_tom_text import STATES, TOPICS, render
+from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
+from pipeline.tom.generate.names import NAMES, Names
+from pipeline.tom.generate.pair import witness_twins
+from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.story import (
+    Action,
+    Aside,
+    Carry,
+    Change,
+    Discuss,
+    Enter,
+    Event,
+    Exit,
+    Move,
+    Report,
+    Story,
+    agents_of,
+)
+
+_ATTEMPTS = 2000
+_ASYMMETRIC = "+asymmetric"
+# What may happen beside entering and leaving; the last one must (it makes the type what it is).
+_ACTIONS: dict[str, tuple[str, ...]] = {
+    "tomi": ("move",),
+    "tomi+object-state": ("move", "state"),
+    "tomi-object-state": ("state",),
+    "tomi+room-changes": ("move", "carry"),
+    "tomi+info-exchange": ("move", "report"),
+    "fantom-public": ("discuss_public",),
+    "fantom-private": ("discuss_private",),
+    "allbutfantom": ("move", "carry", "report_any", "report_any"),
+    "all": ("move", "carry", "report_any", "discuss_public", "discuss_private"),
+}
+STORY_TYPES = tuple(name + extra for name in _ACTIONS for extra in ("", _ASYMMETRIC))
+
+
+@dataclass(frozen=True)
+class ExploreTomSettings:
+    """What kind of story to make.
+
+    Attributes:
+        story_type: One of ``STORY_TYPES``.
+        people: 2 to 4; all are named in the story.
+        moves: Moves, state changes and topics brought up, 1 to 4.
+        max_sentences: Upper limit on actions.
+        rules: How gold answers follow from the story.
+        names: Pools of names, for the benchmark's own style.
+    """
+
+    story_type: str = "tomi"
+    people: int = 3
+    moves: int = 3
+    max_sentences: int = 15
+    rules: Rules = EXPLORE_TOM_PLAIN
+    names: Names = NAMES
+
+    def __post_init__(self) -> None:
+        if self.story_type not in STORY_TYPES:
+            raise ValueError(f"story_type is {self.story_type!r}; allowed: {STORY_TYPES}")
+        if not 2 <= self.people <= 4:
+            raise ValueError(f"people is {self.people}; allowed: 2 to 4")
+        if not 1 <= self.moves <= 4:
+            raise ValueError(f"moves is {self.moves}; allowed: 1 to 4")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Return the kinds of action of the story type."""
+        return _ACTIONS[self.story_type.removesuffix(_ASYMMETRIC)]
+
+    @property
+    def asymmetric(self) -> bool:
+        """Return whether somebody peeks or is distracted."""
+        return self.story_type.endswith(_ASYMMETRIC)
+
+
+def generate(settings: ExploreTomSettings, random: Random, style: str = BENCHMARK) -> GeneratedItem:
+    """Draw one story with all its questions."""
+    return _item(_events(settings, random, style), settings, style)
+
+
+def pair(
+    settings: ExploreTomSettings, random: Random, style: str = BENCHMARK
+) -> CounterfactualPair:
+    """Draw a story in which somebody leaves before a move, with the twin who leaves after it.
+
+    Raises:
+        ValueError: If nothing is ever moved in stories of this type.
+    """
+    if "move" not in settings.kinds:
+        raise ValueError(f"stories of type {settings.story_type!r} have no moves to witness")
+    for _ in range(_ATTEMPTS):
+        twins = witness_twins(_events(settings, random, style), settings.rules)
+        if twins is None:
+            continue
+        observed, hidden = (_item(events, settings, style) for events in twins[:2])
+        asked = {question.text for question in hidden.questions}
+        shared = {question.text for question in observed.questions} & asked
+        found = CounterfactualPair(_only(observed, shared), _only(hidden, shared), twins[2])
+        if found.differing:
+            return found
+    raise AssertionError("one story in ten has such a twin")
+
+
+def _only(item: GeneratedItem, texts: set[str]) -> GeneratedItem:
+    """Keep the questions that both twins have, in the same order."""
+    kept = sorted((q for q in item.questions if q.text in texts), key=lambda q: q.text)
+    return GeneratedItem(item.story, tuple(kept), item.events, item.style, item.story_type)
+
+
+def _item(events: Story, settings: ExploreTomSettings, style: str) -> GeneratedItem:
+    text = render(events) if style == BENCHMARK else surface.render(events, style)
+    known = beliefs(events, settings.rules)
+    asked = tuple(questions(events, known, style))
+    return GeneratedItem(text, asked, events, style, settings.story_type)
+
+
+def _events(settings: ExploreTomSettings, random: Random, style: str) -> Story:
+    names = settings.names if style == BENCHMARK else get_style(style).names
+    for _ in range(_ATTEMPTS):
+        story = _Draft.draw(settings, names, random)
+        story.fill()
+        if story.complete():
+            return tuple(story.events)
+    raise AssertionError("most drafts can be completed")
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A story under construction, with the world as it is so far."""
+
+    settings: ExploreTomSettings
+    random: Random
+    people: list[str]
+    rooms: list[str]
+    thing: str
+    containers: list[str]
+    topics: list[str]
+    states: list[str]
+    events: list[Event] = field(default_factory=list)
+    room_of: dict[str, str] = field(default_factory=dict)
+    thing_room: str | None = None
+    container: str | None = None
+    used: set[str] = field(default_factory=set)  # kinds of action so far
+    moves: int = 0
+
+    @classmethod
+    def draw(cls, settings: ExploreTomSettings, names: Names, random: Random) -> _Draft:
+        two_rooms = any(kind in settings.kinds for kind in ("carry", "report_any"))
+        return cls(
+            settings,
+            random,
+            random.sample(names.agents, settings.people),
+            [_plain(room) for room in random.sample(names.rooms, 2 if two_rooms else 1)],
+            _plain(random.choice(names.objects)),
+            [_plain(container) for container in random.sample(names.containers, 4)],
+            random.sample(TOPICS, 4),
+            random.sample(sorted(STATES), 4),
+        )
+
+    def fill(self) -> None:
+        """Add actions until the story has as many moves as asked for."""
+        while self.moves < self.settings.moves and len(self.events) < self.settings.max_sentences:
+            walking = not self.room_of or self.random.random() < 0.5
+            kind = "walk" if walking else self.random.choice(self.settings.kinds)
+            action = self._propose(kind)
+            if action is None:
+                continue
+            self.used.add(kind)
+            self.moves += kind not in ("walk", "report", "report_any")
+            self.events.append(self._with_aside(action) if kind != "walk" else action)
+            self._apply(action)
+
+    def complete(self) -> bool:
+        """Return whether the story has what its type and settings ask for."""
+        asides = sum(isinstance(event, Aside) for event in self.events)
+        return (
+            self.moves == self.settings.moves
+            and self.settings.kinds[-1] in self.used
+            and asides == self.settings.asymmetric
+            and set(agents_of(tuple(self.events))) == set(self.people)
+        )
+
+    def _propose(self, kind: str) -> Action | None:
+        """Return a possible action of the kind, or None."""
+        actor = self.random.choice(self.people)
+        if kind == "walk":
+            return self._walk(actor)
+        if kind == "discuss_private":
+            return self._discuss(actor, self.random.choice(self.people))
+        if kind == "discuss_public":
+            return self._discuss(actor, None)
+        if kind in ("report", "report_any"):
+            return self._report(actor, kind)
+        room = self.room_of.get(actor)
+        if room is None or self.thing_room not in (None, room):
+            return None
+        if kind == "move":
+            free = [container for container in self.containers if container != self.container]
+            return Move(actor, self.thing, self.random.choice(free))
+        if kind == "state":
+            state = self.states.pop().format(thing=self.thing) if self.states else None
+            return Change(actor, self.thing, state) if state else None
+        elsewhere = [other for other in self.rooms if other != room]
+        if self.thing_room is None or not elsewhere:
+            return None
+        return Carry(actor, self.thing, elsewhere[0], self.container)
+
+    def _walk(self, actor: str) -> Action:
+        here = self.room_of.get(actor)
+        there = [room for room in self.rooms if room != here]
+        if here and (not there or self.random.random() < 0.5):
+            return Exit(actor, here)
+        return Enter((actor,), self.random.choice(there))
+
+    def _discuss(self, speaker: str, listener: str | None) -> Action | None:
+        topic, known = self.random.choice(self.topics), self._known()
+        if listener:
+            heard = speaker == listener or known.of((speaker, listener), topic, TOPIC)
+            return None if heard else Discuss(speaker, listener, topic)
+        room = self._together(speaker)
+        new = any(not known.of((hearer,), topic, TOPIC) for hearer in room)
+        return Discuss(speaker, None, topic) if len(room) > 1 and new else None
+
+    def _report(self, speaker: str, kind: str) -> Action | None:
+        """Tell what the speaker believes to somebody who, as the speaker thinks, does not."""
+        aspect = CONTAINER if kind == "report" else self.random.choice((CONTAINER, ROOM))
+        known = self._known()
+        place = known.of((speaker,), self.thing, aspect)
+        if place is None:
+            return None
+        if self.random.random() < 0.5:
+            listener = self.random.choice(self.people)
+            told = known.of((speaker, listener), self.thing, aspect) == place
+            said = Report(speaker, listener, self.thing, aspect, place)
+            return None if listener == speaker or told else said
+        room = self._together(speaker)
+        new = any(known.of((speaker, hearer), self.thing, aspect) != place for hearer in room)
+        return Report(speaker, None, self.thing, aspect, place) if len(room) > 1 and new else None
+
+    def _together(self, speaker: str) -> list[str]:
+        room = self.room_of.get(speaker)
+        return [other for other in self.people if room and self.room_of.get(other) == room]
+
+    def _known(self) -> Beliefs:
+        return beliefs(tuple(self.events), self.settings.rules)
+
+    def _with_aside(self, action: Action) -> Event:
+        """Let somebody peek or be distracted, once in a story of an asymmetric type."""
+        done = any(isinstance(event, Aside) for event in self.events)
+        if not self.settings.asymmetric or done or isinstance(action, Carry):
+            return action
+        actor, witnesses = self._witnesses(action)
+        inside = [person for person in witnesses if person != actor]
+        outside = [person for person in self.people if person not in witnesses]
+        peeking = (self.random.choice(outside),) if outside and self.random.random() < 0.6 else ()
+        distracted = (self.random.choice(inside),) if inside and self.random.random() < 0.6 else ()
+        return Aside(action, peeking, distracted) if peeking or distracted else action
+
+    def _witnesses(self, action: Action) -> tuple[str, list[str]]:
+        match action:
+            case Discuss(speaker, str(listener)) | Report(speaker, str(listener)):
+                return speaker, [speaker, listener]
+            case Discuss(actor) | Report(actor) | Move(actor) | Change(actor):
+                return actor, self._together(actor)
+        raise ValueError(f"nobody can look on at {action} in secret")
+
+    def _apply(self, action: Action) -> None:
+        match action:
+            case Enter((agent, *_), room):
+                self.room_of[agent] = room
+            case Exit(agent):
+                del self.room_of[agent]
+            case Move(agent, _, container):
+                self.container, self.thing_room = container, self.room_of[agent]
+            case Change(agent):
+                self.thing_room = self.room_of[agent]
+            case Carry(agent, _, room):
+                self.container, self.thing_room, self.room_of[agent] = None, room, room
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,250 @@
+"""FANToM-style conversations: somebody steps out, misses what is told, and comes back.
+
+Structure and question kinds follow FANToM (Kim et al. 2023, skywalker023/fantom): for what was
+told, a fact question; belief questions of first and second order with a right and a wrong
+alternative; who can answer it and who knows the information, as lists and yes/no. Nobody repeats
+what was told, so whoever was absent does not know it. Gold answers come from the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+
+from pipeline.tom.belief import EXPLORE_TOM_PLAIN, TOPIC, Beliefs, Chain, beliefs
+from pipeline.tom.generate.fantom_text import MANNERS, SUBJECTS, Manner, Subject
+from pipeline.tom.generate.item import (
+    CounterfactualPair,
+    GeneratedItem,
+    GeneratedQuestion,
+)
+from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES
+from pipeline.tom.story import Discuss, Enter, Event, Exit, Story
+
+_ROOM = "conversation"
+
+
+@dataclass(frozen=True)
+class FantomSettings:
+    """What kind of conversation to make.
+
+    Attributes:
+        people: Participants, 3 to 5.
+        told: Things told, 2 to 4; one of them in the absence of somebody.
+        full_context: Whether to show the whole conversation, or (short context) only the part from
+            where somebody leaves.
+    """
+
+    people: int = 3
+    told: int = 3
+    full_context: bool = True
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.people <= 5:
+            raise ValueError(f"people is {self.people}; allowed: 3 to 5")
+        if not 2 <= self.told <= 4:
+            raise ValueError(f"told is {self.told}; allowed: 2 to 4")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something told by somebody; its key is the topic that the engine follows."""
+
+    speaker: str
+    subject: Subject
+    value: str
+
+    @property
+    def key(self) -> str:
+        """Return the name under which the engine knows it."""
+        return f"{self.speaker} on {self.subject.topic}"
+
+    def words(self, template: str) -> str:
+        """Fill in who told what."""
+        return template.format(who=self.speaker, what=self.value)
+
+
+@dataclass(slots=True)
+class _Conversation:
+    people: list[str]
+    leaver: str
+    facts: list[Fact]
+    missed: int  # index of the fact told while the leaver is out
+    lines: list[tuple[Event | None, str, str]]  # what happens, who speaks, the words
+
+
+def generate(settings: FantomSettings, random: Random, style: str = BENCHMARK) -> GeneratedItem:
+    """Draw a conversation with the questions on a fact that somebody missed, and on another."""
+    manner = _manner(style)
+    facts, leaver, people, missed = _draw(settings, manner, random)
+    talk = _conversation(people, leaver, facts, missed, manner, hidden=True)
+    return _item(talk, settings, style, random)
+
+
+def pair(settings: FantomSettings, random: Random, style: str = BENCHMARK) -> CounterfactualPair:
+    """Draw a conversation in which somebody leaves before a fact is told, and its twin."""
+    manner = _manner(style)
+    facts, leaver, people, missed = _draw(settings, manner, random)
+    seed = random.getrandbits(32)
+    observed, hidden = (
+        _item(
+            _conversation(people, leaver, facts, missed, manner, hidden),
+            settings,
+            style,
+            Random(seed),  # both twins offer the same alternatives in the same order
+        )
+        for hidden in (False, True)
+    )
+    return CounterfactualPair(observed, hidden, leaver)
+
+
+def _manner(style: str) -> Manner:
+    if style not in MANNERS:
+        raise ValueError(f"unknown style {style!r}; allowed: {', '.join(STYLE_NAMES)}")
+    return MANNERS[style]
+
+
+def _draw(
+    settings: FantomSettings, manner: Manner, random: Random
+) -> tuple[list[Fact], str, list[str], int]:
+    people = random.sample(manner.names.agents, settings.people)
+    leaver = random.choice(people)
+    others = [person for person in people if person != leaver]
+    facts = [
+        Fact(random.choice(others), subject, random.choice(subject.values))
+        for subject in random.sample(SUBJECTS, settings.told)
+    ]
+    return facts, leaver, people, random.randrange(1, settings.told)
+
+
+def _conversation(
+    people: list[str], leaver: str, facts: list[Fact], missed: int, manner: Manner, hidden: bool
+) -> _Conversation:
+    """Write the conversation down; if not hidden, the leaver leaves after the fact instead."""
+    lines: list[tuple[Event | None, str, str]] = [
+        (Enter(tuple(people), _ROOM), people[0], manner.opening)
+    ]
+    leaves = (Exit(leaver, _ROOM), leaver, manner.leave)
+    for index, fact in enumerate(facts):
+        if index == missed and hidden:
+            lines.append(leaves)
+        lines += _telling(fact, leaver if index == missed else "", people, manner)
+        if index == missed:
+            if not hidden:
+                lines.append(leaves)
+            lines.append((Enter((leaver,), _ROOM), leaver, manner.joined))
+            lines.append((None, fact.speaker, manner.welcome.format(other=leaver)))
+    return _Conversation(people, leaver, facts, missed, lines)
+
+
+def _telling(
+    fact: Fact, absent: str, people: list[str], manner: Manner
+) -> Iterator[tuple[Event | None, str, str]]:
+    listener = next(who for who in people if who not in (fact.speaker, absent))
+    yield None, listener, manner.turn.format(topic=fact.subject.topic)
+    yield Discuss(fact.speaker, None, fact.key), fact.speaker, fact.words(fact.subject.said)
+    yield None, listener, manner.reply.format(other=fact.speaker)
+
+
+def _item(
+    talk: _Conversation, settings: FantomSettings, style: str, random: Random
+) -> GeneratedItem:
+    events: Story = tuple(event for event, _, _ in talk.lines if event is not None)
+    known = beliefs(events, EXPLORE_TOM_PLAIN)
+    missed, other = talk.facts[talk.missed], talk.facts[talk.missed - 1]
+    asked = [*_questions(missed, talk, known, random)]
+    if settings.full_context:
+        asked += _questions(other, talk, known, random)
+    shown = talk.lines if settings.full_context else talk.lines[_first_shown(talk) :]
+    manner = _manner(style)
+    text = "\n".join(manner.line.format(who=who, words=words) for _, who, words in shown)
+    context = "full" if settings.full_context else "short"
+    return GeneratedItem(text, tuple(asked), events, style, f"{context} context")
+
+
+def _first_shown(talk: _Conversation) -> int:
+    """Return the line with which the part begins that somebody misses, or would have missed."""
+    fact = talk.facts[talk.missed]
+    told = next(
+        index
+        for index, (event, _, _) in enumerate(talk.lines)
+        if isinstance(event, Discuss) and event.topic == fact.key
+    )
+    return told - 2 if isinstance(talk.lines[told - 2][0], Exit) else told - 1
+
+
+def _questions(
+    fact: Fact, talk: _Conversation, known: Beliefs, random: Random
+) -> Iterator[GeneratedQuestion]:
+    question = f"{fact.words(fact.subject.asked)}?"
+    answer = f"{fact.words(fact.subject.answer)}."
+    yield GeneratedQuestion(question, answer, 0, "fact")
+    for chain in _chains(fact, talk):
+        yield _belief(fact, chain, talk.leaver, known, random)
+    knowing = [who for who in talk.people if known.of((who,), fact.key, TOPIC)]
+    names = ", ".join(knowing)
+    target, information = f"Target: {question}", f"Information: {question} {answer}"
+    all_names = tuple(talk.people)
+    yield GeneratedQuestion(
+        f"{target}\nList all the characters who know the precise correct answer to this question.",
+        names,
+        1,
+        "tom:answerability:list",
+        all_names,
+    )
+    yield GeneratedQuestion(
+        f"{information}\nList all the characters who know this information.",
+        names,
+        1,
+        "tom:info_accessibility:list",
+        all_names,
+    )
+    for who in talk.people:
+        said = "yes" if who in knowing else "no"
+        knows = f"Does {who} know the precise correct answer to this question?"
+        yield GeneratedQuestion(
+            f"{target}\n{knows} Answer yes or no.", said, 1, "tom:answerability:binary"
+        )
+        yield GeneratedQuestion(
+            f"{information}\nDoes {who} know about this information? Answer yes or no.",
+            said,
+            1,
+            "tom:info_accessibility:binary",
+        )
+
+
+def _chains(fact: Fact, talk: _Conversation) -> tuple[Chain, ...]:
+    """Ask about the leaver and a listener, and what each thinks of the other."""
+    listener = next(who for who in talk.people if who not in (fact.speaker, talk.leaver))
+    return (talk.leaver,), (listener,), (talk.leaver, listener), (listener, talk.leaver)
+
+
+def _belief(
+    fact: Fact, chain: Chain, leaver: str, known: Beliefs, random: Random
+) -> GeneratedQuestion:
+    """Ask what somebody believes; the alternatives are to know it and to be unaware of it.
+
+    Which of two people is the unaware one depends on who left, not on what they missed, so that the
+    alternatives are the same in both twins of a pair.
+    """
+    about = fact.words(fact.subject.indirect)
+    content = fact.words(fact.subject.answer)
+    who = chain[0]
+    if len(chain) == 1:
+        text = f"What does {who} believe about {about}?"
+        knows, unaware = f"{who} believes that {content}.", f"{who} does not know {about}."
+    else:
+        other = chain[1]
+        text = f"What does {who} think that {other} believes about {about}?"
+        knows = f"{who} thinks that {other} believes that {content}."
+        unaware = f"{who} thinks that {other} does not know {about}."
+        if who == leaver:
+            unaware = f"{who} does not know what {other} believes about {about}."
+    accessible = known.of(chain, fact.key, TOPIC) is not None
+    choices = [knows, unaware]
+    random.shuffle(choices)
+    order = "first-order" if len(chain) == 1 else "second-order"
+    kind = f"tom:belief:{'accessible' if accessible else 'inaccessible'}:{order}"
+    answer = knows if accessible else unaware
+    return GeneratedQuestion(text, answer, len(chain), kind, tuple(choices))

@@ -1,0 +1,69 @@
+"""Hi-ToM-style stories in any surface style, with gold answers, and their counterfactual pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from pipeline.tom.belief import HI_TOM, beliefs
+from pipeline.tom.generate import surface
+from pipeline.tom.generate.hi_tom import (
+    HiTomSettings,
+    HiTomStory,
+    generate,
+    render,
+    render_question,
+)
+from pipeline.tom.generate.item import (
+    CounterfactualPair,
+    GeneratedItem,
+    GeneratedQuestion,
+)
+from pipeline.tom.generate.pair import witness_twins
+from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.story import Story
+
+_ATTEMPTS = 1000
+
+
+def generate_item(settings: HiTomSettings, random: Random, style: str = BENCHMARK) -> GeneratedItem:
+    """Draw one story with one question of each belief order."""
+    drawn = generate(_named(settings, style), random)
+    return _item(drawn, drawn.events, settings, style)
+
+
+def pair(settings: HiTomSettings, random: Random, style: str = BENCHMARK) -> CounterfactualPair:
+    """Draw a story in which an agent leaves before a decisive move, and its twin."""
+    for _ in range(_ATTEMPTS):
+        drawn = generate(_named(settings, style), random)
+        twins = witness_twins(drawn.events, HI_TOM)
+        if twins is None:
+            continue
+        observed, hidden, witness = twins
+        found = CounterfactualPair(
+            _item(drawn, observed, settings, style), _item(drawn, hidden, settings, style), witness
+        )
+        if found.differing:
+            return found
+    raise AssertionError("half of all stories have such a twin")
+
+
+def _named(settings: HiTomSettings, style: str) -> HiTomSettings:
+    return settings if style == BENCHMARK else replace(settings, names=get_style(style).names)
+
+
+def _item(drawn: HiTomStory, events: Story, settings: HiTomSettings, style: str) -> GeneratedItem:
+    known = beliefs(events, HI_TOM)
+    questions = tuple(
+        GeneratedQuestion(
+            render_question(asked) if style == BENCHMARK else surface.ask(asked, style),
+            asked.answer(known) or "",
+            asked.order,
+            f"order_{asked.order}",
+            drawn.choices,
+        )
+        for asked in drawn.questions
+    )
+    text = render(events) if style == BENCHMARK else surface.render(events, style)
+    tell = "tell" if settings.tell else "no_tell"
+    return GeneratedItem(text, questions, events, style, f"{tell}, length {settings.chapters}")

@@ -1,0 +1,66 @@
+"""What every generator returns: a story in words, its questions with gold answers, its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.tom.story import Story
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedQuestion:
+    """One question about a generated story.
+
+    Attributes:
+        text: The question as asked.
+        answer: The gold answer, which the engine derives from the events.
+        order: Belief order; 0 for the world, -1 for ExploreToM's factual questions, None where the
+            notion does not apply.
+        question_type: The benchmark's name for the kind of question.
+        choices: The admissible answers, where the benchmark gives them.
+        interesting: Whether not everybody asked about would give the same answer (ExploreToM).
+    """
+
+    text: str
+    answer: str
+    order: int | None
+    question_type: str
+    choices: tuple[str, ...] | None = None
+    interesting: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedItem:
+    """A story with its questions.
+
+    Attributes:
+        story: The text to read.
+        questions: Questions with gold answers.
+        events: What the text tells, in the order in which it happened.
+        style: The surface style of the text.
+        story_type: The benchmark's name for the kind of story.
+    """
+
+    story: str
+    questions: tuple[GeneratedQuestion, ...]
+    events: Story
+    style: str
+    story_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterfactualPair:
+    """One story told twice: with one witness present at the decisive event, and absent.
+
+    Question i of both asks the same in the same words; at least one has another answer.
+    """
+
+    observed: GeneratedItem
+    hidden: GeneratedItem
+    witness: str
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """Return the indices of the questions whose answers differ."""
+        both = zip(self.observed.questions, self.hidden.questions, strict=True)
+        return tuple(i for i, (seen, unseen) in enumerate(both) if seen.answer != unseen.answer)

@@ -1,0 +1,108 @@
+"""What the parsers share: their result, their one error, and the check that a story makes sense."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pipeline.tom.story import (
+    Action,
+    Aside,
+    Carry,
+    Change,
+    Discuss,
+    Enter,
+    Event,
+    Exit,
+    Move,
+    Present,
+    Remark,
+    Report,
+    Story,
+)
+
+
+class ParseError(ValueError):
+    """A sentence that does not belong to the language of the benchmark."""
+
+    def __init__(self, benchmark: str, number: int, sentence: str, why: str = "") -> None:
+        """Name the benchmark, the sentence and its number, counted from 1."""
+        shown = sentence if len(sentence) <= 120 else sentence[:117] + "..."
+        reason = why or "it has none of the forms of this benchmark"
+        super().__init__(f"{benchmark}: cannot read sentence {number} ({shown!r}): {reason}")
+        self.number = number
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedStory:
+    """The events of a story and, for each, the words that told it."""
+
+    events: Story
+    sentences: tuple[str, ...]
+
+    def quote(self, moment: int) -> str:
+        """Return the words of an event with its number, counted from 1."""
+        return f"{moment + 1}: {self.sentences[moment]}"
+
+
+Build = Callable[[re.Match[str]], Event]
+Form = tuple[re.Pattern[str], Build]
+
+_NUMBER = re.compile(r"^\d+\s+")
+
+
+def unnumbered(sentence: str) -> str:
+    """Return a sentence without surrounding space and without the number in front of it."""
+    return _NUMBER.sub("", sentence.strip())
+
+
+def first_match(forms: tuple[Form, ...], sentence: str) -> Event | None:
+    """Return the event of the first form that the whole sentence has, or None."""
+    for pattern, build in forms:
+        match = pattern.fullmatch(sentence)
+        if match:
+            return build(match)
+    return None
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Split "Ann, Bob and Cleo" (or "Ann, Bob, and Cleo") into names."""
+    return tuple(name for name in re.split(r",\s*(?:and\s+)?|\s+and\s+", text) if name)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as in "Ann, Bob and Cleo"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def check_presence(benchmark: str, story: ParsedStory) -> None:
+    """Check that whoever moves or changes something, or speaks to a room, has entered one.
+
+    Raises:
+        ParseError: At the first sentence where this does not hold.
+    """
+    inside: set[str] = set()
+    for moment, event in enumerate(story.events):
+        action = event.action if isinstance(event, Aside) else event
+        actor = _needs_room(action)
+        if actor is not None and actor not in inside:
+            why = f"{actor} is in no room at this point"
+            raise ParseError(benchmark, moment + 1, story.sentences[moment], why)
+        match action:
+            case Enter(agents):
+                inside.update(agents)
+            case Present(agent):
+                inside.add(agent)
+            case Exit(agent):
+                inside.discard(agent)
+
+
+def _needs_room(action: Action | Remark) -> str | None:
+    match action:
+        case Move(agent) | Carry(agent) | Change(agent):
+            return agent
+        case Discuss(speaker, None) | Report(speaker, None):
+            return speaker
+    return None

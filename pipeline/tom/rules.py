@@ -1,0 +1,71 @@
+"""The conventions under which a story is read, one named option each, and a preset per benchmark.
+
+Sources: Hi-ToM (He et al. 2023, ``tasks.py`` and ``world.py`` of ying-hui-he/Hi-ToM_dataset and the
+numbered assumptions of its prompt note), ToMi (Le et al. 2019, ``stringify.py`` and ``actions.py``
+of facebookresearch/ToMi), ExploreToM (Sclar et al. 2024, ``belief_tracker.py`` of
+facebookresearch/ExploreToM).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How observation, talk and a benchmark's own oddities change beliefs.
+
+    Attributes:
+        refresh_on_entry: Whoever enters a room silently learns the true place of every object to be
+            seen in it, together with everybody already there (all three benchmarks).
+        trust_by_exit_order: A listener believes a claim if its speaker left the scene after them,
+            or if they took no part in the scene (Hi-ToM, assumption 3 of the prompt note). If off,
+            claims change nothing but what the speaker thinks of the listener.
+        containers_hide: What is in a container is not seen by those who enter; they keep their old
+            belief about it (ExploreToM). If off, containers are open (Hi-ToM, ToMi).
+        states_show: Whoever sees an object sees the state it was left in (ExploreToM, where each
+            state has such a flag that its text does not tell). If off, only the change is seen.
+        secret_witnesses: Somebody who peeks learns of the action, and knows that those present do;
+            nobody knows of the peeker (ExploreToM). If off, peeking has no effect.
+        inattention: Somebody distracted misses the action, but is thought to have seen it
+            (ExploreToM). If off, everybody present sees everything.
+        quirk_third_agent: Upstream's ToMi builds the sentences of the third agent last, so an
+            entrance of a third agent into the object's room, wherever it stands in the story, sets
+            what mover and bystander think of each other to the final place.
+        quirk_mover_exit_protects: The third agent has no such effect if the mover has left
+            (today's ToMi generator; not the one that made the released archive).
+        quirk_return: In the released ToMi archive the bystander's own return to the room, after
+            the mover has left it, has the same effect.
+        quirk_distracted_second_order: Upstream's ExploreToM gives everybody present, also the
+            distracted, the second-order beliefs about a move into a container.
+    """
+
+    refresh_on_entry: bool = True
+    trust_by_exit_order: bool = True
+    containers_hide: bool = False
+    states_show: bool = True
+    secret_witnesses: bool = True
+    inattention: bool = True
+    quirk_third_agent: bool = False
+    quirk_mover_exit_protects: bool = True
+    quirk_return: bool = False
+    quirk_distracted_second_order: bool = False
+
+
+HI_TOM = Rules()
+"""The rules of Hi-ToM's generator."""
+
+TOMI_PLAIN = Rules()
+"""ToMi as a person reads it: open containers, mutual knowledge of those in the room."""
+
+TOMI_UPSTREAM = Rules(quirk_third_agent=True)
+"""ToMi as today's generator labels it (the copy that ToM-RL evaluates on)."""
+
+TOMI_RELEASED = Rules(quirk_third_agent=True, quirk_mover_exit_protects=False, quirk_return=True)
+"""ToMi as the older generator labelled the released archive."""
+
+EXPLORE_TOM_PLAIN = Rules(containers_hide=True)
+"""ExploreToM as its paper describes it."""
+
+EXPLORE_TOM = Rules(containers_hide=True, quirk_distracted_second_order=True)
+"""ExploreToM as its belief tracker labels it."""

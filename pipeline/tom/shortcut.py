@@ -1,0 +1,245 @@
+"""Rules that learn nothing about minds, as solvers: what a score must beat before it says anything.
+
+Each rule looks at surface features only: where the object was first or last, which place is named
+most often, who left when, which option sounds right. None of them follows who believes what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.tom.belief import CONTAINER, Beliefs, beliefs
+from pipeline.tom.observation import ROOM
+from pipeline.tom.parse.text import ParsedStory
+from pipeline.tom.question import KnowsQuestion, Question, WhereQuestion
+from pipeline.tom.solve import parse_question, parse_story, rules_for, split_choices
+from pipeline.tom.story import (
+    WAITING_ROOM,
+    Aside,
+    Carry,
+    Enter,
+    Event,
+    Exit,
+    Move,
+    Place,
+    Story,
+)
+
+_UNAWARE = re.compile(r"does not know|unaware|not involved|does not provide|cannot", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What a rule may look at."""
+
+    text: str
+    story: ParsedStory
+    question: Question
+    choices: tuple[str, ...]
+    world: Beliefs
+
+    @property
+    def places(self) -> list[tuple[int, str]]:
+        """Return where the object really was: (moment, place) for each change."""
+        if not isinstance(self.question, WhereQuestion):
+            return []
+        changes: list[tuple[int, str]] = []
+        for seen in self.world.history((), self.question.object, self.question.aspect):
+            if seen.value is not None and (not changes or changes[-1][1] != seen.value):
+                changes.append((seen.moment, seen.value))
+        return changes
+
+    @property
+    def candidates(self) -> list[str]:
+        """Return the places of the kind asked for, in order of first mention."""
+        aspect = self.question.aspect if isinstance(self.question, WhereQuestion) else CONTAINER
+        named: dict[str, None] = {}
+        for event in self.story.events:
+            match event.action if isinstance(event, Aside) else event:
+                case Enter(_, room) | Exit(_, room) | Carry(_, _, room) if aspect == ROOM:
+                    named.setdefault(room)
+                case Place(_, place) | Move(_, _, place) if aspect == CONTAINER:
+                    named.setdefault(place)
+        return list(named)
+
+
+Rule = Callable[[Surface], str | None]
+
+
+def initial(surface: Surface) -> str | None:
+    """Answer with the first place of the object."""
+    return surface.places[0][1] if surface.places else None
+
+
+def scene_start(surface: Surface) -> str | None:
+    """Answer with the place of the object when the last scene that tells of it begins."""
+    if not isinstance(surface.question, WhereQuestion):
+        return None
+    scene = _last_scene(surface.story.events, surface.question.object)
+    return _place_at(surface.places, _first_told(scene, surface.question.object) + 1)
+
+
+def last(surface: Surface) -> str | None:
+    """Answer with the last place of the object: the truth, taken for everybody's belief."""
+    return surface.places[-1][1] if surface.places else None
+
+
+def first_move(surface: Surface) -> str | None:
+    """Answer with the place the object is first moved to."""
+    places = surface.places
+    return places[min(1, len(places) - 1)][1] if places else None
+
+
+def most_frequent(surface: Surface) -> str | None:
+    """Answer with the place that the text names most often; of several, with the first named."""
+    return max(surface.candidates, key=surface.text.count, default=None)
+
+
+def innermost_exit(surface: Surface) -> str | None:
+    """Answer with the place of the object when the innermost agent of the chain left."""
+    return _place_at_exit(surface, surface.question.chain[-1:])
+
+
+def outermost_exit(surface: Surface) -> str | None:
+    """Answer with the place of the object when the outermost agent of the chain left."""
+    return _place_at_exit(surface, surface.question.chain[:1])
+
+
+def earliest_exit(surface: Surface) -> str | None:
+    """Answer with the place of the object when the first agent of the chain to leave left.
+
+    What counts is the last scene that tells of the object (a scene begins when a group enters);
+    agents who take no part in it are passed over.
+    """
+    return _place_at_exit(surface, surface.question.chain)
+
+
+def phrase_cue(surface: Surface) -> str | None:
+    """Answer with the one option that says somebody does not know."""
+    options = surface.choices
+    if isinstance(surface.question, KnowsQuestion) and not options:
+        first_order = surface.question.order == 1
+        return "no" if first_order else "does not know about it"
+    return pick_unaware(options)
+
+
+def pick_unaware(options: Sequence[str]) -> str | None:
+    """Return the option that says somebody does not know, or None if none or several do."""
+    unaware = [option for option in options if _UNAWARE.search(option)]
+    return unaware[0] if len(unaware) == 1 else None
+
+
+def first_choice(surface: Surface) -> str | None:
+    """Answer with the first option."""
+    return surface.choices[0] if surface.choices else None
+
+
+def last_choice(surface: Surface) -> str | None:
+    """Answer with the last option."""
+    return surface.choices[-1] if surface.choices else None
+
+
+SHORTCUTS: Mapping[str, Rule] = {
+    "initial": initial,
+    "scene_start": scene_start,
+    "last": last,
+    "first_move": first_move,
+    "most_frequent": most_frequent,
+    "innermost_exit": innermost_exit,
+    "outermost_exit": outermost_exit,
+    "earliest_exit": earliest_exit,
+    "phrase_cue": phrase_cue,
+    "first_choice": first_choice,
+    "last_choice": last_choice,
+}
+
+
+def guess(
+    rule: str,
+    benchmark: str,
+    story: str,
+    question: str,
+    choices: Sequence[str] | str | None = None,
+) -> str | None:
+    """Answer a question of ``hi_tom``, ``tomi`` or ``explore_tom`` by a rule that learns nothing.
+
+    Args:
+        rule: A name in ``SHORTCUTS``.
+        benchmark: Whose language the texts are in.
+        story: The story text.
+        question: The question text.
+        choices: The options, for the rules that look at them.
+
+    Returns:
+        The answer, or None where the rule does not apply.
+
+    Raises:
+        ParseError: If story or question cannot be read.
+        ValueError: If there is no such rule or benchmark.
+    """
+    if rule not in SHORTCUTS:
+        raise ValueError(f"unknown rule {rule!r}; allowed: {', '.join(SHORTCUTS)}")
+    asked = parse_question(benchmark, question)
+    parsed = parse_story(benchmark, story, getattr(asked, "object", ""))
+    world = beliefs(parsed.events, rules_for(benchmark, "plain"))
+    return SHORTCUTS[rule](Surface(story, parsed, asked, split_choices(choices), world))
+
+
+def _place_at_exit(surface: Surface, agents: Sequence[str]) -> str | None:
+    """Return where the object was when the first of the agents left its last scene."""
+    if not isinstance(surface.question, WhereQuestion):
+        return None
+    scene = _last_scene(surface.story.events, surface.question.object)
+    moment = min((_exit_of(agent, scene) for agent in agents), default=scene.stop)
+    return _place_at(surface.places, moment)
+
+
+def _place_at(places: Sequence[tuple[int, str]], moment: int) -> str | None:
+    """Return the place before a moment, or the first place where there is none before it."""
+    before = [place for when, place in places if when < moment]
+    return before[-1] if before else places[0][1] if places else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    events: Story
+    start: int
+    stop: int
+
+
+def _last_scene(events: Story, thing: str) -> _Scene:
+    """Return the last scene in which the object is placed or moved."""
+    starts = [index for index, event in enumerate(events) if _opens_scene(event)] or [0]
+    for start, stop in reversed(list(zip(starts, [*starts[1:], len(events)], strict=True))):
+        if any(_tells_of(event, thing) for event in events[start:stop]):
+            return _Scene(events, start, stop)
+    return _Scene(events, 0, len(events))
+
+
+def _opens_scene(event: Event) -> bool:
+    return isinstance(event, Enter) and len(event.agents) > 1 and event.room != WAITING_ROOM
+
+
+def _tells_of(event: Event, thing: str) -> bool:
+    action = event.action if isinstance(event, Aside) else event
+    return isinstance(action, Place | Move | Carry) and action.object == thing
+
+
+def _first_told(scene: _Scene, thing: str) -> int:
+    moments = range(scene.start, scene.stop)
+    told = (moment for moment in moments if _tells_of(scene.events[moment], thing))
+    return next(told, scene.start)
+
+
+def _exit_of(agent: str, scene: _Scene) -> int:
+    """Return when the agent left for the last time, or the end of the scene."""
+    left = scene.stop
+    for moment in range(scene.start, scene.stop):
+        match scene.events[moment]:
+            case Exit(who) if who == agent:
+                left = moment
+            case Enter(agents, room) if agent in agents and room != WAITING_ROOM:
+                left = scene.stop
+    return left

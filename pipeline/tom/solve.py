@@ -1,0 +1,217 @@
+"""Solving: text in, answer out, with the sentences that decided it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.tom.belief import (
+    EXPLORE_TOM,
+    EXPLORE_TOM_PLAIN,
+    HI_TOM,
+    TOMI_PLAIN,
+    TOMI_RELEASED,
+    TOMI_UPSTREAM,
+    Beliefs,
+    Chain,
+    Observation,
+    Rules,
+    beliefs,
+)
+from pipeline.tom.parse import explore_tom, hi_tom, tomi
+from pipeline.tom.parse.text import ParsedStory
+from pipeline.tom.question import (
+    BEFORE,
+    KnowsQuestion,
+    Question,
+    StateQuestion,
+    WhereQuestion,
+)
+from pipeline.tom.state import best_change, object_of
+
+RULES: Mapping[str, Mapping[str, Rules]] = {
+    "hi_tom": {"plain": HI_TOM, "upstream": HI_TOM},
+    "tomi": {"plain": TOMI_PLAIN, "upstream": TOMI_UPSTREAM, "released": TOMI_RELEASED},
+    "explore_tom": {"plain": EXPLORE_TOM_PLAIN, "upstream": EXPLORE_TOM},
+}
+"""The named rules of each benchmark: as a person reads it, and as its labels were made."""
+BENCHMARKS = tuple(RULES)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a story implies.
+
+    Attributes:
+        answer: The answer in the benchmark's own words; None where the story implies none.
+        reason: The sentences that decided, or why the question cannot be answered.
+    """
+
+    answer: str | None
+    reason: str
+
+
+def rules_for(benchmark: str, name: str = "upstream") -> Rules:
+    """Return the rules of a benchmark by name.
+
+    Raises:
+        ValueError: If there is no such benchmark, or it has no rules of this name.
+    """
+    if benchmark not in RULES:
+        raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(BENCHMARKS)}")
+    if name not in RULES[benchmark]:
+        allowed = ", ".join(RULES[benchmark])
+        raise ValueError(f"{benchmark} has no rules {name!r}; allowed: {allowed}")
+    return RULES[benchmark][name]
+
+
+def solve(
+    benchmark: str,
+    story: str,
+    question: str,
+    choices: Sequence[str] | str | None = None,
+    rules: Rules | None = None,
+) -> Answer:
+    """Answer a question about a story of ``hi_tom``, ``tomi`` or ``explore_tom``.
+
+    Args:
+        benchmark: Whose language the texts are in.
+        story: The story text.
+        question: The question text.
+        choices: The admissible answers, as a list or in Hi-ToM's form ``"A. x, B. y"``.
+        rules: How beliefs change; without it, as the benchmark's labels were made.
+
+    Raises:
+        ParseError: If story or question is not in the benchmark's language.
+        ValueError: If there is no such benchmark.
+    """
+    rules = rules or rules_for(benchmark)
+    asked = parse_question(benchmark, question)
+    hint = asked.clause if isinstance(asked, StateQuestion) else getattr(asked, "object", "")
+    parsed, believed = read(benchmark, story, rules, hint)
+    answer = _answer(asked, parsed, believed)
+    options = split_choices(choices)
+    if answer.answer is not None and options and answer.answer not in options:
+        why = f"the story implies {answer.answer!r}, which is not among the choices"
+        return Answer(None, f"{why}; {answer.reason}")
+    return answer
+
+
+def parse_question(benchmark: str, text: str) -> Question:
+    """Read a question in the words of a benchmark.
+
+    Raises:
+        ParseError: If it is not one of the benchmark's questions.
+        ValueError: If there is no such benchmark.
+    """
+    match benchmark:
+        case "hi_tom":
+            return hi_tom.parse_question(text)
+        case "tomi":
+            return tomi.parse_question(text)
+        case "explore_tom":
+            return explore_tom.parse_question(text)
+    raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(BENCHMARKS)}")
+
+
+def parse_story(benchmark: str, text: str, hint: str = "") -> ParsedStory:
+    """Read a story in the words of a benchmark.
+
+    Args:
+        benchmark: Whose language the text is in.
+        text: The story.
+        hint: The object asked about, or a clause that begins with it: helps to find the object of
+            ExploreToM's free sentences.
+
+    Raises:
+        ParseError: At the first sentence that is not in the benchmark's language.
+        ValueError: If there is no such benchmark.
+    """
+    match benchmark:
+        case "hi_tom":
+            return hi_tom.parse_story(text)
+        case "tomi":
+            return tomi.parse_story(text)
+        case "explore_tom":
+            return explore_tom.parse_story(text, object_of(hint, text))
+    raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(BENCHMARKS)}")
+
+
+@lru_cache(maxsize=256)  # several questions about a story usually follow each other
+def read(benchmark: str, story: str, rules: Rules, hint: str = "") -> tuple[ParsedStory, Beliefs]:
+    """Parse a story and replay it."""
+    parsed = parse_story(benchmark, story, hint if benchmark == "explore_tom" else "")
+    return parsed, beliefs(parsed.events, rules)
+
+
+def split_choices(choices: Sequence[str] | str | None) -> tuple[str, ...]:
+    """Return the choices without letters; ``"A. x, B. y"`` and lists of either form are read."""
+    if not choices:
+        return ()
+    listed: Iterable[str] = choices.split(", ") if isinstance(choices, str) else choices
+    return tuple(
+        choice[3:].strip() if choice[1:3] == ". " and choice[0].isupper() else choice.strip()
+        for choice in listed
+    )
+
+
+def _answer(question: Question, story: ParsedStory, believed: Beliefs) -> Answer:
+    match question:
+        case WhereQuestion():
+            return _where(question, story, believed)
+        case KnowsQuestion(topic, chain):
+            heard = question.decisive(believed)
+            if heard is None:
+                reason = f"no talk about {topic!r} reaches {describe(chain)}"
+            else:
+                reason = f"decided by sentence {story.quote(heard.moment)}"
+            return Answer(question.answer(believed), reason)
+        case StateQuestion(clause, chain):
+            return _state(clause, chain, story, believed)
+
+
+def _where(question: WhereQuestion, story: ParsedStory, believed: Beliefs) -> Answer:
+    moment = None
+    if question.when == BEFORE:
+        moment = _moment_before(question, story, believed)
+        if moment is None:
+            return Answer(None, f"no sentence of the story says {question.event!r}")
+    decisive = question.decisive(believed, moment)
+    who, thing = describe(question.chain), f"the {question.aspect} of the {question.object}"
+    if decisive is None:
+        return Answer(None, f"no sentence tells {who} {thing}")
+    said = story.quote(decisive.moment)
+    if decisive.value is None:
+        return Answer(None, f"for {who} {thing} is unknown since sentence {said}")
+    return Answer(decisive.value, f"{thing} for {who}: decided by sentence {said}")
+
+
+def _moment_before(question: WhereQuestion, story: ParsedStory, believed: Beliefs) -> int | None:
+    """Return when the event happens before which the place is asked.
+
+    ExploreToM quotes an event without its last part, and some events happen twice; the one meant is
+    the first before which the object was somewhere.
+    """
+    moments = [m for m, said in enumerate(story.sentences) if question.event in said]
+    for moment in moments:
+        if question.decisive(believed, moment) is not None:
+            return moment
+    return moments[0] if moments else None
+
+
+def _state(clause: str, chain: Chain, story: ParsedStory, believed: Beliefs) -> Answer:
+    change = best_change(clause, story.events)
+    if change is None:
+        return Answer(None, f"no sentence of the story changes what {clause!r} is about")
+    moment, thing, state = change
+    seen: Observation | None = believed.decisive(chain, thing, state)
+    if seen is None:
+        why = f"sentence {story.quote(moment)} is not seen by {describe(chain)}"
+        return Answer("no", why)
+    return Answer("yes", f"decided by sentence {story.quote(seen.moment)}")
+
+
+def describe(chain: Chain) -> str:
+    """Return a chain in words: ``Ann thinking of Bob``; the empty chain is ``the world``."""
+    return " thinking of ".join(chain) if chain else "the world"

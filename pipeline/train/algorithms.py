@@ -1,0 +1,180 @@
+"""Advantages: how much better each token was than expected, as pure functions on tensors.
+
+Shapes: B = responses in the batch (P prompts x G rollouts, those of a prompt adjacent), T = tokens.
+``mask`` [B, T] is True on response tokens. ``rewards`` [B, T] holds the reward of each token: an
+outcome reward stands on the last token of its response (:func:`at_last_token`), a KL penalty on
+every token. Everything agrees with ``verl.trainer.ppo.core_algos``.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+_EPSILON = 1e-6
+
+
+def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean over True positions (0 where there are none)."""
+    return (values * mask).sum() / mask.sum().clamp_min(1)
+
+
+def whiten(values: Tensor, mask: Tensor) -> Tensor:
+    """Return values shifted and scaled to mean 0 and variance 1 over True positions."""
+    count = mask.sum()
+    mean = masked_mean(values, mask)
+    variance = masked_mean((values - mean) ** 2, mask) * count / (count - 1).clamp_min(1)
+    return (values - mean) * torch.rsqrt(variance + 1e-8)
+
+
+def at_last_token(scores: Tensor, mask: Tensor) -> Tensor:
+    """Return token rewards [B, T] with each score [B] on the last token of its response.
+
+    A response without any token has nowhere to put its score and gets none.
+    """
+    last = (mask.long().cumsum(-1) == mask.sum(-1, keepdim=True)) & mask
+    return scores.unsqueeze(-1) * last
+
+
+def reward_to_go(rewards: Tensor, discount: float = 1.0) -> Tensor:
+    """Return the discounted sum of the rewards from each token on. [B, T] -> [B, T]."""
+    if discount == 1:
+        return rewards.flip(-1).cumsum(-1).flip(-1)
+    running = torch.zeros_like(rewards[:, 0])
+    sums = []
+    for step in reversed(range(rewards.shape[1])):
+        running = rewards[:, step] + discount * running
+        sums.append(running)
+    return torch.stack(sums[::-1], dim=1)
+
+
+def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool = True) -> Tensor:
+    """Return group-normalised advantages [B, T]: (reward - group mean) / (group std + 1e-6).
+
+    GRPO (Shao et al. 2024, arXiv 2402.03300, section 4.1.2); without the division Dr. GRPO (Liu et
+    al. 2025, arXiv 2503.20783).
+
+    Args:
+        rewards: Token rewards [B, T]; their sum is the reward of a response.
+        mask: Response mask [B, T].
+        group: Rollouts per prompt. A group of one keeps its raw reward (mean 0, std 1).
+        by_std: Divide by the group's standard deviation.
+    """
+    scores = rewards.sum(-1)
+    if group > 1:
+        grouped = scores.view(-1, group)
+        centred = grouped - grouped.mean(1, keepdim=True)
+        if by_std:
+            centred = centred / (grouped.std(1, keepdim=True) + _EPSILON)
+        scores = centred.reshape(-1)
+    elif by_std:
+        scores = scores / (1 + _EPSILON)
+    return scores.unsqueeze(-1) * mask
+
+
+def rloo_advantages(rewards: Tensor, mask: Tensor, group: int) -> Tensor:
+    """Return reward minus the mean reward of the group's other responses [B, T].
+
+    RLOO (Ahmadian et al. 2024, arXiv 2402.14740, section 2.2).
+
+    Args:
+        rewards: Token rewards [B, T]; their sum is the reward of a response.
+        mask: Response mask [B, T].
+        group: Rollouts per prompt. A group of one keeps its raw reward.
+    """
+    scores = rewards.sum(-1)
+    if group > 1:
+        grouped = scores.view(-1, group)
+        centred = grouped - grouped.mean(1, keepdim=True)
+        scores = (centred * group / (group - 1)).reshape(-1)
+    return scores.unsqueeze(-1) * mask
+
+
+def reinforce_plus_plus_advantages(rewards: Tensor, mask: Tensor) -> Tensor:
+    """Return rewards-to-go, whitened over all response tokens of the batch [B, T].
+
+    REINFORCE++ (Hu 2025, arXiv 2501.03262).
+
+    Args:
+        rewards: Token rewards [B, T].
+        mask: Response mask [B, T].
+    """
+    return whiten(reward_to_go(rewards) * mask, mask) * mask
+
+
+def reinforce_plus_plus_baseline_advantages(rewards: Tensor, mask: Tensor, group: int) -> Tensor:
+    """Return advantages [B, T] centred within each group, then whitened over the batch.
+
+    The group-baseline variant of REINFORCE++ (Hu 2025, arXiv 2501.03262).
+
+    Args:
+        rewards: Token rewards [B, T]; their sum is the reward of a response.
+        mask: Response mask [B, T].
+        group: Rollouts per prompt.
+    """
+    scores = rewards.sum(-1)
+    if group > 1:
+        grouped = scores.view(-1, group)
+        scores = (grouped - grouped.mean(1, keepdim=True)).reshape(-1)
+    return whiten(scores.unsqueeze(-1) * mask, mask) * mask
+
+
+def gae_advantages(
+    rewards: Tensor, values: Tensor, mask: Tensor, *, discount: float = 1.0, decay: float = 1.0
+) -> tuple[Tensor, Tensor]:
+    """Return generalised advantage estimates, whitened, and the returns the critic learns.
+
+    Schulman et al. 2016, arXiv 1506.02438, eq. 16; the whitening is PPO's usual practice.
+
+    Args:
+        rewards: Token rewards [B, T].
+        values: The critic's value of the state before each token [B, T].
+        mask: Response mask [B, T].
+        discount: Gamma.
+        decay: Lambda: 1 weighs all later rewards, 0 trusts the next value.
+
+    Returns:
+        advantages [B, T] and returns [B, T], both 0 on padding.
+    """
+    values = values * mask
+    following = torch.zeros_like(values[:, 0])
+    running = torch.zeros_like(following)
+    raw = []
+    for step in reversed(range(values.shape[1])):
+        real = mask[:, step]
+        error = rewards[:, step] + discount * following - values[:, step]
+        running = torch.where(real, error + discount * decay * running, running)
+        following = torch.where(real, values[:, step], following)
+        raw.append(running)
+    advantage = torch.stack(raw[::-1], dim=1)
+    return whiten(advantage, mask) * mask, (advantage + values) * mask
+
+
+def advantages(
+    algorithm: str, rewards: Tensor, mask: Tensor, group: int, *, by_std: bool = True
+) -> Tensor:
+    """Return the advantages [B, T] of an algorithm that needs no critic.
+
+    Args:
+        algorithm: Its name; ``sft`` imitates, so that every token is worth the same.
+        rewards: Token rewards [B, T].
+        mask: Response mask [B, T].
+        group: Rollouts per prompt.
+        by_std: Whether GRPO divides by the standard deviation of the group.
+
+    Raises:
+        ValueError: If there is no such algorithm.
+    """
+    match algorithm:
+        case "grpo":
+            return grpo_advantages(rewards, mask, group, by_std=by_std)
+        case "rloo":
+            return rloo_advantages(rewards, mask, group)
+        case "reinforce_plus_plus":
+            return reinforce_plus_plus_advantages(rewards, mask)
+        case "reinforce_plus_plus_baseline":
+            return reinforce_plus_plus_baseline_advantages(rewards, mask, group)
+        case "sft":
+            return mask.to(rewards.dtype)
+        case _:
+            raise ValueError(f"unknown algorithm {algorithm!r}")

@@ -1,0 +1,91 @@
+"""Checkpoints that are either whole or not there, and a fallback where one was damaged.
+
+A checkpoint is a folder ``step-NNNNNN`` with ``tensors.safetensors``, ``state.json`` and
+``digests.json``. It is written beside its final name, flushed, and renamed.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from pipeline.files import file_digest, read_json, remove, remove_leftovers, replacing, write_json
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything a run needs to go on as if it had not been interrupted."""
+
+    step: int
+    tensors: dict[str, Tensor]
+    state: dict[str, Any]
+
+
+def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
+    """Write a checkpoint and remove all but the newest ``keep``.
+
+    Raises:
+        OSError: If there is no room; the checkpoints there are stay as they were.
+    """
+    target = folder / f"step-{checkpoint.step:06d}"
+    with replacing(target) as temporary:
+        temporary.mkdir()
+        _write_tensors(temporary / "tensors.safetensors", checkpoint.tensors)
+        write_json(temporary / "state.json", checkpoint.state)
+        names = ("tensors.safetensors", "state.json")
+        write_json(temporary / "digests.json", {n: file_digest(temporary / n) for n in names})
+    for old in _steps(folder)[keep:]:
+        remove(old)
+    return target
+
+
+def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:  # it hides the system's error number in its message
+        if found := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(found[1]), str(error), str(path)) from error
+        raise
+
+
+def load_latest(folder: Path) -> Checkpoint | None:
+    """Return the newest whole checkpoint, or None; damaged ones are skipped with a warning."""
+    if not folder.is_dir():
+        return None
+    remove_leftovers(folder)
+    for path in _steps(folder):
+        try:
+            return _load(path)
+        except (OSError, ValueError, KeyError, SafetensorError) as error:
+            log.warning("checkpoint %s is damaged (%s): using the one before", path, error)
+    return None
+
+
+def load_step(folder: Path, step: int) -> Checkpoint:
+    """Return the checkpoint of one step.
+
+    Raises:
+        OSError, ValueError: If it is not there or damaged.
+    """
+    return _load(folder / f"step-{step:06d}")
+
+
+def _load(path: Path) -> Checkpoint:
+    for name, digest in read_json(path / "digests.json").items():
+        if file_digest(path / name) != digest:
+            raise ValueError(f"{name} does not have its recorded digest")
+    step = int(path.name.removeprefix("step-"))
+    return Checkpoint(step, load_file(path / "tensors.safetensors"), read_json(path / "state.json"))
+
+
+def _steps(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*"), reverse=True)

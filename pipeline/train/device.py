@@ -1,0 +1,61 @@
+"""Where a model computes and in which number format."""
+
+from __future__ import annotations
+
+import resource
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import torch
+
+from pipeline.errors import UserError
+
+_KIB = 1024
+_CONTAINER_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
+
+    Raises:
+        UserError: If ``cuda`` is asked for and there is none.
+    """
+    present = torch.cuda.is_available()
+    if name == "cuda" and not present:
+        raise UserError(
+            "train.device is 'cuda', but this machine has no CUDA device that torch can use; "
+            "set it to 'auto' or 'cpu'"
+        )
+    return torch.device("cuda" if present and name != "cpu" else "cpu")
+
+
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[Any]:
+    """Return a context in which forward passes run in ``float32`` or ``bfloat16``."""
+    enabled = precision == "bfloat16"
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+
+
+def peak_memory(device: torch.device) -> int:
+    """Return the most bytes held so far: by torch on a GPU, by the process on a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _KIB
+
+
+def available_memory(device: torch.device) -> int:
+    """Return the bytes that a new process could take on a device.
+
+    On a CPU that is the least of what the machine has free and what a container is allowed.
+    """
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    limits = [psutil.virtual_memory().available]
+    for path in _CONTAINER_LIMITS:
+        text = path.read_text().strip() if path.is_file() else ""
+        limits += [int(text)] if text.isdigit() else []
+    return min(limits)

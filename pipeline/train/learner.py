@@ -1,0 +1,67 @@
+"""A model with its optimiser: stepping, and being saved and restored to the bit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from pipeline.model.weights import load_weights, weights_of
+
+_WEIGHT_DECAY = 0.01
+
+
+class NotFinite(Exception):
+    """A loss or gradient is not a finite number; the optimiser has not stepped on it."""
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A model with its optimiser."""
+
+    model: PreTrainedModel
+    optimizer: torch.optim.Optimizer
+
+    @classmethod
+    def of(cls, model: PreTrainedModel, learning_rate: float) -> Learner:
+        """Return a model with a fresh AdamW."""
+        optimizer = torch.optim.AdamW(
+            model.parameters(), lr=learning_rate, weight_decay=_WEIGHT_DECAY
+        )
+        return cls(model, optimizer)
+
+    def step(self, gradient_clip: float) -> float:
+        """Clip the gradients, step, forget them; return their norm before clipping.
+
+        Raises:
+            NotFinite: If the norm is not a finite number.
+        """
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), gradient_clip)
+        if not torch.isfinite(norm):
+            self.optimizer.zero_grad()
+            raise NotFinite(f"the gradient is {norm.item()}")
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return float(norm)
+
+    def tensors(self, prefix: str) -> dict[str, Tensor]:
+        """Return the state by name: ``PREFIXmodel.NAME`` and ``PREFIXoptimizer.INDEX.NAME``."""
+        found = {f"{prefix}model.{k}": v for k, v in weights_of(self.model).items()}
+        for index, state in self.optimizer.state_dict()["state"].items():
+            found |= {f"{prefix}optimizer.{index}.{k}": v.cpu() for k, v in state.items()}
+        return found
+
+    def load(self, tensors: dict[str, Tensor], prefix: str) -> None:
+        """Set the state from :meth:`tensors`."""
+        load_weights(self.model, _section(tensors, f"{prefix}model."))
+        saved = self.optimizer.state_dict()
+        for name, tensor in _section(tensors, f"{prefix}optimizer.").items():
+            index, key = name.split(".")
+            saved["state"].setdefault(int(index), {})[key] = tensor
+        self.optimizer.load_state_dict(saved)
+
+
+def _section(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in tensors.items() if k.startswith(prefix)}

@@ -1,0 +1,149 @@
+"""How much memory the local trainer needs, computed before anything is loaded.
+
+All figures are bytes. Weights, gradients and optimiser state are exact; the cache is exact for the
+longest prompts and completions the recipe allows; activations are an estimate from the tensors that
+a Qwen2 layer keeps for its backward pass, which is why a margin is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from pipeline.config import Train
+
+_FLOAT = 4
+_MARGIN = 0.1  # of everything: allocator slack, temporary buffers
+_LIBRARIES = 600 * 2**20  # torch, transformers and the tokenizer, in the memory of the process
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a model's memory depends on, by the names of its Hugging Face configuration."""
+
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    num_key_value_heads: int
+    vocab_size: int
+    tie_word_embeddings: bool
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Shape:
+        """Return the shape in a model's ``config.json``."""
+        return cls(**{field.name: config[field.name] for field in fields(cls)})
+
+    @property
+    def head_size(self) -> int:
+        """Return the width of one attention head."""
+        return self.hidden_size // self.num_attention_heads
+
+    @property
+    def trunk(self) -> int:
+        """Return the number of parameters without the vocabulary head."""
+        key_value = self.num_key_value_heads * self.head_size
+        attention = 2 * self.hidden_size**2 + 2 * self.hidden_size * key_value
+        biases = self.hidden_size + 2 * key_value
+        layer = attention + biases + 3 * self.hidden_size * self.intermediate_size
+        layer += 2 * self.hidden_size
+        embedding = self.vocab_size * self.hidden_size
+        return embedding + self.num_hidden_layers * layer + self.hidden_size
+
+    @property
+    def parameters(self) -> int:
+        """Return the number of parameters."""
+        head = 0 if self.tie_word_embeddings else self.vocab_size * self.hidden_size
+        return self.trunk + head
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes by what they hold; the cache and the activations are never there at the same time."""
+
+    parameters: int
+    gradients: int
+    optimiser: int
+    reference: int
+    critic: int
+    cache: int
+    activations: int
+    logits: int
+    libraries: int = _LIBRARIES
+
+    @property
+    def peak(self) -> int:
+        """Return the most that is held at once, margin included."""
+        lasting = self.parameters + self.gradients + self.optimiser + self.reference + self.critic
+        passing = max(self.cache, self.activations + self.logits)
+        return round((1 + _MARGIN) * (lasting + passing)) + self.libraries
+
+    def rows(self) -> list[tuple[str, int]]:
+        """Return every item with its bytes, and the peak."""
+        items = [(field.name, getattr(self, field.name)) for field in fields(self)]
+        return [*items, ("peak", self.peak)]
+
+
+def plan(shape: Shape, recipe: Train, algorithm: str, *, on_gpu: bool = False) -> MemoryPlan:
+    """Return the memory of a training run with the longest prompts and completions allowed.
+
+    Args:
+        shape: Of the policy.
+        recipe: The training recipe.
+        algorithm: Name of the algorithm; PPO adds a critic.
+        on_gpu: Count the memory of the device, which does not hold the libraries.
+    """
+    weights = shape.parameters * _FLOAT
+    computed = 2 if recipe.precision == "bfloat16" else _FLOAT
+    group = 1 if algorithm == "sft" else recipe.rollouts
+    prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
+    groups, rows = _micro_batch(recipe, group)
+    sequences = recipe.prompts_per_step * group
+    key_value = 2 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_size
+    return MemoryPlan(
+        parameters=weights,
+        gradients=weights,
+        optimiser=2 * weights,
+        reference=weights,
+        critic=4 * shape.trunk * _FLOAT if algorithm == "ppo" else 0,
+        cache=0 if algorithm == "sft" else sequences * (prompt + new) * key_value * computed,
+        activations=_activations(shape, recipe, groups, rows, computed),
+        # Logits, their logarithms and both gradients, in float32.
+        logits=4 * rows * new * shape.vocab_size * _FLOAT,
+        libraries=0 if on_gpu else _LIBRARIES,
+    )
+
+
+def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
+    """Return the groups and the completions of the largest micro-batch."""
+    groups = min(recipe.groups_per_micro_batch, recipe.prompts_per_step)
+    limit, prompt, new = (
+        recipe.tokens_per_micro_batch,
+        recipe.max_prompt_tokens,
+        recipe.max_new_tokens,
+    )
+    if limit is None:
+        return groups, groups * group
+    groups = min(groups, limit // (prompt + group * new))
+    if groups:
+        return groups, groups * group
+    return 1, min(group, max(1, (limit - prompt) // new))
+
+
+def _activations(shape: Shape, recipe: Train, groups: int, rows: int, size: int) -> int:
+    """Return what the backward pass of a micro-batch needs, and the repeated cache with it."""
+    prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
+    hidden, inner = shape.hidden_size, shape.intermediate_size
+    key_value = shape.num_key_value_heads * shape.head_size
+    # Per token and layer: two normalised inputs and two residuals in float32 with their variances,
+    # queries, keys and values before and after rotation, attention output, three inner products.
+    per_token = 6 * hidden * _FLOAT + (4 * hidden + 5 * key_value + 4 * inner) * size
+    if recipe.gradient_checkpointing:
+        tokens = rows * (prompt + new)
+        return tokens * (shape.num_hidden_layers * hidden * size + per_token)
+    tokens = groups * prompt + rows * new
+    attended = 2 * rows * (prompt + new) * key_value * size  # keys and values of each completion
+    if shape.num_key_value_heads < shape.num_attention_heads:
+        attended += 2 * rows * (prompt + new) * hidden * size  # repeated for every head
+    return shape.num_hidden_layers * (tokens * per_token + attended)

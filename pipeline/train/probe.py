@@ -1,0 +1,60 @@
+"""A probe: accuracy in and out of distribution at the end of every epoch.
+
+Study 2 asks when training on one task stops helping, or starts to hurt, the others; a probe shows
+it while training goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from pipeline.config import Train
+from pipeline.model.decode import Sampling
+from pipeline.train.data import Row
+from pipeline.train.rollout import roll_out
+
+Probe = Callable[[PreTrainedModel], Mapping[str, float]]
+"""From the policy to figures by name; called with the policy in evaluation mode."""
+
+_BATCH = 100  # prompts decoded at once
+
+
+def greedy_accuracy(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[Row],
+    recipe: Train,
+) -> float:
+    """Return the share of prompts that the model answers correctly without sampling."""
+    sampling = Sampling(recipe.max_new_tokens, temperature=0)
+    correct = 0
+    for start in range(0, len(rows), _BATCH):
+        batch = rows[start : start + _BATCH]
+        rollouts = roll_out(model, tokenizer, batch, sampling, recipe, group=1, stream=(0,))
+        correct += sum(r.grade.correct for r in rollouts.rewards)
+    return correct / len(rows)
+
+
+@dataclass(frozen=True)
+class AccuracyProbe:
+    """Greedy accuracy on named sets of rows.
+
+    Attributes:
+        sets: Rows by name, such as ``{"in": ..., "out": ...}``; none empty.
+        tokenizer: Of the policy.
+        recipe: Gives lengths and grading.
+    """
+
+    sets: Mapping[str, Sequence[Row]]
+    tokenizer: PreTrainedTokenizerBase
+    recipe: Train
+
+    def __call__(self, model: PreTrainedModel) -> dict[str, float]:
+        """Return the accuracy on every set."""
+        return {
+            name: greedy_accuracy(model, self.tokenizer, rows, self.recipe)
+            for name, rows in self.sets.items()
+        }

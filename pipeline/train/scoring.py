@@ -1,0 +1,134 @@
+"""What the models say of sampled completions: log-probabilities and values, in micro-batches.
+
+Shapes: N = completions of a micro-batch, T = its longest completion in tokens, V = vocabulary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from pipeline.config import Train
+from pipeline.model.batch import pad_left, pad_right, positions
+from pipeline.model.logprobs import completion_logits
+from pipeline.train.device import autocast
+from pipeline.train.rollout import Rollouts
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """Some prompts of a batch with their completions; ``rows`` says which completions."""
+
+    prompts: tuple[tuple[int, ...], ...]
+    completions: tuple[tuple[int, ...], ...]
+    rows: slice
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Log-probabilities and entropies (nats) of tokens [N, T]; padding holds zeros."""
+
+    logprobs: Tensor
+    entropies: Tensor
+    mask: Tensor
+
+
+def micro_batches(rollouts: Rollouts, recipe: Train, chosen: range) -> Iterator[MicroBatch]:
+    """Split the chosen prompts into micro-batches, in their order.
+
+    A micro-batch holds at most ``groups_per_micro_batch`` whole groups and, where it holds several,
+    at most ``tokens_per_micro_batch`` tokens with padding. A single group above that is split into
+    as few parts as keep to it, of at least one completion.
+    """
+    limit = recipe.tokens_per_micro_batch
+    start = chosen.start
+    for stop in range(chosen.start + 1, chosen.stop + 1):
+        count = stop - start
+        full = count > recipe.groups_per_micro_batch
+        if count > 1 and (full or (limit and _tokens(rollouts, range(start, stop)) > limit)):
+            yield from _parts(rollouts, range(start, stop - 1), limit)
+            start = stop - 1
+    yield from _parts(rollouts, range(start, chosen.stop), limit)
+
+
+def _tokens(rollouts: Rollouts, chosen: range) -> int:
+    """Return the tokens of some groups with padding."""
+    group = rollouts.group
+    completions = rollouts.completions[chosen.start * group : chosen.stop * group]
+    prompt = max(len(row.prompt) for row in rollouts.rows[chosen.start : chosen.stop])
+    return len(chosen) * prompt + len(completions) * max(len(c.tokens) for c in completions)
+
+
+def _parts(rollouts: Rollouts, chosen: range, limit: int | None) -> Iterator[MicroBatch]:
+    first, last = chosen.start * rollouts.group, chosen.stop * rollouts.group
+    size = last - first
+    if limit and len(chosen) == 1 and (tokens := _tokens(rollouts, chosen)) > limit:
+        prompt = len(rollouts.rows[chosen.start].prompt)
+        size = max(1, (limit - prompt) // ((tokens - prompt) // rollouts.group))
+    prompts = tuple(row.prompt for row in rollouts.rows[chosen.start : chosen.stop])
+    for start in range(first, last, size):
+        rows = slice(start, min(start + size, last))
+        yield MicroBatch(prompts, tuple(c.tokens for c in rollouts.completions[rows]), rows)
+
+
+def score(model: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Scores:
+    """Return log-probabilities and entropies under the sampling temperature."""
+    with autocast(model.device, recipe.precision):
+        logits, ids, mask = _logits(model, batch)
+    log_softmax = torch.log_softmax(logits.float() / recipe.temperature, dim=-1)
+    logprobs = log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
+    # Without a bonus nothing flows back through the entropy, and its graph holds two [N, T, V].
+    wanted = log_softmax if recipe.entropy_coefficient > 0 else log_softmax.detach()
+    entropies = -(wanted.exp() * wanted).sum(-1)
+    return Scores(logprobs * mask, entropies * mask, mask)
+
+
+def estimate_values(critic: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Tensor:
+    """Return the critic's value of the state before each token [N, T]; padding holds zeros."""
+    with autocast(critic.device, recipe.precision):
+        values, _, mask = _logits(critic, batch)
+    return values.squeeze(-1).float() * mask
+
+
+def _logits(model: PreTrainedModel, batch: MicroBatch) -> tuple[Tensor, Tensor, Tensor]:
+    if model.is_gradient_checkpointing and model.training:
+        return plain_logits(model, batch.prompts, batch.completions)
+    return completion_logits(model, batch.prompts, batch.completions)
+
+
+def plain_logits(
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    completions: Sequence[Sequence[int]],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what ``completion_logits`` returns, each completion with its own copy of the prompt.
+
+    Gradient checkpointing runs every layer twice, which a key-value cache does not survive.
+    """
+    pad = int(model.config.pad_token_id or 0)
+    group = len(completions) // len(prompts)
+    context, context_mask = pad_left(prompts, pad, model.device)
+    ids, mask = pad_right(completions, pad, model.device)
+    full = torch.cat([context.repeat_interleave(group, 0), ids[:, :-1]], 1)
+    full_mask = torch.cat([context_mask.repeat_interleave(group, 0), mask[:, :-1]], 1)
+    decoder: Any = model
+    logits = decoder(
+        input_ids=full,
+        attention_mask=full_mask.long(),
+        position_ids=positions(full_mask),
+        use_cache=False,
+        logits_to_keep=ids.shape[1],
+    ).logits
+    return logits, ids, mask
+
+
+@torch.no_grad()
+def whole_batch(parts: Sequence[Tensor]) -> Tensor:
+    """Join the rows of micro-batches [N, T] into one [B, T of the longest], padded with zeros."""
+    width = max(part.shape[1] for part in parts)
+    return torch.cat([torch.nn.functional.pad(part, (0, width - part.shape[1])) for part in parts])

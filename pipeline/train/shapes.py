@@ -1,0 +1,47 @@
+"""The shapes of the models that studies name, known without their weights."""
+
+from __future__ import annotations
+
+from pipeline.config import ApiModel, HubModel, TinyModel
+from pipeline.errors import UserError
+from pipeline.model.tiny import SIZES
+from pipeline.train.memory import Shape
+
+# From the config.json of the repositories on the Hugging Face hub.
+QWEN25 = {
+    "0.5B": Shape(896, 4864, 24, 14, 2, 151_936, True),
+    "1.5B": Shape(1536, 8960, 28, 12, 2, 151_936, True),
+    "3B": Shape(2048, 11_008, 36, 16, 2, 151_936, True),
+    "7B": Shape(3584, 18_944, 28, 28, 4, 152_064, False),
+    "14B": Shape(5120, 13_824, 48, 40, 8, 152_064, False),
+    "32B": Shape(5120, 27_648, 64, 40, 8, 152_064, False),
+}
+
+
+def shape_of(model: TinyModel | HubModel | ApiModel) -> Shape:
+    """Return the shape of a model of a study.
+
+    Raises:
+        UserError: If it is behind an API, or none of those whose shape is known.
+    """
+    match model:
+        case TinyModel():
+            size = SIZES[model.size]
+            return Shape(
+                hidden_size=size.hidden,
+                intermediate_size=4 * size.hidden,
+                num_hidden_layers=size.layers,
+                num_attention_heads=size.heads,
+                num_key_value_heads=size.heads,
+                vocab_size=model.warm_start.vocabulary,
+                tie_word_embeddings=True,
+            )
+        case HubModel(repository=repository):
+            parts = repository.removeprefix("Qwen/Qwen2.5-").split("-")
+            if repository.startswith("Qwen/Qwen2.5-") and parts[0] in QWEN25:
+                return QWEN25[parts[0]]
+            raise UserError(
+                f"the shape of {repository} is not known here; give its config.json with --config"
+            )
+        case ApiModel(model=name):
+            raise UserError(f"{name} is behind an API and is never trained")

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Regenerates constraints.txt and proves it: installs it into a fresh environment and runs a Prefect
+# flow there, because some fastapi releases that resolve break Prefect at start-up.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+echo "==> resolving"
+.venv/bin/uv pip compile pyproject.toml constraints.in --all-extras --universal \
+    --python-version 3.11 --upgrade --quiet --no-header --no-annotate -o "$work/resolved.txt"
+# Without these lines pip keeps a CPU build of torch on machines that have no GPU.
+grep -vE '^(nvidia-|triton|cuda-)' "$work/resolved.txt" >"$work/constraints.txt"
+
+echo "==> proving in a fresh environment"
+mkdir "$work/checkout"
+git ls-files -z | xargs -0 cp --parents -t "$work/checkout"
+cp "$work/constraints.txt" "$work/checkout/constraints.txt"
+(
+    cd "$work/checkout"
+    PYTHON=${PYTHON:-python3} scripts/setup.sh
+    PREFECT_HOME="$work/prefect" .venv/bin/python -m flows.proof
+)
+mv "$work/constraints.txt" constraints.txt
+echo "==> constraints.txt is proven and in place"

@@ -1,0 +1,119 @@
+"""Shared fixtures: a scratch checkout of the project, and the command line a user types."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+PROJECT = Path(__file__).resolve().parent.parent
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="session")
+def project() -> Path:
+    """The checkout under test."""
+    return PROJECT
+
+
+def copy_checkout(target: Path) -> Path:
+    """Copy what git tracks, or would track, and make it a repository of its own."""
+    names = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=PROJECT,
+        capture_output=True,
+        check=True,
+    ).stdout
+    for name in names.decode().split("\0"):
+        source = PROJECT / name
+        if name and source.is_file():
+            destination = target / name
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, destination)
+    subprocess.run(["git", "init", "-q"], cwd=target, check=True)
+    return target
+
+
+def environment(home: Path) -> dict[str, str]:
+    """The environment of a user with this virtual environment activated."""
+    bin_folder = Path(sys.executable).parent
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("TOMRL_", "MLFLOW_"))}
+    return {
+        **kept,
+        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+        "PREFECT_HOME": str(home / "prefect"),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "HF_HUB_OFFLINE": "1",
+        "COLUMNS": "200",
+    }
+
+
+def type_command(
+    folder: Path, home: Path, *command: str, **extra: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command as a user would, and return what it printed."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**environment(home), **extra},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A scratch checkout in a path with spaces."""
+    return copy_checkout(tmp_path / "a folder with spaces")
+
+
+@pytest.fixture
+def typed(checkout: Path, tmp_path: Path) -> Run:
+    """Type a command in the scratch checkout."""
+
+    def run(*command: str, **extra: str) -> subprocess.CompletedProcess[str]:
+        return type_command(checkout, tmp_path, *command, **extra)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Iterator[Path]:
+    """The folder of real upstream data; tests that need it are skipped, visibly, without it."""
+    folder = os.environ.get("TOMRL_DATA_MIRROR")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("TOMRL_DATA_MIRROR is not set to a folder of upstream data")
+    yield Path(folder).resolve()
+
+
+def shrink(checkout: Path, **train: object) -> None:
+    """Rewrite studies/mini.yaml so that the whole chain takes seconds per stage."""
+    path = checkout / "studies" / "mini.yaml"
+    study = yaml.safe_load(path.read_text())
+    study["acquire"]["hi_tom_style"] |= {"train": 30, "validation": 5, "test": 5}
+    study["acquire"]["arithmetic"]["test"] = 5
+    models = study["base"]["models"]
+    study["base"]["models"] = {"nano": models["nano"]}
+    models["nano"]["warm_start"] |= {"steps": 6, "batch": 8, "stories": 200}
+    study["grid"]["models"] = ["nano"]
+    study["grid"]["combinations"] = study["grid"]["combinations"][:1]
+    study["train"] |= {
+        "steps": 4,
+        "prompts_per_step": 2,
+        "rollouts": 2,
+        "max_new_tokens": 8,
+        "validate_every": 2,
+        "save_every": 1,
+        **train,
+    }
+    study["evaluate"]["max_new_tokens"] = 8
+    study["gsm8k"]["max_new_tokens"] = 8
+    path.write_text(yaml.safe_dump(study, sort_keys=False))

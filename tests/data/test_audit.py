@@ -1,0 +1,237 @@
+"""The audit on small sets whose figures are known, on odd input, and its statistics."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from pipeline.data.audit import set_audit
+from pipeline.data.audit_figures import draw_all
+from pipeline.data.audit_lexical import lexical_dependence
+from pipeline.data.audit_reading import language_of, read_all
+from pipeline.data.audit_rules import baselines
+from pipeline.data.audit_statistics import binomial_tail, dependence, entropy, evenness
+from pipeline.errors import UserError
+from pipeline.tasks.example import Example
+
+FULL = (
+    "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nAnn exited the hall.\n"
+    "Bob moved the hat to the jar.\nBob exited the hall.\nCleo moved the hat to the tin.\n"
+    "Cleo exited the hall."
+)
+BRIEF = (
+    "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nAnn left.\n"
+    "Bob moved it to the jar.\nBob left.\nCleo moved it to the tin.\nCleo left."
+)
+
+
+def example(story: str = FULL, answer: str = "jar", **fields: object) -> Example:
+    """A Hi-ToM example; fields replace its own."""
+    made = Example(
+        benchmark="hi_tom",
+        task="hi_tom",
+        story=story,
+        question="Where does Cleo think Bob thinks the hat is?",
+        answer=answer,
+        order=2,
+        question_type="order_2",
+    )
+    return replace(made, id="", story_id="", **fields)  # type: ignore[arg-type]
+
+
+def accuracy(*examples: Example) -> dict[str, float]:
+    return {name: rule.accuracy for name, rule in baselines(read_all(examples)).items()}
+
+
+@pytest.mark.parametrize("benchmark", ["hi_tom", "hi_tom_style", "hi_tom_style_log"])
+@pytest.mark.parametrize("story", [FULL, BRIEF])
+def test_rules_answer_in_both_tellings(story: str, benchmark: str) -> None:
+    found = accuracy(example(story, benchmark=benchmark))
+    assert found["earliest exit"] == found["innermost exit"] == found["first move"] == 1
+    assert found["initial"] == found["last"] == found["outermost exit"] == 0
+
+
+def test_a_story_that_does_not_parse_falls_back_to_the_text_and_is_counted() -> None:
+    told = "The hat lay in the jar. Later somebody put it into the tin."
+    audit = set_audit([example(), example(told, answer="tin")])
+    assert audit["unread"] == 1
+    rules = audit["baselines"]
+    assert rules["coverage"]["earliest exit"] == 0.5
+    assert rules["rules"]["earliest exit"] == 0.5  # undefined counts as wrong
+    assert rules["rules"]["last mention"] == 0.5
+    assert rules["coverage"]["last mention"] == 1
+
+
+def test_languages() -> None:
+    assert language_of("explore_tom_style") == "explore_tom"
+    assert language_of("tomi") == "tomi"
+    assert language_of("tomix") is None
+    assert language_of("fantom") is None
+
+
+def test_the_same_question_with_two_answers_is_a_conflict_and_twice_the_same_a_duplicate() -> None:
+    audit = set_audit([example(), example(), example(answer="tin")])
+    assert (audit["duplicates"], audit["label_conflicts"]) == (1, 1)
+    [conflict] = audit["label_conflict_examples"]
+    assert set(conflict["answers"]) == {"jar", "tin"}
+    assert {flag["kind"] for flag in audit["flags"]} >= {"conflict", "duplicate"}
+
+
+def test_twins_that_disagree_are_counted_by_order() -> None:
+    rows = [example(meta={"label_conflict": conflict}) for conflict in (True, False)]
+    assert set_audit(rows)["twin_conflicts"] == {"2": 1}
+
+
+def test_the_shortcut_conflict_lists_what_the_best_rule_gets_wrong() -> None:
+    wrong = example(answer="red_box", question="Where does Bob think Cleo thinks the hat is?")
+    rows = [example(), example(BRIEF), example(FULL + "\nAnn likes the tin."), wrong]
+    audit = set_audit(rows)
+    assert audit["baselines"]["best"]["rule"] in ("first move", "innermost exit", "earliest exit")
+    assert audit["shortcut_conflict"]["ids"] == [wrong.id]
+
+
+def test_phrase_cue_and_majority_of_lettered_options() -> None:
+    know, unaware = "(a) Ann believes it is red.", "(b) Ann is unaware of it."
+    fields = {"benchmark": "fantom", "answer_kind": "choice", "choices": (know, unaware)}
+    rules = accuracy(
+        *(example(f"Talk {n}.", answer=unaware, **fields) for n in range(3)),
+        example("Talk.", answer=know, **fields),
+    )
+    assert rules == {
+        "phrase cue": 0.75,
+        "first choice": 0.25,
+        "last choice": 0.75,
+        "majority answer": 0.75,
+    }
+
+
+def test_phrase_cue_says_no_where_it_is_asked_who_knows() -> None:
+    asked = {"benchmark": "fantom", "answer_kind": "yes_no", "question_type": "x"}
+    row = example("Talk.", answer="no", question="Target: What?\nDoes Ann know it?", **asked)
+    other = example("Talk.", answer="no", question="Is it there?", **asked)
+    assert accuracy(row, other)["phrase cue"] == 0.5
+
+
+def test_a_guess_stands_in_where_a_rule_is_undefined() -> None:
+    options = ("(a) Ann is unaware.", "(b) Ann does not know.")
+    row = example(
+        "Talk.", answer=options[0], benchmark="fantom", answer_kind="choice", choices=options
+    )
+    sure = replace(row, choices=("(a) Ann is unaware.", "(b) Ann knows."), id="")
+    rule = baselines(read_all([row, sure]))["phrase cue"]
+    assert (rule.accuracy, rule.coverage, rule.with_guess) == (0.5, 0.5, 0.75)
+
+
+def test_balance_says_where_the_gold_answer_stands() -> None:
+    balance = set_audit([example(choices=("tin", "jar")), example(BRIEF)])["balance"]
+    assert balance["choice_position"] == {"2": 1}
+    assert balance["mention_rank"] == {"2": 2}
+    assert sum(balance["mention_part"].values()) == 2
+    gone = set_audit([example(answer="elsewhere")])["balance"]
+    assert gone["mention_rank"] == gone["mention_part"] == {"none": 1}
+
+
+def test_one_word_that_decides_the_label_is_found() -> None:
+    def rows(cue: str, answer: str) -> list[Example]:
+        kind = {"benchmark": "b", "answer_kind": "yes_no", "question": "Is it so?"}
+        return [example(f"Story {n} is {cue}.", answer=answer, **kind) for n in range(60)]
+
+    told = lexical_dependence([*rows("good", "yes"), *rows("bad", "no")])
+    assert told.word in ("good", "bad")
+    assert told.score > 0.95
+    mixed = [*rows("good", "yes"), *rows("good", "no")]
+    assert lexical_dependence(mixed).score < 0.05
+    assert lexical_dependence(rows("good", "yes")[:10]).word == ""
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"story": ""},
+        {"question": "?"},
+        {"answer": ""},
+        {"answer": "a|b<script>"},
+        {"story": "\x00" * 50, "question": "Where does Cleo think Bob thinks the hat is?"},
+        {"story": "Ann moved the hat to the jar."},  # by somebody who is nowhere
+        {"order": None, "question_type": ""},
+        {"choices": (), "benchmark": ""},
+        {"answer_kind": "choice", "choices": ("(a) x",), "answer": "(b) y"},
+    ],
+)
+def test_odd_examples_are_data_not_a_crash(odd: dict[str, object]) -> None:
+    audit = set_audit([example(**odd), example()])
+    json.dumps(audit)
+    draw_all({"columns": {"odd": audit}})
+
+
+def test_nothing_to_audit_is_an_error() -> None:
+    with pytest.raises(UserError, match="no examples to audit"):
+        set_audit([])
+
+
+def test_figures_are_the_same_bytes_each_time() -> None:
+    audit = {"columns": {"a": set_audit([example(), example(BRIEF)])}}
+    first = draw_all(audit)
+    assert set(first) == {"rules-by-order", "answer-balance"}
+    assert draw_all(audit) == first
+    assert all(svg.startswith("<svg") for svg in first.values())
+
+
+@given(some.integers(1, 60), some.data())
+def test_binomial_tail_is_exact(trials: int, data: some.DataObject) -> None:
+    successes = data.draw(some.integers(0, trials))
+    chance = data.draw(some.floats(0, 1))
+    exact = sum(
+        comb(trials, k) * chance**k * (1 - chance) ** (trials - k)
+        for k in range(successes, trials + 1)
+    )
+    assert binomial_tail(successes, trials, chance) == pytest.approx(exact, abs=1e-9)
+
+
+def test_binomial_tail_of_many_and_of_nonsense() -> None:
+    assert binomial_tail(13_000, 13_309, 0.5) < 1e-300
+    assert binomial_tail(0, 0, 0.3) == 1
+    for successes, trials, chance in ((2, 1, 0.5), (-1, 1, 0.5), (1, 2, 1.5)):
+        with pytest.raises(ValueError):
+            binomial_tail(successes, trials, chance)
+
+
+@given(
+    some.dictionaries(some.tuples(some.integers(0, 4), some.integers(0, 4)), some.integers(1, 9))
+)
+def test_dependence_is_a_share(joint: dict[tuple[int, int], int]) -> None:
+    assert 0 <= dependence(joint) <= 1
+
+
+@given(some.lists(some.integers(1, 500), min_size=2, max_size=8))
+def test_dependence_of_a_function_and_of_independence(counts: list[int]) -> None:
+    decided = {(n, n): count * 50 for n, count in enumerate(counts)}
+    assert dependence(decided) > 0.5 or sum(counts) < 10 * len(counts) ** 2
+    independent = {(z, y): counts[z] * counts[y] for z in range(2) for y in range(2)}
+    assert dependence(independent) == pytest.approx(0, abs=1e-9)
+
+
+@given(some.lists(some.integers(0, 99), min_size=1, max_size=9).filter(any))
+def test_entropy_is_greatest_for_even_counts(counts: list[int]) -> None:
+    assert entropy(counts) >= 0
+    assert 0 <= evenness(counts) <= 1 + 1e-9
+    assert evenness(Counter("abcd").values()) == pytest.approx(1)
+
+
+STORIES = some.text("AnBobthe hatred_box.\n ", max_size=80)
+
+
+@given(some.lists(some.tuples(STORIES, STORIES, STORIES), min_size=1, max_size=6))
+def test_any_text_can_be_audited(rows: list[tuple[str, str, str]]) -> None:
+    examples = [example(story, answer, question=question) for story, question, answer in rows]
+    audit = set_audit(examples)
+    assert all(0 <= share <= 1 for share in audit["baselines"]["rules"].values())
+    best = audit["baselines"]["best"]["accuracy"]
+    assert best == max(audit["baselines"]["rules"].values())
+    assert len(audit["shortcut_conflict"]["ids"]) == round((1 - best) * len(rows))

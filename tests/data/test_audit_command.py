@@ -1,0 +1,90 @@
+"""``tomrl audit`` as it is typed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from pipeline.cli_audit import app
+from pipeline.errors import UserError
+
+
+def row(story: str, order: int = 1) -> dict[str, object]:
+    return {
+        "story": story,
+        "question": "Where does Bob really think the hat is?",
+        "answer": "jar",
+        "order": order,
+        "question_type": f"order_{order}",
+        "choices": ["jar", "tin"],
+        "is_interesting": False,
+        "trace": "",
+    }
+
+
+def story(number: int) -> str:
+    return (
+        f"Ann and Bob entered the hall.\nThe hat is in the box_{number}.\n"
+        "Bob moved the hat to the jar.\nBob exited the hall."
+    )
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    for split, numbers in (("test", (0, 1)), ("train", (1, 2)), ("validation", (3,))):
+        path = tmp_path / "raw" / "hi_tom_style" / f"{split}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(row(story(n))) + "\n" for n in numbers))
+    return tmp_path / "raw"
+
+
+def typed(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200"})
+
+
+def test_tables_and_json(raw: Path, tmp_path: Path) -> None:
+    target = tmp_path / "audit.json"
+    shown = typed("audit", "hi_tom_style", "--raw", raw, "--json", target)
+    assert shown.exit_code == 0, shown.output
+    assert "earliest exit" in shown.output
+    audit = json.loads(target.read_text())
+    assert audit["columns"]["hi_tom_style"]["rows"] == 2
+    assert audit["leakage"] == {}
+
+
+def test_leaks_are_shown_and_refused_on_demand(raw: Path) -> None:
+    command = ("audit", "hi_tom_style", "--raw", raw, "--against", "hi_tom_style_train")
+    assert typed(*command).exit_code == 0
+    refused = typed(*command, "--fail-on-leak")
+    assert refused.exit_code == 1
+    assert "leak: test rows use stories of the training set: 1 of 2 rows" in refused.output
+    apart = ("audit", "hi_tom_style", "--raw", raw, "--against", "hi_tom_style_validation")
+    assert typed(*apart, "--fail-on-leak").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("hi_tom_stile",), "unknown task 'hi_tom_stile'"),
+        (("gsm8k",), "source gsm8k is not complete in"),
+        (("hi_tom_style", "--json", "nowhere/at/all.json"), "a folder that exists"),
+    ],
+)
+def test_mistakes_are_named(raw: Path, words: tuple[str, ...], message: str) -> None:
+    failed = typed("audit", *words, "--raw", raw)
+    assert isinstance(failed.exception, UserError)
+    assert message in str(failed.exception)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    failed = typed("audit", "hi_tom_style", "--raw", tmp_path / "no")
+    assert "no such folder" in str(failed.exception)
+
+
+def test_help_teaches_with_an_example() -> None:
+    assert "tomrl audit hi_tom" in typed("audit", "--help").output
+    assert "tomrl gallery" in typed("gallery", "--help").output

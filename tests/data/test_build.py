@@ -1,0 +1,111 @@
+"""From tasks to data sets: folds, the choice of rows, training rows, prompts, and what docs say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import Part, expand, find_study
+from pipeline.data.build import select, select_parts, training_rows
+from pipeline.data.contamination import Fingerprints
+from pipeline.data.folds import FOLDS, Folds
+from pipeline.data.prompt import PROMPTS
+from pipeline.data.sources import SOURCES
+from pipeline.tasks import get
+from pipeline.tasks.example import Example
+from pipeline.train.data import COLUMNS, read_parquet
+from tests.conftest import PROJECT
+
+
+def rows_of(sizes: dict[str, int]) -> list[Example]:
+    return [
+        Example("b", "t", story, f"{n}?", "yes")
+        for story, size in sizes.items()
+        for n in range(size)
+    ]
+
+
+def test_folds_share_out_rows_by_whole_stories() -> None:
+    examples = rows_of({f"story {n}": 1 + n % 7 for n in range(300)})
+    folds = Folds.of(examples)
+    rows = Counter(folds.fold_of(e.story_id) for e in examples)
+    assert rows.total() == len(examples)
+    for name, share in zip(FOLDS, (0.6, 0.2, 0.2), strict=True):
+        assert abs(rows[name] - share * len(examples)) <= 7  # the largest story
+
+
+def test_folds_ignore_the_order_of_rows_and_hold_for_stories_not_seen() -> None:
+    examples = rows_of({f"story {n}": 3 for n in range(50)})
+    folds = Folds.of(examples)
+    assert folds == Folds.of(reversed(examples))
+    assert folds.fold_of("a story of another task") in FOLDS
+    assert Folds.of([]).fold_of("any") == "train"
+
+
+def test_options_are_shown_where_the_task_says_so_and_nowhere_else() -> None:
+    example = Example("opentom", "opentom_attitude", "Once.", "How?", "x", choices=("x", "y"))
+    shown = {name: make(example)[-1]["content"] for name, make in PROMPTS.items()}
+    assert shown["rlvr"] == "Story: Once.\nQuestion: How?\nOptions: x, y"
+    assert shown["compact"] == "Once.\nHow?\nOptions: x, y"
+    silent = replace(example, benchmark="hi_tom", task="hi_tom")
+    assert PROMPTS["rlvr"](silent)[-1]["content"] == "Story: Once.\nQuestion: How?"
+    assert PROMPTS["compact"](replace(example, choices=None))[-1]["content"] == "Once.\nHow?"
+
+
+def test_training_rows_carry_story_and_question(tmp_path: Path) -> None:
+    import pandas as pd
+
+    (row,) = training_rows([Example("b", "t", "Once.", "How?", "so", order=2)], "compact", "train")
+    assert row["extra_info"]["story"] == "Once." and row["extra_info"]["question"] == "How?"
+    pd.DataFrame([row]).to_parquet(tmp_path / "train.parquet")
+    frame = read_parquet(tmp_path / "train.parquet")
+    assert tuple(frame.columns) == COLUMNS
+    assert frame["extra_info"][0]["question"] == "How?"
+
+
+def test_the_sources_table_names_every_source_and_its_limits() -> None:
+    text = (PROJECT / "docs" / "data.md").read_text(encoding="utf-8")
+    lines = {line.split("`")[1]: line for line in text.split("\n") if line.startswith("| `")}
+    for name, source in SOURCES.items():
+        assert ("non-commercial" in lines[name]) == source.non_commercial
+        assert ("evaluation only" in lines[name]) == source.evaluation_only
+
+
+@pytest.mark.parametrize("fold", FOLDS)
+def test_fold_sizes_are_those_documented(mirror: Path, fold: str) -> None:
+    text = (PROJECT / "docs" / "data.md").read_text(encoding="utf-8")
+    for task in ("fantom_yes_no", "fantom_list", "explore_tom_sample"):
+        line = next(line for line in text.split("\n") if line.startswith(f"| `{task}` "))
+        counts = [cell.strip() for cell in line.strip("|").split("|")[1:]]
+        part = Part.model_validate({"task": task, "fold": fold})
+        assert f"{len(select(mirror, part, 0)):,}" == counts[FOLDS.index(fold)]  # type: ignore[arg-type]
+
+
+def test_exact_sizes_and_no_leak_in_the_published_sets_of_study_2(mirror: Path) -> None:
+    study = find_study(PROJECT, "rlvr")
+    params = expand(study)
+    for name, wanted in (("fan", [900]), ("exp", [630, 270])):
+        entry = params.dataset[name]
+        train = select_parts(mirror, entry.train, entry.seed)
+        validation = select_parts(mirror, entry.validation, entry.seed)
+        assert (len(train), len(validation)) == (900, 300)
+        if name == "exp":
+            assert [
+                sum(e.meta["needs_tom"] == flag for e in train) for flag in (True, False)
+            ] == wanted
+        columns = {
+            key: select(mirror, column, 0)
+            for key, column in params.suite.tasks.items()
+            if get(column.task).benchmark in ("fantom", "explore_tom")
+        }
+        assert (
+            sum(len(columns[key]) for key in columns if name in params.suite.tasks[key].trained)
+            == 300
+        )
+        known = Fingerprints.of(train)
+        for examples in (validation, *columns.values()):
+            overlap = known.overlap(examples)
+            assert not overlap.found["story"] and not overlap.found["normalised_story"]

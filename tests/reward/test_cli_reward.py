@@ -1,0 +1,104 @@
+"""``tomrl reward score``: rows in, scores out, in order; one clear error for a bad row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.cli_reward import app
+from pipeline.errors import UserError
+from tests.reward.test_fidelity import ANN, BOB, QUESTION, STORY
+
+RIGHT = {"completion": " x</think><answer> red_box</answer>", "ground_truth": "red box"}
+
+
+def score(source: Path, *arguments: str, preset: str = "tom-rl") -> str:
+    """Run the command and return what it printed; its errors are raised."""
+    command = ["score", "--preset", preset, str(source), *arguments]
+    if "-o" not in arguments:
+        command += ["-o", str(source.parent / "out.jsonl")]
+    result = CliRunner().invoke(app, command)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def write(folder: Path, *rows: object) -> Path:
+    path = folder / "in.jsonl"
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out.jsonl").read_text().splitlines()]
+
+
+def test_scores_keep_the_order(tmp_path: Path) -> None:
+    wrong = {**RIGHT, "ground_truth": "tin"}
+    said = score(write(tmp_path, RIGHT, wrong, "", {**RIGHT, "completion": "red_box"}))
+    assert read(tmp_path) == [
+        {"score": 3.0, "format_ok": True, "extracted": "red_box", "correct": True},
+        {"score": -1.0, "format_ok": True, "extracted": "red_box", "correct": False},
+        {"score": -3.0, "format_ok": False, "extracted": None, "correct": False},
+    ]
+    assert "3 scores" in said
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
+
+
+def test_a_row_may_name_its_task(tmp_path: Path) -> None:
+    row = {"completion": "x</think> so \\boxed{1/2}", "ground_truth": "0.5", "task": "gsm8k"}
+    score(write(tmp_path, row), preset="tom-rl-text")
+    assert read(tmp_path)[0]["correct"] is True
+
+
+def test_fidelity_reads_the_story(tmp_path: Path) -> None:
+    row = {
+        "completion": f" {BOB} {ANN}blue_jar.</think><answer> blue_jar</answer>",
+        "ground_truth": "blue_jar",
+        "task": "hi_tom_style",
+        "story": STORY,
+        "question": QUESTION,
+    }
+    silent = {**row, "completion": "</think><answer> blue_jar</answer>"}
+    score(write(tmp_path, row, silent), "--fidelity-weight", "0.4", preset="fidelity")
+    assert [each["score"] for each in read(tmp_path)] == pytest.approx([1.1, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("{", r"in.jsonl:2: not valid JSON"),
+        ("[1]", r"in.jsonl:2: expected a JSON object, found list"),
+        ('{"completion": "a"}', r"in.jsonl:2: the field 'ground_truth' is missing"),
+        ('{"completion": 1, "ground_truth": "a"}', r"in.jsonl:2: the field 'completion' must be"),
+        (json.dumps({**RIGHT, "story": None}), r"in.jsonl:2: the field 'story' must be text"),
+        (json.dumps({**RIGHT, "task": "chess"}), r"in.jsonl:2: unknown task 'chess'"),
+        ("[" * 100_000, r"in.jsonl:2: not valid JSON"),
+    ],
+)
+def test_a_bad_row_is_named_and_nothing_written(tmp_path: Path, line: str, why: str) -> None:
+    with pytest.raises(UserError, match=why):
+        score(write(tmp_path, RIGHT, line, RIGHT))
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_files_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="no such file"):
+        score(tmp_path / "gone.jsonl")
+    source = write(tmp_path, "")
+    with pytest.raises(UserError, match="holds no rows"):
+        score(source)
+    with pytest.raises(UserError, match="is the input file"):
+        score(source, "-o", str(source))
+    (tmp_path / "bytes.jsonl").write_bytes(b'{"completion": "\xff"}')
+    with pytest.raises(UserError, match=r"bytes.jsonl:1: not valid JSON"):
+        score(tmp_path / "bytes.jsonl")
+    blocked = write(tmp_path, RIGHT)
+    with pytest.raises(UserError, match="cannot be written"):
+        score(blocked, "-o", str(blocked / "out.jsonl"))

@@ -1,0 +1,204 @@
+"""The rules of extraction and matching, at their edges and under attack."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.tasks import fantom_rules, get, opentom_rules
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import (
+    Matcher,
+    extract_json,
+    extract_tagged,
+    extract_tagged_or_all,
+    format_ok,
+    grade,
+    match_equal,
+    match_suffix,
+    match_suffix_literal,
+    normalise,
+)
+
+GOLD = Example("b", "t", "story", "Where?", "green_drawer")
+MEGABYTE = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("answer", "suffix", "literal", "equal"),
+    [
+        ("green_drawer", True, True, True),
+        ("Green Drawer.", True, False, True),
+        ("the green_drawer", True, True, True),
+        ("It is in the green_drawer!", True, True, False),
+        ("in the evergreen_drawer", True, True, False),
+        ("green_drawer, I think", False, False, False),
+        ("green_drawer .", False, False, True),
+        ("drawer", False, False, False),
+        ("", False, False, False),
+    ],
+)
+def test_rules(answer: str, suffix: bool, literal: bool, equal: bool) -> None:
+    assert match_suffix(answer, GOLD) is suffix
+    assert match_suffix_literal(answer, GOLD) is literal
+    assert match_equal(answer, GOLD) is equal
+
+
+def test_suffix_must_end_in_a_word() -> None:
+    bracket = Example("b", "t", "s", "q", "box (red)")
+    assert match_suffix("box (red)", bracket)
+    assert not match_suffix("the box (red)", bracket)
+
+
+def test_normalise() -> None:
+    assert normalise("  The  RED_box,\n now ") == "the red box now"
+    assert normalise("box .") == "box "
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        ("</think><answer> box </answer>", "box"),
+        ("<answer>a</answer><answer>b</answer>", "b"),
+        ("<answer>a</answer> then <answer>b", "a"),
+        ("<answer>a</answer></answer>", "a"),
+        ("write <answer> first</think><answer>b</answer>", "b"),
+        ("<answer></answer>", ""),
+        ("<answer>a", None),
+        ("a</answer>", None),
+        ("</answer><answer>", None),
+        ("", None),
+    ],
+)
+def test_extract_tagged(response: str, answer: str | None) -> None:
+    assert extract_tagged(response) == answer
+
+
+def test_extract_tagged_or_all() -> None:
+    assert extract_tagged_or_all(" so 12 ") == "so 12"
+    assert extract_tagged_or_all("so 12 <answer>13</answer>") == "13"
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        ('{"thinking": "x", "answer": "box"}', "box"),
+        ('{"thinking": "x" "answer": "box', "box"),
+        ('"answer": "a", "answer": "b"', "a"),
+        ('"my answer": "a"', "a"),
+        ('{"answer":"box"}', None),
+        ("{'answer': 'box'}", None),
+        ("", None),
+    ],
+)
+def test_extract_json(response: str, answer: str | None) -> None:
+    assert extract_json(response) == answer
+
+
+@pytest.mark.parametrize(
+    ("response", "fine"),
+    [
+        ("x</think><answer>y</answer>", True),
+        ("<think>x</think>\n<answer>y</answer>", True),
+        ("x<answer>y</answer></think>", False),
+        ("x</think><answer>y", False),
+        ("x</think><answer>y</answer><answer>z</answer>", False),
+        ("<think><think>x</think><answer>y</answer>", False),
+        ("", False),
+    ],
+)
+def test_format(response: str, fine: bool) -> None:
+    assert format_ok(response) is fine
+
+
+def test_blank_answer_is_never_graded() -> None:
+    def always(answer: str, example: Example) -> bool:
+        return True
+
+    for response in ("", "<answer></answer>", "<answer>  </answer>"):
+        assert not grade(response, GOLD, always, always).correct
+    assert grade("<answer>x</answer>", GOLD, always, always).correct
+
+
+HOSTILE = {
+    "open tags": "<answer>" * (MEGABYTE // 8),
+    "closed tags": "</answer>" * (MEGABYTE // 9),
+    "alternating": "<answer></answer>" * (MEGABYTE // 17),
+    "long answer": f"<answer>{'a ' * (MEGABYTE // 2)}</answer>",
+    "long blank": f"<answer>{' ' * MEGABYTE}</answer>",
+    "braces": "<answer>" + "{" * MEGABYTE + "</answer>",
+    "quotes": 'answer": "' * (MEGABYTE // 10),
+    "emoji": "<answer>" + "😀" * (MEGABYTE // 4) + "</answer>",
+}
+
+
+@pytest.mark.parametrize("response", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_megabyte_is_graded_at_once(response: str) -> None:
+    def seconds() -> float:
+        start = time.process_time()
+        assert not grade(response, GOLD, match_suffix, match_equal).correct
+        assert not grade(response, GOLD, match_suffix, match_equal, extract_json).correct
+        return (time.process_time() - start) / 2
+
+    assert min(seconds() for _ in range(3)) < 0.05
+
+
+def test_thirty_thousand_responses_a_second() -> None:
+    response = "Anne left before it was moved, so</think><answer>the green_drawer</answer>"
+
+    def rate() -> float:
+        start = time.process_time()
+        for _ in range(3000):
+            grade(response, GOLD, match_suffix, match_equal)
+        return 3000 / (time.process_time() - start)
+
+    assert max(rate() for _ in range(5)) > 30_000
+
+
+@given(st.text())
+def test_no_text_breaks_the_grader(text: str) -> None:
+    for response in (text, f"</think><answer>{text}</answer>", f'"answer": "{text}"'):
+        grade(response, GOLD, match_suffix, match_equal)
+        grade(response, GOLD, match_suffix_literal, match_equal, extract_json)
+
+
+PLACES = {"original_place": "box", "move_to_place": "a bin", "suffix": "_fo"}
+RULES = [
+    (get("gsm8k").match, get("gsm8k").strict, Example("b", "t", "", "q", "18")),
+    (
+        *(fantom_rules.match, fantom_rules.strict),
+        Example("b", "t", "s", "q", "(a) x", answer_kind="choice", choices=("(a) x", "(b) y")),
+    ),
+    (
+        *(fantom_rules.match, fantom_rules.strict),
+        Example("b", "t", "s", "q", "Ann", answer_kind="names", meta={"wrong_names": ["Bob"]}),
+    ),
+    (
+        *(fantom_rules.match, fantom_rules.strict),
+        Example("b", "t", "s", "q", "she knows", meta={"wrong_answer": "she does not"}),
+    ),
+    *(
+        (
+            *(opentom_rules.match, match_equal),
+            Example("b", "t", "s", "q", truth, meta=PLACES | {"kind": kind}),
+        )
+        for kind, truth in (
+            ("location_fine", "box"),
+            ("location_coarse", "Yes"),
+            ("fullness", "more full"),
+            ("accessibility", "more accessible"),
+            ("attitude", "neutral"),
+        )
+    ),
+]
+
+
+@settings(deadline=None)  # math_verify takes a second to load
+@given(st.text(), st.sampled_from(RULES))
+def test_no_text_breaks_a_rule(text: str, rule: tuple[Matcher, Matcher, Example]) -> None:
+    match, strict, example = rule
+    for response in (text, f"<answer>{text}</answer>", f"\\boxed{{{text}}}"):
+        grade(response, example, match, strict, extract_tagged_or_all)

@@ -1,0 +1,452 @@
+"""The loaders on rows that are not as they should be, and on what the real files must hold."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+from openpyxl import Workbook  # type: ignore[import-untyped]
+
+from pipeline.errors import UserError
+from pipeline.tasks import all_tasks, explore_tom, fantom, get, gsm8k, hi_tom, tom_rl, tomi
+from pipeline.tasks.reading import read_csv, read_json, read_jsonl, read_parquet, read_xlsx
+
+HUGE = "x" * 10_000_000
+Change = Callable[[dict[str, Any]], object]
+
+
+def put(folder: Path, name: str, content: str | bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def changes(*cases: tuple[Change, str]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize(("change", "message"), cases, ids=range(len(cases)))
+
+
+# Hi-ToM
+
+
+def hi_tom_rows() -> list[dict[str, Any]]:
+    row = {
+        "prompting_type": "CoTP",
+        "deception": False,
+        "story_length": 1,
+        "question_order": 1,
+        "sample_id": 0,
+        "story": "1 Ann entered the den.\n2 The hat is in the red_box.\n\n***",
+        "question": "Where does Ann really think the hat is?",
+        "choices": ", ".join(f"{letter}. c_{letter}" for letter in "ABCDEFGHIJKLMNO"),
+        "answer": "c_B",
+    }
+    twin = row | {"prompting_type": "VP", "sample_id": 300, "answer": "c_C"}
+    return [row, twin | {"story": f"Read this.\n{row['story']}"}]
+
+
+def hi_tom_file(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    put(folder, "hi_tom/Hi-ToM_data.json", json.dumps({"data": rows}))
+    return folder
+
+
+def test_hi_tom_twins(tmp_path: Path) -> None:
+    raw = hi_tom_file(tmp_path, hi_tom_rows())
+    (mine,), (twin,) = hi_tom.load(raw, "CoTP", "hi_tom"), hi_tom.load(raw, "VP", "hi_tom_vp")
+    assert mine.story == twin.story == "Ann entered the den.\nThe hat is in the red_box."
+    assert (mine.answer, twin.answer) == ("c_B", "c_C")
+    assert mine.meta["label_conflict"] and twin.meta["label_conflict"]
+    assert (mine.meta["twin_answer"], twin.meta["instruction"]) == ("c_C", "Read this.")
+    assert mine.story_id == twin.story_id
+
+
+@changes(
+    (lambda r: r.pop("answer"), r"Hi-ToM_data\.json, record 1: field 'answer' is missing"),
+    (lambda r: r.update(question_order="1"), "field 'question_order' is str"),
+    (lambda r: r.update(question_order=5), r"'question_order' is 5, not in 0\.\.4"),
+    (lambda r: r.update(question_order=True), "field 'question_order' is bool"),
+    (lambda r: r.update(deception=0), "field 'deception' is int"),
+    (lambda r: r.update(sample_id=300), "field 'sample_id' repeats 300 of .*record 1"),
+    (lambda r: r.update(sample_id=7), "sample 307, its twin"),
+    (lambda r: r.update(prompting_type="XP"), "'XP', not one of CoTP, VP"),
+    (lambda r: r.update(answer="c_Z"), "'c_Z' is not among 15 choices"),
+    (lambda r: r.update(story=" "), "field 'story' is blank"),
+    (lambda r: r.update(story=HUGE), "field 'story' has 10,000,000 characters"),
+)
+def test_malformed_hi_tom(tmp_path: Path, change: Change, message: str) -> None:
+    rows = hi_tom_rows()
+    change(rows[0])
+    with pytest.raises(UserError, match=message):
+        list(hi_tom.load(hi_tom_file(tmp_path, rows), "CoTP", "hi_tom"))
+
+
+# ToM-RL
+
+
+def tom_rl_row() -> dict[str, Any]:
+    return {
+        "data_source": "hi_tom",
+        "story": "Ann entered the den.",
+        "question": "Where does Ann think Bob thinks the hat is?",
+        "answer": "red_box",
+        "reward_model": {"style": "rule", "ground_truth": "red_box"},
+        "extra_info": {"question_order": 2.0, "story_length": 1.0, "deception": True},
+    }
+
+
+def tom_rl_file(folder: Path, *rows: dict[str, Any]) -> Path:
+    (folder / "tom_rl").mkdir()
+    pq.write_table(pa.Table.from_pylist(list(rows)), folder / "tom_rl" / tom_rl.TEST)
+    return folder
+
+
+def test_tom_rl(tmp_path: Path) -> None:
+    retold = {
+        "data_source": "explore_tom",
+        "question": "In which room was the hat at the beginning?",
+        "extra_info": {"infilled_story": "Once, in a den...", "question_type": "memory"},
+    }
+    raw = tom_rl_file(tmp_path, tom_rl_row(), tom_rl_row() | retold)
+    plain, explore = tom_rl.load(raw, tom_rl.TEST, "t")
+    assert (plain.order, plain.question_type) == (2, "order_2")
+    assert plain.meta == {"deception": True, "story_length": 1}
+    assert (explore.order, explore.question_type) == (-1, "memory")
+    _, infilled = tom_rl.load(raw, tom_rl.TEST, "t", infilled=True)
+    assert infilled.story == "Once, in a den..."
+    assert infilled.story_id == explore.story_id
+    assert infilled.id != explore.id
+
+
+@changes(
+    (lambda r: r.pop("story"), "column story missing"),
+    (lambda r: r.update(story=None), "row 1: field 'story' is NoneType"),
+    (lambda r: r.update(answer=3), "field 'answer' is int"),
+    (lambda r: r.update(answer="blue_box"), "ground truth differs"),
+    (lambda r: r.update(data_source="bigtom"), "'bigtom', not one of hi_tom"),
+    (lambda r: r["extra_info"].update(question_order=3.0), "stated order 3, but .* order 2"),
+    (lambda r: r["extra_info"].update(question_order=2.5), "2.5, not a whole number"),
+    (lambda r: r.update(question="Ann" + " thinks" * 7), "a question of order 7"),
+    (lambda r: r.update(data_source="tomi"), "field 'question_type2' is missing"),
+    (lambda r: r.update(story=HUGE), "10,000,000 characters"),
+)
+def test_malformed_tom_rl(tmp_path: Path, change: Change, message: str) -> None:
+    row = tom_rl_row()
+    change(row)
+    with pytest.raises(UserError, match=message):
+        list(tom_rl.load(tom_rl_file(tmp_path, row), tom_rl.TEST, "t"))
+
+
+# ToMi
+
+STORY = "1 Ann entered the den.\n2 The hat is in the box.\n"
+TRACE = "enter_agent_0,first_order_0_tom,false_belief\n"
+
+
+def tomi_files(folder: Path, text: str | bytes, trace: str) -> Path:
+    put(folder, "tomi/fb_all_test.txt", text)
+    put(folder, "tomi/fb_all_test.trace", trace)
+    return folder
+
+
+def test_tomi(tmp_path: Path) -> None:
+    text = (STORY + "3 Where will Ann look for the hat?\tbox\t1\n") * 2
+    first, _ = tomi.load(tomi_files(tmp_path, text, TRACE * 2))
+    assert first.story == "Ann entered the den.\nThe hat is in the box."
+    assert (first.question, first.answer) == ("Where will Ann look for the hat?", "box")
+    assert (first.order, first.question_type) == (1, "first_order_0_tom")
+    assert first.meta == {"story_type": "false_belief", "events": ["enter_agent_0"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "trace", "message"),
+    [
+        (STORY + "3 Where?\tbox\t1\n", TRACE * 2, "2 lines for 1 questions"),
+        (STORY + "4 Where?\tbox\t1\n", TRACE, "line 3: .* should be line 3 of a story"),
+        (STORY + "3 Where?\tbox\n", TRACE, "line 3: a question needs a story, and an answer"),
+        ("1 Where?\tbox\t1\n", TRACE, "line 1: a question needs a story"),
+        (STORY + "3 Where?\t \t1\n", TRACE, "line 3: field 'answer' is blank"),
+        (STORY, "", "line 2: the last story has no question"),
+        (STORY + "3 Where?\tbox\t1\n", "odd\n", "line 1: 'odd' is not a trace"),
+        (STORY + "3 Where?\tbox\t1\n", "memory,odd\n", "is not a trace"),
+        (b"1 Ann\n2 \xff\n", TRACE, "line 2: not UTF-8"),
+        ("1 " + HUGE + "\n2 Where?\tbox\t1\n", TRACE, "10,000,000 characters"),
+    ],
+    ids=range(10),
+)
+def test_malformed_tomi(tmp_path: Path, text: str | bytes, trace: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        list(tomi.load(tomi_files(tmp_path, text, trace)))
+
+
+# GSM8K
+
+
+def test_gsm8k(tmp_path: Path) -> None:
+    lines = '{"question": "How many?", "answer": "<<1+1=2>>\\n#### -1,234"}\n\n'
+    put(tmp_path, "gsm8k/test.jsonl", lines)
+    (example,) = gsm8k.load(tmp_path, "test.jsonl", "gsm8k")
+    assert (example.answer, example.answer_kind, example.story) == ("-1234", "number", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"question": "?"}', "line 2: field 'answer' is missing"),
+        ('{"question": "?", "answer": 3}', "line 2: field 'answer' is int"),
+        ('{"question": "?", "answer": "3"}', "does not end with '#### ' and a number"),
+        ('{"question": "?", "answer": "#### three"}', "does not end with"),
+        ('{"question": "?", ', "line 2: not JSON"),
+        ("[]", "line 2: list instead of a record"),
+        ('{"question": "a", "question": "b"}', "key 'question' occurs twice"),
+        (b'{"question": "\xe9"}', "line 2: not UTF-8"),
+        (json.dumps({"question": HUGE, "answer": "#### 1"}), "line 2: .*10,000,000 characters"),
+    ],
+    ids=range(9),
+)
+def test_malformed_gsm8k(tmp_path: Path, line: str | bytes, message: str) -> None:
+    good = b'{"question": "?", "answer": "#### 1"}\n'
+    content = good + (line if isinstance(line, bytes) else line.encode())
+    put(tmp_path, "gsm8k/test.jsonl", content)
+    with pytest.raises(UserError, match=message):
+        list(gsm8k.load(tmp_path, "test.jsonl", "gsm8k"))
+
+
+# ExploreToM
+
+
+def explore_row() -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(explore_tom._COLUMNS, 1)
+    row.update(dict.fromkeys([key for key in row if "is_false" in key or "unique" in key], True))
+    row.update({"qprop=params": "()", "param=story_type": "tomi", "infilled_story": "Once..."})
+    row["story_structure"] = (
+        "Ann entered the den. Ann moved the hat, a red one to the box, which is also located in "
+        "the den. Ann painted the hat blue Bob moved the hat to the tin, which is also located in "
+        "the den. Bob moved the hat to the attic, leaving the tin in its original location."
+    )
+    row["question"] = "In which container will Ann search for the hat?"
+    row["expected_answer"] = "box"
+    return row
+
+
+def explore_file(folder: Path, row: dict[str, Any]) -> Path:
+    book = Workbook()
+    book.active.append(list(row))
+    book.active.append(list(row.values()))
+    (folder / "explore_tom").mkdir()
+    book.save(folder / "explore_tom" / "explore_tom.xlsx")
+    return folder
+
+
+def test_explore_tom(tmp_path: Path) -> None:
+    (example,) = explore_tom.load(explore_file(tmp_path, explore_row()), "t")
+    assert (example.question_type, example.answer_kind) == ("container", "span")
+    assert explore_tom.candidates(example.story, example.question) == ["box", "tin"]
+    assert explore_tom.candidates(example.story, "In which room was") == ["den", "attic"]
+    assert example.meta["candidates"] == 2
+    assert explore_tom.match_contained("In the BOX, surely", example)
+    assert not explore_tom.match_contained("tin", example)
+
+
+@changes(
+    (lambda r: r.pop("question"), "column question missing"),
+    (lambda r: r.update(question=None), "row 2: field 'question' is NoneType"),
+    (lambda r: r.update({"qprop=nth_order": "x"}), "field 'qprop=nth_order' is str"),
+    (lambda r: r.update({"qprop=nth_order": 3}), r"is 3, not in -1\.\.2"),
+    (lambda r: r.update(expected_answer="bag"), "'bag' is not among the candidates box, tin"),
+    (lambda r: r.update({"qprop=non_unique_mental_state": 2}), "is int, which is the wrong"),
+)
+def test_malformed_explore_tom(tmp_path: Path, change: Change, message: str) -> None:
+    row = explore_row()
+    change(row)
+    with pytest.raises(UserError, match=message):
+        list(explore_tom.load(explore_file(tmp_path, row), "t"))
+
+
+# FANToM's belief files
+
+ROW = {"context": "Ann: Hi.", "question": "Q?", "answer_choices": "['r', 'w']", "gt_answer": "r"}
+QUESTION = {
+    "index": "0",
+    "question": "Q?\n(a) w\n(b) r\n\nChoose an answer from above:",
+    "question_type": "tom:belief:accessible:multiple-choice",
+    "set_id": "0-0-0",
+}
+
+
+def csv_file(path: Path, *rows: dict[str, str]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def fantom_files(folder: Path, row: dict[str, str], question: dict[str, str]) -> Path:
+    csv_file(folder / "percept_fantom" / "flattened_fantom.csv", question)
+    for accessibility in ("accessible", "inaccessible"):
+        for order in ("first", "second"):
+            name = f"FANToM_tom_belief_{accessibility}_short_context_{order}-order.csv"
+            csv_file(folder / "fantom" / name, row)
+    return folder
+
+
+def test_fantom_beliefs(tmp_path: Path) -> None:
+    raw = fantom_files(tmp_path, ROW, QUESTION)
+    (choice,) = fantom.load_beliefs(raw, "t", "short")
+    assert (choice.choices, choice.answer) == (("(a) w", "(b) r"), "(b) r")
+    (free,) = fantom.load_beliefs(raw, "t", "short", free=True)
+    assert (free.question, free.answer, free.meta["wrong_answer"]) == ("Q?", "r", "w")
+
+
+@pytest.mark.parametrize(
+    ("row", "question", "message"),
+    [
+        ({"answer_choices": "open('x')"}, {}, "line 2: field 'answer_choices' is not a list"),
+        ({"answer_choices": "['r']"}, {}, "not a list of two texts"),
+        ({"answer_choices": "[" * 5000}, {}, "not a list of two texts"),
+        ({"gt_answer": "w"}, {}, "first option is not the right one"),
+        ({"context": "x" * 200_000}, {}, "field larger than field limit"),
+        ({"gt_answer": ""}, {}, "field 'gt_answer' is blank"),
+        ({}, {"question": "Q?"}, r"line 2: field 'question' has no options \(a\) and \(b\)"),
+    ],
+    ids=range(7),
+)
+def test_malformed_fantom(
+    tmp_path: Path, row: dict[str, str], question: dict[str, str], message: str
+) -> None:
+    raw = fantom_files(tmp_path, ROW | row, QUESTION | question)
+    with pytest.raises(UserError, match=message):
+        list(fantom.load_beliefs(raw, "t", "short"))
+
+
+# Every format
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.csv", "a.parquet", "a.xlsx"])
+@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x00broken", b"PK\x03\x04", b'{"a": '])
+def test_unreadable_files(tmp_path: Path, name: str, content: bytes | None) -> None:
+    path = tmp_path / "demo" / name
+    if content is not None:
+        put(tmp_path, f"demo/{name}", content)
+    read: dict[str, Callable[[], object]] = {
+        ".json": lambda: read_json(path),
+        ".jsonl": lambda: read_jsonl(path) or pytest.skip("an empty file holds no rows"),
+        ".csv": lambda: read_csv(path, ["column"]),
+        ".parquet": lambda: read_parquet(path, ["column"]),
+        ".xlsx": lambda: read_xlsx(path, ["column"]),
+    }
+    with pytest.raises(UserError, match=str(path)):
+        read[path.suffix]()
+
+
+def test_csv_row_of_another_length(tmp_path: Path) -> None:
+    for line in ("1,2,3", "1"):
+        path = put(tmp_path, "a.csv", f"a,b\n1,2\n{line}\n")
+        with pytest.raises(UserError, match=r"a\.csv, line 3: it has more or fewer fields"):
+            read_csv(path, ["a"])
+
+
+@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
+def test_missing_source_is_named(tmp_path: Path, task: Any) -> None:
+    with pytest.raises(UserError, match="missing; acquire the source .* first"):
+        task.examples(tmp_path)
+
+
+# The real files
+
+
+@pytest.fixture(scope="module")
+def mirror() -> Path:
+    folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere")
+    if not (folder / "tom_rl").is_dir():
+        pytest.skip("TOMRL_DATA_MIRROR names no folder with the upstream files")
+    return folder
+
+
+def test_hi_tom_is_what_study_1_evaluated_on(mirror: Path) -> None:
+    with (mirror / "tom_rl" / "Hi_ToM_cleaned.csv").open(newline="") as file:
+        cleaned = [
+            (row["story"].strip(), row["question_old"], row["answer"], int(row["question_order"]))
+            for row in csv.DictReader(file)
+        ]
+    mine = [(ex.story, ex.question, ex.answer, ex.order) for ex in get("hi_tom").examples(mirror)]
+    assert sorted(mine) == sorted(cleaned)
+
+
+def test_label_conflicts_are_those_listed(mirror: Path) -> None:
+    lines = (mirror / "hi_tom" / "robusttom_label_conflicts.jsonl").read_text().splitlines()
+    listed = {json.loads(line)["cotp_source_sample_id"] for line in lines}
+    examples = get("hi_tom").examples(mirror)
+    assert {ex.meta["sample_id"] for ex in examples if ex.meta["label_conflict"]} == listed
+    assert len(listed) == 138
+
+
+def test_training_rows_by_benchmark_and_order(mirror: Path) -> None:
+    found = Counter((ex.benchmark, ex.order) for ex in get("tom_rl_train").examples(mirror))
+    hi_tom_orders = dict(zip(range(4), (515, 487, 500, 498), strict=True))
+    explore_orders = {-1: 428, 1: 158, 2: 614}
+    assert found == {
+        **{("hi_tom", order): n for order, n in hi_tom_orders.items()},
+        **{("explore_tom", order): n for order, n in explore_orders.items()},
+    }
+
+
+def test_published_split_leaks_as_documented(mirror: Path) -> None:
+    trained = {ex.story_id for ex in get("tom_rl_train").examples(mirror)}
+
+    def shared(task: str) -> int:
+        return sum(ex.story_id in trained for ex in get(task).examples(mirror))
+
+    assert shared("tom_rl_validation") == 400
+    assert shared("hi_tom_order4") == 600
+    assert shared("explore_tom") == shared("explore_tom_infilled") == 1027
+    assert shared("tomi") == 0
+
+
+GENERATED = {
+    "story": "Ann entered the hall.",
+    "question": "Where is the hat?",
+    "answer": "box",
+    "order": 0,
+    "question_type": "order_0",
+    "choices": None,
+    "is_interesting": False,
+    "trace": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"story": 3}, "line 2: field 'story' is int, which is the wrong type"),
+        ({"order": "two"}, "line 2: field 'order' is str, which is the wrong type"),
+        ({"choices": ["a", 1]}, "line 2: field 'choices' is not a list of texts"),
+        ({"trace": None}, "line 2: field 'trace' is NoneType"),
+        ({"story": "x" * 10_000_000}, "line 2: field 'story' has 10,000,000 characters"),
+    ],
+    ids=range(5),
+)
+def test_malformed_generated_rows(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "hi_tom_style" / "test.jsonl"
+    path.parent.mkdir()
+    path.write_text(f"{json.dumps(GENERATED)}\n{json.dumps(GENERATED | change)}\n")
+    with pytest.raises(UserError, match=message):
+        get("hi_tom_style").examples(tmp_path)
+
+
+def test_generated_rows_that_are_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "arithmetic" / "test.jsonl"
+    path.parent.mkdir()
+    path.write_bytes(
+        b'{"question": "1 + 1?", "answer": "2", "solution": "2."}\n{"question": "\xff"}'
+    )
+    with pytest.raises(UserError, match="line 2: not UTF-8"):
+        get("arithmetic").examples(tmp_path)

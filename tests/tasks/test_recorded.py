@@ -1,0 +1,68 @@
+"""The rules on the responses that the authors of Study 1 recorded, against their own grades."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import (
+    Extractor,
+    Matcher,
+    extract_json,
+    extract_tagged,
+    match_suffix,
+    match_suffix_literal,
+)
+
+MODELS = ("0.5b", "1.5b", "3b", "7b", "7b-instruct-1m")
+TRAINED = (70.83, 79.17, 81.17, 83.33, 84.50)
+BASE_RECORDED = (29.33, 38.33, 37.67, 46.00, 36.33)
+BASE_PUBLISHED = (30.33, 40.67, 39.17, 52.17, 40.67)
+
+
+def recorded(model: str, stage: str) -> list[dict[str, str]]:
+    folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere") / "recorded"
+    name = model if model.endswith("1m") else f"{model}-instruct"
+    path = folder / f"qwen2.5-{name}_{stage}_hi_tom.csv"
+    if not path.is_file():
+        pytest.skip("TOMRL_DATA_MIRROR names no folder with the recorded responses")
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def grades(rows: list[dict[str, str]], extract: Extractor, match: Matcher) -> list[bool]:
+    found = [(extract(row["model_answer"]), row["answer"]) for row in rows]
+    gold = [Example("hi_tom", "hi_tom", "", "", answer) for _, answer in found]
+    return [bool(text) and match(text or "", ex) for (text, _), ex in zip(found, gold, strict=True)]
+
+
+def percent(values: list[bool]) -> float:
+    return round(100 * sum(values) / len(values), 2)
+
+
+@pytest.mark.parametrize(("model", "expected"), list(zip(MODELS, TRAINED, strict=True)))
+def test_trained_models(model: str, expected: float) -> None:
+    rows = recorded(model, "rl800")
+    mine = grades(rows, extract_tagged, match_suffix)
+    assert mine == [row["is_correct"] == "True" for row in rows]
+    assert [extract_tagged(row["model_answer"]) or "" for row in rows] == [
+        row["final_answer"] for row in rows
+    ]
+    assert percent(mine) == expected
+
+
+@pytest.mark.parametrize(("model", "expected"), list(zip(MODELS, BASE_RECORDED, strict=True)))
+def test_base_models_as_recorded(model: str, expected: float) -> None:
+    rows = recorded(model, "base")
+    mine = grades(rows, extract_json, match_suffix_literal)
+    assert mine == [row["rule_based_eval"] == "1" for row in rows]
+    assert percent(mine) == expected
+
+
+@pytest.mark.parametrize(("model", "expected"), list(zip(MODELS, BASE_PUBLISHED, strict=True)))
+def test_base_models_as_published(model: str, expected: float) -> None:
+    assert percent(grades(recorded(model, "base"), extract_json, match_suffix)) == expected

@@ -1,0 +1,130 @@
+"""Bad input through the commands a user types: one clear error, nothing half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Run, shrink
+
+
+def test_unknown_study(typed: Run) -> None:
+    shown = typed("tomrl", "study", "use", "maxi")
+    assert shown.returncode == 2
+    assert "'maxi' does not exist; there are: " in shown.stderr and "mini" in shown.stderr
+
+
+def test_unknown_study_on_run(typed: Run) -> None:
+    shown = typed("tomrl", "run", "maxi")
+    assert shown.returncode == 2 and "'maxi' does not exist" in shown.stderr
+
+
+def test_all_mistakes_of_a_study_are_reported_at_once(typed: Run, checkout: Path) -> None:
+    study = (checkout / "studies/mini.yaml").read_text()
+    for right, wrong in (
+        ("  combinations: [hi]", "  combinations: [high]"),
+        ("  models: [nano, micro]", "  models: [nano, giant]"),
+        ("  reward: rlvr", "  reward: rlhf"),
+        ("  rollouts: 16", "  rollouts: many"),
+    ):
+        assert right in study
+        study = study.replace(right, wrong)
+    (checkout / "studies/wrong.yaml").write_text(study)
+    before = (checkout / "params.yaml").read_bytes()
+    shown = typed("tomrl", "study", "use", "wrong")
+    assert shown.returncode == 2
+    assert "wrong.yaml has 4 mistakes" in shown.stderr
+    assert "grid.combinations: found 'high'; allowed: hi" in shown.stderr
+    assert "grid.models: found 'giant'; allowed: nano, micro" in shown.stderr
+    assert "train.reward: found 'rlhf'; allowed: 'tom-rl'" in shown.stderr
+    assert "train.rollouts: found 'many'; allowed:" in shown.stderr
+    assert (checkout / "params.yaml").read_bytes() == before
+
+
+def test_unknown_task(typed: Run, checkout: Path) -> None:
+    path = checkout / "studies/mini.yaml"
+    path.write_text(path.read_text().replace("task: hi_tom_style,", "task: hi_tom_stile,"))
+    shown = typed("tomrl", "study", "use", "mini")
+    assert shown.returncode == 2
+    assert "unknown task 'hi_tom_stile'; there are:" in shown.stderr
+
+
+def test_unknown_cell(typed: Run) -> None:
+    shown = typed("python", "-m", "pipeline.stages.train", "nano-bye")
+    assert shown.returncode == 2
+    assert "'nano-bye' does not exist; there are: nano-base" in shown.stderr
+
+
+def test_outside_a_checkout(typed: Run, tmp_path: Path) -> None:
+    shown = typed("bash", "-c", f"cd '{tmp_path}' && tomrl study list")
+    assert shown.returncode == 2
+    assert "not inside a tomrl checkout" in shown.stderr
+
+
+@pytest.mark.parametrize("mirror", ["nowhere", "empty"])
+def test_missing_mirror(typed: Run, checkout: Path, tmp_path: Path, mirror: str) -> None:
+    (tmp_path / "empty").mkdir()
+    assert typed("tomrl", "study", "use", "mini-real").returncode == 0
+    shown = typed("dvc", "repro", "acquire@gsm8k", TOMRL_DATA_MIRROR=str(tmp_path / mirror))
+    assert shown.returncode != 0
+    assert "error: acquire:" in shown.stderr and mirror in shown.stderr
+    assert not (checkout / "data/raw/gsm8k").exists()
+
+
+def test_truncated_and_altered_files_in_the_mirror(
+    typed: Run, checkout: Path, tmp_path: Path, mirror: Path
+) -> None:
+    assert typed("tomrl", "study", "use", "mini-real").returncode == 0
+    copy = tmp_path / "mirror" / "gsm8k"
+    copy.mkdir(parents=True)
+    good = (mirror / "gsm8k" / "test.jsonl").read_bytes()
+    (copy / "train.jsonl").write_bytes((mirror / "gsm8k" / "train.jsonl").read_bytes())
+    for bad in (good[:1000], good.replace(b"eggs", b"ebbs", 1)):
+        (copy / "test.jsonl").write_bytes(bad)
+        shown = typed("dvc", "repro", "acquire@gsm8k", TOMRL_DATA_MIRROR=str(tmp_path / "mirror"))
+        assert shown.returncode != 0
+        assert "test.jsonl" in shown.stderr and "error: acquire:" in shown.stderr
+        assert not (checkout / "data/raw/gsm8k").exists()
+
+
+def test_full_disk(typed: Run, checkout: Path) -> None:
+    """A limit on the size of files stands in for a full disk: writing fails in the same place."""
+    shrink(checkout)
+    assert typed("tomrl", "study", "use", "mini").returncode == 0
+    command = "ulimit -f 8; python -m pipeline.stages.acquire hi_tom_style"
+    shown = typed("bash", "-c", command)
+    assert shown.returncode == 1
+    assert "no room to write" in shown.stderr and "nothing half-written was left" in shown.stderr
+    raw = checkout / "data" / "raw"
+    assert [path.name for path in raw.iterdir()] == [".gitkeep"]
+
+
+def test_mlflow_out_of_reach(typed: Run) -> None:
+    shown = typed("tomrl", "sync", MLFLOW_TRACKING_URI="http://127.0.0.1:9")
+    assert shown.returncode == 2
+    assert "MLflow at http://127.0.0.1:9 does not answer" in shown.stderr
+    assert "MLFLOW_TRACKING_URI" in shown.stderr
+
+
+def test_help_teaches(typed: Run) -> None:
+    for command in (("doctor",), ("run",), ("report",), ("ui",), ("clean",), ("study", "use")):
+        shown = typed("tomrl", *command, "--help")
+        assert shown.returncode == 0
+        assert "Example:" in shown.stdout, command
+
+
+def test_doctor_names_what_is_missing(typed: Run, tmp_path: Path) -> None:
+    shown = typed("tomrl", "doctor", TOMRL_DATA_MIRROR=str(tmp_path / "gone"))
+    assert shown.returncode == 1
+    assert "lacks the folders" in shown.stdout
+    assert typed("tomrl", "doctor").returncode == 0
+
+
+def test_clean_removes_what_the_pipeline_made_only(typed: Run, checkout: Path) -> None:
+    (checkout / "runs/mini").mkdir(parents=True)
+    (checkout / "data/mini").mkdir(parents=True)
+    assert typed("tomrl", "clean", "--yes").returncode == 0
+    assert not (checkout / "runs").exists() and not (checkout / "data/mini").exists()
+    assert (checkout / "data/raw/.gitkeep").exists() and (checkout / "studies/mini.yaml").exists()
+    assert "nothing to remove" in typed("tomrl", "clean", "--yes").stdout

@@ -1,0 +1,208 @@
+"""The whole chain through the two doors users use: ``dvc repro`` and ``tomrl run``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import copy_checkout, environment, shrink, type_command
+
+pytestmark = pytest.mark.chain
+DETERMINISTIC = ("data", "runs")
+
+
+def contents(checkout: Path) -> dict[str, bytes]:
+    """Every deterministic result by path."""
+    return {
+        path.relative_to(checkout).as_posix(): path.read_bytes()
+        for folder in DETERMINISTIC
+        for path in sorted((checkout / folder).rglob("*"))
+        if path.is_file() and path.name != ".gitignore"
+    }
+
+
+def leftovers(checkout: Path) -> list[Path]:
+    return [p for p in checkout.rglob(".*.tmp") if ".dvc" not in p.parts]
+
+
+def prepare(folder: Path) -> Path:
+    checkout = copy_checkout(folder)
+    shrink(checkout)
+    used = type_command(checkout, folder.parent, "tomrl", "study", "use", "mini")
+    assert used.returncode == 0, used.stderr
+    return checkout
+
+
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A checkout in a path with spaces on which ``dvc repro`` has run."""
+    checkout = prepare(tmp_path_factory.mktemp("one") / "a folder with spaces")
+    done = type_command(checkout, checkout.parent, "dvc", "repro")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return checkout, done.stdout
+
+
+@pytest.fixture(scope="module")
+def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Another checkout on which ``tomrl run`` has run, with no server set up beforehand."""
+    checkout = prepare(tmp_path_factory.mktemp("two") / "clone")
+    done = type_command(checkout, checkout.parent, "tomrl", "run", "mini")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return checkout, done.stdout + done.stderr
+
+
+def test_a_second_repro_runs_nothing(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+    again = type_command(checkout, checkout.parent, "dvc", "repro")
+    assert again.returncode == 0
+    assert "Data and pipelines are up to date." in again.stdout
+    assert "Running stage" not in again.stdout
+
+
+def test_both_doors_give_the_same_bytes(
+    reproduced: tuple[Path, str], flown: tuple[Path, str]
+) -> None:
+    one, two = contents(reproduced[0]), contents(flown[0])
+    assert one.keys() == two.keys()
+    assert [name for name in one if one[name] != two[name]] == []
+    assert {"runs/mini/nano-hi/train/metrics.jsonl", "runs/mini/audit/audit.json"} <= one.keys()
+
+
+def test_the_report_says_what_was_measured(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+    shown = type_command(checkout, checkout.parent, "tomrl", "report")
+    assert shown.returncode == 0, shown.stderr
+    metrics = json.loads((checkout / "runs/mini/nano-hi/evaluate/metrics.json").read_text())
+    for heading in ("base", "after RL", "change", "rule baseline"):
+        assert heading in shown.stdout
+    rows = json.loads((checkout / "reports/mini/results.json").read_text())["rows"]
+    for row in rows:
+        if row["task"] in metrics["tasks"]:
+            assert row["trained"] == metrics["tasks"][row["task"]]["accuracy"]
+    page = checkout / "reports/mini/index.html"
+    assert str(page) in shown.stdout.replace("\n", "")
+    assert "tomrl ui" in shown.stdout
+    assert page.read_text().count("<svg") == 3
+
+
+def test_mlflow_has_one_run_for_each_cell(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+    with sqlite3.connect(checkout / "mlflow.db") as database:
+        names = [name for (name,) in database.execute("select name from runs order by name")]
+        metrics = {key for (key,) in database.execute("select distinct key from metrics")}
+        points = database.execute(
+            "select count(*), count(distinct step) from metrics where key = 'train/reward_mean'"
+        ).fetchone()
+        statuses = {status for (status,) in database.execute("select status from runs")}
+        inputs = database.execute("select count(*) from datasets").fetchone()
+    assert names == ["nano-base", "nano-hi", "study mini"]
+    assert {"train/length_mean", "evaluate/hi_tom_order_3/accuracy"} <= metrics
+    assert points == (4, 4), "every step once, although it was sent live and replayed"
+    assert statuses == {"FINISHED"}
+    assert inputs[0] >= 1
+    assert list((checkout / "mlartifacts").rglob("index.html"))
+
+
+def test_sync_stores_nothing_twice(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+
+    def count() -> int:
+        with sqlite3.connect(checkout / "mlflow.db") as database:
+            return int(database.execute("select count(*) from metrics").fetchone()[0])
+
+    before = count()
+    sent = type_command(checkout, checkout.parent, "tomrl", "sync")
+    assert sent.returncode == 0 and "sent 2 cells" in sent.stdout
+    assert count() == before
+
+
+def test_a_flow_with_nothing_to_do_says_so(flown: tuple[Path, str]) -> None:
+    checkout, first = flown
+    assert "Running stage" in first
+    again = type_command(checkout, checkout.parent, "tomrl", "run")
+    assert again.returncode == 0
+    assert "up to date: nothing to run" in again.stdout + again.stderr
+
+
+def test_editing_one_cell_reruns_one_cell(flown: tuple[Path, str]) -> None:
+    checkout, _ = flown
+    params = (checkout / "params.yaml").read_text()
+    try:
+        (checkout / "params.yaml").write_text(
+            params.replace("learning_rate: 0.0004", "learning_rate: 0.0002")
+        )
+        status = type_command(checkout, checkout.parent, "dvc", "status", "--json")
+        assert set(json.loads(status.stdout)) == {"train@nano-hi", "report"}
+    finally:
+        (checkout / "params.yaml").write_text(params)
+
+
+def test_a_missing_checkpoint_names_the_repair(flown: tuple[Path, str], tmp_path: Path) -> None:
+    checkout, _ = flown
+    command = ("dvc", "repro", "--single-item", "--force", "evaluate@nano-hi")
+    done = type_command(checkout, checkout.parent, *command, TOMRL_STORE=str(tmp_path / "empty"))
+    assert done.returncode != 0
+    assert "is not in the store" in done.stderr
+    assert "dvc repro --single-item --force train@nano-hi" in done.stderr
+    mended = type_command(checkout, checkout.parent, *command)
+    assert mended.returncode == 0, mended.stderr
+
+
+def test_a_corrupt_dataset_is_named(flown: tuple[Path, str]) -> None:
+    checkout, _ = flown
+    path = checkout / "data/mini/combos/hi/train.parquet"
+    good = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(good[: len(good) // 2])
+    try:
+        done = type_command(checkout, checkout.parent, "dvc", "repro", "-s", "-f", "train@nano-hi")
+        assert done.returncode != 0
+        assert "train.parquet is not a readable parquet file" in done.stderr
+        assert "dvc repro dataset" in done.stderr
+    finally:
+        path.write_bytes(good)
+    mended = type_command(checkout, checkout.parent, "dvc", "repro")
+    assert mended.returncode == 0, mended.stderr
+
+
+def test_ctrl_c_in_training_loses_nothing(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+    before = contents(checkout)
+    params = (checkout / "params.yaml").read_text()
+    longer = params.replace("    steps: 4\n    epochs", "    steps: 12\n    epochs")
+    longer = longer.replace("      steps: 4\n      epochs", "      steps: 12\n      epochs")
+    assert longer != params
+    (checkout / "params.yaml").write_text(longer)
+    process = subprocess.Popen(
+        ["dvc", "repro", "train@nano-hi"],
+        cwd=checkout,
+        env=environment(checkout.parent),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list((checkout / "work").glob("*/state/step-*")):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    shown, _ = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "run it again to go on" in shown
+    assert leftovers(checkout) == []
+    again = type_command(checkout, checkout.parent, "dvc", "repro", "train@nano-hi")
+    assert again.returncode == 0, again.stderr
+    curve = (checkout / "runs/mini/nano-hi/train/metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in curve] == list(range(13))
+    (checkout / "params.yaml").write_text(params)
+    restored = type_command(checkout, checkout.parent, "dvc", "repro")
+    assert restored.returncode == 0, restored.stderr
+    assert contents(checkout) == before

@@ -1,0 +1,266 @@
+"""The generators: shape, gold answers, styles, counterfactual pairs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from random import Random
+
+import pytest
+
+from pipeline.tom.belief import EXPLORE_TOM_PLAIN, TOMI_UPSTREAM, TOPIC, beliefs
+from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, surface, tomi
+from pipeline.tom.generate.explore_tom import ExploreTomSettings
+from pipeline.tom.generate.explore_tom_text import TOPICS
+from pipeline.tom.generate.fantom import FantomSettings
+from pipeline.tom.generate.hi_tom import HiTomSettings
+from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
+from pipeline.tom.generate.names import NAMES, VILLAGE, WORKPLACE
+from pipeline.tom.generate.opentom import OpenTomSettings
+from pipeline.tom.generate.styles import BENCHMARK, LOG, STYLE_NAMES, get_style
+from pipeline.tom.generate.tomi import TomiSettings
+from pipeline.tom.question import WhereQuestion
+from pipeline.tom.story import Aside, Carry, Discuss, Exit
+
+GENERATORS = ("hi_tom", "tomi", "explore_tom", "fantom", "opentom")
+every = pytest.mark.parametrize("benchmark", GENERATORS)
+styles = pytest.mark.parametrize("style", STYLE_NAMES)
+
+
+def item(benchmark: str, seed: int, style: str = BENCHMARK) -> GeneratedItem:
+    random = Random(seed)
+    match benchmark:
+        case "hi_tom":
+            return hi_tom_items.generate_item(HiTomSettings(tell=True), random, style)
+        case "tomi":
+            return tomi.generate(TomiSettings(), random, style)
+        case "explore_tom":
+            return explore_tom.generate(ExploreTomSettings(), random, style)
+        case "fantom":
+            return fantom.generate(FantomSettings(), random, style)
+    return opentom.generate(OpenTomSettings(), random, style)
+
+
+def twins(benchmark: str, seed: int, style: str = BENCHMARK) -> CounterfactualPair:
+    random = Random(seed)
+    match benchmark:
+        case "hi_tom":
+            return hi_tom_items.pair(HiTomSettings(), random, style)
+        case "tomi":
+            return tomi.pair(TomiSettings(), random, style)
+        case "explore_tom":
+            return explore_tom.pair(ExploreTomSettings(), random, style)
+        case "fantom":
+            return fantom.pair(FantomSettings(), random, style)
+    return opentom.pair(OpenTomSettings(), random, style)
+
+
+@every
+@styles
+def test_every_question_has_an_answer_among_its_choices(benchmark: str, style: str) -> None:
+    for seed in range(20):
+        made = item(benchmark, seed, style)
+        assert made.style == style
+        assert made.questions
+        for question in made.questions:
+            assert question.answer
+            names = question.answer.split(", ") if ":list" in question.question_type else []
+            for answer in names or [question.answer]:
+                assert question.choices is None or answer in question.choices
+
+
+@every
+def test_styles_use_other_words_and_names(benchmark: str) -> None:
+    texts = [item(benchmark, 3, style).story for style in STYLE_NAMES]
+    assert len(set(texts)) == len(texts)
+    for text, names in zip(texts, (NAMES, VILLAGE, WORKPLACE), strict=True):
+        assert any(name in text for name in names.agents)
+
+
+@every
+def test_only_the_random_generator_decides(benchmark: str) -> None:
+    assert item(benchmark, 5) == item(benchmark, 5)
+    assert item(benchmark, 5) != item(benchmark, 6)
+
+
+@every
+@styles
+def test_pairs_ask_the_same_and_differ_in_an_answer(benchmark: str, style: str) -> None:
+    for seed in range(10):
+        made = twins(benchmark, seed, style)
+        assert made.observed.story != made.hidden.story
+        assert [q.text for q in made.observed.questions] == [q.text for q in made.hidden.questions]
+        assert [q.choices for q in made.observed.questions] == [
+            q.choices for q in made.hidden.questions
+        ]
+        assert made.differing
+        assert made.witness in made.hidden.story
+
+
+@pytest.mark.parametrize("benchmark", ["hi_tom", "tomi", "explore_tom", "fantom"])
+def test_the_twins_consist_of_the_same_sentences(benchmark: str) -> None:
+    # A rule that looks at words alone answers both alike.
+    for seed in range(10):
+        made = twins(benchmark, seed)
+        assert Counter(made.observed.events) == Counter(made.hidden.events)
+
+
+def test_tomi_makes_each_type_of_story_with_its_six_questions() -> None:
+    for story_type in tomi.STORY_TYPES:
+        made = tomi.generate(TomiSettings(story_type), Random(1))
+        assert made.story_type == story_type
+        assert [q.order for q in made.questions] == [0, 1, 2, 0, 1, 2]
+        assert made.questions[0].question_type == "memory"
+
+
+def test_tomi_names_false_beliefs_in_the_question_type() -> None:
+    for seed in range(30):
+        made = tomi.generate(TomiSettings(), Random(seed))
+        truth = made.questions[3].answer
+        for question in made.questions:
+            if question.order:
+                assert question.question_type.endswith("no_tom") == (question.answer == truth)
+
+
+def test_tomi_labels_as_upstream_on_request() -> None:
+    plain = [tomi.generate(TomiSettings(), Random(seed)) for seed in range(100)]
+    quirk = [tomi.generate(TomiSettings(rules=TOMI_UPSTREAM), Random(seed)) for seed in range(100)]
+    assert [made.story for made in plain] == [made.story for made in quirk]
+    pairs = zip(plain, quirk, strict=True)
+    changed = [a.questions[i] != b.questions[i] for a, b in pairs for i in (2, 5)]
+    assert 0.02 < sum(changed) / len(changed) < 0.25  # upstream: about 10 %
+
+
+def test_explore_tom_makes_each_type_of_story() -> None:
+    for story_type in explore_tom.STORY_TYPES:
+        made = explore_tom.generate(ExploreTomSettings(story_type, moves=2), Random(1))
+        asides = sum(isinstance(event, Aside) for event in made.events)
+        assert asides == story_type.endswith("+asymmetric")
+        assert any(isinstance(event, Carry) for event in made.events) >= ("room-ch" in story_type)
+        assert any(isinstance(event, Discuss) for event in made.events) >= ("fantom-" in story_type)
+
+
+def test_explore_tom_marks_what_not_everybody_would_answer_alike() -> None:
+    made = explore_tom.generate(ExploreTomSettings("fantom-private"), Random(2))
+    by_topic: dict[str, set[str]] = {}
+    for question in made.questions:
+        topic = next(topic for topic in TOPICS if topic in question.text)
+        known = question.answer in ("yes", "knows about it")
+        by_topic.setdefault(topic, set()).add(str(known))
+    marked = {q.interesting for q in made.questions}
+    assert marked == {True}  # first and second order use other words, as upstream
+    assert by_topic
+
+
+def test_fantom_list_and_yes_no_follow_from_who_was_there() -> None:
+    for seed in range(20):
+        made = fantom.generate(FantomSettings(people=4), Random(seed))
+        leaver = next(event.agent for event in made.events if isinstance(event, Exit))
+        known = beliefs(made.events, EXPLORE_TOM_PLAIN)
+        listed = next(q for q in made.questions if q.question_type == "tom:answerability:list")
+        assert leaver not in listed.answer.split(", ")
+        assert len(listed.answer.split(", ")) == 3
+        told = [event.topic for event in made.events if isinstance(event, Discuss)]
+        assert sum(known.of((leaver,), topic, TOPIC) is None for topic in told) == 1
+
+
+def test_fantom_short_context_begins_where_somebody_leaves() -> None:
+    full = fantom.generate(FantomSettings(), Random(1))
+    short = fantom.generate(FantomSettings(full_context=False), Random(1))
+    assert full.story.endswith(short.story)
+    assert "step out" in short.story.splitlines()[0]
+
+
+def test_opentom_asks_23_questions_and_settles_each() -> None:
+    for witness in opentom.WITNESS:
+        made = opentom.generate(OpenTomSettings(witness, "likes"), Random(3))
+        assert len(made.questions) == 23
+        fine = {
+            (question.order, question.text.split("'s")[0]): question.answer
+            for question in made.questions
+            if "where precisely" in question.text or "located precisely" in question.text
+        }
+        places = next(q for q in made.questions if q.question_type == "location-fo").choices
+        assert places is not None
+        first, last = places
+        mover = made.events[0].agents[0]  # type: ignore[union-attr]
+        knows = {who: place for (order, who), place in fine.items() if order == 1}
+        thinks = {who: place for (order, who), place in fine.items() if order == 2}
+        assert knows.pop(f"From {mover}") == last
+        assert list(knows.values()) == [last if witness in ("seen", "glimpsed") else first]
+        noticed = last if witness in ("seen", "overlooked") else first
+        assert thinks[f"From {mover}"] == noticed
+
+
+@pytest.mark.parametrize(
+    ("wish", "place", "attitude"),
+    [
+        ("likes", "wardrobe", "negative"),
+        ("likes", "middle of the table", "positive"),
+        ("hates", "wardrobe", "positive"),
+        ("hates", "middle of the table", "negative"),
+        ("does not care about", "wardrobe", "neutral"),
+    ],
+)
+def test_opentom_attitudes(wish: str, place: str, attitude: str) -> None:
+    made = next(
+        found
+        for seed in range(200)
+        if place in (found := opentom.generate(OpenTomSettings("seen", wish), Random(seed))).story
+    )
+    assert made.questions[-1].answer == attitude
+
+
+def test_the_log_tells_the_last_event_first() -> None:
+    made = item("tomi", 1, "log")
+    lines = made.story.splitlines()
+    assert lines == sorted(lines, reverse=True)
+    assert lines[-1].startswith("[09:00] ")
+    assert surface.sentence(made.events[-1], LOG) in lines[0]
+
+
+def test_nested_questions_in_every_style() -> None:
+    asked = WhereQuestion("hat", ("Ann", "Bob", "Cleo"))
+    assert surface.ask(asked, "prose") == (
+        "Suppose Ann is asked where Bob would say that Cleo would say the hat is; "
+        "what is the answer?"
+    )
+    assert surface.ask(asked, "log") == (
+        "Where does Ann expect Bob to expect Cleo to look for the hat?"
+    )
+
+
+def test_wrong_settings_are_named() -> None:
+    with pytest.raises(ValueError, match="unknown style 'x'; allowed: benchmark, prose, log"):
+        get_style("x")
+    with pytest.raises(ValueError, match="unknown style 'x'"):
+        fantom.generate(FantomSettings(), Random(1), "x")
+    with pytest.raises(ValueError, match="unknown style 'x'"):
+        opentom.generate(OpenTomSettings(), Random(1), "x")
+    for make in (
+        lambda: TomiSettings("x"),
+        lambda: ExploreTomSettings("x"),
+        lambda: ExploreTomSettings(people=5),
+        lambda: ExploreTomSettings(moves=0),
+        lambda: FantomSettings(people=2),
+        lambda: FantomSettings(told=1),
+        lambda: OpenTomSettings("x"),
+        lambda: OpenTomSettings(wish="x"),
+    ):
+        with pytest.raises(ValueError, match="allowed"):
+            make()
+    with pytest.raises(ValueError, match="no moves to witness"):
+        explore_tom.pair(ExploreTomSettings("fantom-public"), Random(1))
+
+
+def test_hi_tom_stories_of_a_seed_never_change() -> None:
+    # Tuned models and published runs depend on these exact words.
+    digest = hashlib.sha256()
+    for seed in range(60):
+        chosen = HiTomSettings(
+            agents=2 + seed % 4, chapters=1 + seed % 3, tell=seed % 2 == 0, noise=0.1 * (seed % 5)
+        )
+        made = hi_tom_items.generate_item(chosen, Random(seed))
+        asked = [(question.text, question.answer, question.choices) for question in made.questions]
+        digest.update(repr((made.story, asked)).encode())
+    assert digest.hexdigest()[:16] == "4ad0d2d1406ec1d3"

@@ -1,0 +1,233 @@
+"""Advantages and losses, against their definitions and against verl's own functions."""
+
+from __future__ import annotations
+
+from types import ModuleType, SimpleNamespace
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor
+
+from pipeline.train.algorithms import (
+    advantages,
+    at_last_token,
+    gae_advantages,
+    grpo_advantages,
+    reward_to_go,
+    rloo_advantages,
+)
+from pipeline.train.losses import (
+    AGGREGATIONS,
+    Clip,
+    kl_estimate,
+    loss_count,
+    loss_sum,
+    policy_loss,
+    value_loss,
+)
+
+TOLERANCE = {"atol": 1e-6, "rtol": 1e-6}
+
+
+class Batch(NamedTuple):
+    """A random batch of outcome rewards."""
+
+    rewards: Tensor  # [B, T], on the last token
+    mask: Tensor  # [B, T]
+    group: int
+
+    @property
+    def index(self) -> object:
+        """Return the prompt of each response, as verl wants it."""
+        prompts = len(self.rewards) // self.group
+        return torch.arange(prompts).repeat_interleave(self.group).numpy()
+
+
+def make(prompts: int, group: int, tokens: int, seed: int, shortest: int = 1) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+    scores = torch.randint(0, 3, (prompts * group,), generator=generator).float()
+    scores[:group] = 1.0  # a group without any signal
+    lengths = torch.randint(shortest, tokens + 1, (prompts * group,), generator=generator)
+    mask = torch.arange(tokens) < lengths.unsqueeze(1)
+    return Batch(at_last_token(scores, mask), mask, group)
+
+
+BATCHES = {
+    **{f"ragged {seed}": make(6, 4, 9, seed) for seed in range(5)},
+    "one response per prompt": make(5, 1, 7, 0),
+    "one group": make(1, 8, 6, 1),
+    "length 1": make(4, 4, 1, 2),
+    "some fully masked": make(5, 4, 6, 3, shortest=0),
+    "no signal at all": make(1, 3, 4, 4),
+}
+
+
+@pytest.fixture(scope="module")
+def core() -> ModuleType:
+    return pytest.importorskip("verl.trainer.ppo.core_algos")  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=BATCHES.values(), ids=BATCHES)
+def batch(request: pytest.FixtureRequest) -> Batch:
+    return request.param  # type: ignore[no-any-return]
+
+
+def random_like(batch: Batch, count: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(9)
+    return [torch.randn(batch.mask.shape, generator=generator) for _ in range(count)]
+
+
+def test_grpo_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
+    for by_std in (True, False):
+        theirs, _ = core.compute_grpo_outcome_advantage(
+            batch.rewards, batch.mask.float(), batch.index, norm_adv_by_std_in_grpo=by_std
+        )
+        ours = advantages("grpo", batch.rewards, batch.mask, batch.group, by_std=by_std)
+        torch.testing.assert_close(ours, theirs, **TOLERANCE)
+
+
+def test_rloo_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
+    theirs, _ = core.compute_rloo_outcome_advantage(batch.rewards, batch.mask.float(), batch.index)
+    ours = advantages("rloo", batch.rewards, batch.mask, batch.group)
+    torch.testing.assert_close(ours, theirs, **TOLERANCE)
+
+
+def test_reinforce_plus_plus_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
+    config = SimpleNamespace(gamma=1.0)
+    for rewards in (batch.rewards, random_like(batch, 1)[0] * batch.mask):
+        theirs, returns = core.compute_reinforce_plus_plus_outcome_advantage(
+            rewards, batch.mask.float(), config=config
+        )
+        ours = advantages("reinforce_plus_plus", rewards, batch.mask, batch.group)
+        torch.testing.assert_close(ours, theirs, **TOLERANCE)
+        torch.testing.assert_close(reward_to_go(rewards) * batch.mask, returns, **TOLERANCE)
+
+
+def test_reinforce_plus_plus_baseline_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
+    theirs, _ = core.compute_reinforce_plus_plus_baseline_outcome_advantage(
+        batch.rewards, batch.mask.float(), batch.index
+    )
+    ours = advantages("reinforce_plus_plus_baseline", batch.rewards, batch.mask, batch.group)
+    torch.testing.assert_close(ours, theirs, **TOLERANCE)
+
+
+@pytest.mark.parametrize(("discount", "decay"), [(1.0, 1.0), (0.9, 0.95), (1.0, 0.0)])
+def test_gae_agrees_with_verl(
+    core: ModuleType, batch: Batch, discount: float, decay: float
+) -> None:
+    penalty, values = random_like(batch, 2)
+    rewards = (batch.rewards + 0.1 * penalty) * batch.mask
+    theirs, returns = core.compute_gae_advantage_return(
+        rewards, values * batch.mask, batch.mask.float(), discount, decay
+    )
+    ours, our_returns = gae_advantages(rewards, values, batch.mask, discount=discount, decay=decay)
+    torch.testing.assert_close(ours, theirs * batch.mask, **TOLERANCE)
+    torch.testing.assert_close(our_returns, returns * batch.mask, **TOLERANCE)
+
+
+def test_gae_without_discount_leads_to_the_reward(batch: Batch) -> None:
+    values = random_like(batch, 1)[0]
+    _, returns = gae_advantages(batch.rewards, values, batch.mask)
+    expected = batch.rewards.sum(-1, keepdim=True) * batch.mask
+    torch.testing.assert_close(returns, expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["kl", "mse", "low_var_kl"])
+def test_kl_estimates_agree_with_verl(core: ModuleType, kind: str) -> None:
+    one, other = 8 * torch.randn(5, 7), 8 * torch.randn(5, 7)
+    torch.testing.assert_close(kl_estimate(one, other, kind), core.kl_penalty(one, other, kind))
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("clip", [Clip(dual=3.0), Clip(0.2, 0.28, 3.0), Clip(0.1, 0.3, 1e9)])
+def test_policy_loss_agrees_with_verl(
+    core: ModuleType, batch: Batch, clip: Clip, aggregation: str
+) -> None:
+    from verl.workers.config.actor import ActorConfig
+
+    old, new, advantage = random_like(batch, 3)
+    config = ActorConfig(
+        strategy="fsdp",
+        rollout_n=1,
+        ppo_micro_batch_size_per_gpu=1,
+        clip_ratio_low=clip.low,
+        clip_ratio_high=clip.high,
+        clip_ratio_c=clip.dual,
+    )
+    theirs, metrics = core.compute_policy_loss_vanilla(
+        old, new, advantage, batch.mask.float(), aggregation, config
+    )
+    loss = policy_loss(new, old, advantage, clip)
+    ours = loss_sum(loss.losses, batch.mask, aggregation) / loss_count(batch.mask, aggregation)
+    torch.testing.assert_close(ours, theirs, **TOLERANCE)
+    clipped = float(loss.clipped[batch.mask].float().mean())
+    assert clipped == pytest.approx(metrics["actor/pg_clipfrac"], abs=1e-6)
+
+
+def test_dual_clip_off_is_plain_ppo(batch: Batch) -> None:
+    old, new, advantage = random_like(batch, 3)
+    plain = policy_loss(new, old, advantage, Clip()).losses
+    torch.testing.assert_close(policy_loss(new, old, advantage, Clip(dual=1e9)).losses, plain)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_value_loss_agrees_with_verl(core: ModuleType, batch: Batch, aggregation: str) -> None:
+    values, old, returns = random_like(batch, 3)
+    theirs, _ = core.compute_value_loss(
+        values, returns, old, batch.mask.float(), 0.5, loss_agg_mode=aggregation
+    )
+    losses = value_loss(values, old, returns, 0.5)
+    ours = loss_sum(losses, batch.mask, aggregation) / loss_count(batch.mask, aggregation)
+    torch.testing.assert_close(ours, theirs, **TOLERANCE)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_sums_of_parts_add_up_to_the_whole(batch: Batch, aggregation: str) -> None:
+    losses = random_like(batch, 1)[0]
+    parts = zip(losses.split(2), batch.mask.split(2), strict=True)
+    together = sum(loss_sum(one, mask, aggregation) for one, mask in parts)
+    torch.testing.assert_close(together, loss_sum(losses, batch.mask, aggregation))
+
+
+def test_nothing_to_learn_from_gives_zeros() -> None:
+    mask = torch.zeros(4, 3, dtype=torch.bool)
+    rewards = at_last_token(torch.ones(4), mask)
+    for name in ("grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "sft"):
+        assert (advantages(name, rewards, mask, 2) == 0).all()
+    assert (gae_advantages(rewards, torch.ones(4, 3), mask)[0] == 0).all()
+    assert all(loss_sum(torch.ones(4, 3), mask, mode) == 0 for mode in AGGREGATIONS)
+    assert all(loss_count(mask, mode) == 1 for mode in AGGREGATIONS)
+
+
+def test_a_group_without_signal_teaches_nothing(batch: Batch) -> None:
+    if batch.group > 1:
+        for advantage in (grpo_advantages, rloo_advantages):
+            found = advantage(batch.rewards, batch.mask, batch.group)
+            if bool(batch.mask[: batch.group].any(-1).all()):
+                assert (found[: batch.group] == 0).all()
+
+
+def test_the_outcome_stands_on_the_last_token() -> None:
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    placed = at_last_token(torch.tensor([2.0, 3.0]), mask)
+    assert placed.tolist() == [[0, 2, 0], [0, 0, 3]]
+    assert reward_to_go(placed, 0.5).tolist() == [[1, 2, 0], [0.75, 1.5, 3]]
+
+
+def test_clipping_stops_a_ratio_that_has_moved_enough() -> None:
+    new = torch.tensor([[1.0, 0.0]], requires_grad=True)
+    loss = policy_loss(new, torch.zeros(1, 2), torch.ones(1, 2), Clip())
+    loss.losses.sum().backward()
+    assert new.grad is not None
+    assert new.grad[0, 0] == 0 and new.grad[0, 1] == -1
+    assert loss.clipped.tolist() == [[True, False]]
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(ValueError, match="sarsa"):
+        advantages("sarsa", torch.zeros(2, 1), torch.ones(2, 1, dtype=torch.bool), 2)
+    with pytest.raises(ValueError, match="k9"):
+        kl_estimate(torch.zeros(1), torch.zeros(1), "k9")
+    with pytest.raises(ValueError, match="token-mean"):
+        loss_count(torch.ones(1, 1), "median")

@@ -1,0 +1,103 @@
+"""A run killed at any instant ends in the same bytes; one without room keeps what it had."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from pipeline.train import checkpoint as checkpoints
+from pipeline.train.checkpoint import Checkpoint
+from tests.train import tiny
+
+# Before the first checkpoint; inside one, tensors half written; between writing and renaming one;
+# and inside the last.
+INSTANTS = ("done 1", "half written after 2", "written after 4", "half written after 6")
+
+
+def start(project: Path, work: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.train.tiny", str(work)],
+        cwd=project,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def kill_at(process: subprocess.Popen[str], instant: str) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.strip() == instant:
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL
+            return
+    raise AssertionError(f"the run ended without saying {instant!r}")
+
+
+def finish(process: subprocess.Popen[str]) -> str:
+    said = process.communicate(timeout=120)[0]
+    assert process.returncode == 0
+    return said.splitlines()[-1]
+
+
+def test_killed_at_any_instant_it_ends_in_the_same_bytes(project: Path, tmp_path: Path) -> None:
+    whole = finish(start(project, tmp_path / "whole"))
+    assert whole.startswith("digest ")
+    work = tmp_path / "killed"  # the same run is killed again and again
+    for instant in INSTANTS:
+        kill_at(start(project, work), instant)
+    assert finish(start(project, work)) == whole
+    assert not list(work.rglob(".*.tmp"))
+
+
+def test_without_room_the_last_checkpoint_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tiny.trainer(tmp_path / "full")
+    write = checkpoints._write_tensors
+
+    def fill(path: Path, tensors: dict[str, torch.Tensor]) -> None:
+        if "step-000004" in str(path) and "state" in str(path):
+            path.write_bytes(b"half")
+            raise OSError(28, "No space left on device", str(path))
+        write(path, tensors)
+
+    monkeypatch.setattr(checkpoints, "_write_tensors", fill)
+    with pytest.raises(OSError, match="No space left"):
+        run.run()
+    state = tmp_path / "full" / "state"
+    assert [path.name for path in state.iterdir()] == ["step-000002"]
+    monkeypatch.undo()
+    resumed, whole = tiny.trainer(tmp_path / "full"), tiny.trainer(tmp_path / "whole")
+    resumed.run()
+    whole.run()
+    assert tiny.digest(resumed) == tiny.digest(whole)
+
+
+def test_a_limit_on_file_sizes_is_an_error_like_a_full_disk(project: Path, tmp_path: Path) -> None:
+    checkpoints.save(tmp_path, Checkpoint(1, {"x": torch.zeros(10)}, {}))
+    code = (
+        "import sys, torch; from pathlib import Path\n"
+        "from pipeline.train.checkpoint import Checkpoint, save\n"
+        "try: save(Path(sys.argv[1]), Checkpoint(2, {'x': torch.zeros(100_000)}, {}))\n"
+        "except OSError as error: print(error.errno)\n"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000)),
+    )
+    assert shown.stdout.strip() == "27"  # EFBIG
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000001"]
+    found = checkpoints.load_latest(tmp_path)
+    assert found is not None and found.step == 1

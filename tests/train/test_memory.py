@@ -1,0 +1,147 @@
+"""The memory plan: exact where it can be, near the truth elsewhere, and a refusal with numbers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.cli_train import app
+from pipeline.config import HubModel, TinyModel, WarmStart
+from pipeline.errors import UserError
+from pipeline.model.tiny import SIZES, make_model, make_tokenizer
+from pipeline.train.memory import Shape, plan
+from pipeline.train.shapes import QWEN25, shape_of
+from tests.train import tiny
+
+WARM = WarmStart(steps=1, learning_rate=0.1, stories=1, vocabulary=512)
+
+
+def test_parameters_are_counted_exactly() -> None:
+    tokenizer = make_tokenizer(["a b"], 300)
+    for name, size in SIZES.items():
+        model = make_model(size, tokenizer, context=64, seed=0)
+        of_config = Shape.of(model.config.to_dict())
+        assert of_config.parameters == sum(p.numel() for p in model.parameters())
+        of_study = shape_of(TinyModel(kind="tiny", title="", size=name, warm_start=WARM))
+        assert replace(of_study, vocab_size=of_config.vocab_size) == of_config
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [
+        ("0.5B", 0.494),
+        ("1.5B", 1.544),
+        ("3B", 3.086),
+        ("7B", 7.616),
+        ("14B", 14.77),
+        ("32B", 32.76),
+    ],
+)
+def test_the_published_sizes(name: str, billions: float) -> None:
+    """The counts that the model cards give."""
+    model = HubModel(kind="hub", title="", repository=f"Qwen/Qwen2.5-{name}-Instruct")
+    assert shape_of(model).parameters / 1e9 == pytest.approx(billions, rel=1e-3)
+
+
+def test_what_costs_more_says_so() -> None:
+    shape = QWEN25["0.5B"]
+    recipe = tiny.changed(
+        prompts_per_step=8, rollouts=16, max_prompt_tokens=1024, max_new_tokens=256
+    )
+    usual = plan(shape, recipe, "grpo")
+    assert usual.parameters == 4 * shape.parameters == usual.gradients == usual.reference
+    assert usual.optimiser == 2 * usual.parameters and usual.critic == 0
+    assert usual.cache == 8 * 16 * (1024 + 256) * 2 * 24 * 2 * 64 * 4
+    assert plan(shape, recipe, "ppo").peak > usual.peak > plan(shape, recipe, "sft").peak
+    for saving in (
+        {"tokens_per_micro_batch": 6000},
+        {"groups_per_micro_batch": 1},
+        {"precision": "bfloat16"},
+        {"gradient_checkpointing": True},
+    ):
+        assert plan(shape, recipe.model_copy(update=saving), "grpo").peak < usual.peak, saving
+    assert plan(shape, recipe, "grpo", on_gpu=True).libraries == 0
+
+
+MEASURE = """
+import copy, resource, sys, torch
+from dataclasses import replace
+from transformers import Qwen2Config, Qwen2ForCausalLM
+from pipeline.model.decode import Sampling
+from pipeline.train.learner import Learner
+from pipeline.train.rollout import roll_out
+from pipeline.train.update import update
+from tests.train import tiny
+torch.set_num_threads(2)
+_, tokenizer = tiny.base()
+config = Qwen2Config(vocab_size=2000, hidden_size=256, intermediate_size=1024, num_hidden_layers=6,
+    num_attention_heads=8, num_key_value_heads=8, max_position_embeddings=512,
+    tie_word_embeddings=True, pad_token_id=0)
+model = Qwen2ForCausalLM(config)
+recipe = tiny.changed(rollouts=16, max_prompt_tokens=200, max_new_tokens=64, prompts_per_step=8)
+rows = [replace(row, prompt=(5,) * 200) for row in tiny.rows(8)]
+reference = copy.deepcopy(model).requires_grad_(False)
+learner = Learner.of(model, 1e-4)
+sampling = Sampling(64)
+model.eval()
+rollouts = roll_out(model, tokenizer, rows, sampling, recipe, group=16, stream=(0,))
+model.train()
+update(learner, reference, None, rollouts, recipe, "grpo")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+"""
+
+
+def test_the_plan_is_near_the_truth(project: Path) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-c", MEASURE], cwd=project, capture_output=True, text=True, check=True
+    )
+    shape = Shape(256, 1024, 6, 8, 8, 2000, True)
+    recipe = tiny.changed(rollouts=16, max_prompt_tokens=200, max_new_tokens=64, prompts_per_step=8)
+    measured, planned = int(shown.stdout), plan(shape, recipe, "grpo").peak
+    assert 0.8 * measured < planned < 1.6 * measured
+
+
+def ask(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["plan", *arguments], env={"COLUMNS": "200"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.output
+
+
+def test_plan_states_every_item(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    said = ask("--study", "tom-rl", "--cell", "qwen25-05b-hi-exp", "--memory", "2000")
+    for item in ("494,032,768 parameters", "optimiser", "reference", "cache", "peak", "fits: 2000"):
+        assert item in said
+
+
+def test_plan_refuses_with_the_numbers(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    arguments = ("--study", "tom-rl", "--cell", "qwen25-7b-hi-exp", "--memory", "24")
+    with pytest.raises(UserError, match=r"needs about \d+\.\d GiB, 24.0 GiB are free"):
+        ask(*arguments)
+    small = tmp_path / "config.json"
+    model, _ = tiny.base()
+    small.write_text(json.dumps(model.config.to_dict()))
+    assert "fits" in ask(*arguments, "--config", str(small))
+    small.write_text("{}")
+    with pytest.raises(UserError, match="not the config.json of a Qwen2 model"):
+        ask(*arguments, "--config", str(small))
+
+
+def test_cells_that_train_nothing_are_refused(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project)
+    with pytest.raises(UserError, match="trains nothing; choose one of"):
+        ask("--study", "mini", "--cell", "nano-base")
+    with pytest.raises(UserError, match="does not exist"):
+        ask("--study", "mini", "--cell", "nope")

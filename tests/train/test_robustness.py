@@ -1,0 +1,207 @@
+"""The trainer refuses what cannot be learned from, stops when asked, and raises its alarms once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from pipeline.errors import UserError
+from pipeline.reward import presets
+from pipeline.train import rollout
+from pipeline.train.collapse import collapse_at_end, find_collapse
+from pipeline.train.local import Interrupted, LocalTrainer, StepReport
+from pipeline.train.probe import AccuracyProbe
+from tests.train import tiny
+
+
+def patched_scores(monkeypatch: pytest.MonkeyPatch, score: float) -> None:
+    given = presets.Reward(score, 0.0, score, presets._NOTHING)
+    monkeypatch.setattr(rollout, "safe_reward", lambda *_, **__: given)
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+def test_a_reward_that_is_no_number_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score: float
+) -> None:
+    patched_scores(monkeypatch, score)
+    run = tiny.trainer(tmp_path)
+    with pytest.raises(UserError, match="step 1: a reward is not a finite number") as caught:
+        run.run()
+    saved = json.loads((tmp_path / "refused-step-000001.json").read_text())
+    assert saved["step"] == 1 and len(saved["rows"]) == 2
+    assert all(row["id"] in str(caught.value) for row in saved["rows"])
+    assert saved["rows"][0]["completions"][0]["reward"] == str(score)
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path, tiny.changed(kl_coefficient=1e38))
+    broken = run.reference.get_output_embeddings().weight
+    with torch.no_grad():
+        broken.mul_(float("nan"))
+    before = tiny.digest(run)
+    with pytest.raises(UserError, match=r"step 1: the loss is nan, on the prompts"):
+        run.run()
+    assert (tmp_path / "refused-step-000001.json").is_file()
+    run.metrics.clear()
+    assert tiny.digest(run) == before
+
+
+def test_a_response_that_breaks_the_grader_is_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def grade(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    monkeypatch.setattr(presets.registry.Task, "grade", grade)
+    run = tiny.trainer(tmp_path, tiny.changed(steps=1))
+    row = run.run().metrics[1]
+    assert row["reward_errors"] == 6 and row["reward_mean"] == 0
+
+
+@pytest.mark.parametrize("part", ["train", "validation"])
+def test_no_data_is_refused(tmp_path: Path, part: str) -> None:
+    run = tiny.trainer(tmp_path)
+    setattr(run, part, [])
+    with pytest.raises(UserError, match="there are no (training|validation) prompts"):
+        run.run()
+
+
+def test_a_tokenizer_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path)
+    run.policy.config.vocab_size = 8
+    with pytest.raises(UserError, match="do not belong together"):
+        run.run()
+
+
+def test_prompts_longer_than_the_context_are_refused(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path, tiny.changed(max_new_tokens=62))
+    with pytest.raises(UserError, match="the model reads only 64"):
+        run.run()
+
+
+def test_early_stopping_ends_where_it_would_have_ended(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path, tiny.changed(steps=20, early_stop_patience=2))
+    result = run.run()
+    assert (result.best_step, result.last_step) == (2, 6)
+    again = tiny.trainer(tmp_path, tiny.changed(steps=20, early_stop_patience=2))
+    assert again.run().last_step == 6
+    assert tiny.digest(again) == tiny.digest(run)
+
+
+def test_the_probe_runs_on_the_base_model_and_after_every_epoch(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path, tiny.changed(steps=8))
+    run.probe = AccuracyProbe({"in": tiny.rows(2), "out": tiny.rows(3)}, run.tokenizer, run.recipe)
+    probed = [m["step"] for m in run.run().metrics if "probe/in" in m and "probe/out" in m]
+    assert probed == [0, 4, 7]  # 7 rows, 2 a step
+
+
+class Stopper:
+    """Asks to stop at a forward pass, and again at every later one."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.passes = at, 0
+
+    def __call__(self) -> bool:
+        self.passes += 1
+        return self.passes >= self.at
+
+
+def test_a_stop_inside_a_step_or_a_validation_costs_nothing(tmp_path: Path) -> None:
+    whole = tiny.trainer(tmp_path / "whole", tiny.changed(steps=3))
+    counter = Stopper(10**9)
+    whole.should_stop = counter
+    whole.run()
+    for at in range(2, counter.passes, 5):
+        work = tmp_path / str(at)
+        run = tiny.trainer(work, tiny.changed(steps=3))
+        run.should_stop = Stopper(at)
+        with pytest.raises(Interrupted):
+            run.run()
+        resumed = tiny.trainer(work, tiny.changed(steps=3))
+        resumed.run()
+        assert tiny.digest(resumed) == tiny.digest(whole), at
+
+
+def test_a_long_step_is_left_within_seconds(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path, tiny.changed(max_new_tokens=60, validate_every=100))
+    run.policy.register_forward_pre_hook(lambda *_: time.sleep(0.2))  # 12 s a rollout
+    run.validation = run.validation[:1]
+    asked = time.monotonic()
+    run.should_stop = lambda: time.monotonic() > asked + 1
+    with pytest.raises(Interrupted, match="after step 0"):
+        run.run()
+    assert time.monotonic() - asked < 5
+
+
+def curve(lengths: list[float], accuracy: list[float]) -> list[dict[str, float]]:
+    return [
+        {"step": step, "length_median": length, "accuracy": right}
+        for step, (length, right) in enumerate(zip(lengths, accuracy, strict=True), 1)
+    ]
+
+
+def test_a_collapse_needs_short_responses_and_a_better_policy() -> None:
+    up, down = [0.2] * 8 + [0.8] * 12, [0.8] * 8 + [0.2] * 12
+    short, long = [40] * 8 + [10] * 12, [40] * 20
+    found = find_collapse(curve(short, up))
+    assert found is not None and found.step == 12 and found.length < 20
+    assert find_collapse(curve(short, down)) is None
+    assert find_collapse(curve(long, up)) is None
+    assert find_collapse(curve(short, up)[:9]) is None
+    assert collapse_at_end(curve(short, up)[:12]) == found
+    assert collapse_at_end(curve(short, up)[:11]) is None
+
+
+def test_the_collapse_alarm_fires_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from pipeline.train import local
+
+    real = local.step_metrics
+
+    def collapsing(*arguments: object) -> dict[str, object]:
+        step = len(run.metrics)
+        short = step > 6
+        return real(*arguments) | {"length_median": 5 if short else 50, "accuracy": float(short)}  # type: ignore[arg-type]
+
+    monkeypatch.setattr(local, "step_metrics", collapsing)
+    alarms: list[int] = []
+
+    def note(report: StepReport) -> None:
+        if report.collapse is not None:
+            alarms.append(report.step)
+
+    def start() -> LocalTrainer:
+        made = tiny.trainer(tmp_path, tiny.changed(steps=14))
+        made.report = note
+        return made
+
+    run = start()
+    run.should_stop = lambda: len(run.metrics) == 12
+    with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
+        run.run()
+    run = start()
+    result = run.run()
+    assert alarms == [10] and caplog.text.count("reasoning collapse at step 10") == 1
+    assert result.collapse is not None and result.collapse.step == 10
+
+
+def test_timing_says_where_the_time_and_memory_went(tmp_path: Path) -> None:
+    row = tiny.trainer(tmp_path, tiny.changed(steps=2)).run().timing[2]
+    parts = ("rollout_seconds", "reward_seconds", "update_seconds")
+    assert sum(row[part] for part in parts) == pytest.approx(row["seconds"], rel=1e-3)
+    assert row["peak_memory_bytes"] > 10**7 and row["tokens_per_second"] > 0
+    assert row["validation_seconds"] > 0
+
+
+def test_the_policy_is_left_without_hooks(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path, tiny.changed(steps=1))
+    run.run()
+    model: PreTrainedModel = run.policy
+    assert not model._forward_pre_hooks

@@ -1,0 +1,213 @@
+"""The update: options that must not change the result, and those that must."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from pipeline.config import Train
+from pipeline.model.decode import Completion
+from pipeline.model.weights import weights_of
+from pipeline.reward.presets import Reward
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade
+from pipeline.train.algorithms import at_last_token
+from pipeline.train.critic import explained_variance, make_critic
+from pipeline.train.data import Row
+from pipeline.train.learner import Learner
+from pipeline.train.rollout import Rollouts, imitate
+from pipeline.train.scoring import micro_batches, score
+from pipeline.train.update import UpdateStatistics, _prepare, update
+from tests.train import tiny
+
+GROUP, LENGTHS = 3, (4, 1, 6, 2, 5, 5, 3, 6, 1, 2, 2, 4)
+WRONG = Grade(correct=False, strict=False, format_ok=False, extracted=None)
+
+
+def ragged() -> Rollouts:
+    """Four prompts with three completions each, of all lengths, with random rewards."""
+    generator = torch.Generator().manual_seed(0)
+    rows = tuple(
+        Row(tuple(range(5, 8 + index)), Example("b", "t", f"{index}", "?", "yes"))
+        for index in range(4)
+    )
+    completions = tuple(
+        Completion(tuple(torch.randint(4, 250, (n,), generator=generator).tolist()), True)
+        for n in LENGTHS
+    )
+    scores = torch.rand(12, generator=generator).tolist()
+    rewards = tuple(Reward(value, 0.0, value, WRONG) for value in scores)
+    return Rollouts(rows, completions, ("",) * 12, rewards)
+
+
+def learn(
+    algorithm: str = "grpo", rollouts: Rollouts | None = None, **settings: Any
+) -> tuple[dict[str, torch.Tensor], UpdateStatistics]:
+    """Update the tiny model once; return its weights and the statistics."""
+    recipe = tiny.changed(learning_rate=1e-2, kl_coefficient=0.05, **settings)
+    model, _ = tiny.base()
+    reference = copy.deepcopy(model).requires_grad_(False)
+    _shake(model)
+    if recipe.gradient_checkpointing:
+        model.gradient_checkpointing_enable()
+    model.train()
+    critic = Learner.of(make_critic(reference), 1e-2) if algorithm == "ppo" else None
+    policy = Learner.of(model, recipe.learning_rate)
+    found = update(policy, reference, critic, rollouts or ragged(), recipe, algorithm)
+    return weights_of(model), found
+
+
+def _shake(model: PreTrainedModel) -> None:
+    """Move the policy away from the reference."""
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter += 0.02 * torch.randn(parameter.shape, generator=generator)
+
+
+def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> None:
+    for name, tensor in one.items():
+        torch.testing.assert_close(tensor, other[name], atol=1e-4, rtol=1e-3)
+
+
+ALGORITHMS = ("grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "ppo", "sft")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"groups_per_micro_batch": 1},
+        {"tokens_per_micro_batch": 40},
+        {"tokens_per_micro_batch": 12},
+        {"gradient_checkpointing": True},
+    ],
+    ids=str,
+)
+def test_how_the_work_is_cut_changes_rounding_only(
+    algorithm: str, settings: dict[str, Any]
+) -> None:
+    for aggregation in ("token-mean", "seq-mean-token-mean"):
+        whole, figures = learn(algorithm, aggregation=aggregation)
+        parts, same = learn(algorithm, aggregation=aggregation, **settings)
+        assert_same(whole, parts)
+        assert same.metrics() == pytest.approx(figures.metrics(), rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"normalise_by_std": False},
+        {"aggregation": "seq-mean-token-mean"},
+        {"aggregation": "seq-mean-token-sum"},
+        {"kl_in_reward": True},
+        {"entropy_coefficient": 0.0},
+        {"updates_per_batch": 2, "clip_range": 0.01},
+        {"updates_per_batch": 2, "clip_range": 0.01, "clip_range_high": 0.5},
+        {"precision": "bfloat16"},
+    ],
+    ids=str,
+)
+def test_every_option_does_something(settings: dict[str, Any]) -> None:
+    plain, _ = learn()
+    other, figures = learn(**settings)
+    assert any(not torch.equal(plain[name], other[name]) for name in plain)
+    assert all(torch.isfinite(torch.tensor(value)) for value in figures.metrics().values())
+
+
+def test_bfloat16_stays_near_float32() -> None:
+    _, exact = learn(clip_range=0.9)
+    _, near = learn(clip_range=0.9, precision="bfloat16")
+    assert near.entropy == pytest.approx(exact.entropy, rel=0.02)
+    assert near.gradient_norm == pytest.approx(exact.gradient_norm, rel=0.2)
+
+
+def test_kl_in_the_reward_is_taken_off_every_token() -> None:
+    rollouts, recipe = ragged(), tiny.changed(kl_in_reward=True, kl_coefficient=0.3, kl_kind="kl")
+    model, _ = tiny.base()
+    reference = copy.deepcopy(model).requires_grad_(False)
+    _shake(model)
+    batch = _prepare(model, reference, None, rollouts, recipe, "reinforce_plus_plus")
+    assert batch.reference is not None
+    part = next(micro_batches(rollouts, recipe, range(4)))
+    with torch.no_grad():
+        logprobs = score(model, part, recipe).logprobs
+    scores = torch.tensor([r.score for r in rollouts.rewards])
+    penalty = 0.3 * (logprobs - batch.reference) * batch.mask
+    rewards = at_last_token(scores, batch.mask) - penalty
+    expected = torch.stack([rewards[:, t:].sum(-1) for t in range(rewards.shape[1])], 1)
+    chosen = expected[batch.mask]
+    whitened = (chosen - chosen.mean()) / chosen.std()
+    torch.testing.assert_close(batch.advantage[batch.mask], whitened, atol=1e-4, rtol=1e-4)
+
+
+def test_micro_batches_keep_to_their_budget_and_their_order() -> None:
+    rollouts = ragged()
+    for budget, groups in itertools.product((1, 12, 16, 25, 40, 60, 1000), (1, 2, 16)):
+        recipe = tiny.changed(tokens_per_micro_batch=budget, groups_per_micro_batch=groups)
+        parts = list(micro_batches(rollouts, recipe, range(4)))
+        covered = [row for part in parts for row in range(12)[part.rows]]
+        assert covered == list(range(12))
+        for part in parts:
+            completions = len(part.completions)
+            assert part.prompts == tuple(
+                dict.fromkeys(rollouts.prompts[row // GROUP] for row in range(12)[part.rows])
+            )
+            tokens = len(part.prompts) * max(map(len, part.prompts))
+            tokens += completions * max(map(len, part.completions))
+            assert len(part.prompts) <= groups and (completions == 1 or tokens <= budget)
+
+
+def test_the_critic_learns_what_a_prompt_is_worth() -> None:
+    """Completions of every other prompt earn 1, the rest 0."""
+    rollouts = ragged()
+    rewards = tuple(
+        Reward(float(index // GROUP % 2), 0.0, 0.0, WRONG) for index in range(len(LENGTHS))
+    )
+    rollouts = Rollouts(rollouts.rows, rollouts.completions, rollouts.texts, rewards)
+    model, _ = tiny.base()
+    reference = copy.deepcopy(model).requires_grad_(False)
+    policy = Learner.of(model, 1e-5)
+    critic = Learner.of(make_critic(reference), 3e-3)
+    seen = [
+        update(policy, reference, critic, rollouts, tiny.RECIPE, "ppo").metrics() for _ in range(60)
+    ]
+    assert seen[0]["explained_variance"] == 0 and seen[-1]["explained_variance"] > 0.9
+    assert seen[-1]["value_loss"] < 0.2 * seen[0]["value_loss"]
+
+
+def test_a_critic_shares_nothing_with_its_base() -> None:
+    model, _ = tiny.base()
+    frozen = copy.deepcopy(model).requires_grad_(False)
+    critic = make_critic(frozen)
+    assert all(parameter.requires_grad for parameter in critic.parameters())
+    assert frozen.config.tie_word_embeddings and not critic.config.tie_word_embeddings
+    assert "lm_head.bias" in weights_of(critic)
+    assert not {p.data_ptr() for p in critic.parameters()} & {
+        p.data_ptr() for p in frozen.parameters()
+    }
+
+
+def test_explained_variance_without_variance_is_nothing() -> None:
+    assert explained_variance(torch.ones(3), torch.ones(3)) == 0
+    assert explained_variance(torch.ones(1), torch.ones(1)) == 0
+    assert explained_variance(torch.arange(4.0), torch.arange(4.0)) == 1
+
+
+def test_imitation_learns_the_gold_answer() -> None:
+    model, tokenizer = tiny.base()
+    recipe: Train = tiny.changed(learning_rate=1e-2)
+    rows: Sequence[Row] = tiny.rows(3)
+    rollouts = imitate(tokenizer, rows, recipe)
+    assert rollouts.texts == ("</think><answer> yes</answer>",) * 3
+    assert all(r.grade.correct and r.grade.format_ok for r in rollouts.rewards)
+    assert all(c.tokens[-1] == tokenizer.eos_token_id for c in rollouts.completions)
+    policy = Learner.of(model, 1e-2)
+    losses = [update(policy, model, None, rollouts, recipe, "sft").loss for _ in range(40)]
+    assert losses[-1] < 0.1 * losses[0]
