@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline import cli_audit, cli_study, cli_tom
+from pipeline import cli_audit, cli_reward, cli_study, cli_tom, cli_train
 from pipeline.checkout import find_root
 from pipeline.config import read_params
 from pipeline.errors import UserError
@@ -28,6 +28,8 @@ app = typer.Typer(
 )
 app.add_typer(cli_study.app, name="study")
 app.add_typer(cli_tom.app, name="tom")
+app.add_typer(cli_reward.app, name="reward")
+app.add_typer(cli_train.app, name="train")
 app.command()(cli_audit.audit)
 app.command()(cli_audit.gallery)
 console = Console()

@@ -103,6 +103,7 @@ def shrink(checkout: Path, **train: object) -> None:
     models = study["base"]["models"]
     study["base"]["models"] = {"nano": models["nano"]}
     models["nano"]["warm_start"] |= {"steps": 6, "batch": 8, "stories": 200}
+    models["nano"]["warm_start"]["target_accuracy"] = None
     study["grid"]["models"] = ["nano"]
     study["grid"]["combinations"] = study["grid"]["combinations"][:1]
     study["train"] |= {

@@ -185,7 +185,10 @@ class WarmStart(Section):
     """Supervised training of a tiny model on reasoning traces made by the belief engine.
 
     Attributes:
-        steps: Optimiser steps.
+        steps: Optimiser steps, at most.
+        target_accuracy: Stop once this share of held-out demonstrations is answered correctly
+            (greedy decoding): models of all sizes and seeds then start reinforcement learning from
+            the same level, with room to improve. Without it, all steps are taken.
         batch: Sequences per step.
         learning_rate: Peak of AdamW's learning rate.
         stories: Stories drawn for the demonstrations.
@@ -201,8 +204,18 @@ class WarmStart(Section):
     stories: Positive
     arithmetic_share: Fraction = 0.1
     direct_share: Fraction = 0.0
+    target_accuracy: Fraction | None = None
     vocabulary: Positive = 512
     context: Positive = 512
+
+    @model_validator(mode="after")
+    def _enough_stories(self) -> WarmStart:
+        if self.target_accuracy is not None and self.stories < 400:
+            raise ValueError(
+                f"stories is {self.stories}; a target accuracy holds 200 demonstrations out, so "
+                "allowed: 400 or more"
+            )
+        return self
 
 
 class TinyModel(Section):

@@ -92,6 +92,9 @@ def training_rows(examples: Sequence[Example], prompt: str, split: str) -> list[
                 "index": index,
                 "story": example.story,
                 "question": example.question,
+                "answer_kind": example.answer_kind,
+                "choices": json.dumps(example.choices) if example.choices else None,
+                "meta": json.dumps(dict(example.meta), ensure_ascii=False, sort_keys=True),
             },
         }
         for index, example in enumerate(examples)

@@ -11,8 +11,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -24,9 +34,6 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# A word with its leading space is one piece, compound names such as red_box included; digits stand
-# alone so that arithmetic is learnable.
-_PIECES = r" ?[A-Za-z_]+| ?[0-9]| ?[^\sA-Za-z_0-9]+|\s"
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,16 @@ SIZES: dict[str, TinySize] = {
 
 
 def make_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerBase:
-    """Train a byte-level BPE tokenizer on texts; any other text still encodes, byte by byte."""
+    """Train a byte-level BPE tokenizer on texts; any other text still encodes, byte by byte.
+
+    Text is cut into words as Qwen2's tokenizer does, because transformers, vLLM and verl load the
+    tokenizer of any Qwen2-architecture model as that class.
+    """
     tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()  # type: ignore[assignment]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(  # type: ignore[assignment]
         [
-            pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),
+            pre_tokenizers.Split(Regex(PRETOKENIZE_REGEX), behavior="isolated"),
             pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
         ]
     )

@@ -24,7 +24,7 @@ def main(stage: Stage, key: str) -> None:
         case UpstreamSource():
             mirror = os.environ.get(MIRROR_VARIABLE)
             with replacing(target) as temporary:
-                acquire(
+                found = acquire(
                     key,
                     temporary,
                     mirror=Path(mirror) if mirror else None,
@@ -44,7 +44,8 @@ def main(stage: Stage, key: str) -> None:
                     made = stories(source, purpose, getattr(source, purpose))
                     rows = (row for questions in made for row in questions)
                     write_lines(temporary / f"{purpose}.jsonl", rows)
-    print(f"acquired {key} in {target.relative_to(stage.root)}")
+    left_out = isinstance(source, UpstreamSource) and not found
+    print(f"{'left out' if left_out else 'acquired'} {key} in {target.relative_to(stage.root)}")
 
 
 if __name__ == "__main__":

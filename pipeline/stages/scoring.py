@@ -67,7 +67,7 @@ def _engine(stage: Stage, key: str, cell: Cell, batch: int) -> Engine:
     if cell.kind == "api" or cell.evaluate.engine != "hf":
         raise UserError(
             f"cell {key}: engine {cell.evaluate.engine!r} is not part of this installation; "
-            "allowed: hf. Set cells.{key}.evaluate.engine"
+            f"allowed: hf. Set cells.{key}.evaluate.engine"
         )
     manifest: Path = stage.runs / key / "train" / "checkpoints.json"
     return TransformersEngine(resolve(manifest, stage.store, f"train@{key}"), batch)

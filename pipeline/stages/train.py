@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 import signal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.config import Cell
+from pipeline.errors import UserError
 from pipeline.files import read_json, remove, remove_leftovers, replacing, write_json, write_lines
 from pipeline.stages.common import Stage, cell_folder, input_digest, run, use_threads
 from pipeline.tracking import cell_tracker
+
+if TYPE_CHECKING:
+    from pipeline.train.local import LocalTrainer, TrainingResult
 
 
 def main(stage: Stage, key: str) -> None:
@@ -34,13 +38,18 @@ def main(stage: Stage, key: str) -> None:
 def _train(
     stage: Stage, key: str, cell: Cell, base: Path
 ) -> tuple[dict[str, Any], list[dict[str, Any]], list[dict[str, Any]], Any]:
-    from pipeline.model.weights import load_model, manifest, resolve, save_model
+    from pipeline.model.weights import load_model, manifest, resolve
     from pipeline.progress import ProgressReport
     from pipeline.train.data import load_rows
     from pipeline.train.local import LocalTrainer, StepReport
 
     recipe = cell.train
     assert recipe is not None and cell.algorithm is not None
+    if recipe.backend != "local":
+        raise UserError(
+            f"cell {key}: backend {recipe.backend!r} is not part of this installation; "
+            f"allowed: local. Set cells.{key}.train.backend"
+        )
     use_threads(stage.params.study.threads)
     policy, tokenizer = load_model(resolve(base, stage.store, f"base@{cell.model}"))
     inputs = stage.root / cell.inputs
@@ -63,7 +72,7 @@ def _train(
             progress.at(step.step, _note(step))
             tracker.step("train", step.step, {**step.metrics, **step.timing}, step.at)
 
-        result = LocalTrainer(
+        trainer = LocalTrainer(
             policy=policy,
             reference=copy.deepcopy(policy).requires_grad_(False),
             tokenizer=tokenizer,
@@ -76,30 +85,14 @@ def _train(
             report=report,
             should_stop=stop.requested,
         )
-        outcome = result.run()
-    digests = {}
-    for role, weights in (("best", result.best_weights()), ("last", None)):
-        target = work / role / "model"
-        remove(target)
-        with replacing(target) as temporary:
-            save_model(temporary, policy, tokenizer, weights)
-        digests[role] = stage.store.put(target)
-    content = manifest(
-        cell.model,
-        {
-            "best": {
-                "step": outcome.best_step,
-                "digest": digests["best"],
-                "validation_accuracy": outcome.best_accuracy,
-            },
-            "last": {"step": outcome.last_step, "digest": digests["last"]},
-        },
-        use=recipe.checkpoint,
-    )
+        outcome = trainer.run()
+    content = manifest(cell.model, _store_checkpoints(stage, trainer, outcome), recipe.checkpoint)
     content["skipped_prompts"] = train.skipped
     tracker.dataset("train", inputs / "train.parquet")
     tracker.replay("train", outcome.metrics, outcome.timing)
-    tracker.tags({"best_step": outcome.best_step, "checkpoint": digests["best"]})
+    tracker.tags({"best_step": outcome.best_step, "last_step": outcome.last_step})
+    if outcome.collapse:
+        tracker.tags({"collapse_step": outcome.collapse.step})
     tracker.finish()
     print(
         f"train {key}: best validation accuracy {outcome.best_accuracy:.1%} at step "
@@ -107,6 +100,26 @@ def _train(
     )
     remove(work)
     return content, outcome.metrics, outcome.timing, tracker.ids()
+
+
+def _store_checkpoints(
+    stage: Stage, trainer: LocalTrainer, outcome: TrainingResult
+) -> dict[str, dict[str, Any]]:
+    """Put the best and the last weights into the store; return their entries in the manifest."""
+    from pipeline.model.weights import save_model
+
+    digests = {}
+    for role, weights in (("best", trainer.best_weights()), ("last", None)):
+        folder = trainer.work / role / "model"
+        remove(folder)
+        with replacing(folder) as temporary:
+            save_model(temporary, trainer.policy, trainer.tokenizer, weights)
+        digests[role] = stage.store.put(folder)
+    best = {"validation_accuracy": outcome.best_accuracy}
+    return {
+        "best": {"step": outcome.best_step, "digest": digests["best"], **best},
+        "last": {"step": outcome.last_step, "digest": digests["last"]},
+    }
 
 
 def _note(step: Any) -> str:

@@ -99,9 +99,16 @@ def read_yes_no(answer: str) -> int:
 
 
 def match_nearer(answer: str, example: Example) -> bool:
-    """The answer is nearer to the right alternative than to the wrong one."""
+    """The answer is nearer to the right alternative than to the wrong one.
+
+    It must also share a word with one of them, which is ours: the published rule takes every second
+    gibberish for right.
+    """
+    right, wrong = example.answer, example.meta["wrong_answer"]
+    if not token_f1(f"{right} {wrong}".lower(), answer.lower()):
+        return False
     near = _nearness()
-    return near(answer, example.answer) > near(answer, example.meta["wrong_answer"])
+    return near(answer, right) > near(answer, wrong)
 
 
 def belief_rule() -> str:

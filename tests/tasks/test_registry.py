@@ -116,7 +116,8 @@ def test_examples_are_well_formed(task: Task) -> None:
     for example in examples:
         assert example.task == task.name
         assert example.question.strip() and example.answer.strip()
-        assert example.choices is None or example.answer in example.choices
+        named = example.answer.split(", ") if example.answer_kind == "names" else [example.answer]
+        assert example.choices is None or set(named) <= set(example.choices)
         json.dumps(dict(example.meta), allow_nan=False)
 
 

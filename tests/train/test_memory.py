@@ -78,19 +78,19 @@ from pipeline.train.learner import Learner
 from pipeline.train.rollout import roll_out
 from pipeline.train.update import update
 from tests.train import tiny
-torch.set_num_threads(2)
+torch.set_num_threads(1)
 _, tokenizer = tiny.base()
 config = Qwen2Config(vocab_size=2000, hidden_size=256, intermediate_size=1024, num_hidden_layers=6,
     num_attention_heads=8, num_key_value_heads=8, max_position_embeddings=512,
     tie_word_embeddings=True, pad_token_id=0)
 model = Qwen2ForCausalLM(config)
-recipe = tiny.changed(rollouts=16, max_prompt_tokens=200, max_new_tokens=64, prompts_per_step=8)
+recipe = tiny.changed(rollouts=8, max_prompt_tokens=200, max_new_tokens=64, prompts_per_step=8)
 rows = [replace(row, prompt=(5,) * 200) for row in tiny.rows(8)]
 reference = copy.deepcopy(model).requires_grad_(False)
 learner = Learner.of(model, 1e-4)
 sampling = Sampling(64)
 model.eval()
-rollouts = roll_out(model, tokenizer, rows, sampling, recipe, group=16, stream=(0,))
+rollouts = roll_out(model, tokenizer, rows, sampling, recipe, group=8, stream=(0,))
 model.train()
 update(learner, reference, None, rollouts, recipe, "grpo")
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
@@ -102,9 +102,9 @@ def test_the_plan_is_near_the_truth(project: Path) -> None:
         [sys.executable, "-c", MEASURE], cwd=project, capture_output=True, text=True, check=True
     )
     shape = Shape(256, 1024, 6, 8, 8, 2000, True)
-    recipe = tiny.changed(rollouts=16, max_prompt_tokens=200, max_new_tokens=64, prompts_per_step=8)
+    recipe = tiny.changed(rollouts=8, max_prompt_tokens=200, max_new_tokens=64, prompts_per_step=8)
     measured, planned = int(shown.stdout), plan(shape, recipe, "grpo").peak
-    assert 0.8 * measured < planned < 1.6 * measured
+    assert 0.8 * measured < planned < 1.6 * measured, (measured, planned)
 
 
 def ask(*arguments: str) -> str:

@@ -17,6 +17,7 @@ from pipeline.tom.parse.text import (
     ParseError,
     check_presence,
     first_match,
+    match_question,
     names_in,
     unnumbered,
 )
@@ -208,14 +209,7 @@ def parse_question(text: str) -> Question:
     Raises:
         ParseError: If it is not a question of ExploreToM.
     """
-    question = text.strip()
-    for pattern in _QUESTIONS:
-        if match := pattern.fullmatch(question):
-            return _question(match.groupdict())
-    raise ParseError("explore_tom", 1, question, "it is not a question of this benchmark")
-
-
-def _question(found: dict[str, str | None]) -> Question:
+    found = match_question("explore_tom", _QUESTIONS, text)
     chain = tuple(who for who in (found.get("first"), found.get("second")) if who)
     if topic := found.get("topic"):
         return KnowsQuestion(topic, chain)

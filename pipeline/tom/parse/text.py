@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.tom.story import (
@@ -51,6 +51,21 @@ Build = Callable[[re.Match[str]], Event]
 Form = tuple[re.Pattern[str], Build]
 
 _NUMBER = re.compile(r"^\d+\s+")
+
+
+def match_question(
+    benchmark: str, forms: Iterable[re.Pattern[str]], text: str
+) -> dict[str, str | None]:
+    """Return the named parts of a question, by the first form that it has.
+
+    Raises:
+        ParseError: If it has none of them.
+    """
+    question = text.strip()
+    for form in forms:
+        if match := form.fullmatch(question):
+            return match.groupdict()
+    raise ParseError(benchmark, 1, question, "it is not a question of this benchmark")
 
 
 def unnumbered(sentence: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.tom.parse.text import ParsedStory, ParseError, check_presence
+from pipeline.tom.parse.text import ParsedStory, ParseError, check_presence, match_question
 from pipeline.tom.question import BEGINNING, NOW, WhereQuestion
 from pipeline.tom.story import Enter, Event, Exit, Move, Place, Present, Remark, Story
 
@@ -99,11 +99,8 @@ def parse_question(text: str) -> WhereQuestion:
     Raises:
         ParseError: If it is not a question of ToMi.
     """
-    question = text.strip()
-    for pattern in _QUESTIONS:
-        if match := pattern.fullmatch(question):
-            groups = match.groupdict()
-            chain = tuple(groups[who] for who in ("first", "second") if groups.get(who))
-            when = BEGINNING if groups.get("beginning") else NOW
-            return WhereQuestion(groups.get("thing") or groups["beginning"], chain, when=when)
-    raise ParseError("tomi", 1, question, "it is not a question of this benchmark")
+    found = match_question("tomi", _QUESTIONS, text)
+    chain = tuple(who for who in (found.get("first"), found.get("second")) if who)
+    at_first = found.get("beginning")
+    thing = at_first or found.get("thing") or ""
+    return WhereQuestion(thing, chain, when=BEGINNING if at_first else NOW)

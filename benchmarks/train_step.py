@@ -1,0 +1,425 @@
+"""How long one training step takes, against TRL's GRPOTrainer, and how much memory it needs.
+
+The same model, prompts, completion lengths, reward, KL penalty and threads on both sides; each side
+runs in its own process and environment, and they take turns, step by step, so that a busy machine
+slows both. TRL is installed into an environment of its own on first use. Run
+``python -m benchmarks.train_step [--quick] [--json FILE] [--plot FILE]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+TRL = "1.16.0"
+PROMPTS, PROMPT_TOKENS, NEW_TOKENS, KL = 8, 230, 64, 0.001
+COMPLETIONS = (4, 8, 16, 32)
+SIZES = ("nano", "small", "large")  # of pipeline.model.tiny; small has 0.9 to 1.1 million weights
+USUAL = ("small", 16)
+VOCABULARY = 512
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One comparison."""
+
+    size: str
+    completions: int
+    threads: int
+    steps: int
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one side did: seconds of each step, and bytes at its peak and before its first step."""
+
+    seconds: list[float]
+    peak: int
+    before: int
+
+
+# --- the two workers ---------------------------------------------------------------------------
+
+
+def reward_of(text: str) -> float:
+    """Return a reward that any text has: how many different characters it holds."""
+    return len(set(text)) / 100
+
+
+def peak_bytes() -> int:
+    """Return the most memory this process has held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def say(**fields: Any) -> None:
+    """Answer the parent, one JSON object a line."""
+    print(json.dumps(fields), file=ANSWERS, flush=True)
+
+
+def asked() -> bool:
+    """Wait for the parent; return whether it wants another step."""
+    return sys.stdin.readline().strip() == "step"
+
+
+def run_ours(folder: Path, setting: Setting) -> None:
+    """Take a step of this project's trainer whenever asked."""
+    import copy
+
+    import torch
+
+    from pipeline.config import Train
+    from pipeline.model.weights import load_model
+    from pipeline.reward.presets import Reward
+    from pipeline.tasks.example import Example
+    from pipeline.tasks.grading import Grade
+    from pipeline.train import rollout
+    from pipeline.train.data import Row
+    from pipeline.train.local import LocalTrainer
+
+    torch.set_num_threads(setting.threads)
+    grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
+    rollout._end = lambda _: -1  # every completion has all its tokens, as on the other side
+    rollout.safe_reward = lambda _, text, *__, **___: Reward(reward_of(text), 0, 0, grade)  # type: ignore[assignment]
+    model, tokenizer = load_model(folder)
+    texts = json.loads((folder / "prompts.json").read_text())
+    rows = [
+        Row(tuple(tokenizer.encode(text)), Example("b", "t", str(index), "?", "x"))
+        for index, text in enumerate(texts)
+    ]
+    recipe = Train(
+        reward="rlvr",
+        prompts_per_step=PROMPTS,
+        rollouts=setting.completions,
+        steps=10**6,
+        learning_rate=1e-6,
+        kl_coefficient=KL,
+        max_prompt_tokens=PROMPT_TOKENS,
+        max_new_tokens=NEW_TOKENS,
+        validate_every=10**6,
+        save_every=10**6,
+    )
+    trainer = LocalTrainer(
+        policy=model,
+        reference=copy.deepcopy(model).requires_grad_(False),
+        tokenizer=tokenizer,
+        train=rows,
+        validation=rows,
+        recipe=recipe,
+        algorithm="grpo",
+        seed=0,
+        work=folder / "work",
+    )
+    trainer._prepare()
+    before = peak_bytes()
+    trainer._step(1, rows)
+    say(ready=True)
+    step = 1
+    while asked():
+        step += 1
+        start = time.perf_counter()
+        trainer._step(step, rows)
+        say(seconds=time.perf_counter() - start)
+    say(peak=peak_bytes(), before=before)
+
+
+def run_trl(folder: Path, setting: Setting) -> None:
+    """Take a step of TRL's trainer whenever asked."""
+    import torch
+    from datasets import Dataset
+    from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    torch.set_num_threads(setting.threads)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    texts = json.loads((folder / "prompts.json").read_text())
+    config = GRPOConfig(
+        output_dir=str(folder / "trl"),
+        use_cpu=True,
+        bf16=False,
+        learning_rate=1e-6,
+        lr_scheduler_type="constant",
+        per_device_train_batch_size=PROMPTS * setting.completions,
+        gradient_accumulation_steps=1,
+        num_generations=setting.completions,
+        max_completion_length=NEW_TOKENS,
+        generation_kwargs={"min_new_tokens": NEW_TOKENS},
+        temperature=1.0,
+        top_k=0,
+        beta=KL,
+        max_steps=10**6,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        logging_strategy="no",
+        gradient_checkpointing=False,
+        dataloader_pin_memory=False,
+    )
+
+    class TakeTurns(TrainerCallback):  # type: ignore[misc]
+        """Runs one step whenever the parent asks for it."""
+
+        started = 0.0
+
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
+            """Start the clock."""
+            self.started = time.perf_counter()
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **__: Any) -> Any:
+            """Answer, and wait for the next request."""
+            seconds = time.perf_counter() - self.started
+            say(**({"ready": True} if state.global_step == 1 else {"seconds": seconds}))
+            if not asked():
+                control.should_training_stop = True
+            return control
+
+    trainer = GRPOTrainer(
+        model=model,
+        reward_funcs=lambda completions, **_: [reward_of(text) for text in completions],
+        args=config,
+        train_dataset=Dataset.from_list([{"prompt": text} for text in texts] * 64),
+        processing_class=tokenizer,
+        callbacks=[TakeTurns()],
+    )
+    before = peak_bytes()
+    trainer.train()
+    say(peak=peak_bytes(), before=before)
+
+
+# --- the parent --------------------------------------------------------------------------------
+
+
+def environment_python(cache: Path) -> Path:
+    """Return the Python of an environment with TRL; make it on first use (about 2 GB)."""
+    folder = cache / f"trl-{TRL}"
+    python, ready = folder / "bin" / "python", folder / ".ready"
+    if ready.is_file():
+        return python
+    print(f"installing TRL {TRL} into {folder}")
+    import tokenizers
+    import torch
+    import transformers
+
+    version = torch.__version__.split("+")[0]
+    # torch through pip, so that a CPU build that pip is configured to find is used.
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "uv", f"torch=={version}"], check=True)
+    pins = [f"transformers=={transformers.__version__}", f"tokenizers=={tokenizers.__version__}"]
+    install = [str(python), "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
+    subprocess.run([*install, f"trl=={TRL}", f"torch=={version}", *pins], check=True)
+    ready.touch()
+    return python
+
+
+def write_inputs(folder: Path, size: str) -> int:
+    """Write model, tokenizer and prompts for both sides; return the number of weights."""
+    from pipeline.model.tiny import SIZES as SHAPES
+    from pipeline.model.tiny import make_model, make_tokenizer
+    from pipeline.model.weights import save_model
+
+    random = Random(0)
+    words = [f"{a}{b}{c}" for a in "bdfgklmnprst" for b in "aeiou" for c in "nrlst"]
+    tokenizer = make_tokenizer([" ".join(words)] * 50, VOCABULARY)
+    model = make_model(SHAPES[size], tokenizer, context=512, seed=0)
+    model.config.architectures = [type(model).__name__]  # TRL loads its reference model by it
+    save_model(folder, model, tokenizer)
+    texts = [" ".join(random.choices(words, k=PROMPT_TOKENS * 2)) for _ in range(PROMPTS)]
+    cut = [tokenizer.decode(tokenizer.encode(text)[: PROMPT_TOKENS - 1]) for text in texts]
+    (folder / "prompts.json").write_text(json.dumps(cut))
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+class Worker:
+    """One side, in its own process."""
+
+    def __init__(self, python: Path, kind: str, folder: Path, setting: Setting) -> None:
+        self.seconds: list[float] = []
+        command = [str(python), str(Path(__file__).resolve()), "--worker", kind]
+        command += ["--folder", str(folder), "--setting", json.dumps(asdict(setting))]
+        threads = str(setting.threads)
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "OMP_NUM_THREADS": threads,
+                "HF_HUB_OFFLINE": "1",
+            },
+        )
+        self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self.process.stdout is not None and self.process.stderr is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"a worker ended:\n{self.process.stderr.read()[-3000:]}")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def ask(self, what: str) -> dict[str, Any]:
+        """Send a request and wait for the answer."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+        return self._answer()
+
+    def step(self) -> None:
+        """Take one step and note its time."""
+        self.seconds.append(self.ask("step")["seconds"])
+
+    def finish(self) -> Side:
+        """End the process and return what it did."""
+        answer = self.ask("stop")
+        self.process.wait()
+        return Side(self.seconds, answer["peak"], answer["before"])
+
+
+@contextmanager
+def workers(python: Path, folder: Path, setting: Setting) -> Iterator[tuple[Worker, Worker]]:
+    """Start both sides; stop them whatever happens."""
+    started: list[Worker] = []
+    try:
+        started.append(Worker(Path(sys.executable), "ours", folder, setting))
+        started.append(Worker(python, "trl", folder, setting))
+        yield started[0], started[1]
+    finally:
+        for worker in started:
+            worker.process.kill()
+
+
+def compare(python: Path, setting: Setting) -> dict[str, Any]:
+    """Run both sides in turns; return medians, the ratio of each pair of steps, and memory."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parameters = write_inputs(folder, setting.size)
+        with workers(python, folder, setting) as (ours, trl):
+            for _ in range(setting.steps):
+                ours.step()
+                trl.step()
+            mine, theirs = ours.finish(), trl.finish()
+    ratios = sorted(b / a for a, b in zip(mine.seconds, theirs.seconds, strict=True))
+    return {
+        **asdict(setting),
+        "parameters": parameters,
+        "ours_seconds": median(mine.seconds),
+        "trl_seconds": median(theirs.seconds),
+        "ratio": median(ratios),
+        "ratio_low": ratios[0],
+        "ratio_high": ratios[-1],
+        "ours_peak": mine.peak,
+        "trl_peak": theirs.peak,
+        "memory_ratio": mine.peak / theirs.peak,
+        "step_memory_ratio": (mine.peak - mine.before) / max(1, theirs.peak - theirs.before),
+    }
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print one comparison as a row of the table."""
+    print(
+        f"| {row['size']} | {row['parameters'] / 1e6:.2f} | {row['completions']} "
+        f"| {row['ours_seconds']:.2f} | {row['trl_seconds']:.2f} "
+        f"| {row['ratio']:.1f} ({row['ratio_low']:.1f}-{row['ratio_high']:.1f}) "
+        f"| {row['ours_peak'] / 2**20:.0f} | {row['trl_peak'] / 2**20:.0f} "
+        f"| {row['memory_ratio']:.2f} | {row['step_memory_ratio']:.2f} |",
+        flush=True,
+    )
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Plot how many times faster a step is, by completions and model size."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6, 4))
+    for size in dict.fromkeys(row["size"] for row in rows):
+        chosen = [row for row in rows if row["size"] == size]
+        ratios = [row["ratio"] for row in chosen]
+        spread = [
+            [row["ratio"] - row["ratio_low"] for row in chosen],
+            [row["ratio_high"] - row["ratio"] for row in chosen],
+        ]
+        label = f"{size}, {chosen[0]['parameters'] / 1e6:.1f}M weights"
+        counts = [row["completions"] for row in chosen]
+        axes.errorbar(counts, ratios, spread, marker="o", capsize=3, label=label)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(COMPLETIONS, [str(count) for count in COMPLETIONS])
+    axes.set_xlabel("completions per prompt")
+    axes.set_ylabel("seconds of TRL / seconds here")
+    axes.set_ylim(bottom=0)
+    axes.legend()
+    figure.savefig(path, bbox_inches="tight")
+
+
+def main() -> None:
+    """Compare at every setting and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="the usual setting only, 3 steps")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=7, help="steps of each side, after a first")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    parser.add_argument("--plot", type=Path, help="also draw the ratios here")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "tomrl-benchmarks"
+    parser.add_argument("--cache", type=Path, default=cache, help="where TRL is installed")
+    arguments = parser.parse_args()
+    python = environment_python(arguments.cache)
+    grid = [(size, count) for size in SIZES for count in COMPLETIONS]
+    chosen, steps = ([USUAL], 3) if arguments.quick else (grid, arguments.steps)
+    print(
+        f"{PROMPTS} prompts of {PROMPT_TOKENS} tokens, {NEW_TOKENS} new, {arguments.threads} "
+        f"threads, {steps} steps each, in turns\n"
+    )
+    print(
+        "| size | M weights | G | ours, s | TRL, s | ratio (spread) | ours, MiB | TRL, MiB |",
+        end="",
+    )
+    print(" peak ratio | of the step |\n|" + "---|" * 10)
+    rows = []
+    for size, count in chosen:
+        rows.append(compare(python, Setting(size, count, arguments.threads, steps)))
+        show(rows[-1])
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if arguments.plot:
+        draw(rows, arguments.plot)
+
+
+def work() -> None:
+    """Be one side, as the parent asked."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--worker", choices=("ours", "trl"), required=True)
+    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--setting", type=json.loads, required=True)
+    arguments = parser.parse_args()
+    run = run_ours if arguments.worker == "ours" else run_trl
+    run(arguments.folder, Setting(**arguments.setting))
+
+
+if __name__ == "__main__":
+    if "--worker" in sys.argv:
+        ANSWERS = os.fdopen(os.dup(1), "w")  # libraries may print, the parent reads answers only
+        os.dup2(2, 1)
+        work()
+    else:
+        main()
