@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from matplotlib.figure import Figure
 
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.findings import accuracy_by_order as orders_of
+from pipeline.analysis.results import Results
 from pipeline.svg import svg_text
 
 _BASE, _TRAINED, _RULE = "#9aa5b1", "#1f6feb", "#d1242f"
@@ -34,13 +35,13 @@ def training_curves(results: Results) -> Figure:
 
 def accuracy_by_order(results: Results) -> Figure | None:
     """Return accuracy by belief order, base beside trained; None where no task has orders."""
-    cells = [result for result in results.trained() if _orders(result)]
+    cells = [result for result in results.trained() if orders_of(result)]
     if not cells:
         return None
     figure = Figure(figsize=(max(4.0, 3.6 * len(cells)), 3.4), layout="constrained")
     axes = figure.subplots(1, len(cells), squeeze=False, sharey=True)[0]
     for axis, result in zip(axes, cells, strict=True):
-        trained, base = _orders(result), _orders(results.base_of(result))
+        trained, base = orders_of(result), orders_of(results.base_of(result))
         orders = sorted(trained, key=int)
         places = range(len(orders))
         axis.bar(
@@ -84,18 +85,6 @@ def against_rules(results: Results) -> Figure:
     unique = dict(zip(labels, handles, strict=True))
     axis.legend(unique.values(), unique.keys(), fontsize=8, loc="lower right")
     return figure
-
-
-def _orders(result: CellResult) -> dict[str, float]:
-    """Return accuracy by belief order over all tasks of one benchmark family."""
-    totals: dict[str, list[int]] = {}
-    for scores in result.tasks.values():
-        for order, entry in scores["by_order"].items():
-            if order.isdigit():
-                count = totals.setdefault(order, [0, 0])
-                count[0] += entry["correct"]
-                count[1] += entry["count"]
-    return {order: right / total for order, (right, total) in totals.items()}
 
 
 FIGURES: dict[str, Callable[[Results], Figure | None]] = {

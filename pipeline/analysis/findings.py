@@ -47,23 +47,26 @@ def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:
 
 
 def _inverted_difficulty(results: Results, result: CellResult) -> Iterator[str]:
-    """Study 2's signature: a belief order that was never trained scores above a trained one."""
-    trained_orders: dict[str, float] = {}
-    unseen_orders: dict[str, float] = {}
-    for task, scores in result.tasks.items():
-        column = results.params.suite.tasks[task]
-        seen = result.cell.combination in column.trained
-        target = trained_orders if seen else unseen_orders
-        target.update({o: s["accuracy"] for o, s in scores["by_order"].items() if o.isdigit()})
-    if not trained_orders:
-        return
-    for order, accuracy in unseen_orders.items():
-        if order in trained_orders:
-            continue
-        hardest = min(trained_orders, key=lambda o: trained_orders[o])
-        easier = [o for o in trained_orders if int(o) < int(order)]
-        if easier and accuracy > trained_orders[hardest]:
+    """Study 2's signature: an order that was never trained scores above an easier one that was."""
+    seen = results.cards[result.cell.combination or ""]["sets"]["train"]["orders"]
+    accuracy = accuracy_by_order(result)
+    for order in (o for o in accuracy if o not in seen):
+        easier = [o for o in accuracy if o in seen and int(o) < int(order)]
+        hardest = min(easier, key=lambda o: accuracy[o], default=None)
+        if hardest is not None and accuracy[order] > accuracy[hardest]:
             yield (
                 f"{result.key}: inverted difficulty: order {order}, never trained, scores "
-                f"{accuracy:.1%}, above trained order {hardest} ({trained_orders[hardest]:.1%})."
+                f"{accuracy[order]:.1%}, above trained order {hardest} ({accuracy[hardest]:.1%})."
             )
+
+
+def accuracy_by_order(result: CellResult) -> dict[str, float]:
+    """Return accuracy by belief order over all tasks of a cell that have orders."""
+    totals: dict[str, list[int]] = {}
+    for scores in result.tasks.values():
+        for order, entry in scores["by_order"].items():
+            if order.isdigit():
+                count = totals.setdefault(order, [0, 0])
+                count[0] += entry["correct"]
+                count[1] += entry["count"]
+    return {order: right / total for order, (right, total) in totals.items()}
