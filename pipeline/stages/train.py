@@ -86,11 +86,13 @@ def _train(
             should_stop=stop.requested,
         )
         outcome = trainer.run()
-    content = manifest(cell.model, _store_checkpoints(stage, trainer, outcome), recipe.checkpoint)
+    checkpoints = _store_checkpoints(stage, trainer, outcome)
+    content = manifest(cell.model, checkpoints, recipe.checkpoint)
     content["skipped_prompts"] = train.skipped
     tracker.dataset("train", inputs / "train.parquet")
     tracker.replay("train", outcome.metrics, outcome.timing)
-    tracker.tags({"best_step": outcome.best_step, "last_step": outcome.last_step})
+    tracker.tags({"best_step": outcome.best_step, "checkpoint": checkpoints["best"]["digest"]})
+    tracker.tags({"last_step": outcome.last_step})
     if outcome.collapse:
         tracker.tags({"collapse_step": outcome.collapse.step})
     tracker.finish()
