@@ -12,7 +12,7 @@ export TORCH_INDEX
 READY := .venv/.ready
 IN_ENVIRONMENT := source .venv/bin/activate &&
 
-.PHONY: help setup repro test test-engines lint lock
+.PHONY: help setup repro test test-engines test-nightly setup-vllm lint lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -28,7 +28,17 @@ repro: $(READY) ## Run the default study and print its results
 
 test: $(READY) ## Lint, type-check and run the tests
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
-	@$(IN_ENVIRONMENT) python -m pytest
+	@$(IN_ENVIRONMENT) python -m pytest --ignore=tests/engines
+
+test-engines: $(READY) setup-vllm ## Set up the environments of verl and vLLM too, and go through them
+	@PYTHON="$(PYTHON)" scripts/setup_engines.sh
+	@$(IN_ENVIRONMENT) python -m pytest tests/engines
+
+test-nightly: $(READY) ## Does RL beat its warm start over five seeds? Half an hour on one core
+	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m benchmarks.learning
+
+setup-vllm: ## Create .venv-vllm with vLLM for CPUs, 3 GB
+	@PYTHON="$(PYTHON)" scripts/setup_vllm.sh
 
 lint: $(READY) ## Format and lint
 	@$(IN_ENVIRONMENT) ruff format . && ruff check --fix . && mypy

@@ -138,6 +138,8 @@ def _recipe(study: Study) -> list[tuple[str, str]]:
          f"{evaluate.top_p:g}, prompt {evaluate.prompt}"
          + (f" (base models: {evaluate.base_prompt})" if evaluate.base_prompt else "")),
         ("tasks", ", ".join(study.suite.tasks)),
+        ("probe", f"{', '.join(study.dataset.probe.columns)}: {study.dataset.probe.limit} rows each"
+         if study.dataset.probe else ""),
         ("side-check", f"{study.gsm8k.task}, prompt {study.gsm8k.prompt}"),
         ("cells", ", ".join(expand(study).cells)),
     ]  # fmt: skip

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from pipeline.checkout import find_root
-from pipeline.config import Params, expand, find_study, lookup, read_params
+from pipeline.config import Cell, Params, expand, find_study, lookup, read_params
+from pipeline.config.sections import Accelerator
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:
     from pipeline.train.memory import Shape
+    from pipeline.train.verl.compose import Composed
+    from pipeline.train.verl.plan import Plan
 
 _GIB = 2**30
 _MEANING = {
@@ -31,11 +36,6 @@ _MEANING = {
 }
 
 app = typer.Typer(no_args_is_help=True, help="Look at training before it starts.")
-
-
-@app.callback()
-def _group() -> None:
-    """Keep ``plan`` a command of its own."""
 
 
 @app.command(
@@ -89,6 +89,45 @@ def plan(
         )
 
 
+@app.command(
+    epilog="Example: tomrl train show --study tom-rl --cell qwen25-7b-hi-exp; or, on other "
+    "hardware: tomrl train show --study rlvr --cell qwen25-7b-hi --accelerator h200"
+)
+def show(
+    cell: Annotated[str, typer.Option(help="A cell; `tomrl study show NAME` lists them.")],
+    study: Annotated[
+        str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
+    ] = None,
+    backend: Annotated[
+        Literal["local", "verl"] | None, typer.Option(help="Else what the study says.")
+    ] = None,
+    accelerator: Annotated[
+        Accelerator | None, typer.Option(help="Else what the study says.")
+    ] = None,
+    gpus: Annotated[int | None, typer.Option(min=1, help="Accelerators per node.")] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Nodes.")] = None,
+) -> None:
+    """State what training a cell would launch: where, with which settings, how unlike its paper.
+
+    Exits 2 if it cannot fit, or if verl refuses the settings. Launches nothing.
+    """
+    from pipeline.train.verl.compose import compose
+    from pipeline.train.verl.plan import count_rows, plan_of, trained_cell
+
+    root = find_root()
+    params = expand(find_study(root, study)) if study else read_params(root / "params.yaml")
+    chosen = trained_cell(params, cell)
+    assert chosen.train is not None
+    rows = count_rows(params, chosen, root)
+    if (backend or chosen.train.backend) == "local":
+        _show_local(cell, chosen, rows)
+        return
+    asked = {"accelerator": accelerator, "gpus": gpus, "nodes": nodes}
+    changes = {name: value for name, value in asked.items() if value is not None}
+    found = plan_of(params, cell, rows, changes)
+    _show_verl(cell, found, compose(found.overrides))
+
+
 def _trained(params: Params) -> list[str]:
     return [key for key, cell in params.cells.items() if cell.train is not None]
 
@@ -115,3 +154,105 @@ def _print(rows: list[tuple[str, int]], title: str) -> None:
     for name, size in rows:
         table.add_row(name, f"{size / _GIB:.3f}", f"{size:,}", _MEANING[name])
     Console().print(table)
+
+
+_HELD = {
+    "parameters": "weights of the policy, float32, shared out",
+    "gradients": "one per weight, float32, shared out",
+    "optimiser": "AdamW's two moments, float32, shared out",
+    "critic": "weights and moments of PPO's critic",
+    "gathered layers": "weights and gradients of the layers at work",
+    "activations": "one micro-batch, estimated",
+    "logits": "one micro-batch, with entropies and gradients",
+    "rollout weights": "the sampler's copy",
+    "cache": "keys and values of completions under way",
+    "sampler": "its activations and CUDA graphs",
+    "new weights": "on their way to the sampler",
+    "libraries": "CUDA and NCCL",
+    "reference": "frozen copy of the base model, float32",
+    "offloaded": "weights, gradients and moments between steps",
+}
+
+
+def _show_local(key: str, cell: Cell, rows: int) -> None:
+    assert cell.train is not None
+    _say(
+        f"{key}: train.backend is local, so that `dvc repro` trains it in its own process:\n"
+        f"  python -m pipeline.stages.train {key}\n"
+        f"{cell.train.total_steps(rows)} steps of {cell.train.prompts_per_step} prompts x "
+        f"{cell.train.rollouts} completions, {rows} training prompts\n"
+        f"memory: tomrl train plan --cell {key}; what verl would do: --backend verl"
+    )
+
+
+def _show_verl(key: str, plan: Plan, composed: Composed) -> None:
+    """Print a plan: place, memory, differences, settings, command."""
+    from pipeline.train.verl.overrides import planned
+
+    place = plan.placement
+    assert plan.cell.train is not None
+    steps, _ = planned(plan.cell.train, plan.rows)
+    _say(
+        f"{key} on {place.describe()}: {steps} steps, {plan.rows} training prompts, "
+        f"micro-batches of {place.micro_batch}, tensor parallel {place.tensor_parallel}, "
+        f"offload {'on' if place.offload else 'off'}\n"
+    )
+    _say_memory(plan)
+    _say_differences(plan)
+    table = Table(title="settings that differ from verl's own", title_justify="left")
+    for name in ("setting", "value", "verl's own"):
+        table.add_column(name, overflow="fold")
+    for name, value in composed.changed(plan.overrides).items():
+        own = composed.defaults.get(name.lstrip("+"))
+        table.add_row(*map(escape, (name, _text(value), "" if own is None else _text(own))))
+    Console().print(table)
+    _say("\n" + _command(plan))
+
+
+def _say_memory(plan: Plan) -> None:
+    place = plan.placement
+    table = Table(title="memory in GiB", title_justify="left")
+    for name in ("what", "update", "sampling", "host"):
+        table.add_column(name, justify="left" if name == "what" else "right")
+    table.add_column("")
+    phases = (place.update, place.rollout, place.host)
+    for name in dict.fromkeys(name for phase in phases for name in phase):
+        held = [f"{phase[name] / _GIB:.2f}" if phase.get(name) else "" for phase in phases]
+        if any(held):
+            table.add_row(name, *held, _HELD[name])
+    peaks = [f"{peak / _GIB:.2f}" for peak in place.peaks]
+    host = f"{sum(place.host.values()) / _GIB:.2f}"
+    table.add_row("in all", *peaks, host, "on each accelerator with 8 % margin; on each node")
+    Console().print(table)
+    if place.capacity is not None:
+        _say(f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB\n")
+
+
+def _say_differences(plan: Plan) -> None:
+    for paper, found in plan.differences.items():
+        table = Table(title=f"unlike {paper}", title_justify="left")
+        for name in ("setting", "published", "here", "source"):
+            table.add_column(name, overflow="fold")
+        for each in found:
+            table.add_row(each.name, _text(each.published), _text(each.here), each.source)
+        Console().print(table) if found else _say(f"nothing is unlike {paper}")
+        silent = ", ".join(f"{name} {_text(v)}" for name, v in plan.unstated[paper].items())
+        _say(f"not stated there: {silent}\n" if silent else "")
+    if not plan.differences:
+        _say("the study names no paper whose recipe is known here\n")
+    _say("unlike the local trainer:\n" + "".join(f"- {note}\n" for note in plan.notes))
+
+
+def _command(plan: Plan) -> str:
+    from pipeline.train.verl.overrides import as_arguments
+
+    lines = [shlex.quote(argument) for argument in as_arguments(plan.overrides)]
+    return " \\\n  ".join(["python -m verl.trainer.main_ppo", *lines])
+
+
+def _text(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _say(text: str) -> None:
+    Console().print(text, highlight=False, markup=False, soft_wrap=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from pipeline.data.sources import SOURCES
-from pipeline.stages.acquire import MIRROR_VARIABLE
+from pipeline.download import MIRROR_VARIABLE
 
 _PACKAGES = ("torch", "transformers", "dvc", "prefect", "mlflow", "ray", "math-verify")
 _MEMORY_NEEDED = 4 * 2**30

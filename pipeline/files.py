@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -11,6 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Error numbers of a disk, quota or file that is full."""
 
 
 @contextmanager

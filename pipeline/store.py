@@ -23,10 +23,10 @@ class LocalStore:
         self.root = root
 
     def put(self, folder: Path) -> str:
-        """Copy a folder into the store and return its digest."""
+        """Copy a folder into the store, in place of an altered object, and return its digest."""
         digest = _digest(folder)
         target = self.root / digest
-        if not target.exists():
+        if not self.verify(digest):
             with replacing(target) as temporary:
                 shutil.copytree(folder, temporary)
         return digest

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Regenerates constraints.txt and proves it: installs it into a fresh environment and runs a Prefect
-# flow there, because some fastapi releases that resolve break Prefect at start-up.
+# flow there, because some fastapi releases that resolve break Prefect at start-up. Then
+# constraints-engines.txt, with the same versions where it can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 echo "==> resolving"
-.venv/bin/uv pip compile pyproject.toml constraints.in --all-extras --universal \
+.venv/bin/uv pip compile pyproject.toml constraints.in --extra orchestrate --extra verl --extra dev --universal \
     --python-version 3.11 --upgrade --quiet --no-header --no-annotate -o "$work/resolved.txt"
 # Without these lines pip keeps a CPU build of torch on machines that have no GPU.
 grep -vE '^(nvidia-|triton|cuda-)' "$work/resolved.txt" >"$work/constraints.txt"
@@ -24,3 +25,9 @@ cp "$work/constraints.txt" "$work/checkout/constraints.txt"
 )
 mv "$work/constraints.txt" constraints.txt
 echo "==> constraints.txt is proven and in place"
+
+cp constraints.txt "$work/engines.txt"
+.venv/bin/uv pip compile pyproject.toml constraints-engines.in --extra engines --universal \
+    --python-version 3.11 --quiet --no-header --no-annotate -o "$work/engines.txt"
+grep -vE '^(nvidia-|triton|cuda-)' "$work/engines.txt" >constraints-engines.txt
+echo "==> constraints-engines.txt is in place; prove it with make test-engines"

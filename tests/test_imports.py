@@ -11,8 +11,8 @@ import pytest
 
 # From the bottom up; a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "files"},
-    {"config", "store", "tracking", "progress", "checkout", "svg"},
+    {"errors", "files", "download"},
+    {"config", "store", "tracking", "cluster", "progress", "checkout", "svg"},
     {"tom"},
     {"tasks"},
     {"data", "model", "reward"},

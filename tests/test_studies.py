@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.config import (
+    HiTomSource,
     dump_params,
     expand,
     find_study,
@@ -119,6 +120,31 @@ def test_grids_are_five_sizes_by_seven_combinations(project: Path) -> None:
     for name in ("grid", "grid-mini"):
         cells = expand(find_study(project, name)).cells.values()
         assert sum(cell.kind == "trained" for cell in cells) == 35
+
+
+def test_mini_seeds_is_the_smallest_cell_of_mini(project: Path) -> None:
+    one, several = find_study(project, "mini"), find_study(project, "mini-seeds")
+    same = {"name", "title", "base", "grid"}
+    assert one.model_dump(exclude=same) == several.model_dump(exclude=same)
+    assert several.base.models == {"nano": one.base.models["nano"]}
+    assert several.grid.seeds == (0, 1, 2, 3, 4)
+    assert several.grid.algorithms == ("grpo", "reinforce_plus_plus")
+
+
+@pytest.mark.parametrize("name", ["rlvr", "grid", "order-ablation", "grid-mini"])
+def test_study_2_is_probed_in_and_out_of_distribution(project: Path, name: str) -> None:
+    params = expand(find_study(project, name))
+    for key, entry in params.dataset.items():
+        assert entry.probe is not None
+        inside = {c for c in entry.probe.columns if key in params.suite.tasks[c].trained}
+        assert inside and set(entry.probe.columns) - inside, key
+
+
+def test_generated_hi_tom_stories_have_the_shapes_of_the_canonical_set(project: Path) -> None:
+    for name in (name for name in STUDIES if find_study(project, name).train.backend == "verl"):
+        source = find_study(project, name).acquire.get("hi_tom_style")
+        if isinstance(source, HiTomSource):
+            assert (source.chapters, set(source.tell)) == ((1, 2, 3), {True, False}), name
 
 
 def test_study_show_prints_the_recipe(typed: Run) -> None:

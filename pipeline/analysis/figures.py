@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import mean
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipeline.analysis.findings import accuracy_by_order as orders_of
-from pipeline.analysis.results import Results
+from pipeline.analysis.probes import ProbePoint, probe_points
+from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.seeds import groups
 from pipeline.svg import svg_text
 
 _BASE, _TRAINED, _RULE = "#9aa5b1", "#1f6feb", "#d1242f"
+_PANELS = 4  # side by side
 
 
 def training_curves(results: Results) -> Figure:
-    """Return reward, validation accuracy and response length by step, one line per cell."""
+    """Return reward, validation accuracy and response length by step.
+
+    One line for each cell; the seeds of one cell are one line, their mean, in its 95 % interval.
+    """
     figure = Figure(figsize=(11, 3.4), layout="constrained")
     axes = figure.subplots(1, 3)
     panels: list[tuple[str, str, float]] = [
@@ -23,9 +31,16 @@ def training_curves(results: Results) -> Figure:
         ("length_mean", "mean response length (tokens)", 1),
     ]
     for axis, (name, label, scale) in zip(axes, panels, strict=True):
-        for result in results.trained():
-            points = [(r["step"], scale * r[name]) for r in result.curve if name in r]
-            axis.plot(*zip(*points, strict=True), label=result.key, linewidth=1.4)
+        for group in groups(results):
+            curve = group.curve(name)
+            steps = [step for step, _ in curve]
+            (line,) = axis.plot(
+                steps, [scale * e.mean for _, e in curve], label=group.label, linewidth=1.4
+            )
+            if len(group.cells) > 1:
+                low = [scale * e.low for _, e in curve]
+                high = [scale * e.high for _, e in curve]
+                axis.fill_between(steps, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
         axis.set_xlabel("step")
         axis.set_title(label, fontsize=10)
         axis.grid(alpha=0.25)
@@ -34,15 +49,20 @@ def training_curves(results: Results) -> Figure:
 
 
 def accuracy_by_order(results: Results) -> Figure | None:
-    """Return accuracy by belief order, base beside trained; None where no task has orders."""
-    cells = [result for result in results.trained() if orders_of(result)]
-    if not cells:
+    """Return accuracy by belief order, base beside trained, the mean over seeds.
+
+    None where no task has orders.
+    """
+    shown = [group for group in groups(results) if orders_of(group.cells[0])]
+    if not shown:
         return None
-    figure = Figure(figsize=(max(4.0, 3.6 * len(cells)), 3.4), layout="constrained")
-    axes = figure.subplots(1, len(cells), squeeze=False, sharey=True)[0]
-    for axis, result in zip(axes, cells, strict=True):
-        trained, base = orders_of(result), orders_of(results.base_of(result))
-        orders = sorted(trained, key=int)
+    width, rows = min(len(shown), _PANELS), -(-len(shown) // _PANELS)
+    figure = Figure(figsize=(max(4.0, 3.6 * width), 3.4 * rows), layout="constrained")
+    axes = list(figure.subplots(rows, width, squeeze=False, sharey=True).flat)
+    for axis, group in zip(axes, shown, strict=False):
+        trained = [orders_of(result) for result in group.cells]
+        base = orders_of(results.base_of(group.cells[0]))
+        orders = sorted(base, key=int)
         places = range(len(orders))
         axis.bar(
             [p - 0.2 for p in places],
@@ -53,15 +73,17 @@ def accuracy_by_order(results: Results) -> Figure | None:
         )
         axis.bar(
             [p + 0.2 for p in places],
-            [100 * trained[o] for o in orders],
+            [100 * mean(found[o] for found in trained) for o in orders],
             0.4,
             color=_TRAINED,
             label="after RL",
         )
         axis.set_xticks(list(places), [f"order {o}" for o in orders])
-        axis.set_title(result.key, fontsize=10)
+        axis.set_title(group.label, fontsize=10)
         axis.set_ylim(0, 100)
         axis.grid(axis="y", alpha=0.25)
+    for axis in axes[len(shown) :]:
+        axis.set_axis_off()
     axes[0].set_ylabel("accuracy (%)")
     axes[0].legend(fontsize=8)
     return figure
@@ -87,8 +109,51 @@ def against_rules(results: Results) -> Figure:
     return figure
 
 
+def in_and_out_of_distribution(results: Results) -> Figure | None:
+    """Return the probes by epoch, a panel for each combination; None where nothing was probed.
+
+    Solid lines are columns that the combination trains on, dashed ones all others.
+    """
+    probed = {r.key: points for r in results.trained() if (points := probe_points(results, r))}
+    panels: dict[str, list[CellResult]] = {}
+    for result in results.trained():
+        if result.key in probed:
+            panels.setdefault(result.cell.combination or "", []).append(result)
+    if not panels:
+        return None
+    width, rows = min(len(panels), _PANELS), -(-len(panels) // _PANELS)
+    figure = Figure(figsize=(max(5.0, 3.4 * width), 3.1 * rows), layout="constrained")
+    axes = list(figure.subplots(rows, width, squeeze=False, sharey=True).flat)
+    for axis, (combination, cells) in zip(axes, panels.items(), strict=False):
+        for place, result in enumerate(cells):
+            _draw_probes(axis, probed[result.key], result.key, f"C{place % 10}")
+        axis.set_title(combination, fontsize=10)
+        axis.set_xlabel("epoch")
+        axis.grid(alpha=0.25)
+        axis.legend(fontsize=7)
+    for axis in axes[len(panels) :]:
+        axis.set_axis_off()
+    axes[0].set_ylabel("accuracy (%), mean over columns")
+    return figure
+
+
+def _draw_probes(axis: Axes, points: list[ProbePoint], label: str, colour: str) -> None:
+    for name, style, described in (("inside", "-", "in"), ("outside", "--", "out")):
+        found = [(p.epoch, 100 * getattr(p, name)) for p in points if getattr(p, name) is not None]
+        if found:
+            axis.plot(
+                *zip(*found, strict=True),
+                style,
+                color=colour,
+                label=f"{label}, {described}",
+                marker=".",
+                linewidth=1.4,
+            )
+
+
 FIGURES: dict[str, Callable[[Results], Figure | None]] = {
     "training-curves": training_curves,
+    "in-and-out-of-distribution": in_and_out_of_distribution,
     "accuracy-by-order": accuracy_by_order,
     "against-rules": against_rules,
 }

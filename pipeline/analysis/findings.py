@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import CellResult, Results, Row
+from pipeline.analysis.seeds import BEST, LAST, changes
 
 
 def findings(results: Results) -> list[str]:
-    """Return one sentence for each pattern that the results show, cell by cell."""
-    return [
-        sentence for result in results.trained() for sentence in _cell_findings(results, result)
-    ]
+    """Return one sentence for each pattern that the results show: over seeds, then by cell."""
+    by_cell = (_cell_findings(results, result) for result in results.trained())
+    return [*_over_seeds(results), *(sentence for found in by_cell for sentence in found)]
+
+
+def _over_seeds(results: Results) -> Iterator[str]:
+    for found in changes(results):
+        if found.measure in (BEST, LAST):
+            yield (
+                f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
+                f"{found.change.points()} points, 95 % interval in brackets."
+            )
 
 
 def _cell_findings(results: Results, result: CellResult) -> Iterator[str]:
@@ -24,17 +34,33 @@ def _cell_findings(results: Results, result: CellResult) -> Iterator[str]:
     )
     yield from _against_rules(result.key, rows)
     yield from _inverted_difficulty(results, result)
+    yield from _probed(results, result)
     if collapse := result.collapse:
-        yield (
-            f"{result.key}: reasoning collapse at step {collapse.step}: median response length "
-            f"{collapse.start_length:.1f} -> {collapse.length:.1f} tokens while training accuracy "
-            f"rose {collapse.start_accuracy:.0%} -> {collapse.accuracy:.0%}."
-        )
+        yield f"{result.key}: {collapse.describe()}."
     for row in rows:
         if row.task in result.side_check and row.trained < row.base:
             yield (
                 f"{result.key}: forgetting: {row.task} fell {row.base:.1%} -> {row.trained:.1%}."
             )
+
+
+def _probed(results: Results, result: CellResult) -> Iterator[str]:
+    """Study 2's question: how long does training on some tasks help the others?"""
+    points = [p for p in probe_points(results, result) if p.outside is not None]
+    if len(points) < 2:
+        return
+    first, last = points[0], points[-1]
+    best = max(points, key=lambda p: (p.outside or 0, -p.step))
+    inside = (
+        f"in distribution {first.inside:.1%} -> {last.inside:.1%}, "
+        if first.inside is not None and last.inside is not None
+        else ""
+    )
+    yield (
+        f"{result.key}: probes from step {first.step} to {last.step}: {inside}out of distribution "
+        f"{first.outside:.1%} -> {last.outside:.1%}, highest at step {best.step} "
+        f"({best.outside:.1%})."
+    )
 
 
 def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:

@@ -9,34 +9,44 @@ from markupsafe import Markup
 
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.findings import findings
+from pipeline.analysis.probes import machine_probes, probe_points
 from pipeline.analysis.results import Results
+from pipeline.analysis.seeds import change_texts, changes, machine_changes, seeds_markdown
 from pipeline.analysis.table import HEADINGS, cells_of, machine_rows, markdown
 from pipeline.files import write_json
 
 _FIGURE_TITLES = {
     "training-curves": "Training curves",
+    "in-and-out-of-distribution": "In and out of distribution, by epoch",
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",
 }
 
 
 def write_report(results: Results, folder: Path) -> None:
-    """Write ``index.html``, ``results.json``, ``results.md`` and the figures into a folder."""
+    """Write ``index.html``, ``results.json``, ``results.md`` and the figures into a folder.
+
+    A study with several seeds also gets ``seeds.md``: what training changed, with intervals.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     figures = draw_all(results)
     (folder / "figures").mkdir(exist_ok=True)
     for name, svg in figures.items():
         (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
-    sentences = findings(results)
+    sentences, over_seeds = findings(results), changes(results)
     write_json(
         folder / "results.json",
         {
             "study": results.params.study.name,
             "rows": machine_rows(results),
+            "over_seeds": machine_changes(over_seeds),
+            "probes": machine_probes(results),
             "findings": sentences,
         },
     )
     (folder / "results.md").write_text(markdown(results), encoding="utf-8")
+    if over_seeds:
+        (folder / "seeds.md").write_text(seeds_markdown(over_seeds), encoding="utf-8")
     page = (
         _environment()
         .get_template("report.html")
@@ -45,6 +55,8 @@ def write_report(results: Results, folder: Path) -> None:
             headings=HEADINGS,
             lines=[cells_of(row) for row in results.rows()],
             findings=sentences,
+            over_seeds=[change_texts(change) for change in over_seeds],
+            probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
             figures=[(_FIGURE_TITLES[name], Markup(svg)) for name, svg in figures.items()],
             cells=results.cells,
             cards=results.cards,

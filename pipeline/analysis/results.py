@@ -88,7 +88,7 @@ class Results:
                 combination=cell.combination or "",
                 algorithm=cell.algorithm or "",
                 task=task,
-                in_distribution=self._in_distribution(task, cell),
+                in_distribution=self.is_trained(task, cell),
                 count=scores["count"],
                 base=before["accuracy"],
                 trained=scores["accuracy"],
@@ -97,7 +97,8 @@ class Results:
                 rule_name=best.get("rule"),
             )
 
-    def _in_distribution(self, task: str, cell: Cell) -> bool | None:
+    def is_trained(self, task: str, cell: Cell) -> bool | None:
+        """Return whether a column is in distribution for a cell; None for the side-check."""
         column = self.params.suite.tasks.get(task)
         return None if column is None else cell.combination in column.trained
 

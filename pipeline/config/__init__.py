@@ -7,7 +7,15 @@ stage, each entry fully resolved, so that DVC reruns exactly what an edit touche
 
 from pipeline.config.expand import expand
 from pipeline.config.files import dump_params, find_study, load_study, read_params, study_files
-from pipeline.config.params import BaseEntry, Cell, DatasetEntry, Params, StudyInfo, lookup
+from pipeline.config.params import (
+    BaseEntry,
+    Cell,
+    DatasetEntry,
+    Params,
+    ProbeEntry,
+    StudyInfo,
+    lookup,
+)
 from pipeline.config.sections import (
     ApiModel,
     ArithmeticSource,
@@ -24,6 +32,7 @@ from pipeline.config.sections import (
     HubModel,
     OpenTomSource,
     Part,
+    Probe,
     SideCheck,
     Source,
     Split,
@@ -57,6 +66,8 @@ __all__ = [
     "OpenTomSource",
     "Params",
     "Part",
+    "Probe",
+    "ProbeEntry",
     "SideCheck",
     "Source",
     "Split",

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TypeGuard
 
-from pipeline.config.params import BaseEntry, Cell, DatasetEntry, Params, StudyInfo
+from pipeline.config.params import BaseEntry, Cell, DatasetEntry, Params, ProbeEntry, StudyInfo
 from pipeline.config.sections import (
     ApiModel,
     ArithmeticSource,
     GeneratedSource,
+    Part,
     Source,
     TinyModel,
 )
@@ -53,7 +54,17 @@ def _dataset_entry(study: Study, key: str) -> DatasetEntry:
         licence_note=data.licence_note,
         train=combination.train,
         validation=combination.validation,
+        probe=_probe_entry(study),
     )
+
+
+def _probe_entry(study: Study) -> ProbeEntry | None:
+    probe = study.dataset.probe
+    if probe is None:
+        return None
+    columns = {name: study.suite.tasks[name] for name in probe.columns}
+    parts = {name: Part(**c.model_dump(exclude={"trained"})) for name, c in columns.items()}
+    return ProbeEntry(limit=probe.limit, columns=parts)
 
 
 def _base_entry(study: Study, key: str) -> BaseEntry:

@@ -39,6 +39,13 @@ class StudyInfo(Section):
     threads: Positive
 
 
+class ProbeEntry(Section):
+    """A probe with the suite's columns that it names, fully resolved."""
+
+    limit: Positive
+    columns: dict[Key, Part]
+
+
 class DatasetEntry(Section):
     """One combination, fully resolved."""
 
@@ -48,6 +55,7 @@ class DatasetEntry(Section):
     licence_note: str | None
     train: tuple[Part, ...]
     validation: tuple[Part, ...]
+    probe: ProbeEntry | None = None
 
 
 class BaseEntry(Section):

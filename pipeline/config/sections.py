@@ -3,9 +3,35 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    model_validator,
+)
+
+Value = TypeVar("Value")
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _as_written(values: tuple[Any, ...]) -> Any:
+    return values[0] if len(values) == 1 else list(values)
+
+
+OneOrMore = Annotated[
+    tuple[Value, ...],
+    BeforeValidator(_as_list),
+    Field(min_length=1),
+    PlainSerializer(_as_written),
+]
+"""One value or a list of values in a study; always a tuple here."""
 
 Key = Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")]
 Fraction = Annotated[float, Field(ge=0, le=1)]
@@ -50,13 +76,20 @@ class StorySource(Section):
 
 
 class HiTomSource(StorySource):
-    """Hi-ToM-style stories: agents enter, move an object, leave, and may lie about it."""
+    """Hi-ToM-style stories: agents enter, move an object, leave, and may lie about it.
+
+    Attributes:
+        agents: Agents in a story.
+        chapters: Chapters of a story; of several values each story draws one.
+        tell: Whether chapters may end with claims; of several values each story draws one.
+        noise: Probability of a distractor before each sentence.
+    """
 
     kind: Literal["hi_tom_style"]
     telling: Literal["benchmark", "prose", "log", "brief"] = "benchmark"  # type: ignore[assignment]
     agents: Annotated[int, Field(ge=2, le=5)] = 5
-    chapters: Annotated[int, Field(ge=1, le=3)] = 1
-    tell: bool = False
+    chapters: OneOrMore[Annotated[int, Field(ge=1, le=3)]] = (1,)
+    tell: OneOrMore[bool] = (False,)
     noise: Fraction = 0.0
 
 
@@ -137,6 +170,20 @@ class Combination(Section):
     validation: tuple[Part, ...] = Field(min_length=1)
 
 
+class Probe(Section):
+    """What training is measured on, beside validation, on the base model and after every epoch.
+
+    It selects nothing and stops nothing: it shows when learning one task helps or hurts the others.
+
+    Attributes:
+        columns: Columns of the suite, in and out of distribution.
+        limit: Rows of each column, at most.
+    """
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    limit: Positive = 100
+
+
 class Dataset(Section):
     """Training data.
 
@@ -144,6 +191,7 @@ class Dataset(Section):
         split: ``published`` keeps the papers' splits, leaks and all; ``by-story`` fails where a
             story stands on both sides.
         prompt: The prompt that training shows.
+        probe: What training is measured on after every epoch; nothing if absent.
         licence_note: Why data marked non-commercial or evaluation-only may be trained on here;
             without it such data is refused.
     """
@@ -151,6 +199,7 @@ class Dataset(Section):
     split: Split
     prompt: PromptStyle
     combinations: dict[Key, Combination] = Field(min_length=1)
+    probe: Probe | None = None
     licence_note: str | None = None
 
 
@@ -259,6 +308,37 @@ Algorithm = Literal[
     "grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "ppo", "sft"
 ]
 RewardPreset = Literal["tom-rl", "tom-rl-text", "rlvr", "fidelity"]
+Accelerator = Literal["cpu", "a100-40", "a100-80", "h100", "h200"]
+
+
+class Cluster(Section):
+    """Where and how ``backend: verl`` trains a cell; the local backend does not read it.
+
+    Attributes:
+        accelerator: What the cluster's nodes have; ``auto`` is ``cpu`` for tiny models and
+            ``a100-80`` for all others.
+        gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
+            the placement plan allows if absent.
+        nodes: Nodes that a cell takes.
+        tensor_parallel: Accelerators that one copy of the rollout model spans; as planned if
+            absent.
+        offload: Keep parameters and optimiser in the nodes' own memory between steps; as planned if
+            absent.
+        time_limit_minutes: The job is stopped after this time.
+        stall_minutes: The job is stopped when it has made no progress for this time.
+        retries: How often a job that failed goes on from its last checkpoint.
+        overrides: More settings of verl, by their dotted names; they win over everything else.
+    """
+
+    accelerator: Accelerator | Literal["auto"] = "auto"
+    gpus: Positive | None = None
+    nodes: Positive = 1
+    tensor_parallel: Positive | None = None
+    offload: bool | None = None
+    time_limit_minutes: float = Field(default=2880, gt=0)
+    stall_minutes: float = Field(default=60, gt=0)
+    retries: int = Field(default=2, ge=0)
+    overrides: dict[str, bool | int | float | str] = {}
 
 
 class Train(Section):
@@ -266,6 +346,7 @@ class Train(Section):
 
     Attributes:
         backend: ``local`` trains in-process; ``verl`` through a Ray job.
+        cluster: Where and how ``verl`` trains.
         reward: Reward preset, see ``pipeline.reward.presets``.
         prompts_per_step: Prompts in one rollout batch.
         rollouts: Completions per prompt.
@@ -308,6 +389,7 @@ class Train(Section):
     """
 
     backend: Literal["local", "verl"] = "local"
+    cluster: Cluster = Cluster()
     reward: RewardPreset
     prompts_per_step: Positive
     rollouts: Positive
@@ -337,7 +419,7 @@ class Train(Section):
     validate_every: Positive
     save_every: Positive
     early_stop_patience: Positive | None = None
-    groups_per_micro_batch: Positive = 16
+    groups_per_micro_batch: Positive = 1
     tokens_per_micro_batch: Positive | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
     device: Literal["auto", "cpu", "cuda"] = "auto"

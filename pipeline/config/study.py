@@ -51,6 +51,7 @@ def reference_mistakes(content: Any) -> list[str]:
         ("grid.combinations", _at(content, "grid", "combinations"), combinations),
     ]
     columns = _at(content, "suite", "tasks")
+    checks.append(("dataset.probe.columns", _at(content, "dataset", "probe", "columns"), columns))
     for key in columns if isinstance(columns, dict) else ():
         trained = _at(columns, key, "trained")
         checks.append((f"suite.tasks.{key}.trained", trained, combinations))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.config import DatasetEntry, Part
+from pipeline.config import DatasetEntry, Part, ProbeEntry
 from pipeline.data.folds import Folds
 from pipeline.data.prompt import PROMPTS
 from pipeline.data.sources import SOURCES
@@ -73,6 +73,18 @@ def _field(example: Example, name: str) -> Any:
 def select_parts(raw: Path, parts: Iterable[Part], seed: int) -> list[Example]:
     """Return the examples of several parts, one after the other."""
     return [example for part in parts for example in select(raw, part, seed)]
+
+
+def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
+    """Return for every column of a probe some of the examples that the suite has for it."""
+    found = {}
+    for name, column in probe.columns.items():
+        examples = select(raw, column, seed=0)
+        random = Random(f"probe:{name}")
+        count = min(probe.limit, len(examples))
+        chosen = sorted(random.sample(range(len(examples)), count))
+        found[name] = [examples[index] for index in chosen]
+    return found
 
 
 def training_rows(examples: Sequence[Example], prompt: str, split: str) -> list[dict[str, Any]]:

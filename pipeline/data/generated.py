@@ -7,10 +7,10 @@ beginning and no two purposes share a story by construction of the random stream
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.config import (
     ArithmeticSource,
@@ -37,6 +37,8 @@ from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
 from pipeline.tom.solve import parse_question
 from pipeline.tom.trace import write_trace
+
+Value = TypeVar("Value")
 
 # Small pools of one-word names: the smallest models learn to copy one token, not several.
 _PLAIN_CONTAINERS = (
@@ -68,11 +70,16 @@ def _names(source: GeneratedSource) -> Names:
     return _SMALL if source.small_names else NAMES
 
 
+def _one_of(values: Sequence[Value], random: Random) -> Value:
+    """Return one of the values; a single one costs no draw, so that it changes no story."""
+    return values[0] if len(values) == 1 else random.choice(values)
+
+
 def _hi_tom(source: HiTomSource, random: Random) -> list[dict[str, Any]]:
     settings = hi_tom.HiTomSettings(
         agents=source.agents,
-        chapters=source.chapters,
-        tell=source.tell,
+        chapters=_one_of(source.chapters, random),
+        tell=_one_of(source.tell, random),
         noise=source.noise,
         names=_names(source),
     )

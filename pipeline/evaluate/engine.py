@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.data.prompt import PREFILL, Messages
+from pipeline.data.prompt import Messages
+from pipeline.model.chat import encode_prompt
 from pipeline.model.decode import Sampling, generate
 from pipeline.model.weights import load_model
 
@@ -64,7 +65,7 @@ class TransformersEngine:
         A prompt that leaves no room for the longest answer in the model's context is not run: its
         response is empty with finish reason ``prompt_too_long``.
         """
-        encoded = [self._encode(prompt.messages) for prompt in prompts]
+        encoded = [encode_prompt(self.tokenizer, prompt.messages) for prompt in prompts]
         room = self.model.config.max_position_embeddings - sampling.max_new_tokens
         responses = [Response("", 0, "prompt_too_long")] * len(prompts)
         fitting = [index for index, tokens in enumerate(encoded) if len(tokens) <= room]
@@ -88,9 +89,3 @@ class TransformersEngine:
                 )
             report(len(prompts) - len(fitting) + start + len(chosen))
         return responses
-
-    def _encode(self, messages: Messages) -> list[int]:
-        text = self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
-        )
-        return list(self.tokenizer.encode(f"{text}{PREFILL}", add_special_tokens=False))

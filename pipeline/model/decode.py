@@ -1,4 +1,4 @@
-"""Decoding: one prefill per prompt, a preallocated key-value cache, finished rows dropped.
+"""Decoding: one prefill per prompt, held once for all its completions; finished rows dropped.
 
 The random numbers that a completion consumes come from its own stream, so a completion does not
 depend on which others share its batch (up to rounding).
@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import Cache, PreTrainedModel
+from transformers import Cache, DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
 from pipeline.model.batch import pad_left, positions
+from pipeline.model.shared_prefix import Prefix, attending
 
 # Rows are dropped from the batch once this share of it has finished: copying the cache for every
 # single row would cost more than it saves.
@@ -98,63 +99,63 @@ def generate(
     Returns:
         P * G completions in the order of ``keys``.
     """
-    decoder: Any = model
-    pad = int(model.config.pad_token_id or 0)
+    ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
     group = len(keys) // len(prompts)
-    ids, mask = pad_left(prompts, pad, model.device)
     steps = sampling.max_new_tokens
-    room = ids.shape[1] + steps
-    cache = Cache(layers=[_PreallocatedLayer(room) for _ in range(model.config.num_hidden_layers)])
-    output = decoder(
+    logits, prefix = _prefill(model, ids, mask, group)
+    position = mask.long().sum(-1, keepdim=True).repeat_interleave(group, 0)
+    uniform = np.stack([uniform_stream(key, steps) for key in keys])
+    draws = torch.from_numpy(uniform).to(model.device)
+
+    decoder: Any = model
+    cache = Cache(layers=[_PreallocatedLayer(steps) for _ in prefix.keys])
+    tokens = torch.zeros(len(keys), steps, dtype=torch.long, device=model.device)
+    rows = torch.arange(len(keys), device=model.device)  # the completion each batch row belongs to
+    alive = torch.ones(len(keys), dtype=torch.bool, device=model.device)
+    lengths = torch.zeros(len(keys), dtype=torch.long, device=model.device)
+    with attending(model):
+        for step in range(steps):
+            chosen = _choose(logits, sampling, draws[rows, step])
+            tokens[rows[alive], step] = chosen[alive]
+            lengths[rows[alive]] += 1
+            alive = alive & (chosen != end)
+            living = int(alive.sum())
+            if living == 0 or step == steps - 1:
+                break
+            if living <= (1 - _DROP_SHARE) * len(rows):
+                keep = alive.nonzero().squeeze(-1)
+                if step:
+                    cache.batch_select_indices(keep)
+                prefix, rows, alive = prefix.keep(keep), rows[keep], alive[keep]
+                chosen, position = chosen[keep], position[keep]
+            logits = decoder(
+                input_ids=chosen.unsqueeze(1),
+                position_ids=position + step,
+                past_key_values=cache,
+                use_cache=True,
+                prefix=prefix,
+            ).logits[:, -1]
+    return [
+        Completion(tuple(row[:length]), row[length - 1] == end)
+        for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)
+    ]
+
+
+def _prefill(
+    model: PreTrainedModel, ids: Tensor, mask: Tensor, group: int
+) -> tuple[Tensor, Prefix]:
+    """Encode each prompt once; return the logits of the first token of each row, and the prefix."""
+    decoder: Any = model
+    cache = DynamicCache(config=model.config)
+    logits = decoder(
         input_ids=ids,
         attention_mask=mask.long(),
         position_ids=positions(mask),
         past_key_values=cache,
         use_cache=True,
         logits_to_keep=1,
-    )
-    cache.batch_repeat_interleave(group)
-    logits = output.logits[:, -1].repeat_interleave(group, 0)
-    position = mask.long().sum(-1, keepdim=True).repeat_interleave(group, 0)
-    visible = torch.ones(len(keys), room, dtype=torch.bool, device=model.device)
-    visible[:, : ids.shape[1]] = mask.repeat_interleave(group, 0)
-    draws = torch.from_numpy(np.stack([uniform_stream(key, steps) for key in keys])).to(
-        model.device
-    )
-
-    tokens = torch.full((len(keys), steps), pad, device=model.device)
-    rows = torch.arange(len(keys), device=model.device)  # the completion each batch row belongs to
-    alive = torch.ones(len(keys), dtype=torch.bool, device=model.device)
-    lengths = torch.zeros(len(keys), dtype=torch.long, device=model.device)
-    for step in range(steps):
-        chosen = _choose(logits, sampling, draws[rows, step])
-        tokens[rows[alive], step] = chosen[alive]
-        lengths[rows[alive]] += 1
-        alive = alive & (chosen != end)
-        living = int(alive.sum())
-        if living == 0 or step == steps - 1:
-            break
-        if living <= (1 - _DROP_SHARE) * len(rows):
-            keep = alive.nonzero().squeeze(-1)
-            cache.batch_select_indices(keep)
-            rows, chosen, position, visible = (
-                rows[keep],
-                chosen[keep],
-                position[keep],
-                visible[keep],
-            )
-            alive = alive[keep]
-        logits = decoder(
-            input_ids=chosen.unsqueeze(1),
-            attention_mask=visible[:, : ids.shape[1] + step + 1].long(),
-            position_ids=position + step,
-            past_key_values=cache,
-            use_cache=True,
-        ).logits[:, -1]
-    return [
-        Completion(tuple(row[:length]), row[length - 1] == end)
-        for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)
-    ]
+    ).logits[:, -1]
+    return logits.repeat_interleave(group, 0), Prefix.of(cache, mask, group)
 
 
 def _choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:

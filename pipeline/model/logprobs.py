@@ -1,8 +1,8 @@
 """Log-probabilities of completions, with the prompt of a group encoded once.
 
-The G completions of a group share their prompt. It is encoded in one pass, its key-value cache is
-repeated G times, and only the completions are run for each sample; gradients flow through the
-cache, so the result equals the plain padded computation up to rounding.
+The G completions of a group share their prompt. It is encoded in one pass, and only the completions
+are run for each sample, attending to the keys and values of that pass; gradients flow through them,
+so the result equals the plain padded computation up to rounding.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from pipeline.model.batch import pad_left, pad_right, positions
+from pipeline.model.shared_prefix import Prefix, attending
 
 
 def completion_logits(
@@ -48,16 +49,15 @@ def completion_logits(
     ).logits.repeat_interleave(group, 0)
     if ids.shape[1] == 1:
         return first, ids, mask
-    cache.batch_repeat_interleave(group)
-    context = prompt_mask.repeat_interleave(group, 0)
-    full_mask = torch.cat([context, mask[:, :-1]], dim=1)
-    rest = decoder(
-        input_ids=ids[:, :-1],
-        attention_mask=full_mask.long(),
-        position_ids=positions(full_mask)[:, context.shape[1] :],
-        past_key_values=cache,
-        use_cache=True,
-    ).logits
+    prefix = Prefix.of(cache, prompt_mask, group)
+    start = prompt_mask.long().sum(-1, keepdim=True).repeat_interleave(group, 0)
+    with attending(model):
+        rest = decoder(
+            input_ids=ids[:, :-1],
+            position_ids=start + torch.arange(ids.shape[1] - 1, device=model.device),
+            use_cache=False,
+            prefix=prefix,
+        ).logits
     return torch.cat([first, rest], dim=1), ids, mask
 
 

@@ -8,11 +8,9 @@ from pathlib import Path
 from pipeline.config import ArithmeticSource, UpstreamSource, lookup
 from pipeline.data.acquire import acquire
 from pipeline.data.generated import arithmetic, stories
+from pipeline.download import MIRROR_VARIABLE, OFFLINE_VARIABLE
 from pipeline.files import remove_leftovers, replacing, write_lines
 from pipeline.stages.common import Stage, run
-
-MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
-OFFLINE_VARIABLE = "TOMRL_OFFLINE"
 
 
 def main(stage: Stage, key: str) -> None:

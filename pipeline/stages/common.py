@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import sys
@@ -14,10 +13,8 @@ from typing import Any
 
 from pipeline.config import Cell, Params, read_params
 from pipeline.errors import UserError
-from pipeline.files import digest_of, file_digest, folder_digests
+from pipeline.files import NO_SPACE, digest_of, file_digest, folder_digests
 from pipeline.store import LocalStore, default_store
-
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @dataclass(frozen=True)

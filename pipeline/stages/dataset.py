@@ -1,4 +1,4 @@
-"""Stage ``dataset@combo``: training and validation parquet, with a data card."""
+"""Stage ``dataset@combo``: training, validation and probe parquet, with a data card."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pipeline.data.build import (
     check_stories_apart,
     data_card,
     select_parts,
+    select_probe,
     training_rows,
     write_rows,
 )
@@ -31,6 +32,11 @@ def main(stage: Stage, key: str) -> None:
         for split, examples in sets.items():
             rows = training_rows(examples, entry.prompt, split)
             write_rows(temporary / f"{split}.parquet", rows)
+        if entry.probe is not None:
+            (temporary / "probe").mkdir()
+            for name, examples in select_probe(stage.raw, entry.probe).items():
+                rows = training_rows(examples, entry.prompt, "probe")
+                write_rows(temporary / "probe" / f"{name}.parquet", rows)
         write_json(temporary / "card.json", data_card(entry, sets, shared))
     sizes = ", ".join(f"{len(examples)} {split}" for split, examples in sets.items())
     print(f"dataset {key}: {sizes} rows, split {entry.split}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -64,13 +65,20 @@ def score_cell(
 
 
 def _engine(stage: Stage, key: str, cell: Cell, batch: int) -> Engine:
-    if cell.kind == "api" or cell.evaluate.engine != "hf":
+    if cell.kind == "api" or cell.evaluate.engine == "openai":
         raise UserError(
             f"cell {key}: engine {cell.evaluate.engine!r} is not part of this installation; "
-            f"allowed: hf. Set cells.{key}.evaluate.engine"
+            f"allowed: hf, vllm. Set cells.{key}.evaluate.engine"
         )
     manifest: Path = stage.runs / key / "train" / "checkpoints.json"
-    return TransformersEngine(resolve(manifest, stage.store, f"train@{key}"), batch)
+    folder = resolve(manifest, stage.store, f"train@{key}")
+    if cell.evaluate.engine == "hf":
+        return TransformersEngine(folder, batch)
+    from pipeline.evaluate.vllm_engine import Here, OnCluster, VllmEngine
+
+    on_cluster = os.environ.get("RAY_ADDRESS")
+    launch = OnCluster() if on_cluster else Here(stage.root, stage.params.study.threads)
+    return VllmEngine(folder, stage.work("vllm", key), launch)
 
 
 def _by_column(columns: dict[str, list[Example]], graded: Sequence[Graded]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     target = folder / f"step-{checkpoint.step:06d}"
     with replacing(target) as temporary:
         temporary.mkdir()
-        _write_tensors(temporary / "tensors.safetensors", checkpoint.tensors)
+        write_tensors(temporary / "tensors.safetensors", checkpoint.tensors)
         write_json(temporary / "state.json", checkpoint.state)
         names = ("tensors.safetensors", "state.json")
         write_json(temporary / "digests.json", {n: file_digest(temporary / n) for n in names})
@@ -48,9 +48,14 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     return target
 
 
-def _write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
+    """Write tensors as safetensors.
+
+    Raises:
+        OSError: If there is no room.
+    """
     try:
-        save_file(tensors, path)
+        save_file(tensors, path, metadata={"format": "pt"})
     except SafetensorError as error:  # it hides the system's error number in its message
         if found := re.search(r"\(os error (\d+)\)", str(error)):
             raise OSError(int(found[1]), str(error), str(path)) from error

@@ -12,8 +12,8 @@ from typing import Any
 import pandas as pd
 from transformers import PreTrainedTokenizerBase
 
-from pipeline.data.prompt import PREFILL
 from pipeline.errors import UserError
+from pipeline.model.chat import encode_prompt
 from pipeline.tasks.example import Example
 
 COLUMNS = ("data_source", "prompt", "ability", "reward_model", "extra_info")
@@ -72,14 +72,6 @@ def load_rows(path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens:
             "raise the limit"
         )
     return Rows(kept, len(rows) - len(kept))
-
-
-def encode_prompt(tokenizer: PreTrainedTokenizerBase, messages: Any) -> tuple[int, ...]:
-    """Return the tokens of a chat prompt with the opening ``<think>`` of the answer pre-filled."""
-    text = tokenizer.apply_chat_template(
-        [dict(message) for message in messages], tokenize=False, add_generation_prompt=True
-    )
-    return tuple(tokenizer.encode(f"{text}{PREFILL}", add_special_tokens=False))
 
 
 def _example(record: dict[Any, Any]) -> Example:

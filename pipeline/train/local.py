@@ -93,8 +93,8 @@ class LocalTrainer:
         report: Called after every step.
         should_stop: Asked before every forward pass and after every step; if true, the run saves
             its last finished step and raises Interrupted.
-        probe: Called on the base model and at the end of every epoch; its figures join the metrics
-            of that step as ``probe/NAME``.
+        probe: Called on the base model, at the end of every epoch and at the last step; its figures
+            join the metrics of that step as ``probe/NAME``.
     """
 
     policy: PreTrainedModel
@@ -193,7 +193,7 @@ class LocalTrainer:
 
     def _start(self, total: int) -> None:
         """Measure the base model, as step 0."""
-        row = {"step": 0, "validation_accuracy": self._accuracy(), **self._probed(0)}
+        row = {"step": 0, "validation_accuracy": self._accuracy(), **self._probed(0, total)}
         self.metrics.append(row)
         self.timing.append({"step": 0, "at": time.time()})
         self.report(StepReport(0, total, row, {}, self.timing[-1]["at"]))
@@ -249,7 +249,7 @@ class LocalTrainer:
         row, timing = self.metrics[-1], self.timing[-1]
         step = row["step"]
         found = {"validation_accuracy": self._accuracy()} if self._validates(step, total) else {}
-        row |= {**found, **self._probed(step)}
+        row |= {**found, **self._probed(step, total)}
         if found and self._best()["step"] == step:
             self._keep_best()
         timing["validation_seconds"] = time.perf_counter() - started
@@ -265,21 +265,20 @@ class LocalTrainer:
         """Return whether the run was stopped between the last step and its validation."""
         row = self.metrics[-1]
         validated = "validation_accuracy" in row or not self._validates(row["step"], total)
-        probed = any(k.startswith("probe/") for k in row) or not self._probes(row["step"])
+        probed = any(k.startswith("probe/") for k in row) or not self._probes(row["step"], total)
         return not (validated and probed)
 
     def _validates(self, step: int, total: int) -> bool:
         return step % self.recipe.validate_every == 0 or step == total
 
-    def _probes(self, step: int) -> bool:
-        """Return whether a probe is due: on the base model, and at the step that ends an epoch."""
+    def _probes(self, step: int, total: int) -> bool:
+        """Return whether a probe is due: on the base model, after every epoch, at the last step."""
         size, rows = self.recipe.prompts_per_step, len(self.train)
-        return self.probe is not None and (
-            step == 0 or step * size // rows > (step - 1) * size // rows
-        )
+        ends_epoch = step * size // rows > (step - 1) * size // rows
+        return self.probe is not None and (step in (0, total) or ends_epoch)
 
-    def _probed(self, step: int) -> dict[str, float]:
-        if self.probe is None or not self._probes(step):
+    def _probed(self, step: int, total: int) -> dict[str, float]:
+        if self.probe is None or not self._probes(step, total):
             return {}
         self.policy.eval()
         return {f"probe/{name}": value for name, value in self.probe(self.policy).items()}
@@ -332,7 +331,8 @@ class LocalTrainer:
     def _restore(self) -> int:
         found = checkpoints.load_latest(self.work / "state")
         if found is None:
-            remove(self.work)
+            for name in ("state", "best"):
+                remove(self.work / name)
             return 0
         self._policy.load(found.tensors, "")
         if self._critic is not None:

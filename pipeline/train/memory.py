@@ -99,7 +99,7 @@ def plan(shape: Shape, recipe: Train, algorithm: str, *, on_gpu: bool = False) -
     group = 1 if algorithm == "sft" else recipe.rollouts
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     groups, rows = _micro_batch(recipe, group)
-    sequences = recipe.prompts_per_step * group
+    cached = recipe.prompts_per_step * (prompt + group * new)  # tokens; prompts are held once
     key_value = 2 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_size
     return MemoryPlan(
         parameters=weights,
@@ -107,8 +107,8 @@ def plan(shape: Shape, recipe: Train, algorithm: str, *, on_gpu: bool = False) -
         optimiser=2 * weights,
         reference=weights,
         critic=4 * shape.trunk * _FLOAT if algorithm == "ppo" else 0,
-        cache=0 if algorithm == "sft" else sequences * (prompt + new) * key_value * computed,
-        activations=_activations(shape, recipe, groups, rows, computed),
+        cache=0 if algorithm == "sft" else cached * key_value * computed,
+        activations=_activations(shape, recipe, groups, rows, computed, on_gpu=on_gpu),
         # Logits, their logarithms and both gradients, in float32.
         logits=4 * rows * new * shape.vocab_size * _FLOAT,
         libraries=0 if on_gpu else _LIBRARIES,
@@ -131,8 +131,10 @@ def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
     return 1, min(group, max(1, (limit - prompt) // new))
 
 
-def _activations(shape: Shape, recipe: Train, groups: int, rows: int, size: int) -> int:
-    """Return what the backward pass of a micro-batch needs, and the repeated cache with it."""
+def _activations(
+    shape: Shape, recipe: Train, groups: int, rows: int, size: int, *, on_gpu: bool
+) -> int:
+    """Return what the backward pass of a micro-batch needs, with what its attention keeps."""
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     hidden, inner = shape.hidden_size, shape.intermediate_size
     key_value = shape.num_key_value_heads * shape.head_size
@@ -143,7 +145,9 @@ def _activations(shape: Shape, recipe: Train, groups: int, rows: int, size: int)
         tokens = rows * (prompt + new)
         return tokens * (shape.num_hidden_layers * hidden * size + per_token)
     tokens = groups * prompt + rows * new
-    attended = 2 * rows * (prompt + new) * key_value * size  # keys and values of each completion
-    if shape.num_key_value_heads < shape.num_attention_heads:
-        attended += 2 * rows * (prompt + new) * hidden * size  # repeated for every head
+    repeated = 2 * hidden if shape.num_key_value_heads < shape.num_attention_heads else 0
+    if on_gpu:  # keys and values with a copy of the prompt for each completion
+        attended = rows * (prompt + new) * (2 * key_value + repeated) * size
+    else:  # stacked queries, output, and keys and values for every head
+        attended = rows * new * (2 * hidden + repeated) * size
     return shape.num_hidden_layers * (tokens * per_token + attended)

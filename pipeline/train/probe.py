@@ -6,20 +6,23 @@ it while training goes on.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config import Train
 from pipeline.model.decode import Sampling
-from pipeline.train.data import Row
+from pipeline.train.data import Row, load_rows
 from pipeline.train.rollout import roll_out
 
 Probe = Callable[[PreTrainedModel], Mapping[str, float]]
 """From the policy to figures by name; called with the policy in evaluation mode."""
 
 _BATCH = 100  # prompts decoded at once
+log = logging.getLogger(__name__)
 
 
 def greedy_accuracy(
@@ -43,7 +46,7 @@ class AccuracyProbe:
     """Greedy accuracy on named sets of rows.
 
     Attributes:
-        sets: Rows by name, such as ``{"in": ..., "out": ...}``; none empty.
+        sets: Rows by name, such as columns of the suite; none empty.
         tokenizer: Of the policy.
         recipe: Gives lengths and grading.
     """
@@ -58,3 +61,31 @@ class AccuracyProbe:
             name: greedy_accuracy(model, self.tokenizer, rows, self.recipe)
             for name, rows in self.sets.items()
         }
+
+
+def load_probe(
+    dataset: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train
+) -> AccuracyProbe | None:
+    """Return a probe on the columns that a dataset holds for it; None where it holds none.
+
+    Args:
+        dataset: Folder of a combination, with ``probe/COLUMN.parquet``.
+        tokenizer: Of the policy.
+        recipe: Gives lengths and grading.
+
+    Raises:
+        UserError: If a file is not a dataset, or all its prompts are too long.
+    """
+    sets = {}
+    for path in sorted((dataset / "probe").glob("*.parquet")):
+        found = load_rows(path, tokenizer, recipe.max_prompt_tokens)
+        sets[path.stem] = found.rows
+        if found.skipped:
+            log.warning(
+                "probe %s: %d of %d prompts are longer than %d tokens and are left out",
+                path.stem,
+                found.skipped,
+                found.skipped + len(found.rows),
+                recipe.max_prompt_tokens,
+            )
+    return AccuracyProbe(sets, tokenizer, recipe) if sets else None

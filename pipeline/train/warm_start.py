@@ -20,10 +20,10 @@ from pipeline.config import ArithmeticSource, GeneratedSource, WarmStart
 from pipeline.data.generated import arithmetic, stories
 from pipeline.data.prompt import compact
 from pipeline.model.batch import pad_right
+from pipeline.model.chat import encode_prompt
 from pipeline.model.decode import Sampling, generate
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import extract_tagged
-from pipeline.train.data import encode_prompt
 
 _PURPOSE = "warm-start"
 _WARM_UP_STEPS = 30

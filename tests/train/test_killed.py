@@ -61,7 +61,7 @@ def test_without_room_the_last_checkpoint_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tiny.trainer(tmp_path / "full")
-    write = checkpoints._write_tensors
+    write = checkpoints.write_tensors
 
     def fill(path: Path, tensors: dict[str, torch.Tensor]) -> None:
         if "step-000004" in str(path) and "state" in str(path):
@@ -69,7 +69,7 @@ def test_without_room_the_last_checkpoint_stays(
             raise OSError(28, "No space left on device", str(path))
         write(path, tensors)
 
-    monkeypatch.setattr(checkpoints, "_write_tensors", fill)
+    monkeypatch.setattr(checkpoints, "write_tensors", fill)
     with pytest.raises(OSError, match="No space left"):
         run.run()
     state = tmp_path / "full" / "state"

@@ -94,11 +94,11 @@ def test_early_stopping_ends_where_it_would_have_ended(tmp_path: Path) -> None:
     assert tiny.digest(again) == tiny.digest(run)
 
 
-def test_the_probe_runs_on_the_base_model_and_after_every_epoch(tmp_path: Path) -> None:
+def test_the_probe_runs_on_the_base_model_after_every_epoch_and_at_the_end(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path, tiny.changed(steps=8))
     run.probe = AccuracyProbe({"in": tiny.rows(2), "out": tiny.rows(3)}, run.tokenizer, run.recipe)
     probed = [m["step"] for m in run.run().metrics if "probe/in" in m and "probe/out" in m]
-    assert probed == [0, 4, 7]  # 7 rows, 2 a step
+    assert probed == [0, 4, 7, 8]  # 7 rows, 2 a step
 
 
 class Stopper:

@@ -129,7 +129,10 @@ def test_bfloat16_stays_near_float32() -> None:
 
 
 def test_kl_in_the_reward_is_taken_off_every_token() -> None:
-    rollouts, recipe = ragged(), tiny.changed(kl_in_reward=True, kl_coefficient=0.3, kl_kind="kl")
+    rollouts = ragged()
+    recipe = tiny.changed(
+        kl_in_reward=True, kl_coefficient=0.3, kl_kind="kl", groups_per_micro_batch=4
+    )
     model, _ = tiny.base()
     reference = copy.deepcopy(model).requires_grad_(False)
     _shake(model)

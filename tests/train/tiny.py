@@ -90,7 +90,7 @@ def _say(text: str) -> None:
 def main(work: Path) -> None:
     """Train, announcing every forward pass of a step, every checkpoint and its halves."""
     run = trainer(work)
-    write, done = checkpoints._write_tensors, [0]
+    write, done = checkpoints.write_tensors, [0]
 
     def write_in_halves(path: Path, tensors: dict[str, torch.Tensor]) -> None:
         write(path, tensors)
@@ -104,7 +104,7 @@ def main(work: Path) -> None:
         done[0] = step.step
         _say(f"done {step.step}")
 
-    checkpoints._write_tensors = write_in_halves
+    checkpoints.write_tensors = write_in_halves
     run.report = report
     run.run()
     print(f"digest {digest(run)}", flush=True)

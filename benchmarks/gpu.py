@@ -1,0 +1,339 @@
+"""The local trainer on one GPU: tokens per second, share of the peak, and memory against its plan.
+
+Models of the shape of Qwen2.5-0.5B and 1.5B with random weights, study 1's batch (8 prompts x 16
+completions, GRPO with a KL penalty), bfloat16. Prompts are as long as the study allows (1,024
+tokens), completions 512 of the 2,048 it allows; none ends early. Rollout and update are measured
+with the prompt of a group encoded once, and once for each of its completions.
+
+Needs torch, transformers and a CUDA device, nothing else, and takes minutes:
+``python -m benchmarks.gpu [--json FILE]``. ``--tiny`` runs everything on a CPU at a size of
+seconds; its figures mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from random import Random
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+# Dense bfloat16 matrix products, in FLOP/s, as NVIDIA states them for the SXM boards.
+PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12}
+SECONDS = 450.0  # nothing new is measured after this time
+SAFE = 0.9  # of the free memory
+MODELS = ("0.5B", "1.5B")
+
+# Every field of a study's training recipe, because pydantic may not be there to fill in defaults.
+RECIPE: dict[str, Any] = {
+    "backend": "local",
+    "reward": "tom-rl",
+    "prompts_per_step": 8,
+    "rollouts": 16,
+    "updates_per_batch": 1,
+    "steps": 1,
+    "epochs": None,
+    "learning_rate": 5e-7,
+    "normalise_by_std": True,
+    "clip_range": 0.2,
+    "clip_range_high": None,
+    "dual_clip": None,
+    "aggregation": "token-mean",
+    "kl_coefficient": 0.001,
+    "kl_kind": "low_var_kl",
+    "kl_in_reward": False,
+    "entropy_coefficient": 0.001,
+    "value_learning_rate": None,
+    "value_clip": 0.5,
+    "discount": 1.0,
+    "gae_decay": 1.0,
+    "fidelity_weight": 0.5,
+    "gradient_clip": 1.0,
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "max_prompt_tokens": 1024,
+    "max_new_tokens": 512,
+    "validate_every": 1,
+    "save_every": 1,
+    "early_stop_patience": None,
+    "groups_per_micro_batch": 16,
+    "tokens_per_micro_batch": None,
+    "precision": "bfloat16",
+    "device": "auto",
+    "gradient_checkpointing": False,
+    "checkpoint": "last",
+}
+TINY = {"prompts_per_step": 2, "rollouts": 4, "max_prompt_tokens": 24, "max_new_tokens": 12}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One model, with or without a shared prefix; rates count the tokens of completions."""
+
+    model: str
+    shared_prefix: bool
+    rows_per_micro_batch: int
+    rollout_seconds: float
+    rollout_tokens_per_second: float
+    rollout_share: float | None
+    update_seconds: float
+    update_tokens_per_second: float
+    update_share: float | None
+    peak_bytes: int
+    planned_bytes: int
+
+
+def stand_in_for_absent_libraries() -> None:
+    """Let the trainer's modules be imported where only torch and transformers are installed.
+
+    What they take from these libraries at import time is not used by a training step.
+    """
+
+    def stand_in(attribute: str) -> type:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        return type(attribute, (), {})
+
+    needs = {"pipeline.config": "pydantic", "pandas": "pandas", "psutil": "psutil"}
+    for name, library in needs.items():
+        if importlib.util.find_spec(library) is None:
+            module: Any = ModuleType(name)
+            module.__getattr__ = stand_in
+            module.__spec__ = ModuleSpec(name, None)
+            sys.modules[name] = module
+
+
+def flops(shape: Any, prompts: int, group: int, prompt: int, new: int) -> float:
+    """Return the FLOPs of one forward pass that encodes every prompt once.
+
+    Two for each weight of a matrix product and token, and four for each pair of tokens that meet
+    in attention and unit of width; the vocabulary head counts for the tokens of completions.
+    """
+    completions = prompts * group
+    tokens = prompts * prompt + completions * new
+    embedding = shape.vocab_size * shape.hidden_size
+    pairs = prompts * prompt * (prompt + 1) / 2
+    pairs += completions * (new * prompt + new * (new + 1) / 2)
+    matrices = 2 * (shape.trunk - embedding) * tokens + 2 * embedding * completions * new
+    return matrices + 4 * shape.num_hidden_layers * shape.hidden_size * pairs
+
+
+def make_model(shape: Any, context: int, device: Any) -> Any:
+    """Return a Qwen2 model of a shape with random weights."""
+    import torch
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    config = Qwen2Config(
+        **asdict(shape), max_position_embeddings=context, attn_implementation="sdpa", pad_token_id=0
+    )
+    torch.manual_seed(0)
+    with torch.device(device):
+        return Qwen2ForCausalLM(config)
+
+
+def fitting(shape: Any, recipe: SimpleNamespace, free: int) -> tuple[int, int]:
+    """Return the most completions of a micro-batch that the plan says fit, and the planned peak.
+
+    Raises:
+        SystemExit: If not even one fits.
+    """
+    from pipeline.train.memory import plan
+
+    needed = 0
+    for rows in (16, 8, 4, 2, 1):
+        recipe.tokens_per_micro_batch = recipe.max_prompt_tokens + rows * recipe.max_new_tokens
+        needed = plan(shape, recipe, "grpo", on_gpu=True).peak  # type: ignore[arg-type]
+        if needed < SAFE * free:
+            return rows, needed
+    raise SystemExit(
+        f"needs {needed / 2**30:.0f} GiB, but only {free / 2**30:.0f} GiB of the GPU are free"
+    )
+
+
+def measure(name: str, shape: Any, device: Any, tiny: bool) -> Iterator[Measured]:
+    """Measure rollout and update of one model, with and then without a shared prefix."""
+    import torch
+
+    from pipeline.train.learner import Learner
+
+    recipe = SimpleNamespace(**(RECIPE | (TINY if tiny else {})))
+    free = 2**34 if device.type == "cpu" else torch.cuda.mem_get_info(device)[0]
+    rows, planned = fitting(shape, recipe, free)
+    context = recipe.max_prompt_tokens + recipe.max_new_tokens
+    policy = make_model(shape, context, device)
+    reference = copy.deepcopy(policy).requires_grad_(False)
+    learner = Learner.of(policy, recipe.learning_rate)
+    for shared in (True, False):
+        yield _measure(name, shape, learner, reference, recipe, rows, planned, shared=shared)
+
+
+def _measure(
+    name: str,
+    shape: Any,
+    learner: Any,
+    reference: Any,
+    recipe: SimpleNamespace,
+    rows: int,
+    planned: int,
+    *,
+    shared: bool,
+) -> Measured:
+    import torch
+
+    from pipeline.model.decode import Sampling, generate
+    from pipeline.train.device import autocast, peak_memory
+    from pipeline.train.update import update
+
+    policy = learner.model
+    device, count = policy.device, recipe.prompts_per_step
+    group, length, new = recipe.rollouts, recipe.max_prompt_tokens, recipe.max_new_tokens
+    random = Random(0)
+    prompts = [tuple(random.choices(range(1, shape.vocab_size), k=length)) for _ in range(count)]
+    keys = [(0, prompt, sample) for prompt in range(count) for sample in range(group)]
+    # Without sharing, every completion comes with a prompt of its own.
+    shown = prompts if shared else [prompt for prompt in prompts for _ in range(group)]
+    each = group if shared else 1
+    recipe.groups_per_micro_batch = len(shown)
+
+    def roll_out(steps: int = new) -> Any:
+        policy.eval()
+        with autocast(device, recipe.precision):
+            return generate(policy, shown, keys, Sampling(steps), end=-1)
+
+    def learn() -> None:
+        policy.train()
+        update(learner, reference, None, batch, recipe, "grpo")  # type: ignore[arg-type]
+
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    roll_out(4)
+    rollout_seconds, completions = timed(roll_out, device)
+    batch = as_batch(shown, completions)
+    learn()
+    update_seconds, _ = timed(learn, device)
+    tokens, forward = count * group * new, flops(shape, count, group, length, new)
+    peak = next((p for n, p in PEAKS.items() if n in device_name(device)), None)
+    assert all(len(c.tokens) == new for c in completions) and batch.group == each
+    return Measured(
+        model=name,
+        shared_prefix=shared,
+        rows_per_micro_batch=rows,
+        rollout_seconds=rollout_seconds,
+        rollout_tokens_per_second=tokens / rollout_seconds,
+        rollout_share=peak and forward / rollout_seconds / peak,
+        update_seconds=update_seconds,
+        update_tokens_per_second=tokens / update_seconds,
+        # Forward and backward of the policy are three forward passes, the reference is one.
+        update_share=peak and 4 * forward / update_seconds / peak,
+        peak_bytes=peak_memory(device),
+        planned_bytes=planned,
+    )
+
+
+def as_batch(prompts: Sequence[tuple[int, ...]], completions: Sequence[Any]) -> Any:
+    """Return sampled completions as a batch to learn from, with rewards that differ."""
+    from pipeline.reward.presets import Reward
+    from pipeline.tasks.example import Example
+    from pipeline.tasks.grading import Grade
+    from pipeline.train.data import Row
+    from pipeline.train.rollout import Rollouts
+
+    example = Example("benchmark", "gpu", "", "?", "yes")
+    grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
+    rewards = [Reward(float(index % 2), 0.0, 0.0, grade) for index in range(len(completions))]
+    texts = ("",) * len(completions)
+    rows = tuple(Row(prompt, example) for prompt in prompts)
+    return Rollouts(rows, tuple(completions), texts, tuple(rewards))
+
+
+def timed(action: Callable[[], Any], device: Any) -> tuple[float, Any]:
+    """Return the seconds that an action takes on the device, and its result."""
+    import torch
+
+    def now() -> float:
+        if device.type == "cuda":
+            torch.cuda.synchronize(device)
+        return time.perf_counter()
+
+    start = now()
+    result = action()
+    return now() - start, result
+
+
+def device_name(device: Any) -> str:
+    """Return what the device calls itself."""
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
+
+
+def row_of(found: Measured) -> str:
+    """Return a line of the table."""
+
+    def share(value: float | None) -> str:
+        return "-" if value is None else f"{100 * value:.1f} %"
+
+    return (
+        f"| {found.model} | {'on' if found.shared_prefix else 'off'} "
+        f"| {found.rollout_seconds:.1f} | {found.rollout_tokens_per_second:,.0f} "
+        f"| {share(found.rollout_share)} "
+        f"| {found.update_seconds:.1f} | {found.update_tokens_per_second:,.0f} "
+        f"| {share(found.update_share)} "
+        f"| {found.rows_per_micro_batch} | {found.peak_bytes / 2**30:.1f} "
+        f"| {found.planned_bytes / 2**30:.1f} |"
+    )
+
+
+HEAD = (
+    "| model | shared prefix | rollout, s | tokens/s | of the peak | update, s | tokens/s "
+    "| of the peak | rows at once | peak, GiB | planned, GiB |\n|" + " --- |" * 11
+)
+
+
+def main() -> None:
+    """Measure every model and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tiny", action="store_true", help="on a CPU, at a size of seconds")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    arguments = parser.parse_args()
+    stand_in_for_absent_libraries()
+    import torch
+
+    from pipeline.train.memory import Shape
+    from pipeline.train.shapes import QWEN25
+
+    if not arguments.tiny and not torch.cuda.is_available():
+        parser.error("torch sees no CUDA device here; --tiny runs on a CPU and measures nothing")
+    device = torch.device("cpu" if arguments.tiny else "cuda")
+    tiny = {"tiny": Shape(64, 256, 2, 4, 2, 320, True)}
+    shapes = tiny if arguments.tiny else {name: QWEN25[name] for name in MODELS}
+    recipe, started = RECIPE | (TINY if arguments.tiny else {}), time.monotonic()
+    print(
+        f"{device_name(device)}, torch {torch.__version__}, bfloat16: {recipe['prompts_per_step']} "
+        f"prompts of {recipe['max_prompt_tokens']} tokens x {recipe['rollouts']} completions of "
+        f"{recipe['max_new_tokens']}\n\n{HEAD}"
+    )
+    rows = []
+    for name, shape in shapes.items():
+        for found in measure(name, shape, device, arguments.tiny):
+            rows.append(asdict(found))
+            print(row_of(found), flush=True)
+            if time.monotonic() - started > SECONDS:
+                print("stopped here: the time is up")
+                break
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""The engine ``vllm``: a worker in vLLM's own environment, here or as a Ray job.
+
+vLLM and the orchestrator cannot share an environment, so prompts and completions pass as files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from transformers import AutoConfig, AutoTokenizer
+
+from pipeline.errors import UserError
+from pipeline.evaluate import vllm_worker
+from pipeline.evaluate.engine import Prompt, Response
+from pipeline.files import digest_of, remove, replacing, write_json, write_lines
+from pipeline.model.chat import encode_prompt
+from pipeline.model.decode import Sampling
+
+PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
+_WEIGHTS_PER_GPU = 40 * 2**30  # bytes in bfloat16: leaves room for keys and values on 80 GB
+_HOURS = 24.0
+
+Launch = Callable[[Path, Callable[[str], None]], None]
+
+
+class VllmEngine:
+    """Runs a model folder with vLLM.
+
+    Args:
+        folder: The model, in Hugging Face layout.
+        work: Keeps what is done until the last prompt is; a run that was stopped goes on.
+        launch: Runs a folder's worker and passes its lines on: :class:`Here` or :class:`OnCluster`.
+    """
+
+    name = "vllm"
+
+    def __init__(self, folder: Path, work: Path, launch: Launch) -> None:
+        self.folder, self.work, self.launch = folder.resolve(), work.resolve(), launch
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self.config = AutoConfig.from_pretrained(folder, local_files_only=True)
+
+    def complete(
+        self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
+    ) -> list[Response]:
+        """Return one response for each prompt, in order.
+
+        A prompt that leaves no room for the longest answer in the model's context is not run: its
+        response is empty with finish reason ``prompt_too_long``.
+
+        Raises:
+            UserError: If there is no environment with vLLM, or the worker fails.
+        """
+        context = int(self.config.max_position_embeddings)
+        encoded = [encode_prompt(self.tokenizer, prompt.messages) for prompt in prompts]
+        rows = [
+            {"index": index, "tokens": list(tokens), "seed": _seed(prompts[index].key)}
+            for index, tokens in enumerate(encoded)
+            if len(tokens) <= context - sampling.max_new_tokens
+        ]
+        longest = max((len(row["tokens"]) for row in rows), default=0)  # type: ignore[arg-type]
+        request = self._request(sampling, longest + sampling.max_new_tokens)
+        job = self.work / digest_of([request, rows])[:12]
+        output = job.with_suffix(".jsonl")
+        _write(job, {**request, "output": str(output)}, rows)
+        skipped = len(prompts) - len(rows)
+
+        def hear(line: str) -> None:
+            if line.startswith(vllm_worker.USER_ERROR):
+                raise UserError(f"engine vllm: {line.removeprefix(vllm_worker.USER_ERROR)}")
+            if line.startswith(vllm_worker.DONE):
+                report(skipped + int(line.removeprefix(vllm_worker.DONE)))
+
+        self.launch(job, hear)
+        responses = [Response("", 0, "prompt_too_long")] * len(prompts)
+        for row in vllm_worker.read_done(output):
+            responses[row["index"]] = self._response(row["tokens"], row["finished"])
+        remove(job)
+        remove(output)
+        return responses
+
+    def _request(self, sampling: Sampling, context: int) -> dict[str, Any]:
+        weights = sum(path.stat().st_size for path in self.folder.glob("*.safetensors"))
+        width = 4 if self.config.dtype is None or "32" in str(self.config.dtype) else 2
+        gpus = 1
+        while weights * 2 // width > gpus * _WEIGHTS_PER_GPU:
+            gpus *= 2
+        return {
+            "model": str(self.folder),
+            "context": context,
+            "gpus": gpus,
+            "end": int(self.tokenizer.eos_token_id),
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "max_new_tokens": sampling.max_new_tokens,
+        }
+
+    def _response(self, tokens: list[int], finished: bool) -> Response:
+        text = tokens[:-1] if finished and tokens[-1] == self.tokenizer.eos_token_id else tokens
+        reason = "stop" if finished else "length"
+        return Response(str(self.tokenizer.decode(text)), len(tokens), reason)
+
+
+def _seed(key: tuple[int, ...]) -> int:
+    return int(np.random.SeedSequence(list(key)).generate_state(1)[0])
+
+
+def _write(job: Path, request: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Write the folder of a worker, with the worker itself."""
+    remove(job)
+    with replacing(job) as temporary:
+        temporary.mkdir(parents=True)
+        write_json(temporary / "request.json", request)
+        write_lines(temporary / "prompts.jsonl", [dict(row) for row in rows])
+        shutil.copy2(vllm_worker.__file__, temporary / "vllm_worker.py")
+
+
+class Here:
+    """Runs the worker on this machine, in the environment of ``TOMRL_VLLM_PYTHON``.
+
+    Args:
+        root: The checkout, whose ``.venv-vllm`` is taken without the variable.
+        threads: Threads of the worker.
+    """
+
+    def __init__(self, root: Path, threads: int) -> None:
+        self._threads = threads
+        self._python = Path(
+            os.environ.get(PYTHON_VARIABLE) or root / ".venv-vllm" / "bin" / "python"
+        )
+        if not self._python.is_file():
+            raise UserError(
+                f"engine vllm: {self._python} does not exist; make it with `make setup-vllm` "
+                f"(CPU), set {PYTHON_VARIABLE} to the Python of an environment with vLLM, or "
+                "RAY_ADDRESS to a cluster that has it"
+            )
+
+    def __call__(self, job: Path, hear: Callable[[str], None]) -> None:
+        """Run the worker of a folder to its end."""
+        variables = {
+            "HF_HUB_OFFLINE": "1",
+            "OMP_NUM_THREADS": str(self._threads),
+            "TORCH_COMPILE_DISABLE": "1",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+            "VLLM_LOGGING_LEVEL": "WARNING",
+            "VLLM_NO_USAGE_STATS": "1",
+        }
+        log = job.with_suffix(".log")
+        with log.open("w", encoding="utf-8") as errors:
+            worker = subprocess.Popen(
+                [str(self._python), str(job / "vllm_worker.py"), str(job)],
+                env={**os.environ, **variables},
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+            assert worker.stdout is not None
+            try:
+                for line in worker.stdout:
+                    hear(line.rstrip("\n"))
+                status = worker.wait()
+            finally:
+                if worker.poll() is None:
+                    os.killpg(worker.pid, signal.SIGKILL)
+                    worker.wait()
+        if status:
+            last = "\n".join(log.read_text(encoding="utf-8").splitlines()[-5:])
+            raise UserError(f"engine vllm: the worker ended with status {status}; {log}:\n{last}")
+        remove(log)
+
+
+class OnCluster:
+    """Runs the worker as a Ray job on the cluster of ``RAY_ADDRESS``.
+
+    The folders of the store and of the work in progress must be seen by its nodes.
+    """
+
+    def __call__(self, job: Path, hear: Callable[[str], None]) -> None:
+        """Run the worker of a folder to its end."""
+        from pipeline.cluster import Job, run_job
+
+        request = json.loads((job / "request.json").read_text(encoding="utf-8"))
+        outcome = run_job(
+            Job(
+                name=f"vllm-{job.name}",
+                arguments=("python", "vllm_worker.py", "."),
+                folder=job,
+                gpus=request["gpus"],
+                time_limit=_HOURS * 3600,
+                stall_limit=3600,
+                environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
+                retries=2,
+                requires={"vllm": ""},
+            ),
+            on_line=hear,
+            is_progress=lambda line: line.startswith(vllm_worker.DONE),
+        )
+        if outcome.status != "succeeded":
+            raise UserError(
+                f"engine vllm: the job {outcome.status.replace('_', ' ')} after "
+                f"{outcome.attempts} attempts: {outcome.message}"
+            )

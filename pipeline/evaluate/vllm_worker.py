@@ -1,0 +1,103 @@
+"""Completes prompts with vLLM, in vLLM's own environment: ``python vllm_worker.py FOLDER``.
+
+Needs nothing of this package. FOLDER holds ``request.json`` and ``prompts.jsonl`` (rows: ``index``,
+``tokens``, ``seed``); rows ``index``, ``tokens``, ``finished`` are appended to the file that the
+request names, so that a worker that was stopped goes on with what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+CHUNK = 512  # prompts between two writes: what a stopped worker loses at most
+DONE = "TOMRL_DONE "
+USER_ERROR = "TOMRL_ERROR "
+
+
+def read_done(path: Path) -> list[dict[str, Any]]:
+    """Return the finished rows of an output file; a last line cut short is left out."""
+    if not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def main(folder: Path) -> int:
+    """Complete what is missing; return the exit status."""
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    lines = (folder / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
+    output = Path(request["output"])
+    rows = read_done(output)
+    output.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    done = {row["index"] for row in rows}
+    left = [row for row in map(json.loads, lines) if row["index"] not in done]
+    print(f"{DONE}{len(done)}", flush=True)
+    if not Path(request["model"]).is_dir():
+        wanted = "TOMRL_STORE must be a folder that every node sees"
+        print(f"{USER_ERROR}{request['model']} is not on this node; {wanted}", flush=True)
+        return 3
+    if left:
+        _complete(request, left, output, len(done))
+    return 0
+
+
+def _complete(request: dict[str, Any], left: list[dict[str, Any]], output: Path, done: int) -> None:
+    model = _load(request)
+    with output.open("a", encoding="utf-8") as file:
+        for start in range(0, len(left), CHUNK):
+            chunk = left[start : start + CHUNK]
+            for row, found in zip(chunk, _generate(model, request, chunk), strict=True):
+                answer = found.outputs[0]
+                content = {
+                    "index": row["index"],
+                    "tokens": list(answer.token_ids),
+                    "finished": answer.finish_reason == "stop",
+                }
+                file.write(json.dumps(content) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+            print(f"{DONE}{done + start + len(chunk)}", flush=True)
+
+
+def _load(request: dict[str, Any]) -> Any:
+    """Return the model: in float32 on CPU, else in bfloat16."""
+    from vllm import LLM
+    from vllm.platforms import current_platform
+
+    on_cpu = current_platform.is_cpu()
+    return LLM(
+        model=request["model"],
+        skip_tokenizer_init=True,
+        dtype="float32" if on_cpu else "bfloat16",
+        max_model_len=request["context"],
+        tensor_parallel_size=request["gpus"],
+        enforce_eager=on_cpu,
+        seed=0,
+    )
+
+
+def _generate(model: Any, request: dict[str, Any], rows: list[dict[str, Any]]) -> list[Any]:
+    from vllm import SamplingParams
+
+    parameters = [
+        SamplingParams(
+            temperature=request["temperature"],
+            top_p=request["top_p"],
+            max_tokens=request["max_new_tokens"],
+            stop_token_ids=[request["end"]],
+            seed=row["seed"],
+            detokenize=False,
+        )
+        for row in rows
+    ]
+    prompts = [{"prompt_token_ids": row["tokens"]} for row in rows]
+    found: list[Any] = model.generate(prompts, parameters, use_tqdm=False)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

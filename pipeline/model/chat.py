@@ -1,0 +1,17 @@
+"""From chat messages to the tokens that a model continues."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from transformers import PreTrainedTokenizerBase
+
+from pipeline.data.prompt import PREFILL
+
+
+def encode_prompt(tokenizer: PreTrainedTokenizerBase, messages: Any) -> tuple[int, ...]:
+    """Return the tokens of a chat prompt with the opening ``<think>`` of the answer pre-filled."""
+    text = tokenizer.apply_chat_template(
+        [dict(message) for message in messages], tokenize=False, add_generation_prompt=True
+    )
+    return tuple(tokenizer.encode(f"{text}{PREFILL}", add_special_tokens=False))

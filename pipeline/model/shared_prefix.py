@@ -1,0 +1,226 @@
+"""Attention of many completions to prompts that are held once.
+
+The completions of a group share their prompt. Their queries are stacked and meet the prompt's keys
+in one product per prompt; each completion's own tokens are attended beside it, and both parts are
+joined under one softmax. Nothing of the prompt is computed or copied for each completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, PreTrainedModel
+
+_NAME = "shared_prefix"
+_flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+_flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The prompts that the rows of a batch attend to.
+
+    P = prompts, L = tokens of the longest, G = places per prompt, N = rows, H = key-value heads,
+    D = width of a head.
+
+    Attributes:
+        keys: Of each layer [P, H, L, D].
+        values: Of each layer [P, H, L, D].
+        bias: Added to scores: minus infinity on padding [P, 1, 1, L]; None if there is none.
+        group: G.
+        places: The place of each row among P * G; those of prompt p begin at p * G [N].
+    """
+
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+    bias: Tensor | None
+    group: int
+    places: Tensor
+
+    @classmethod
+    def of(cls, cache: DynamicCache, mask: Tensor, group: int) -> Prefix:
+        """Return the prefix of P * ``group`` rows from the cache of a pass over the prompts.
+
+        Args:
+            cache: Of the prompts.
+            mask: Real tokens of the prompts [P, L].
+            group: Completions per prompt.
+        """
+        keys = tuple(layer.keys for layer in cache.layers)
+        values = tuple(layer.values for layer in cache.layers)
+        hidden = torch.zeros_like(mask, dtype=values[0].dtype).masked_fill(~mask, -torch.inf)
+        bias = None if mask.all() else hidden[:, None, None]
+        return cls(keys, values, bias, group, torch.arange(len(mask) * group, device=mask.device))
+
+    def keep(self, rows: Tensor) -> Prefix:
+        """Return the prefix of some of the rows, by their indices."""
+        return replace(self, places=self.places[rows])
+
+    def stack(self, rows: Tensor) -> Tensor:
+        """Lay rows [N, H, R, D] out by prompt [P, H, G * R, D]; free places hold zeros."""
+        prompts, (_, heads, repeats, size) = len(self.values[0]), rows.shape
+        full = rows
+        if len(rows) < prompts * self.group:
+            full = rows.new_zeros(prompts * self.group, heads, repeats, size)
+            full = full.index_copy(0, self.places, rows)
+        return full.view(prompts, self.group, heads, repeats, size).transpose(1, 2).flatten(2, 3)
+
+    def unstack(self, laid: Tensor) -> Tensor:
+        """Undo :meth:`stack`: [P, H, G * R, ...] to [N, H, R, ...]."""
+        rows: Tensor = laid.unflatten(2, (self.group, -1)).transpose(1, 2).flatten(0, 1)
+        return rows if len(rows) == len(self.places) else rows.index_select(0, self.places)
+
+
+@contextmanager
+def attending(model: PreTrainedModel) -> Iterator[None]:
+    """Let the model's layers attend to the ``prefix`` that its forward pass is given."""
+    AttentionInterface.register(_NAME, _attention)
+    AttentionMaskInterface.register(_NAME, lambda *_, **__: None)
+    before = model.config._attn_implementation
+    model.set_attn_implementation(_NAME)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float,
+    prefix: Prefix,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """Attend to the prefix and, causally, to the row's own tokens, under one softmax.
+
+    Args:
+        module: The attention layer; its index chooses keys and values of the prefix.
+        query: Of the own tokens, or of the last of them only [N, heads, T or 1, D].
+        key: Of the row's own tokens [N, H, T, D]; padding stands after the real ones.
+        value: As ``key``.
+        attention_mask: Not used: causality hides the padding.
+        scaling: Factor of the scores.
+        prefix: The prompts.
+    """
+    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    # Under autocast the rotation and the cache leave everything but the values in float32.
+    query, key = query.to(value.dtype), key.to(value.dtype)
+    prompt = prefix.keys[layer].to(value.dtype), prefix.values[layer].to(value.dtype)
+    if query.shape[2] == 1:
+        output = _last_token(query * scaling, key, value, *prompt, prefix)
+    elif query.device.type == "cpu":
+        own = (_per_head(tensor, query) for tensor in (key, value))
+        output = _Joined.apply(query, *own, *prompt, prefix, scaling)  # type: ignore[no-untyped-call]
+    else:
+        output = repeated(query, key, value, *prompt, prefix, scaling)
+    return output.transpose(1, 2).contiguous(), None
+
+
+def _per_head(tensor: Tensor, query: Tensor) -> Tensor:
+    """Repeat key-value heads for the query heads that share them [N, heads, T, D]."""
+    return tensor.repeat_interleave(query.shape[1] // tensor.shape[1], 1)
+
+
+def _by_key_head(query: Tensor, heads: int) -> Tensor:
+    """Line up the query heads that share a key-value head [N, H, R * T, D]."""
+    lined: Tensor = query.unflatten(1, (heads, -1))
+    return lined.flatten(2, 3)
+
+
+def _last_token(
+    query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, prefix: Prefix
+) -> Tensor:
+    """Attend from one token per row [N, heads, 1, D] to the prompts and to its own tokens."""
+    own = _by_key_head(query, key.shape[1])
+    to_prefix = prefix.stack(own) @ keys.transpose(-1, -2)
+    if prefix.bias is not None:
+        to_prefix = to_prefix + prefix.bias
+    scores = torch.cat([prefix.unstack(to_prefix), own @ key.transpose(-1, -2)], -1)
+    weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
+    length = keys.shape[2]
+    from_prefix = prefix.unstack(prefix.stack(weights[..., :length]) @ values)
+    return (from_prefix + weights[..., length:] @ value).reshape_as(query)
+
+
+def repeated(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    prefix: Prefix,
+    scaling: float,
+) -> Tensor:
+    """Attend from all own tokens [N, heads, T, D], with a copy of the prompt for each row."""
+    rows, length = prefix.places // prefix.group, query.shape[2]
+    causal = torch.zeros(length, length, dtype=value.dtype, device=value.device)
+    causal.masked_fill_(torch.ones_like(causal, dtype=torch.bool).triu(1), -torch.inf)
+    context = torch.zeros_like(keys[:, :1, :1, :, 0]) if prefix.bias is None else prefix.bias
+    shape = (len(rows), 1, length)
+    bias = torch.cat([context[rows].expand(*shape, -1), causal.expand(*shape, -1)], -1)
+    return nn.functional.scaled_dot_product_attention(
+        query,
+        torch.cat([keys[rows], key], 2),
+        torch.cat([values[rows], value], 2),
+        attn_mask=bias,
+        scale=scaling,
+        enable_gqa=key.shape[1] < query.shape[1],
+    )
+
+
+class _Joined(torch.autograd.Function):
+    """Flash attention over prompt and own tokens apart, joined by their log-sum-exps.
+
+    The backward kernel needs only the joined output and log-sum-exp to give each part its share of
+    the gradient (Liu et al. 2023, "Ring Attention", arXiv 2310.01889, appendix A).
+    """
+
+    @staticmethod
+    def forward(
+        context: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        prefix: Prefix,
+        scale: float,
+    ) -> Tensor:
+        """Return the attention output [N, heads, T, D]; key and value have all heads."""
+        heads = keys.shape[1]
+        stacked, bias = prefix.stack(_by_key_head(query, heads)), prefix.bias
+        far, far_sum = _flash(stacked, keys, values, 0.0, False, attn_mask=bias, scale=scale)
+        near, near_sum = _flash(query, key, value, 0.0, True, scale=scale)
+        far = prefix.unstack(far).reshape_as(near)
+        far_sum = prefix.unstack(far_sum).reshape_as(near_sum)
+        total = torch.logaddexp(far_sum, near_sum)
+        share = (far_sum - total).exp().unsqueeze(-1).to(query.dtype)
+        output: Tensor = near.lerp(far, share)
+        context.save_for_backward(query, key, value, keys, values, stacked, output, total)
+        context.prefix, context.scale = prefix, scale
+        return output
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
+        """Return the gradients of query, key, value, keys and values."""
+        query, key, value, keys, values, stacked, output, total = context.saved_tensors
+        prefix, heads, scale = context.prefix, keys.shape[1], {"scale": context.scale}
+        lay = [prefix.stack(_by_key_head(tensor, heads)) for tensor in (gradient, output)]
+        sums = prefix.stack(_by_key_head(total.unsqueeze(-1), heads)).squeeze(-1)
+        far, of_keys, of_values = _flash_backward(
+            lay[0], stacked, keys, values, lay[1], sums, 0.0, False, attn_mask=prefix.bias, **scale
+        )
+        near, of_key, of_value = _flash_backward(
+            gradient.contiguous(), query, key, value, output, total, 0.0, True, **scale
+        )
+        of_query = prefix.unstack(far).reshape_as(near) + near
+        return of_query, of_key, of_value, of_keys, of_values, None, None

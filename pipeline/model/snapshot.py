@@ -1,0 +1,151 @@
+"""What the files of a published model must be.
+
+``hub.json`` beside this file has repositories, commits, sizes and sha256. Where it is not complete
+the hub's listing of the commit says the rest: sha256 of large files, git object names of small
+ones.
+What the table has must agree with the listing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pipeline.download import Expected
+from pipeline.errors import UserError
+from pipeline.files import digest_of, read_json
+
+INDEX = "model.safetensors.index.json"
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+_TABLE = Path(__file__).with_name("hub.json")
+_FILE = re.compile(r"[A-Za-z0-9][\w.-]*")
+_WEIGHTS = re.compile(r"model(-\d+-of-\d+)?\.safetensors")
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+# What models and tokenizers are described by. Code (.py) is never taken.
+_DESCRIPTIONS = (".json", ".txt", ".jinja", ".model")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file of a snapshot, and what it must be."""
+
+    name: str
+    bytes: int | None = None
+    sha256: str | None = None
+    git_blob: str | None = None
+
+    @property
+    def expected(self) -> Expected:
+        """Return what the file must be."""
+        return Expected(self.bytes, self.sha256, self.git_blob)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The files of a repository at one commit.
+
+    Attributes:
+        repository: Such as ``Qwen/Qwen2.5-0.5B-Instruct``.
+        revision: The commit.
+        files: The files that make the model.
+        complete: Whether these are all of them, each with its digest.
+    """
+
+    repository: str
+    revision: str
+    files: tuple[HubFile, ...]
+    complete: bool = True
+
+    def stored_digest(self) -> str | None:
+        """Return the digest of a folder with exactly these files, None if not all are known."""
+        digests = {file.name: file.sha256 for file in self.files}
+        known = self.complete and digests and None not in digests.values()
+        return digest_of(digests) if known else None
+
+
+def pinned(repository: str, revision: str | None = None) -> Snapshot | None:
+    """Return what the table says about a repository, at its own commit or at the given one."""
+    entry = read_json(_TABLE).get(repository)
+    if entry is None or revision not in (None, entry["revision"]):
+        return None
+    files = tuple(HubFile(**file) for file in entry["files"])
+    return Snapshot(repository, entry["revision"], files, entry["complete"])
+
+
+def read_listing(place: Path, repository: str, revision: str) -> Snapshot:
+    """Read what a hub says about a commit: ``/api/models/REPOSITORY/revision/COMMIT?blobs=true``.
+
+    Raises:
+        UserError: If it is no such listing, of another commit, or of a model without safetensors.
+    """
+    try:
+        content = json.loads(place.read_text(encoding="utf-8"))
+        commit = content["sha"]
+        files = [_listed(entry) for entry in content["siblings"]]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f"{place}: not what a hub says about {repository} ({error!r}); is "
+            "HF_ENDPOINT the address of a model hub?"
+        ) from None
+    if not COMMIT.fullmatch(str(commit)) or (COMMIT.fullmatch(revision) and commit != revision):
+        raise UserError(f"{place}: lists commit {commit!r} of {repository}, not {revision}")
+    return Snapshot(repository, commit, _to_take(files, repository))
+
+
+def _listed(entry: dict[str, Any]) -> HubFile:
+    large = entry.get("lfs")
+    if large:
+        return HubFile(entry["rfilename"], int(large["size"]), str(large["sha256"]))
+    return HubFile(entry["rfilename"], int(entry["size"]), git_blob=str(entry["blobId"]))
+
+
+def _to_take(files: list[HubFile], repository: str) -> tuple[HubFile, ...]:
+    """Choose the weights and what describes the model.
+
+    Raises:
+        UserError: If there are no safetensors weights.
+    """
+    names = {file.name for file in files}
+    if not any(_WEIGHTS.fullmatch(name) for name in names):
+        pickles = sorted(name for name in names if name.endswith(_PICKLES))
+        found = f"only pickled ones ({', '.join(pickles)})" if pickles else "none"
+        raise UserError(
+            f"{repository} has no safetensors weights, {found}: loading a pickle can run any code, "
+            "so that is never done; use a revision or a repository with model.safetensors"
+        )
+    whole = "model.safetensors" in names
+
+    def taken(name: str) -> bool:
+        if _WEIGHTS.fullmatch(name):
+            return name == "model.safetensors" or not whole
+        return name.endswith(_DESCRIPTIONS) and not (whole and name == INDEX)
+
+    chosen = [file for file in files if _FILE.fullmatch(file.name) and taken(file.name)]
+    return tuple(sorted(chosen, key=lambda file: file.name))
+
+
+def agreed(listed: Snapshot, table: Snapshot) -> Snapshot:
+    """Add the table's digests to the hub's listing.
+
+    Raises:
+        UserError: If they contradict each other.
+    """
+    known = {file.name: file for file in table.files}
+    files = []
+    for file in listed.files:
+        pin = known.pop(file.name, file)
+        for field_name in ("bytes", "sha256"):
+            ours, theirs = getattr(pin, field_name), getattr(file, field_name)
+            if None not in (ours, theirs) and ours != theirs:
+                raise UserError(
+                    f"{table.repository}/{file.name}: the hub states {field_name} {theirs}, pinned "
+                    f"is {ours}; this hub does not serve the pinned model"
+                )
+        files.append(replace(file, bytes=file.bytes or pin.bytes, sha256=file.sha256 or pin.sha256))
+    if known:
+        raise UserError(f"{table.repository}: the hub does not list {', '.join(known)}")
+    return replace(listed, files=tuple(files))

@@ -1,0 +1,80 @@
+"""Going on from a named folder of resumable state, and only if it was made for the same run."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UserError
+from pipeline.files import read_json, remove, replacing, write_json
+
+MADE_FROM = "made_from.json"
+
+
+def read_options(arguments: Sequence[str]) -> Path | None:
+    """Return the folder that ``--resume`` names, if it is there."""
+    parser = argparse.ArgumentParser(
+        prog="python -m pipeline.stages.train CELL",
+        description="Train a cell. It goes on by itself from its own state in work/; a changed "
+        "parameter or input starts fresh.",
+    )
+    parser.add_argument(
+        "--resume",
+        type=Path,
+        metavar="FOLDER",
+        help="go on from this state instead, such as a copy of work/DIGEST of another machine; "
+        "refused if it was made with other parameters or inputs",
+    )
+    found: Path | None = parser.parse_args(list(arguments)).resume
+    return found
+
+
+def take_up(work: Path, made_from: dict[str, Any], resume: Path | None) -> None:
+    """Note what a run is made from beside its state; with ``resume``, take that state over first.
+
+    Args:
+        work: Folder of the run's resumable state.
+        made_from: Everything its result depends on.
+        resume: A folder to go on from.
+
+    Raises:
+        UserError: If there is no state in ``resume``, or one of another run; names what differs.
+    """
+    if resume is not None:
+        _check(resume, made_from)
+        if resume.resolve() != work.resolve():
+            remove(work)
+            with replacing(work) as temporary:
+                shutil.copytree(resume, temporary)
+    write_json(work / MADE_FROM, made_from)
+
+
+def _check(resume: Path, made_from: dict[str, Any]) -> None:
+    path = resume / MADE_FROM
+    if not path.is_file():
+        raise UserError(
+            f"--resume {resume}: found no {MADE_FROM} there; allowed: a folder that training left "
+            "in work/"
+        )
+    before, now = dict(_flat(read_json(path))), dict(_flat(made_from))
+    changed = [
+        f"{name} was {before.get(name, 'absent')}, is {now.get(name, 'absent')}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if changed:
+        raise UserError(
+            f"--resume {resume}: made with other parameters or inputs: {'; '.join(changed)}. "
+            "Restore them, or leave --resume out to start fresh"
+        )
+
+
+def _flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in content.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -1,0 +1,234 @@
+"""Training with verl on a cluster: a job is built, followed to its end, and its result collected.
+
+This process trains nothing and imports no verl.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
+import pipeline
+from pipeline.cluster import Job, JobOutcome, run_job
+from pipeline.config import Cell, lookup
+from pipeline.errors import UserError
+from pipeline.files import read_json, read_lines, remove, replacing
+from pipeline.model.weights import resolve
+from pipeline.stages.common import Stage, input_digest
+from pipeline.stages.training import Step, Trained, say_skipped
+from pipeline.train.collapse import collapse_at_end
+from pipeline.train.data import Rows, load_rows
+from pipeline.train.shapes import shape_of
+from pipeline.train.verl.failures import explain
+from pipeline.train.verl.overrides import check_expressible, planned
+from pipeline.train.verl.placement import place
+from pipeline.train.verl.spec import NOTE, RESULT, STEP, JobSpec
+
+REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
+"""What the job's environment must have, by module."""
+
+# Where a cell trains may change between two attempts; what comes of it must not.
+_PLACE = {"accelerator", "gpus", "nodes", "tensor_parallel", "offload"}
+_PATIENCE = {"time_limit_minutes", "stall_minutes", "retries"}
+
+
+class VerlTraining:
+    """A run of verl through a Ray job.
+
+    Args:
+        stage: The stage.
+        key: Key of the cell.
+        cell: A trained cell.
+    """
+
+    def __init__(self, stage: Stage, key: str, cell: Cell) -> None:
+        recipe = cell.train
+        assert recipe is not None and cell.algorithm is not None
+        self._stage, self._key, self._cell, self._recipe = stage, key, cell, recipe
+        check_expressible(recipe, cell.algorithm)
+        base, inputs = stage.root / cell.base, stage.root / cell.inputs
+        folder = resolve(base, stage.store, f"base@{cell.model}")
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        limit = recipe.max_prompt_tokens
+        train = load_rows(inputs / "train.parquet", tokenizer, limit)
+        validation = load_rows(inputs / "validation.parquet", tokenizer, limit)
+        check_vocabulary(folder, tokenizer, train, validation)
+        say_skipped(key, train.skipped, validation.skipped, limit)
+        if (inputs / "probe").is_dir():
+            print(f"train {key}: the probe is left out; only the local backend measures one")
+        self._inputs, self.skipped = inputs, train.skipped
+        self.total, _ = planned(recipe, len(train.rows))
+        self.made_from = {
+            **_settings(cell),
+            "base": input_digest(base),
+            "data": input_digest(inputs),
+        }
+        self.work = stage.work("verl", *self.made_from.values())
+        model = lookup(stage.params.base, cell.model, "model").model
+        content = read_json(base)
+        self._spec = JobSpec(
+            key=key,
+            cell=cell,
+            placement=place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind),
+            base=content["checkpoints"][content["use"]]["digest"],
+            made_by=f"base@{cell.model}",
+            store=str(stage.store.root),
+            state=str(self.work.resolve()),
+            rows=len(train.rows),
+            validation=dict(Counter(row.example.task for row in validation.rows)),
+        )
+        self._curve: list[dict[str, Any]] = []
+        self._collapsed = False
+
+    def run(self, report: Callable[[Step], None]) -> Trained:
+        """Train; see :class:`pipeline.stages.training.Training`."""
+        self.work.mkdir(parents=True, exist_ok=True)
+        folder = self.work / "job"
+        build_folder(folder, self._spec, self._inputs)
+        log = self.work / "job.log"
+        digests: list[str] = []
+        with log.open("a", encoding="utf-8") as file:
+
+            def hear(line: str) -> None:
+                if line.startswith(STEP):
+                    report(self._step(json.loads(line.removeprefix(STEP))))
+                elif line.startswith(RESULT):
+                    digests.append(line.removeprefix(RESULT).strip())
+                elif line.startswith((NOTE, "cluster: ")):
+                    print(f"train {self._key}: {line.removeprefix(NOTE)}", flush=True)
+                file.write(f"{line}\n")
+                file.flush()
+
+            outcome = run_job(self._job(folder), on_line=hear, is_progress=_Progress())
+        if outcome.status != "succeeded" or not digests:
+            raise self._failed(outcome, log)
+        return self._collect(digests[-1])
+
+    def _failed(self, outcome: JobOutcome, log: Path) -> UserError:
+        spec = self._spec
+        lines = outcome.message.splitlines()
+        why = explain(lines, self._key, spec.placement, spec.state) or outcome.message
+        return UserError(
+            f"cell {self._key}: the job {outcome.status.replace('_', ' ')} after "
+            f"{outcome.attempts} attempts: {why}\nIts whole log: {log}. Running it again goes on "
+            "from its last checkpoint"
+        )
+
+    def _step(self, row: dict[str, Any]) -> Step:
+        """Return a step that the job told of, with the collapse alarm if it fires there."""
+        self._curve = [each for each in self._curve if each["step"] < row["step"]]
+        self._curve.append({"step": row["step"], **row["metrics"]})
+        collapse = None if self._collapsed else collapse_at_end(self._curve)
+        self._collapsed = self._collapsed or collapse is not None
+        if collapse:
+            print(f"train {self._key}: {collapse.describe()}", flush=True)
+        return Step(row["step"], row["metrics"], row["timing"], row["at"], collapse)
+
+    def _job(self, folder: Path) -> Job:
+        cluster, placement = self._recipe.cluster, self._spec.placement
+        return Job(
+            name=f"{self._stage.study}-{self._key}",
+            arguments=("python", "-m", "pipeline.train.verl.job"),
+            folder=folder,
+            environment=_environment(self._spec, self._stage.params.study.threads),
+            gpus=placement.gpus,
+            nodes=placement.nodes,
+            cpu_only=placement.on_cpu,
+            time_limit=60 * cluster.time_limit_minutes,
+            stall_limit=60 * cluster.stall_minutes,
+            retries=cluster.retries,
+            requires=REQUIRES,
+        )
+
+    def _collect(self, digest: str) -> Trained:
+        """Read the result that the job has put into the store."""
+        folder = self._stage.store.get(digest, f"train@{self._key}")
+        metrics = read_lines(folder / "metrics.jsonl")
+        ends = (collapse_at_end(metrics[:end]) for end in range(1, len(metrics) + 1))
+        return Trained(
+            metrics=metrics,
+            timing=read_lines(folder / "timing.jsonl"),
+            checkpoints=read_json(folder / "checkpoints.json"),
+            collapse=next((found for found in ends if found), None),
+        )
+
+
+def build_folder(folder: Path, spec: JobSpec, inputs: Path) -> None:
+    """Write the folder that is uploaded: this package, the datasets, the specification."""
+    remove(folder)
+    with replacing(folder) as temporary:
+        temporary.mkdir()
+        shutil.copytree(
+            Path(pipeline.__file__).parent,
+            temporary / "pipeline",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        for name in ("train.parquet", "validation.parquet"):
+            shutil.copy2(inputs / name, temporary / name)
+        spec.write(temporary)
+
+
+def check_vocabulary(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, train: Rows, validation: Rows
+) -> None:
+    """Check that a model knows every token of its tokenizer.
+
+    Raises:
+        UserError: If not.
+    """
+    knows = AutoConfig.from_pretrained(folder, local_files_only=True).vocab_size
+    reach = max(max(row.prompt) for row in (*train.rows, *validation.rows))
+    if len(tokenizer) > knows or reach >= knows:
+        raise UserError(
+            f"{folder}: the tokenizer has {len(tokenizer)} tokens and the prompts reach token "
+            f"{reach}, but the model knows only {knows}; they do not belong together"
+        )
+
+
+def _settings(cell: Cell) -> dict[str, Any]:
+    """Return what the result depends on."""
+    assert cell.train is not None
+    settings = cell.model_dump(mode="json", include={"algorithm", "seed", "train"})
+    for name in _PLACE | _PATIENCE:
+        del settings["train"]["cluster"][name]
+    return settings
+
+
+def _environment(spec: JobSpec, threads: int) -> dict[str, str]:
+    """Return the variables of the job and of all its workers."""
+    variables = {
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "RAY_DEDUP_LOGS": "0",
+        "VERL_FILE_LOGGER_PATH": str(Path(spec.state) / "verl.jsonl"),
+    }
+    if spec.placement.on_cpu:
+        variables |= {
+            "OMP_NUM_THREADS": str(threads),
+            "VERL_PLATFORM": "cpu",
+            "VERL_USE_EXTERNAL_MODULES": "pipeline.train.verl.cpu_plugin",
+        }
+    return variables
+
+
+class _Progress:
+    """Says whether a line is progress: every line until the first step, then steps and remarks.
+
+    verl can hang and go on to print; before its first step it says little else than what it does.
+    """
+
+    def __init__(self) -> None:
+        self._training = False
+
+    def __call__(self, line: str) -> bool:
+        if line.startswith("cluster: "):
+            self._training = False  # a new attempt starts from its last checkpoint
+        if line.startswith(STEP):
+            self._training = True
+        return not self._training or line.startswith((STEP, NOTE))

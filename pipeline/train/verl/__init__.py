@@ -1,0 +1,1 @@
+"""The verl backend: a cell trained by verl through a Ray job."""

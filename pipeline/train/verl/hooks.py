@@ -1,0 +1,164 @@
+"""What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
+
+``Measured`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of rollouts that
+verl does not log itself. ``CheckpointProbe`` (``trainer.checkpoint_callback_class``) notes, beside
+each checkpoint, the log-probabilities that the trainer gives to fixed completions. ``Verbatim``
+(``reward.reward_manager``) shows the grader a response as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import transfer_queue as tq
+from transformers import AutoTokenizer
+from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
+from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
+from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+from verl.utils.tensordict_utils import list_of_dict_to_tensordict
+from verl.workers.utils.padding import response_from_nested
+
+from pipeline.train.verl.collect import BATCH_PREFIX, batch_metrics
+from pipeline.train.verl.layout import PROBE
+
+_PARTITION = "probe"
+_POLL_SECONDS = 0.25  # between looks whether a batch is complete
+
+
+class Measured(ReplayBuffer):  # type: ignore[misc]
+    """verl's replay buffer, which also measures each training batch."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings, poll_interval=_POLL_SECONDS)
+        tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
+        self._end = int(tokenizer.eos_token_id)
+
+    def sample(
+        self, global_steps: int, partition_id: str, batch_size: int
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return a batch and its metrics."""
+        batch, metrics = super().sample(global_steps, partition_id, batch_size)
+        if partition_id == "train":
+            found = _measure(batch, self._end)
+            metrics.update({f"{BATCH_PREFIX}{name}": value for name, value in found.items()})
+        return batch, metrics
+
+
+def _measure(batch: Any, end: int) -> dict[str, float]:
+    data = tq.kv_batch_get(
+        keys=batch.keys,
+        partition_id=batch.partition_id,
+        select_fields=["rm_scores", "responses", "extra_fields"],
+    )
+    responses = list(data["responses"])
+    extra = [getattr(fields, "data", fields) for fields in data["extra_fields"]]
+    groups: dict[str, list[float]] = defaultdict(list)
+    scores = [float(row.sum()) for row in data["rm_scores"]]
+    for key, score in zip(batch.keys, scores, strict=True):
+        groups[key.rsplit("_", 2)[0]].append(score)
+    return batch_metrics(
+        groups=list(groups.values()),
+        lengths=[len(row) for row in responses],
+        finished=[bool(row[-1] == end) for row in responses],
+        rewards=[fields["reward_extra_info"] for fields in extra],
+    )
+
+
+class Verbatim(NaiveRewardManager):  # type: ignore[misc]
+    """verl's reward manager without its removal of special tokens from what is graded.
+
+    The local trainer and the evaluation grade a response with them, so that a response with a
+    stray one cannot be wrong there and right here.
+    """
+
+    def __init__(self, config: Any, tokenizer: Any, *arguments: Any, **settings: Any) -> None:
+        super().__init__(config, _WholeText(tokenizer), *arguments, **settings)
+
+
+class _WholeText:
+    """Decodes all of a response but the token that ends it."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def decode(self, tokens: torch.Tensor, **_: Any) -> str:
+        """Return the text of the tokens [T]."""
+        listed: list[int] = tokens.tolist()
+        if listed and listed[-1] == self._tokenizer.eos_token_id:
+            listed.pop()
+        return str(self._tokenizer.decode(listed, skip_special_tokens=False))
+
+
+class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
+    """Writes ``probe.json`` into each checkpoint, after everything else is there.
+
+    It holds the log-probabilities that the trainer gives to the completions in the file of the same
+    name above the checkpoints, at temperature 1.
+    """
+
+    def on_save(
+        self,
+        trainer: Any,
+        global_step: int,
+        checkpoint_dir: str,
+        async_save: bool = False,
+        **_: Any,
+    ) -> None:
+        """Ask the actor for the log-probabilities and write them."""
+        folder = Path(checkpoint_dir)
+        sequences = json.loads((folder.parent / PROBE).read_text(encoding="utf-8"))
+        logprobs = _actor_logprobs(trainer, sequences)
+        temporary = folder / f".{PROBE}.tmp"
+        temporary.write_text(json.dumps({"logprobs": logprobs}), encoding="utf-8")
+        temporary.replace(folder / PROBE)
+
+
+def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list[list[float]]:
+    """Return the actor's log-probabilities of each completion's tokens."""
+    ranks = trainer.actor_rollout_wg.world_size
+    count = -(-len(sequences) // ranks) * ranks  # each rank must get as many
+    rows = [_fields(sequences[index % len(sequences)]) for index in range(count)]
+    keys = [f"probe{index}_0_0" for index in range(count)]
+    batch = tq.kv_batch_put(
+        keys=keys,
+        partition_id=_PARTITION,
+        fields=list_of_dict_to_tensordict(rows),
+        tags=[{"seq_len": len(row["input_ids"])} for row in rows],
+    )
+    try:
+        batch.extra_info.update(
+            {
+                "calculate_entropy": False,
+                "compute_loss": False,
+                "temperature": 1.0,
+                "micro_batch_size_per_gpu": 1,
+            }
+        )
+        trainer.actor_rollout_wg.compute_log_prob(batch)
+        data = tq.kv_batch_get(
+            keys=keys, partition_id=_PARTITION, select_fields=["log_probs", "response_mask"]
+        )
+        found = response_from_nested(data["log_probs"], data["response_mask"])
+        return [row.float().tolist() for row in found.unbind()[: len(sequences)]]
+    finally:
+        tq.kv_clear(keys=keys, partition_id=_PARTITION)
+
+
+def _fields(sequence: dict[str, list[int]]) -> dict[str, Any]:
+    """Return a sequence in the form in which verl keeps rollouts."""
+    prompt, response = torch.tensor(sequence["prompt"]), torch.tensor(sequence["response"])
+    mask = torch.ones_like(response)
+    whole = torch.cat([prompt, response])
+    return {
+        "prompts": prompt,
+        "responses": response,
+        "response_mask": mask,
+        "loss_mask": mask,
+        "input_ids": whole,
+        "position_ids": torch.arange(len(whole)),
+        "multi_modal_inputs": {},
+    }

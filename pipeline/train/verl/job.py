@@ -1,0 +1,309 @@
+"""The job: trains one cell with verl on the cluster, and stores what came of it.
+
+``python -m pipeline.train.verl.job`` runs in the folder that the stage uploaded. It may be killed
+at any time and started again: its state folder says how far it came. It speaks to the stage in
+lines, see :mod:`pipeline.train.verl.spec`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any, NoReturn
+
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
+from pipeline.errors import UserError
+from pipeline.files import NO_SPACE, read_json, remove, replacing, write_json, write_lines
+from pipeline.store import LocalStore
+from pipeline.train.data import Row, load_rows
+from pipeline.train.verl import checkpoints
+from pipeline.train.verl.collect import StepRow, best_row, step_row
+from pipeline.train.verl.failures import explain
+from pipeline.train.verl.journal import Follower, Journal
+from pipeline.train.verl.layout import PROBE, State
+from pipeline.train.verl.overrides import JobPaths, Overrides, as_arguments, planned, verl_overrides
+from pipeline.train.verl.prompt import write_tokenizer
+from pipeline.train.verl.spec import ERROR, NOTE, RESULT, STEP, USER_ERROR, JobSpec
+
+_POLL_SECONDS = 0.5
+_KEPT_LINES = 2000  # of verl's output, to explain a failure from
+_PROBES = 4
+_REWARD = "pipeline.reward.verl_entry"
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
+
+
+def main() -> None:
+    """Run the job of the current folder."""
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        digest = Job(JobSpec.read(Path.cwd()), Path.cwd()).run()
+    except UserError as error:
+        _say(ERROR, str(error))
+        sys.exit(USER_ERROR)
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        _say(
+            ERROR,
+            f"no room to write {error.filename or 'its results'} ({error.strerror}); the "
+            "checkpoints are kept. Free some disk space and run it again: it goes on from there",
+        )
+        sys.exit(USER_ERROR)
+    _say(RESULT, digest)
+
+
+class Job:
+    """One training run.
+
+    Args:
+        spec: What to do.
+        folder: The uploaded folder, with the datasets.
+    """
+
+    def __init__(self, spec: JobSpec, folder: Path) -> None:
+        recipe = spec.cell.train
+        assert recipe is not None
+        self.spec, self.folder, self.recipe = spec, folder, recipe
+        self.state = State(Path(spec.state))
+        self.store = LocalStore(Path(spec.store))
+        self.journal = Journal(self.state.steps)
+        self.total, _ = planned(recipe, spec.rows)
+
+    def run(self) -> str:
+        """Train to the planned last step, store the result, and return its digest.
+
+        Raises:
+            UserError: If something fails that its user must mend.
+        """
+        if self.state.result.is_file():
+            return str(read_json(self.state.result)["digest"])
+        base = self.store.get(self.spec.base, self.spec.made_by)
+        done = self._resume()
+        if done < self.total:
+            self._train(base, done)
+        return self._finish(base)
+
+    def _resume(self) -> int:
+        """Return the step to go on from; what lies after it is forgotten."""
+        logged = [row.step for row in self.journal.rows]
+        done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
+        self.journal.keep_until(done if done else -1)
+        if done:
+            _say(NOTE, f"goes on after step {done} of {self.total}")
+        return done
+
+    def _train(self, base: Path, done: int) -> None:
+        check_reward()
+        self.state.checkpoints.mkdir(parents=True, exist_ok=True)
+        write_tokenizer(base, self.state.tokenizer)
+        self._write_probe(base)
+        remove(self.state.log)
+        self._follow(Verl(as_arguments(self._overrides(base, done))), done)
+
+    def _overrides(self, base: Path, done: int) -> Overrides:
+        spec, state = self.spec, self.state
+        paths = JobPaths(
+            train=str(self.folder / "train.parquet"),
+            validation=str(self.folder / "validation.parquet"),
+            model=str(base),
+            tokenizer=str(state.tokenizer),
+            reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
+            checkpoints=str(state.checkpoints),
+            validation_dump=str(state.root / "validation"),
+        )
+        return {
+            **verl_overrides(spec.cell, spec.placement, paths, spec.rows),
+            **_architecture(base, spec.cell.algorithm),
+            **({"trainer.val_before_train": False} if done else {}),
+        }
+
+    def _write_probe(self, base: Path) -> None:
+        """Write the completions that every checkpoint is verified with: some gold answers."""
+        tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+        path = self.folder / "validation.parquet"
+        rows = load_rows(path, tokenizer, self.recipe.max_prompt_tokens).rows[:_PROBES]
+        sequences = [_answered(row, tokenizer) for row in rows]
+        write_json(self.state.checkpoints / PROBE, sequences)
+
+    def _follow(self, verl: Verl, done: int) -> None:
+        """Note each step that verl logs, until it ends.
+
+        Raises:
+            UserError: If it failed for a reason that its user must mend.
+            RuntimeError: If it failed otherwise.
+        """
+        log = Follower(self.state.log)
+        with verl:
+            running = True
+            while running:
+                running = verl.wait(_POLL_SECONDS)
+                for line in log.read():
+                    if line["step"] > done or not self.journal.rows:
+                        self._note(step_row(line["step"], line["data"], self._sources, time.time()))
+        reached = self.journal.rows[-1].step if self.journal.rows else 0
+        if verl.status == 0 and reached == self.total:
+            return
+        why = explain(verl.lines, self.spec.key, self.spec.placement, self.spec.state)
+        if why is not None:
+            raise UserError(why)
+        raise RuntimeError(f"verl ended with status {verl.status} after step {reached}")
+
+    @property
+    def _sources(self) -> dict[str, int]:
+        return self.spec.validation
+
+    def _note(self, row: StepRow) -> None:
+        self.journal.add(row)
+        if row.step > 0 and row.accuracy is not None:
+            checkpoints.thin(self.state, self.journal.rows)
+        _say(STEP, json.dumps(row.as_json()))
+
+    def _finish(self, base: Path) -> str:
+        """Store the best and the last weights and all figures, prune, and return the digest."""
+        rows = self.journal.rows
+        best, last = best_row(rows), rows[-1]
+        digests: dict[int, str] = {}
+        for step in dict.fromkeys((best.step, last.step)):
+            digests[step] = self._store(base, step)
+        entries = {
+            "best": {
+                "step": best.step,
+                "digest": digests[best.step],
+                "validation_accuracy": best.accuracy,
+            },
+            "last": {"step": last.step, "digest": digests[last.step]},
+        }
+        digest = self._store_result(entries)
+        write_json(self.state.result, {"digest": digest})
+        for folder in self.state.checkpoints.glob("global_step_*"):
+            remove(folder)
+        return digest
+
+    def _store(self, base: Path, step: int) -> str:
+        """Put the model of one step into the store, after it was verified."""
+        folder = self.state.root / f"model-{step}"
+        remove(folder)
+        with replacing(folder) as temporary:
+            actor = self.state.step(step) / "actor"
+            checkpoints.export(checkpoints.merge(actor), base, temporary)
+        found = checkpoints.verify(folder, self.state, step, self.recipe.precision)
+        digest = self.store.put(folder)
+        remove(folder)
+        _say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
+        return digest
+
+    def _store_result(self, entries: dict[str, Any]) -> str:
+        folder = self.state.root / "result"
+        remove(folder)
+        rows = self.journal.rows
+        with replacing(folder) as temporary:
+            write_lines(temporary / "metrics.jsonl", [{"step": r.step, **r.metrics} for r in rows])
+            timing = [{"step": r.step, "at": r.at, **r.timing} for r in rows]
+            write_lines(temporary / "timing.jsonl", timing)
+            write_json(temporary / "checkpoints.json", entries)
+        digest = self.store.put(folder)
+        remove(folder)
+        return digest
+
+
+class Verl:
+    """verl's trainer as a child process; what it prints is passed on and the end of it kept."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = arguments
+        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self.status: int | None = None
+
+    def __enter__(self) -> Verl:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "verl.trainer.main_ppo", *self._arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            preexec_fn=_die_with_parent,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(timeout=5)
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether it still runs after at most so many seconds."""
+        try:
+            self.status = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return True
+        self._reader.join(timeout=5)
+        return False
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self.lines.append(line.rstrip("\n"))
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+
+def check_reward() -> None:
+    """Check that verl will be able to load the reward, which it does late and says badly.
+
+    Raises:
+        UserError: If it does not import.
+    """
+    try:
+        importlib.import_module(_REWARD)
+    except Exception as error:
+        raise UserError(
+            f"the reward module {_REWARD.replace('.', '/')}.py does not import "
+            f"({type(error).__name__}: {error}); mend it, or restore it with git"
+        ) from error
+
+
+def _architecture(base: Path, algorithm: str | None) -> Overrides:
+    """Name the model's class where its configuration does not, as verl wants it to."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    config = AutoConfig.from_pretrained(base, local_files_only=True)
+    if config.architectures:
+        return {}
+    name = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config.model_type]
+    models = ["actor_rollout_ref.model", *(["critic.model"] if algorithm == "ppo" else [])]
+    return {f"+{model}.override_config.architectures": [name] for model in models}
+
+
+def _answered(row: Row, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
+    text = f"</think><answer> {row.example.answer}</answer>"
+    answer = tokenizer.encode(text, add_special_tokens=False)
+    return {"prompt": list(row.prompt), "response": [*answer, int(tokenizer.eos_token_id)]}  # type: ignore[arg-type]
+
+
+def _die_with_parent() -> None:
+    """Let the kernel end the child when this process is killed: its driver would train on."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+
+
+def _say(kind: str, text: str) -> None:
+    print(f"{kind}{' '.join(text.split())}", flush=True)
+
+
+def _leave(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""What verl would do for a cell of a study, before anything is launched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import Cell, Params, Part, lookup
+from pipeline.errors import UserError
+from pipeline.tasks import registry
+from pipeline.train.shapes import shape_of
+from pipeline.train.verl.overrides import JobPaths, Overrides, verl_overrides
+from pipeline.train.verl.placement import Placement, place
+from pipeline.train.verl.recipes import Difference, differences, notes, recipes_of, unstated
+
+PATHS = JobPaths(
+    train="train.parquet",
+    validation="validation.parquet",
+    model="BASE_MODEL",
+    tokenizer="STATE/tokenizer",
+    reward="pipeline/reward/verl_entry.py",
+    checkpoints="STATE/checkpoints",
+    validation_dump="STATE/validation",
+)
+"""Stand-ins for the paths that are known when the job runs."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What verl would do for a cell.
+
+    Attributes:
+        cell: The cell.
+        rows: Training prompts.
+        placement: Where it trains.
+        overrides: verl's settings.
+        differences: What the cell does otherwise than its papers, by paper.
+        unstated: Settings on which its papers are silent, by paper.
+        notes: What verl does otherwise than the local trainer.
+    """
+
+    cell: Cell
+    rows: int
+    placement: Placement
+    overrides: Overrides
+    differences: dict[str, list[Difference]]
+    unstated: dict[str, dict[str, Any]]
+    notes: list[str]
+
+
+def plan_of(params: Params, key: str, rows: int, changes: dict[str, Any] | None = None) -> Plan:
+    """Return the plan of a cell.
+
+    Args:
+        params: The expanded study.
+        key: The cell.
+        rows: Training prompts.
+        changes: Fields of ``train.cluster`` to set otherwise.
+
+    Raises:
+        UserError: If the cell trains nothing, verl cannot do what it asks for, or it does not fit.
+    """
+    cell = trained_cell(params, key)
+    assert cell.train is not None and cell.algorithm is not None and cell.combination is not None
+    cluster = cell.train.cluster.model_copy(update=changes or {})
+    recipe = cell.train.model_copy(update={"cluster": cluster})
+    model = lookup(params.base, cell.model, "model").model
+    placement = place(shape_of(model), recipe, cell.algorithm, cluster, model.kind)
+    probed = params.dataset[cell.combination].probe is not None
+    cell = cell.model_copy(update={"train": recipe})
+    recipes = recipes_of(params.study.paper)
+    return Plan(
+        cell,
+        rows,
+        placement,
+        verl_overrides(cell, placement, PATHS, rows),
+        {name: differences(cell, placement, recipe) for name, recipe in recipes.items()},
+        {name: unstated(cell, recipe) for name, recipe in recipes.items()},
+        notes(cell, probed=probed),
+    )
+
+
+def trained_cell(params: Params, key: str) -> Cell:
+    """Return a cell that trains.
+
+    Raises:
+        UserError: If it does not exist or trains nothing; lists those that do.
+    """
+    cell = params.cell(key)
+    if cell.train is None:
+        names = ", ".join(k for k, c in params.cells.items() if c.train is not None)
+        raise UserError(f"cell {key} trains nothing; choose one of: {names}")
+    return cell
+
+
+def count_rows(params: Params, cell: Cell, root: Path | None = None) -> int:
+    """Return the number of training prompts: of the dataset if it is made, else as planned.
+
+    Raises:
+        UserError: If the dataset is not made and the study does not say how many there will be.
+    """
+    from pyarrow import parquet  # type: ignore[import-untyped]
+
+    assert cell.combination is not None
+    path = None if root is None else root / cell.inputs / "train.parquet"
+    if path is not None and path.is_file():
+        return int(parquet.read_metadata(path).num_rows)
+    return sum(_count(part) for part in params.dataset[cell.combination].train)
+
+
+def _count(part: Part) -> int:
+    everything = part.orders is None and part.fold is None and not part.where
+    count = part.limit or (registry.get(part.task).count if everything else None)
+    if count is None:
+        raise UserError(
+            f"the rows of task {part.task} are known once they are made; run: dvc repro dataset"
+        )
+    return count

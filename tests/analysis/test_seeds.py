@@ -1,0 +1,138 @@
+"""Several seeds: means with intervals, a band in the curve, and one line for each set of cells."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.analysis.figures import draw_all, training_curves
+from pipeline.analysis.findings import findings
+from pipeline.analysis.report import write_report
+from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.seeds import BEST, LAST, Estimate, changes, groups
+from pipeline.config import Study, expand, find_study
+from tests.conftest import PROJECT
+
+
+def scores(accuracy: float) -> dict[str, Any]:
+    order = {"0": {"accuracy": accuracy, "correct": round(100 * accuracy), "count": 100}}
+    return {
+        "accuracy": accuracy,
+        "strict_accuracy": accuracy,
+        "format_rate": 1.0,
+        "length_mean": 10.0,
+        "unfinished": 0,
+        "prompts_too_long": 0,
+        "count": 100,
+        "interval": [0.0, 1.0],
+        "by_order": order,
+    }
+
+
+def seeded(after: list[float], *, probe: bool = False) -> Results:
+    """Results of mini-seeds with as many seeds; validation ends at ``after``, its best above."""
+    study = find_study(PROJECT, "mini-seeds").model_dump(mode="json")
+    study["grid"]["seeds"] = list(range(len(after)))
+    params = expand(Study.model_validate(study))
+    cells = {}
+    for key, cell in params.cells.items():
+        end = after[cell.seed] if cell.train else 0.5
+        curve: list[dict[str, Any]] = []
+        for step in range(4) if cell.train else ():
+            row: dict[str, Any] = {
+                "step": step,
+                "validation_accuracy": 0.5 + step * (end - 0.5) / 3,
+            }
+            if step:
+                row |= {"reward_mean": end, "length_mean": 20.0, "length_median": 20, "accuracy": 0}
+            if probe:
+                row |= {"probe/hi_tom_orders_0_2": 0.5 + step / 10}
+                row |= {"probe/hi_tom_order_3": 0.3 + (0.1 if step == 1 else 0)}
+            curve.append(row)
+        best = {"step": 2, "validation_accuracy": end + 0.05, "digest": ""}
+        tasks = {
+            "hi_tom_orders_0_2": scores(end),
+            "hi_tom_order_3": scores(0.4 if cell.train else 0.5),
+        }
+        cells[key] = CellResult(
+            key, cell, curve, {"checkpoints": {"best": best}}, tasks, {"arithmetic": scores(0.5)}
+        )
+    card: dict[str, Any] = {
+        "split": "by-story",
+        "licences": {},
+        "licence_note": None,
+        "sets": {"train": {"rows": 32, "stories": 32, "orders": {"0": 32}}},
+    }
+    return Results(params, cells, {"columns": {}, "leakage": {}}, {"hi": card})
+
+
+def test_an_interval_is_that_of_students_t() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    for values in ([0.1, 0.4], [0.2, 0.25, 0.15, 0.3, 0.22]):
+        found = Estimate.of(values)
+        low, high = stats.t.interval(0.95, len(values) - 1, loc=found.mean, scale=stats.sem(values))
+        assert (found.low, found.high) == pytest.approx((low, high), abs=1e-5)
+    assert Estimate.of([0.3]) == Estimate(0.3, 0.3, 0.3, 1)
+
+
+def test_cells_that_differ_in_their_seed_are_one_group() -> None:
+    found = groups(seeded([0.6, 0.7, 0.65]))
+    assert [group.label for group in found] == ["nano-hi-grpo", "nano-hi-reinforce-plus-plus"]
+    assert all(len(group.cells) == 3 for group in found)
+    curve = dict(found[0].curve("validation_accuracy"))
+    assert curve[0] == Estimate(0.5, 0.5, 0.5, 3)
+    assert curve[3].mean == pytest.approx(0.65) and curve[3].low < 0.65 < curve[3].high
+
+
+def test_a_step_that_one_seed_did_not_reach_is_left_out() -> None:
+    results = seeded([0.6, 0.7])
+    results.cells["nano-hi-grpo-s1"].curve.pop()
+    assert [step for step, _ in groups(results)[0].curve("validation_accuracy")] == [0, 1, 2]
+
+
+def test_changes_name_the_best_the_last_and_every_task() -> None:
+    found = {c.measure: c for c in changes(seeded([0.6, 0.7])) if c.group == "nano-hi-grpo"}
+    assert list(found) == [BEST, LAST, "hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic"]
+    assert found[BEST].change.mean == pytest.approx(0.2)
+    assert found[LAST].change.mean == pytest.approx(0.15)
+    assert found["hi_tom_order_3"].change.mean == pytest.approx(-0.1)
+    assert changes(seeded([0.6])) == []
+
+
+def test_the_curve_has_a_band_only_where_there_are_several_seeds() -> None:
+    several, one = training_curves(seeded([0.6, 0.7])), training_curves(seeded([0.6]))
+    assert [len(axis.collections) for axis in several.axes] == [2, 2, 2]
+    assert [len(axis.lines) for axis in several.axes] == [2, 2, 2]
+    assert [len(axis.collections) for axis in one.axes] == [0, 0, 0]
+
+
+def test_the_report_holds_the_seeds_and_the_probes(tmp_path: Path) -> None:
+    write_report(seeded([0.6, 0.7], probe=True), tmp_path)
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert [c["measure"] for c in written["over_seeds"]][:2] == [BEST, LAST]
+    assert len(written["probes"]) == 4 * 4 * 2
+    assert {(p["column"], p["in_distribution"]) for p in written["probes"]} == {
+        ("hi_tom_orders_0_2", True),
+        ("hi_tom_order_3", False),
+    }
+    assert "+15.0 (-48.5 to +78.5)" in (tmp_path / "seeds.md").read_text()
+    page = (tmp_path / "index.html").read_text()
+    assert "Over seeds" in page and "In and out of distribution" in page
+    plain = tmp_path / "plain"
+    write_report(seeded([0.6]), plain)
+    assert not (plain / "seeds.md").exists()
+    assert "Probes" not in (plain / "index.html").read_text()
+
+
+def test_probes_are_told_as_study_2_asks() -> None:
+    sentences = findings(seeded([0.6], probe=True))
+    assert any(
+        "in distribution 50.0% -> 80.0%, out of distribution 30.0% -> 30.0%, highest at step 1 "
+        "(40.0%)" in sentence
+        for sentence in sentences
+    )
+    assert "in-and-out-of-distribution" in draw_all(seeded([0.6], probe=True))
+    assert "in-and-out-of-distribution" not in draw_all(seeded([0.6]))

@@ -1,0 +1,93 @@
+"""A Ray head that the tests of this folder share, and jobs to run on it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from pipeline.cluster import Job, JobOutcome, run_job
+from pipeline.cluster.client import Address, Client, connect
+from pipeline.cluster.head import private_head
+
+GPUS = 2
+MakeJob = Callable[..., Job]
+
+
+@pytest.fixture(scope="session")
+def head() -> Iterator[Address]:
+    """A head with two accelerators by name only."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    with private_head(Path(sys.executable), kept, GPUS) as address:
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("RAY_", "TOMRL_"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def cluster(head: Address, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """The shared head, named by the environment as a user names a cluster."""
+    assert head.token
+    monkeypatch.setenv("RAY_ADDRESS", head.url)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", head.token)
+    return connect(head)
+
+
+@pytest.fixture
+def make_job(tmp_path: Path) -> MakeJob:
+    """Make a job from the text of a Python program."""
+
+    def make(program: str, *arguments: str, **changes: Any) -> Job:
+        folder = tmp_path / "job"
+        folder.mkdir(exist_ok=True)
+        (folder / "program.py").write_text(dedent(program))
+        settings: dict[str, Any] = {
+            "name": tmp_path.name,
+            "gpus": 1,
+            "cpu_only": True,
+            "time_limit": 120.0,
+            "stall_limit": 60.0,
+        }
+        command = ("python", "program.py", *arguments)
+        return Job(arguments=command, folder=folder, **{**settings, **changes})
+
+    return make
+
+
+def until(true: Callable[[], bool]) -> bool:
+    """Wait for something that comes true by itself; return whether it did."""
+    end = time.monotonic() + 60
+    while not true() and time.monotonic() < end:
+        time.sleep(0.1)
+    return true()
+
+
+class Heard:
+    """Runs a job and remembers what it said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def run(self, job: Job) -> JobOutcome:
+        return run_job(
+            job, on_line=self.lines.append, is_progress=lambda line: line.startswith("step")
+        )
+
+    def saying(self, start: str) -> list[str]:
+        return [line for line in self.lines if line.startswith(start)]
+
+
+@pytest.fixture
+def heard() -> Heard:
+    """Something that runs a job and remembers what it said."""
+    return Heard()

@@ -1,0 +1,123 @@
+"""Every way in which the address of a cluster can be wrong ends in one clear error."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import ray
+
+from pipeline.cluster.client import Address
+from pipeline.errors import UserError
+from tests.cluster.conftest import Heard, MakeJob
+
+
+@contextmanager
+def _server(status: int, body: str) -> Iterator[str]:
+    """Serve one answer to every request."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def refusal(make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Run a job in an environment, and return the error it ends in."""
+
+    def run(**environment: str) -> str:
+        for name, text in environment.items():
+            monkeypatch.setenv(name, text)
+        with pytest.raises(UserError) as refused:
+            heard.run(make_job("print('step 1')"))
+        assert heard.lines == []
+        return str(refused.value)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("address", "hint"),
+    [
+        ("auto", "RAY_ADDRESS=http://HOST:8265"),
+        ("ray://gpu-head:10001", "RAY_ADDRESS=http://gpu-head:8265"),
+        ("gpu-head:6379", "RAY_ADDRESS=http://gpu-head:8265"),
+        ("http://", "RAY_ADDRESS=http://HOST:8265"),
+        ("[", "RAY_ADDRESS=http://HOST:8265"),
+    ],
+)
+def test_what_is_no_dashboard_address(refusal, address: str, hint: str) -> None:  # type: ignore[no-untyped-def]
+    message = refusal(RAY_ADDRESS=address)
+    assert message.startswith(f"RAY_ADDRESS={address!r} is not the address of a Ray dashboard")
+    assert hint in message
+
+
+def test_nobody_answers(refusal) -> None:  # type: ignore[no-untyped-def]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    message = refusal(RAY_ADDRESS=f"http://someone:password@127.0.0.1:{port}/")
+    assert message.startswith(f"RAY_ADDRESS=http://127.0.0.1:{port}: no Ray dashboard answers")
+    assert "Connection refused" in message and "password" not in message
+
+
+def test_a_host_that_does_not_exist(refusal) -> None:  # type: ignore[no-untyped-def]
+    message = refusal(RAY_ADDRESS="http://gpu-head.invalid:8265")
+    assert "RAY_ADDRESS=http://gpu-head.invalid:8265: no Ray dashboard answers there" in message
+
+
+def test_a_server_that_accepts_and_says_nothing(refusal, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr("pipeline.cluster.client.PROBE_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        message = refusal(RAY_ADDRESS=f"http://127.0.0.1:{silent.getsockname()[1]}")
+    assert "(no answer within 0.5 s)" in message
+
+
+@pytest.mark.parametrize(("status", "body"), [(404, "not here"), (200, "<html>"), (200, "[]")])
+def test_something_else_answers(refusal, status: int, body: str) -> None:  # type: ignore[no-untyped-def]
+    with _server(status, body) as url:
+        message = refusal(RAY_ADDRESS=url)
+    assert f"(HTTP {status}) that is not a Ray dashboard" in message
+
+
+def test_another_version(refusal) -> None:  # type: ignore[no-untyped-def]
+    with _server(200, json.dumps({"version": "4", "ray_version": "2.9.3"})) as url:
+        message = refusal(RAY_ADDRESS=url)
+    assert f"the cluster runs Ray 2.9.3, this environment has Ray {ray.__version__}" in message
+    assert "'ray[default]==2.9.*'" in message
+
+
+def test_a_missing_token(head: Address, refusal, monkeypatch, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    message = refusal(RAY_ADDRESS=head.url)
+    assert "demands a token and none was given; set RAY_AUTH_TOKEN" in message
+
+
+def test_a_wrong_token(head: Address, refusal) -> None:  # type: ignore[no-untyped-def]
+    message = refusal(RAY_ADDRESS=head.url, RAY_AUTH_TOKEN="a wrong one")
+    assert "refuses the token" in message and "a wrong one" not in message
+
+
+def test_a_token_file(
+    head: Address, refusal, heard: Heard, make_job, monkeypatch, tmp_path
+) -> None:  # type: ignore[no-untyped-def]
+    file = tmp_path / "token"
+    message = refusal(RAY_ADDRESS=head.url, RAY_AUTH_TOKEN_PATH=str(file))
+    assert message.startswith(f"RAY_AUTH_TOKEN_PATH={file}: No such file or directory")
+    file.write_text(f"{head.token}\n")
+    assert heard.run(make_job("print('step 1')")).status == "succeeded"

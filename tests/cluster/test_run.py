@@ -1,0 +1,306 @@
+"""Jobs on a real Ray head: their lines, their ends, their limits, and their retries."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+import ray
+
+from pipeline.cluster import Job, run_job
+from pipeline.cluster.client import Address, Client
+from pipeline.errors import UserError
+from tests.cluster.conftest import GPUS, Heard, MakeJob, until
+from tests.cluster.proxy import proxy
+
+HANG = """
+    import os, signal, time
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    print("process", os.getpid(), flush=True)
+    print("step 1", flush=True)
+    time.sleep(600)
+    """
+SLEEP = """
+    import time
+    print("step 1", flush=True)
+    time.sleep(600)
+    """
+
+
+def _submissions(cluster: Client, job: Job) -> list[str]:
+    """Return the statuses of all submissions of a job."""
+    return [
+        each.status.value
+        for each in cluster.list_jobs()
+        if (each.submission_id or "").startswith(job.identity)
+    ]
+
+
+def test_a_job_runs_in_its_folder_with_its_variables(
+    cluster: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    job = make_job(
+        """
+        import os, pathlib, sys
+        print("step", *sys.argv[1:])
+        print("step", pathlib.Path("note.txt").read_text())
+        print("step", len(os.environ["SECRET"]), sys.executable)
+        print("step unfinished", end="")
+        """,
+        "an argument",
+        "$HOME; `id`",
+        environment={"SECRET": "hunter2"},
+        requires={"packaging": ">=20", "json": ""},
+    )
+    (job.folder / "note.txt").write_text("uploaded")
+    outcome = heard.run(job)
+    assert (outcome.status, outcome.attempts, outcome.message) == ("succeeded", 1, "")
+    assert heard.saying("step")[:2] == ["step an argument $HOME; `id`", "step uploaded"]
+    assert heard.saying("step 7 ")[0].endswith("python")
+    assert heard.lines[-1] == "step unfinished"
+    said = "\n".join(heard.lines)
+    assert "hunter2" not in said and os.environ["RAY_AUTH_TOKEN"] not in said
+
+
+def test_a_dropped_log_stream_is_no_failure(
+    cluster: Client, head: Address, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job(
+        """
+        import time
+        for number in range(40):
+            print("step", number, flush=True)
+            time.sleep(0.2)
+        """
+    )
+    lines: list[str] = []
+    cuts: list[int] = []
+    with proxy(head.url) as between:
+        monkeypatch.setenv("RAY_ADDRESS", between.url)
+
+        def on_line(line: str) -> None:
+            lines.append(line)
+            if line in ("step 3", "step 15"):
+                cuts.append(between.cut())
+
+        outcome = run_job(job, on_line=on_line, is_progress=lambda line: True)
+    assert outcome.status == "succeeded"
+    assert all(cuts) and len(cuts) == 2
+    assert [line for line in lines if line.startswith("step")] == [f"step {n}" for n in range(40)]
+    assert outcome.attempts == 1
+
+
+def test_a_cluster_that_comes_back_still_has_the_job(
+    cluster: Client,
+    head: Address,
+    make_job: MakeJob,
+    heard: Heard,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = make_job("import time; print('step 1'); time.sleep(8); print('step 2')", retries=1)
+    monkeypatch.setattr("pipeline.cluster.follow.LOST_SECONDS", 1.0)
+    with proxy(head.url) as between:
+        monkeypatch.setenv("RAY_ADDRESS", between.url)
+
+        def on_line(line: str) -> None:
+            if line == "step 1" and line not in heard.lines:
+                between.refuse()
+            heard.lines.append(line)
+            if line.startswith("cluster: attempt 1 of 2 lost: no answer for"):
+                between.accept()
+
+        outcome = run_job(job, on_line=on_line, is_progress=lambda line: True)
+    assert (outcome.status, outcome.attempts) == ("succeeded", 2)
+    assert heard.saying("step") == ["step 1", "step 1", "step 2"]
+    assert len(heard.saying("cluster: following job")) == 1
+    assert _submissions(cluster, job) == ["SUCCEEDED"]
+
+
+def test_a_cluster_that_stays_away_is_named(
+    cluster: Client, head: Address, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job(SLEEP, retries=1)
+    for name in ("follow.LOST_SECONDS", "client.LOST_SECONDS", "follow.STOP_SECONDS"):
+        monkeypatch.setattr(f"pipeline.cluster.{name}", 1.0)
+    with proxy(head.url) as between, pytest.raises(UserError) as lost:
+        monkeypatch.setenv("RAY_ADDRESS", between.url)
+        run_job(
+            job,
+            on_line=lambda line: between.refuse() if line == "step 1" else None,
+            is_progress=lambda line: True,
+        )
+    assert f"RAY_ADDRESS={between.url}: the cluster has not answered for 1 s" in str(lost.value)
+    cluster.stop_job(cluster.running(job.identity))
+
+
+def test_a_user_error_is_not_retried(cluster: Client, make_job: MakeJob, heard: Heard) -> None:
+    job = make_job("print('TOMRL_ERROR lower the batch'); raise SystemExit(3)", retries=2)
+    with pytest.raises(UserError, match=r"^lower the batch$"):
+        heard.run(job)
+    assert _submissions(cluster, job) == ["FAILED"]
+
+
+def test_a_failed_attempt_is_followed_by_one_that_goes_on(
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path
+) -> None:
+    job = make_job(
+        """
+        import os, pathlib, signal, sys
+        checkpoint = pathlib.Path(sys.argv[1])
+        done = int(checkpoint.read_text()) if checkpoint.exists() else 0
+        print("step", done + 1, flush=True)
+        checkpoint.write_text(str(done + 1))
+        if done == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        """,
+        str(tmp_path / "checkpoint"),
+        retries=1,
+    )
+    outcome = heard.run(job)
+    assert (outcome.status, outcome.attempts) == ("succeeded", 2)
+    assert heard.saying("step") == ["step 1", "step 2"]
+    (note,) = heard.saying("cluster: attempt")
+    assert note.startswith("cluster: attempt 1 of 2 failed: exit status")
+
+
+def test_the_last_failure_is_reported_with_its_lines(
+    cluster: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    outcome = heard.run(make_job("print('step 1'); raise RuntimeError('disk full')", retries=1))
+    assert (outcome.status, outcome.attempts) == ("failed", 2)
+    assert outcome.message.startswith("exit status 1; its last lines:\n")
+    assert outcome.message.endswith("RuntimeError: disk full")
+
+
+def test_a_hung_job_is_ended_and_retried(cluster: Client, make_job: MakeJob, heard: Heard) -> None:
+    outcome = heard.run(make_job(HANG, stall_limit=5.0, retries=1))
+    assert (outcome.status, outcome.attempts) == ("stalled", 2)
+    assert outcome.message.startswith("stopped after 5 s without progress; its last lines:\n")
+    assert outcome.message.endswith("step 1")
+    (note,) = heard.saying("cluster: attempt")
+    assert note.startswith("cluster: attempt 1 of 2 stalled: stopped after 5 s without progress; ")
+    processes = [int(line.split()[1]) for line in heard.saying("process")]
+    assert len(processes) == 2
+    assert until(lambda: not any(psutil.pid_exists(number) for number in processes))
+
+
+def test_the_time_limit_ends_a_job_that_makes_progress(
+    cluster: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    job = make_job(
+        """
+        import itertools, time
+        for number in itertools.count():
+            print("step", number, flush=True)
+            time.sleep(0.5)
+        """,
+        time_limit=5.0,
+        retries=3,
+    )
+    outcome = heard.run(job)
+    assert (outcome.status, outcome.attempts) == ("timed_out", 1)
+    assert heard.saying("step")
+    assert _submissions(cluster, job) == ["STOPPED"]
+
+
+def test_a_job_stopped_by_somebody_else_is_not_retried(cluster: Client, make_job: MakeJob) -> None:
+    job = make_job(SLEEP, retries=1)
+
+    def on_line(line: str) -> None:
+        if line == "step 1":
+            cluster.stop_job(cluster.running(job.identity))
+
+    outcome = run_job(job, on_line=on_line, is_progress=lambda line: True)
+    assert (outcome.status, outcome.attempts) == ("stopped", 1)
+
+
+def test_an_error_of_the_caller_stops_the_job(cluster: Client, make_job: MakeJob) -> None:
+    job = make_job(SLEEP)
+
+    def on_line(line: str) -> None:
+        if line == "step 1":
+            raise OSError("no room for the log")
+
+    with pytest.raises(OSError, match="no room"):
+        run_job(job, on_line=on_line, is_progress=lambda line: True)
+    assert _submissions(cluster, job) == ["STOPPED"]
+
+
+def test_a_submission_left_running_is_followed(
+    cluster: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    job = make_job("print('step 1', flush=True); import time; time.sleep(3); print('step 2')")
+    command = " ".join(job.arguments)
+    cluster.submit(command, f"{job.identity}-1", job.runtime_environment)
+    outcome = heard.run(job)
+    assert outcome.status == "succeeded"
+    assert heard.saying("step") == ["step 1", "step 2"]
+    assert heard.lines[0] == f"cluster: following job {job.identity}-1"
+    assert _submissions(cluster, job) == ["SUCCEEDED"]
+
+
+def test_a_job_waits_for_accelerators_that_another_holds(
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path
+) -> None:
+    release = tmp_path / "release"
+    holder = make_job(
+        """
+        import pathlib, sys, time, ray
+        ray.init()
+
+        @ray.remote(num_gpus=int(sys.argv[2]), num_cpus=0)
+        def hold(release):
+            while not pathlib.Path(release).exists():
+                time.sleep(0.2)
+
+        ray.get(hold.remote(sys.argv[1]))
+        """,
+        str(release),
+        str(GPUS),
+    )
+    command = " ".join(holder.arguments)
+    cluster.submit(command, "holder", holder.runtime_environment)
+    assert until(lambda: cluster.free_accelerators() == 0), cluster.get_job_logs("holder")
+
+    def on_line(line: str) -> None:
+        heard.lines.append(line)
+        if line.startswith("cluster: waiting"):
+            release.touch()
+
+    outcome = run_job(
+        make_job("print('step 1')", name="waits"), on_line=on_line, is_progress=lambda line: True
+    )
+    assert outcome.status == "succeeded"
+    assert heard.lines[0] == "cluster: waiting for 1 free GPUs, 0 now"
+
+
+def test_an_environment_that_does_not_fit_is_refused_before_the_job(
+    cluster: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    requires = {"verl_of_nobody": "==0.9.1", "ray": "<2", "packaging": ">=20"}
+    job = make_job("print('step 1')", requires=requires)
+    with pytest.raises(UserError) as refused:
+        heard.run(job)
+    message = str(refused.value)
+    assert f"RAY_ADDRESS={os.environ['RAY_ADDRESS']}" in message
+    assert "verl_of_nobody cannot be imported (ModuleNotFoundError" in message
+    assert f"ray is {ray.__version__}, not <2" in message
+    assert "packaging is" not in message
+    assert heard.lines == [] and _submissions(cluster, job) == []
+
+
+@pytest.mark.parametrize(
+    ("gpus", "nodes", "needs"),
+    [(GPUS + 1, 1, "3 GPUs on each of 1 node(s)"), (1, 2, "1 GPUs on each of 2 node(s)")],
+)
+def test_too_few_accelerators_are_counted(
+    cluster: Client, make_job: MakeJob, heard: Heard, gpus: int, nodes: int, needs: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        heard.run(make_job("", gpus=gpus, nodes=nodes))
+    message = str(refused.value)
+    assert f"needs {needs}, the cluster has 2 GPUs on 1 node(s) (2)" in message
+    assert "What would fit: 2 on one node." in message
+    assert "train.cluster.gpus" in message

@@ -1,0 +1,67 @@
+"""Stories of several shapes: drawn for each story, and a single shape costs no draw."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.config import HiTomSource, Study, dump_params, expand, find_study, load_study
+from pipeline.data.generated import stories
+from pipeline.errors import UserError
+from pipeline.files import digest_of
+from tests.conftest import PROJECT
+
+# Digests of the first twenty stories with a single shape; data of every study rest on them.
+PINNED = [
+    ({"telling": "brief", "agents": 3, "small_names": True}, "75179db4df3e883b"),
+    ({"chapters": 3, "tell": True, "noise": 0.3}, "8138b924fb1d81f6"),
+    ({"chapters": 2, "telling": "prose", "seed": 4}, "f0d5fbff8f52d328"),
+]
+
+
+def source(**settings: Any) -> HiTomSource:
+    return HiTomSource(kind="hi_tom_style", **settings)
+
+
+def digest(**settings: Any) -> str:
+    return digest_of(list(stories(source(**settings), "train", 20)))[:16]
+
+
+@pytest.mark.parametrize(("settings", "wanted"), PINNED)
+def test_a_single_shape_gives_the_same_stories_as_ever(
+    settings: dict[str, Any], wanted: str
+) -> None:
+    assert digest(**settings) == wanted
+    listed = {k: [v] if k in ("chapters", "tell") else v for k, v in settings.items()}
+    assert digest(**listed) == wanted
+
+
+def test_several_shapes_are_drawn_about_equally() -> None:
+    mixed = source(chapters=[1, 2, 3], tell=[True, False], noise=0.0)
+    drawn = [story[0]["story"] for story in stories(mixed, "train", 300)]
+    shapes = Counter((text.count(" entered the "), "told" in text) for text in drawn)
+    assert {entries for entries, _ in shapes} == {2, 4, 6}  # each chapter, and after it
+    assert len(shapes) == 6 and all(30 < count < 70 for count in shapes.values())
+    assert drawn == [story[0]["story"] for story in stories(mixed, "train", 300)]
+
+
+def test_params_say_a_single_value_as_the_study_does(tmp_path: Path) -> None:
+    assert source(chapters=2, tell=True).model_dump(mode="json")["chapters"] == 2
+    mixed = source(chapters=[1, 3]).model_dump(mode="json")
+    assert (mixed["chapters"], mixed["tell"]) == ([1, 3], False)
+    study = find_study(PROJECT, "mini")
+    assert "chapters: 1\n" in dump_params(expand(study))
+    assert Study.model_validate(study.model_dump(mode="json")) == study
+
+
+@pytest.mark.parametrize(("found", "said"), [("[1, 4]", "chapters.1: found 4"), ("[]", "chapters")])
+def test_a_wrong_shape_is_named(tmp_path: Path, found: str, said: str) -> None:
+    text = (PROJECT / "studies" / "mini.yaml").read_text(encoding="utf-8")
+    path = tmp_path / "mini.yaml"
+    path.write_text(text.replace("    chapters: 1\n", f"    chapters: {found}\n"), encoding="utf-8")
+    with pytest.raises(UserError, match="has 1 mistake") as refused:
+        load_study(path)
+    assert said in str(refused.value)

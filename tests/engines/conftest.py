@@ -1,0 +1,174 @@
+"""A miniature study that verl trains, and the engine environment it needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+from pipeline.cluster.head import engine_python
+from pipeline.errors import UserError
+from tests.conftest import copy_checkout, environment, shrink, type_command
+
+ALGORITHMS = ["grpo", "reinforce_plus_plus"]
+GRPO, REINFORCE = "nano-hi-grpo", "nano-hi-reinforce-plus-plus"
+STEPS = 4
+Start = Callable[..., "Command"]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engine() -> Path:
+    """The interpreter of the engine environment; without it, all tests here are skipped."""
+    try:
+        return engine_python(os.environ)
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout with a study for verl, its data and base model made; tests copy it."""
+    checkout = copy_checkout(tmp_path_factory.mktemp("study") / "checkout")
+    shrink(
+        checkout,
+        backend="verl",
+        cluster={"gpus": 2, "stall_minutes": 4},
+        prompts_per_step=4,
+        rollouts=4,
+        steps=STEPS,
+        max_new_tokens=24,
+        validate_every=1,
+    )
+    path = checkout / "studies" / "mini.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["grid"]["algorithms"] = ALGORITHMS
+    content["base"]["models"]["nano"]["warm_start"] |= {"steps": 150, "batch": 16, "stories": 2000}
+    content["evaluate"]["max_new_tokens"] = 24
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    for command in (
+        ("tomrl", "study", "use", "mini"),
+        ("dvc", "repro", "base@nano", "dataset@hi", "suite"),
+    ):
+        done = type_command(checkout, checkout.parent, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return checkout
+
+
+@pytest.fixture
+def checkout(study: Path, tmp_path: Path) -> Path:
+    """A checkout of its own, ready to train."""
+    return own_checkout(study, tmp_path / "a folder with spaces")
+
+
+def own_checkout(study: Path, target: Path) -> Path:
+    """Copy the prepared study."""
+    shutil.copytree(study, target, symlinks=True)
+    return target
+
+
+def edit_params(checkout: Path, cell: str, **cluster: object) -> None:
+    """Change where and how a cell is trained, in ``params.yaml``."""
+    path = checkout / "params.yaml"
+    content = yaml.safe_load(path.read_text())
+    content["cells"][cell]["train"]["cluster"] |= cluster
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
+class Command:
+    """A command that runs while a test watches it, with its output in a file."""
+
+    def __init__(self, checkout: Path, *command: str, **extra: str) -> None:
+        self.checkout = checkout
+        self._output = checkout.parent / f"output-{time.monotonic_ns()}.txt"
+        with self._output.open("w") as file:
+            self._process = psutil.Popen(
+                command,
+                cwd=checkout,
+                env={**environment(checkout.parent), **extra},
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._seen: dict[int, psutil.Process] = {}
+
+    @property
+    def output(self) -> str:
+        """What it has printed so far."""
+        return self._output.read_text()
+
+    def processes(self) -> list[psutil.Process]:
+        """All its descendants that are alive; those it had before count too."""
+        try:
+            found = [self._process, *self._process.children(recursive=True)]
+        except psutil.NoSuchProcess:
+            found = []
+        self._seen |= {process.pid: process for process in found}
+        return [process for process in self._seen.values() if _alive(process)]
+
+    def named(self, part: str) -> list[psutil.Process]:
+        """The descendants whose command line has a part."""
+        return [process for process in self.processes() if part in _command_line(process)]
+
+    def wait_until(self, condition: Callable[[], bool], seconds: float = 600) -> None:
+        """Wait for something to become true while the command runs."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert self._process.poll() is None, self.output
+            assert time.monotonic() < deadline, self.output
+            self.processes()
+            time.sleep(0.2)
+
+    def wait(self, seconds: float = 600) -> int:
+        """Wait for the end and return the status."""
+        deadline = time.monotonic() + seconds
+        while self._process.poll() is None:
+            assert time.monotonic() < deadline, self.output
+            self.processes()
+            time.sleep(0.2)
+        return int(self._process.returncode)
+
+    def end(self) -> None:
+        """Kill whatever is left."""
+        for process in self.processes():
+            process.kill()
+
+
+def _alive(process: psutil.Process) -> bool:
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:
+        return ""
+
+
+@pytest.fixture(scope="module")
+def start() -> Iterator[Start]:
+    """Start a command in a checkout; what is left of it is killed after the module's tests."""
+    started: list[Command] = []
+
+    def run(checkout: Path, *command: str, **extra: str) -> Command:
+        started.append(Command(checkout, *command, **extra))
+        return started[-1]
+
+    yield run
+    for command in started:
+        command.end()
+
+
+def saved_steps(checkout: Path) -> list[int]:
+    """The steps whose checkpoints are whole in the state folders of a checkout."""
+    probes = (checkout / "work").glob("*/checkpoints/global_step_*/probe.json")
+    return sorted(int(probe.parent.name.removeprefix("global_step_")) for probe in probes)

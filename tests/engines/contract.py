@@ -1,0 +1,289 @@
+"""What the engine environment's verl computes beside what the local trainer computes, as JSON.
+
+``python -m tests.engines.contract losses`` and ``... rewards FOLDER`` run in that environment; the
+tests read what they print.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+from omegaconf import OmegaConf
+
+import pipeline.tasks  # noqa: F401  (registers the tasks)
+from pipeline.config import Train
+from pipeline.model.decode import Completion
+from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.reward.presets import PRESETS, Reward, reward, safe_reward
+from pipeline.tasks.example import Example
+from pipeline.train.algorithms import advantages, at_last_token
+from pipeline.train.data import Row
+from pipeline.train.learner import Learner
+from pipeline.train.rollout import Rollouts
+from pipeline.train.update import update
+
+PROMPTS, GROUP = 6, 4
+RECIPE = Train(
+    reward="rlvr",
+    prompts_per_step=PROMPTS,
+    rollouts=GROUP,
+    steps=1,
+    learning_rate=1e-3,
+    kl_coefficient=0.05,
+    entropy_coefficient=0.01,
+    dual_clip=3.0,
+    gradient_clip=1e9,
+    max_prompt_tokens=64,
+    max_new_tokens=16,
+    validate_every=1,
+    save_every=1,
+)
+TEXTS = ["What is it? It is red.", "Where does Ann think the pear is?", "yes no blue_box"]
+
+
+def main() -> None:
+    """Print one comparison."""
+    if sys.argv[1] == "losses":
+        found: Any = {name: losses(name) for name in ("grpo", "reinforce_plus_plus")}
+    else:
+        found = asyncio.run(rewards(Path(sys.argv[2])))
+    print(json.dumps(found))
+
+
+def losses(algorithm: str) -> dict[str, dict[str, float]]:
+    """Return advantages, loss, KL, entropy and gradient norm of one random batch, from both."""
+    tokenizer = make_tokenizer(TEXTS, 300)
+    policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
+    reference = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=1)
+    twin = copy.deepcopy(policy)
+    rollouts = _rollouts()
+    statistics = update(
+        Learner.of(policy, RECIPE.learning_rate), reference, None, rollouts, RECIPE, algorithm
+    )
+    lengths = torch.tensor([len(c.tokens) for c in rollouts.completions])
+    mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+    scores = at_last_token(torch.tensor([r.score for r in rollouts.rewards]), mask)
+    own = advantages(algorithm, scores, mask, GROUP, by_std=RECIPE.normalise_by_std)
+    theirs = _verl_advantages(algorithm, scores, mask)
+    return {
+        "ours": {
+            "loss": statistics.loss,
+            "kl": statistics.kl,
+            "entropy": statistics.entropy,
+            "gradient_norm": statistics.gradient_norm,
+        },
+        "verl": _verl_update(twin, reference, rollouts, theirs, mask),
+        "advantages": {"largest difference": (own - theirs).abs().max().item()},
+    }
+
+
+def _rollouts() -> Rollouts:
+    random = Random(0)
+    rows = tuple(
+        Row(
+            tuple(random.randrange(5, 250) for _ in range(random.randrange(2, 12))),
+            Example("hi_tom_style", "hi_tom_style_train", f"story {i}", "?", "yes"),
+        )
+        for i in range(PROMPTS)
+    )
+    completions = tuple(
+        Completion(tuple(random.randrange(5, 250) for _ in range(random.randrange(1, 16))), False)
+        for _ in range(PROMPTS * GROUP)
+    )
+    verdict = reward("rlvr", "", rows[0].example).grade
+    rewards_ = tuple(Reward(random.choice((0.0, 0.1, 1.1)), 0.0, 0.0, verdict) for _ in completions)
+    return Rollouts(rows, completions, tuple("" for _ in completions), rewards_)
+
+
+def _verl_advantages(algorithm: str, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    from verl import DataProto
+    from verl.trainer.ppo.ray_trainer import compute_advantage
+
+    data = DataProto.from_dict(
+        tensors={"token_level_rewards": scores, "response_mask": mask.float()},
+        non_tensors={"uid": np.repeat(np.array([str(i) for i in range(PROMPTS)], object), GROUP)},
+    )
+    config = OmegaConf.create({"gamma": 1.0, "lam": 1.0})
+    data = compute_advantage(data, algorithm, gamma=1.0, lam=1.0, num_repeat=GROUP, config=config)
+    found: torch.Tensor = data.batch["advantages"]
+    return found
+
+
+def _verl_update(
+    policy: Any, reference: Any, rollouts: Rollouts, advantage: torch.Tensor, mask: torch.Tensor
+) -> dict[str, float]:
+    """Return what verl's own loss makes of the batch, with plain forward passes."""
+    from verl.utils import tensordict_utils as tu
+    from verl.workers.config import ActorConfig
+    from verl.workers.config.optimizer import FSDPOptimizerConfig
+    from verl.workers.utils.losses import ppo_loss
+
+    config = ActorConfig(
+        strategy="fsdp2",
+        rollout_n=GROUP,
+        ppo_mini_batch_size=PROMPTS,
+        ppo_micro_batch_size_per_gpu=1,
+        optim=FSDPOptimizerConfig(lr=1e-3),
+        clip_ratio=RECIPE.clip_range,
+        clip_ratio_low=RECIPE.clip_range,
+        clip_ratio_high=RECIPE.clip_range,
+        clip_ratio_c=3.0,
+        loss_agg_mode=RECIPE.aggregation,
+        entropy_coeff=RECIPE.entropy_coefficient,
+        use_kl_loss=True,
+        kl_loss_coef=RECIPE.kl_coefficient,
+        kl_loss_type=RECIPE.kl_kind,
+    )
+    prompts = [rollouts.prompts[i // GROUP] for i in range(PROMPTS * GROUP)]
+    responses = [c.tokens for c in rollouts.completions]
+    sequences = [torch.tensor([*p, *r]) for p, r in zip(prompts, responses, strict=True)]
+    scored = [_score(policy, ids) for ids in sequences]
+    with torch.no_grad():
+        anchors = [_score(reference, ids)[0] for ids in sequences]
+    lengths = [len(response) for response in responses]
+
+    def responses_of(values: list[torch.Tensor]) -> torch.Tensor:
+        parts = [v[-n - 1 : -1].detach() for v, n in zip(values, lengths, strict=True)]
+        return torch.nested.as_nested_tensor(parts, layout=torch.jagged)
+
+    nested = lambda parts: torch.nested.as_nested_tensor(parts, layout=torch.jagged)  # noqa: E731
+    data = tu.get_tensordict(
+        {
+            "prompts": nested([torch.tensor(p) for p in prompts]),
+            "responses": nested([torch.tensor(r) for r in responses]),
+            "response_mask": nested([torch.ones(n) for n in lengths]),
+            "old_log_probs": responses_of([s[0] for s in scored]),
+            "ref_log_prob": responses_of(anchors),
+            "advantages": nested([a[:n] for a, n in zip(advantage, lengths, strict=True)]),
+        }
+    )
+    tu.assign_non_tensor(
+        data, dp_size=1, batch_num_tokens=int(mask.sum()), global_batch_size=len(responses)
+    )
+    output = {
+        "log_probs": torch.cat([s[0] for s in scored]),
+        "entropy": torch.cat([s[1] for s in scored]),
+    }
+    loss, metrics = ppo_loss(config, output, data)
+    loss.backward()
+    norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), 1e9)
+
+    def value(name: str) -> float:
+        return float(metrics[name].aggregate())
+
+    return {
+        "loss": loss.item(),
+        "kl": value("kl_loss"),
+        "entropy": value("actor/entropy_loss"),
+        "gradient_norm": float(norm),
+    }
+
+
+def _score(model: Any, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return log-probability and entropy of every next token [T]; the last place holds zeros."""
+    logits = model(input_ids=ids.unsqueeze(0), use_cache=False).logits[0].float()
+    logs = torch.log_softmax(logits, dim=-1)
+    entropy = -(logs.exp() * logs).sum(-1)
+    chosen = logs[:-1].gather(-1, ids[1:].unsqueeze(-1)).squeeze(-1)
+    return torch.cat([chosen, torch.zeros(1)]), entropy
+
+
+async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return, by preset, the rewards of 500 responses through verl's loop and directly."""
+    from verl import DataProto
+    from verl.trainer.ppo.reward import get_custom_reward_fn, load_reward_manager
+
+    from pipeline.train.data import load_rows
+    from pipeline.train.verl.overrides import hooks
+
+    tokenizer = make_tokenizer(TEXTS, 400)
+    rows = load_rows(folder / "train.parquet", tokenizer, 10**6).rows
+    records = _records(folder / "train.parquet")
+    random = Random(1)
+    chosen = [random.randrange(len(rows)) for _ in range(500)]
+    texts = [_response(random, rows[i].example.answer) for i in chosen]
+    found: dict[str, dict[str, Any]] = {}
+    for preset in PRESETS:
+        config = OmegaConf.create(_reward_config(preset, folder))
+        for key, value in hooks("").items():
+            if key.startswith("reward."):
+                OmegaConf.update(config, key, value)
+        manager = load_reward_manager(config, tokenizer)
+        assert get_custom_reward_fn(config) is not None
+        through, direct = [], []
+        for index, text in zip(chosen, texts, strict=True):
+            ids = [*tokenizer.encode(text, add_special_tokens=False), tokenizer.eos_token_id]
+            data = DataProto.from_dict(
+                tensors={
+                    "prompts": torch.zeros(1, 1, dtype=torch.long),
+                    "responses": torch.tensor([ids]),
+                    "attention_mask": torch.ones(1, len(ids) + 1, dtype=torch.long),
+                },
+                non_tensors={
+                    name: np.array([value], dtype=object) for name, value in records[index].items()
+                },
+            )
+            scored = await manager.run_single(data)
+            through.append(scored["reward_score"])
+            seen = tokenizer.decode(ids[:-1], skip_special_tokens=False)
+            direct.append(safe_reward(preset, seen, rows[index].example).score)
+        found[preset] = {"verl": through, "direct": direct}
+    return found
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    import pandas as pd
+
+    frame = pd.read_parquet(path)[["data_source", "reward_model", "extra_info"]]
+    records: list[dict[str, Any]] = frame.to_dict("records")
+    return records
+
+
+def _reward_config(preset: str, folder: Path) -> dict[str, Any]:
+    import pipeline.reward.verl_entry as entry
+
+    settings: dict[str, Any] = {"preset": preset}
+    if preset == "fidelity":
+        settings |= {"fidelity_weight": 0.5, "rows": [str(folder / "train.parquet")]}
+    return {
+        "reward": {
+            "custom_reward_function": {
+                "path": entry.__file__,
+                "name": "compute_score",
+                "reward_kwargs": settings,
+            },
+            "reward_manager": {
+                "source": "register",
+                "name": "naive",
+                "module": {"path": None, "name": "custom_reward_manager"},
+            },
+        }
+    }
+
+
+def _response(random: Random, answer: str) -> str:
+    """Return a response: right, wrong, malformed, with stray markup, or hostile."""
+    thought = random.choice(("", "Ann thinks the pear is in the blue_box.", "<think>", "é ((("))
+    given = random.choice((answer, f" {answer} ", answer.upper(), "nowhere", "", "<|im_start|>"))
+    return random.choice(
+        (
+            f"{thought}</think><answer>{given}</answer>",
+            f"{thought}</think>\n<answer> {given}</answer>",
+            f"{thought}</think><answer>{given}<|im_start|></answer>",
+            f"{thought}</think>{given}",
+            f"{thought}<answer>{given}</answer>",
+            f"{thought}</think><answer>{given}</answer><answer>{given}</answer>",
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""Inputs that do not fit together: one clear error before anything is launched."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+from transformers import AutoTokenizer
+
+from pipeline.files import read_json, write_json
+from pipeline.store import LocalStore
+from tests.conftest import type_command
+from tests.engines.conftest import GRPO
+
+STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
+
+
+def refused(checkout: Path, **extra: str) -> str:
+    """Run the stage, which must refuse its input without starting a job; return its one message."""
+    done = type_command(checkout, checkout.parent, *STAGE, **extra)
+    assert done.returncode == 2, done.stdout + done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and "Traceback" not in done.stderr
+    assert not list((checkout / "work").glob("*/job"))
+    return errors[0]
+
+
+def test_an_empty_validation_set(checkout: Path) -> None:
+    path = checkout / "data/mini/combos/hi/validation.parquet"
+    frame = pd.read_parquet(path)
+    path.unlink()
+    frame.head(0).to_parquet(path)
+    assert f"{path} holds no rows" in refused(checkout)
+
+
+def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> None:
+    manifest = checkout / "runs/mini/base/nano/checkpoints.json"
+    content, store = read_json(manifest), LocalStore(checkout / "store")
+    model = tmp_path / "model"
+    shutil.copytree(store.root / content["checkpoints"]["base"]["digest"], model)
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    tokens = len(tokenizer)
+    tokenizer.add_tokens([f"token{i}" for i in range(50)])
+    tokenizer.save_pretrained(model)
+    content["checkpoints"]["base"]["digest"] = store.put(model)
+    manifest.unlink()
+    write_json(manifest, content)
+    message = refused(checkout)
+    assert f"the tokenizer has {tokens + 50} tokens" in message
+    assert "they do not belong together" in message
+
+
+def test_no_engine_environment(checkout: Path, tmp_path: Path) -> None:
+    done = type_command(
+        checkout, tmp_path, *STAGE, TOMRL_ENGINE_PYTHON=str(tmp_path / "nowhere" / "python")
+    )
+    assert done.returncode == 2
+    assert "TOMRL_ENGINE_PYTHON=" in done.stderr and "make test-engines" in done.stderr

@@ -1,0 +1,90 @@
+"""A cluster that does not fit: one clear error from the stage, before training is submitted."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from pipeline.cluster.client import Address
+from pipeline.cluster.head import private_head
+from tests.conftest import type_command
+from tests.engines.conftest import GRPO, edit_params, own_checkout
+
+STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Address]:
+    """A head with two accelerators by name, whose environment lacks what verl needs."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    with private_head(Path(sys.executable), kept, 2) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def ready(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return own_checkout(study, tmp_path_factory.mktemp("errors") / "checkout")
+
+
+def refused(checkout: Path, **extra: str) -> str:
+    """Run the stage, which must exit 2 with one message; return the message."""
+    home = checkout.parent
+    done = type_command(checkout, home, *STAGE, HOME=str(home), **extra)
+    assert done.returncode == 2, done.stdout + done.stderr
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(errors) == 1 and "Traceback" not in done.stderr, done.stderr
+    return errors[0]
+
+
+def test_a_wrong_address(ready: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"http://127.0.0.1:{free.getsockname()[1]}"
+    message = refused(ready, RAY_ADDRESS=address)
+    assert f"RAY_ADDRESS={address}: no Ray dashboard answers there" in message
+
+
+class _OtherVersion(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        body = json.dumps({"version": "4", "ray_version": "2.9.3"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_another_version(ready: Path) -> None:
+    with HTTPServer(("127.0.0.1", 0), _OtherVersion) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        message = refused(ready, RAY_ADDRESS=f"http://127.0.0.1:{server.server_port}")
+        server.shutdown()
+    assert "the cluster runs Ray 2.9.3" in message
+
+
+def test_no_token(ready: Path, cluster: Address) -> None:
+    assert "set RAY_AUTH_TOKEN" in refused(ready, RAY_ADDRESS=cluster.url)
+
+
+def test_too_few_accelerators(study: Path, cluster: Address, tmp_path: Path) -> None:
+    checkout = own_checkout(study, tmp_path / "checkout")
+    edit_params(checkout, GRPO, gpus=4)
+    assert cluster.token
+    message = refused(checkout, RAY_ADDRESS=cluster.url, RAY_AUTH_TOKEN=cluster.token)
+    assert "4" in message and "2" in message and "train.cluster.gpus" in message, message
+    assert cluster.token not in message
+
+
+def test_an_environment_without_what_verl_needs(ready: Path, cluster: Address) -> None:
+    assert cluster.token
+    message = refused(ready, RAY_ADDRESS=cluster.url, RAY_AUTH_TOKEN=cluster.token)
+    assert "transfer_queue" in message, message

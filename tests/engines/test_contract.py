@@ -1,0 +1,52 @@
+"""verl's own functions and the local trainer give the same numbers, in the engine environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.reward.presets import PRESETS
+from tests.conftest import PROJECT
+
+TOLERANCE = 1e-5
+
+
+def ask(engine: Path, *arguments: str) -> Any:
+    shown = subprocess.run(
+        [str(engine), "-m", "tests.engines.contract", *arguments],
+        cwd=PROJECT,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    return json.loads(shown.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def losses(engine: Path) -> Any:
+    return ask(engine, "losses")
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "reinforce_plus_plus"])
+def test_advantages_loss_kl_and_gradient_agree(losses: Any, algorithm: str) -> None:
+    found = losses[algorithm]
+    assert found["advantages"]["largest difference"] <= TOLERANCE
+    assert found["ours"] == pytest.approx(found["verl"], abs=TOLERANCE, rel=TOLERANCE)
+    assert abs(found["ours"]["loss"]) > 100 * TOLERANCE
+    assert found["ours"]["kl"] > 100 * TOLERANCE
+
+
+def test_500_responses_earn_the_same_through_verl(engine: Path, study: Path) -> None:
+    found = ask(engine, "rewards", str(study / "data/mini/combos/hi"))
+    assert set(found) == set(PRESETS)
+    for rewards in found.values():
+        assert len(rewards["verl"]) == 500
+        assert rewards["verl"] == rewards["direct"]
+        assert len(set(rewards["direct"])) > 1

@@ -1,0 +1,177 @@
+"""Cells that verl trains on two ranks, from ``dvc repro`` and ``tomrl run`` to the report.
+
+One checkout is taken through the whole chain; every test looks at another side of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from pipeline.files import read_json, read_lines
+from pipeline.model.weights import load_model
+from tests.conftest import type_command
+from tests.engines.conftest import GRPO, REINFORCE, STEPS, Start, own_checkout, saved_steps
+
+
+@pytest.fixture(scope="module")
+def grpo(study: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A checkout whose GRPO cell was trained, and what was printed."""
+    checkout = own_checkout(study, tmp_path_factory.mktemp("chain") / "a folder with spaces")
+    done = type_command(checkout, checkout.parent, "dvc", "repro", f"train@{GRPO}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return checkout, done.stdout
+
+
+@pytest.fixture(scope="module")
+def killed(grpo: tuple[Path, str], start: Start) -> tuple[Path, str, int]:
+    """The same checkout with the REINFORCE++ cell, whose job was killed once in mid-training.
+
+    The last value is the step after which it was killed.
+    """
+    checkout, _ = grpo
+    command = start(checkout, "dvc", "repro", f"train@{REINFORCE}")
+    command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was logged too
+    step = saved_steps(checkout)[-1]
+    jobs = [each for each in command.named("-m pipeline.train.verl.job") if _is_python(each)]
+    assert jobs
+    for job in jobs:
+        job.kill()
+    assert command.wait() == 0, command.output
+    return checkout, command.output, step
+
+
+def _is_python(process: Any) -> bool:
+    return "python" in Path(process.cmdline()[0]).name
+
+
+@pytest.fixture(scope="module")
+def whole(killed: tuple[Path, str, int]) -> tuple[Path, str]:
+    """The same checkout after ``tomrl run`` has run what was left, up to the report."""
+    checkout = killed[0]
+    done = type_command(checkout, checkout.parent, "tomrl", "run", "mini")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return checkout, done.stdout + done.stderr
+
+
+def curve(checkout: Path, cell: str) -> list[dict[str, Any]]:
+    return read_lines(checkout / "runs/mini" / cell / "train" / "metrics.jsonl")
+
+
+def manifest(checkout: Path, cell: str) -> dict[str, Any]:
+    content: dict[str, Any] = read_json(checkout / "runs/mini" / cell / "train/checkpoints.json")
+    return content
+
+
+def test_every_step_has_the_local_trainers_metrics(grpo: tuple[Path, str]) -> None:
+    rows = curve(grpo[0], GRPO)
+    assert [row["step"] for row in rows] == list(range(STEPS + 1))
+    assert set(rows[0]) == {"step", "validation_accuracy"}
+    expected = {
+        *("reward_mean", "reward_std", "format_reward_mean", "answer_reward_mean"),
+        *("accuracy", "format_rate", "length_mean", "length_median", "length_p95"),
+        *("unfinished_share", "no_signal_share", "loss", "kl", "entropy", "clip_share"),
+        *("gradient_norm", "learning_rate", "validation_accuracy"),
+    }
+    for row in rows[1:]:
+        assert set(row) == {"step"} | expected
+        assert 0 <= row["accuracy"] <= row["format_rate"] <= 1
+        parts = row["format_reward_mean"] + row["answer_reward_mean"]
+        assert row["reward_mean"] == pytest.approx(parts, abs=1e-6)
+        assert 1 <= row["length_mean"] <= 24
+        assert row["kl"] >= 0
+    assert any(row["gradient_norm"] > 0 for row in rows[1:])
+    timing = read_lines(grpo[0] / "logs/mini" / GRPO / "train/timing.jsonl")
+    assert [row["step"] for row in timing] == [row["step"] for row in rows]
+    assert all(row["seconds"] > 0 for row in timing[1:])
+
+
+def test_the_manifest_names_the_best_and_the_last_step(grpo: tuple[Path, str]) -> None:
+    content, rows = manifest(grpo[0], GRPO), curve(grpo[0], GRPO)
+    best, last = content["checkpoints"]["best"], content["checkpoints"]["last"]
+    highest = max(row["validation_accuracy"] for row in rows[1:])
+    earliest = next(row for row in rows[1:] if row["validation_accuracy"] == highest)
+    assert (best["step"], best["validation_accuracy"]) == (earliest["step"], highest)
+    assert last["step"] == STEPS
+    assert content["use"] == "best" and content["model"] == "nano"
+
+
+def test_the_stored_weights_are_float32_in_hugging_face_layout(grpo: tuple[Path, str]) -> None:
+    checkout, shown = grpo
+    store = checkout / "store"
+    base = (
+        store
+        / read_json(checkout / "runs/mini/base/nano/checkpoints.json")["checkpoints"]["base"][
+            "digest"
+        ]
+    )
+    last = store / manifest(checkout, GRPO)["checkpoints"]["last"]["digest"]
+    assert {path.name for path in last.iterdir()} == {path.name for path in base.iterdir()}
+    before, after = load_file(base / "model.safetensors"), load_file(last / "model.safetensors")
+    assert before.keys() == after.keys()
+    assert {tensor.dtype for tensor in after.values()} == {before[next(iter(before))].dtype}
+    assert any((before[name] != after[name]).any() for name in before)
+    model, tokenizer = load_model(last)
+    assert len(tokenizer) <= model.config.vocab_size
+    assert shown.count("log-probabilities within") >= 1
+
+
+def test_nothing_is_left_of_the_working_state(grpo: tuple[Path, str]) -> None:
+    assert not list((grpo[0] / "work").glob("*/checkpoints"))
+
+
+def test_a_killed_job_goes_on_to_the_planned_last_step(killed: tuple[Path, str, int]) -> None:
+    checkout, shown, step = killed
+    rows = curve(checkout, REINFORCE)
+    assert [row["step"] for row in rows] == list(range(STEPS + 1))
+    assert "attempt 1 of" in shown
+    assert "goes on after step" in shown
+    assert step - 1 <= int(shown.rpartition("goes on after step ")[2].split()[0]) <= step + 1
+    assert manifest(checkout, REINFORCE)["checkpoints"]["last"]["step"] == STEPS
+
+
+def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) -> None:
+    rows = read_json(whole[0] / "reports/mini/results.json")["rows"]
+    found = {(row["cell"], row["task"]) for row in rows}
+    tasks = ("hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic")
+    assert found == {(cell, task) for cell in (GRPO, REINFORCE) for task in tasks}
+    for cell in (GRPO, REINFORCE):
+        grades = read_json(whole[0] / "runs/mini" / cell / "evaluate/metrics.json")["tasks"]
+        for row in rows:
+            if row["cell"] == cell and row["task"] in grades:
+                assert row["trained"] == grades[row["task"]]["accuracy"]
+
+
+def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) -> None:
+    checkout, _ = whole
+    with sqlite3.connect(checkout / "mlflow.db") as database:
+        runs = dict(database.execute("select name, run_uuid from runs"))
+        assert set(runs) == {"study mini", "nano-base", GRPO, REINFORCE}
+        for cell in (GRPO, REINFORCE):
+            tags = dict(
+                database.execute("select key, value from tags where run_uuid = ?", (runs[cell],))
+            )
+            metrics = [
+                key
+                for (key,) in database.execute(
+                    "select distinct key from metrics where run_uuid = ?", (runs[cell],)
+                )
+            ]
+            assert tags["backend"] == "verl"
+            assert tags["mlflow.parentRunId"] == runs["study mini"]
+            assert tags["checkpoint"] == manifest(checkout, cell)["checkpoints"]["best"]["digest"]
+            wanted = {"train/reward_mean", "train/validation_accuracy", "train/length_median"}
+            assert wanted | {"evaluate/hi_tom_order_3/accuracy"} <= set(metrics)
+            linked = json.loads((checkout / "logs/mini" / cell / "train/tracking.json").read_text())
+            assert linked["run_id"] == runs[cell]
+        points = database.execute(
+            "select count(*), count(distinct step) from metrics "
+            "where run_uuid = ? and key = 'train/reward_mean'",
+            (runs[GRPO],),
+        ).fetchone()
+        assert points == (STEPS, STEPS), "every step once, although it was sent live and replayed"

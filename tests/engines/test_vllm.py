@@ -1,0 +1,57 @@
+"""Two engines, one model: vLLM's greedy text against transformers'. Needs vLLM's environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from transformers import PreTrainedTokenizerBase
+
+from pipeline.config import HiTomSource
+from pipeline.data import generated
+from pipeline.evaluate.engine import Engine, Prompt, Response, TransformersEngine
+from pipeline.evaluate.vllm_engine import Here, VllmEngine
+from pipeline.model.decode import Sampling
+from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.model.weights import save_model
+
+PROMPTS, NEW_TOKENS = 50, 64
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a model with random weights, whose greedy texts all differ."""
+    folder = tmp_path_factory.mktemp("model with a space")
+    tokenizer: PreTrainedTokenizerBase = make_tokenizer(stories(), 512)
+    shape = TinySize(hidden=64, layers=2, heads=2)  # heads of 32: vLLM's kernels know no 16
+    save_model(folder, make_model(shape, tokenizer, context=1024, seed=0), tokenizer)
+    return folder
+
+
+def stories() -> list[str]:
+    source = HiTomSource(kind="hi_tom_style", agents=3, test=PROMPTS)
+    return [rows[0]["story"] for rows in generated.stories(source, "test", PROMPTS)]
+
+
+def complete(engine: Engine, sampling: Sampling) -> list[Response]:
+    prompts = [
+        Prompt([{"role": "user", "content": story}], (index,))
+        for index, story in enumerate(stories())
+    ]
+    done: list[int] = []
+    responses = engine.complete(prompts, sampling, done.append)
+    assert done[-1] == len(prompts)
+    return responses
+
+
+def test_greedy_text_equals_transformers_token_for_token(
+    model: Path, project: Path, tmp_path: Path
+) -> None:
+    sampling = Sampling(NEW_TOKENS, temperature=0)
+    expected = complete(TransformersEngine(model, 16), sampling)
+    found = complete(VllmEngine(model, tmp_path / "work", Here(project, threads=1)), sampling)
+    assert found == expected
+    assert len({response.text for response in expected}) > PROMPTS // 2
+    assert list((tmp_path / "work").iterdir()) == []
+    tokens = sum(response.completion_tokens for response in found)
+    print(f"\n{len(found)} prompts, {tokens} tokens, all equal")

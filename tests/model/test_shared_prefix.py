@@ -1,0 +1,92 @@
+"""Attention to a shared prompt: grouped heads, ragged prompts, dropped rows, both ways of it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import DynamicCache, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+
+from pipeline.model.decode import Completion, Sampling, generate
+from pipeline.model.logprobs import completion_logits
+from pipeline.model.shared_prefix import Prefix, _Joined, repeated
+
+PROMPTS = [[5, 6, 7, 8, 9], [10, 11], [12]]
+COMPLETIONS = [[20, 21, 22], [30], [40, 41], [50, 51, 52, 53], [60, 61], [70]]
+
+
+@pytest.fixture(scope="module")
+def model() -> PreTrainedModel:
+    """Return a model whose query heads share key-value heads in pairs, as Qwen2.5's do."""
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=128,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        initializer_range=0.2,
+        pad_token_id=0,
+        attn_implementation="sdpa",
+    )
+    return Qwen2ForCausalLM(config).eval()
+
+
+def _plain(model: PreTrainedModel, row: int) -> Tensor:
+    prompt, completion = PROMPTS[row // 2], COMPLETIONS[row]
+    logits: Tensor = model(torch.tensor([prompt + completion])).logits
+    return logits[0, len(prompt) - 1 : -1]
+
+
+def test_grouped_heads_give_the_plain_logits_and_gradients(model: PreTrainedModel) -> None:
+    logits, _, mask = completion_logits(model, PROMPTS, COMPLETIONS)
+    plain = torch.cat([_plain(model, row) for row in range(len(COMPLETIONS))])
+    torch.testing.assert_close(logits[mask], plain, atol=1e-5, rtol=1e-5)
+    weights = list(model.parameters())
+    shared = torch.autograd.grad(logits[mask].square().mean(), weights)
+    for one, other in zip(shared, torch.autograd.grad(plain.square().mean(), weights), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_the_model_attends_as_before_afterwards(model: PreTrainedModel) -> None:
+    before = model(torch.tensor([[5, 6, 7]])).logits
+    generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(3), end=-1)
+    assert model.config._attn_implementation == "sdpa"
+    assert torch.equal(model(torch.tensor([[5, 6, 7]])).logits, before)
+
+
+def test_rows_that_end_early_leave_the_others_alone(model: PreTrainedModel) -> None:
+    """With a frequent end token, rows of every prompt drop out at different steps."""
+    keys, sampling = [(0, i) for i in range(12)], Sampling(24, temperature=2.0)
+    free = generate(model, PROMPTS, keys, sampling, end=-1)
+    end = max(range(128), key=lambda token: sum(token in row.tokens for row in free))
+    found = generate(model, PROMPTS, keys, sampling, end)
+    assert len({len(completion.tokens) for completion in found}) > 2
+    for stopped, whole in zip(found, free, strict=True):
+        length = len(stopped.tokens)
+        assert stopped == Completion(whole.tokens[:length], finished=end in whole.tokens)
+
+
+def test_both_ways_to_attend_agree() -> None:
+    """Joined flash attention, and a copy of the prompt for each row; with gradients and padding."""
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(*shape: int) -> Tensor:
+        return torch.randn(*shape, generator=generator).requires_grad_()
+
+    query, key, value = draw(6, 4, 5, 16), draw(6, 2, 5, 16), draw(6, 2, 5, 16)
+    keys, values = draw(2, 2, 7, 16), draw(2, 2, 7, 16)
+    cache = DynamicCache()
+    cache.update(keys, values, 0)
+    mask = torch.tensor([[True] * 7, [False] * 3 + [True] * 4])
+    prefix = Prefix.of(cache, mask, 3)
+    heads = [tensor.repeat_interleave(2, 1) for tensor in (key, value)]
+    joined = _Joined.apply(query, *heads, keys, values, prefix, 0.25)  # type: ignore[no-untyped-call]
+    copied = repeated(query, key, value, keys, values, prefix, 0.25)
+    torch.testing.assert_close(joined, copied, atol=1e-6, rtol=1e-5)
+    wanted = torch.randn(joined.shape, generator=generator)
+    inputs = (query, key, value, keys, values)
+    one = torch.autograd.grad(joined, inputs, wanted)
+    for ours, other in zip(one, torch.autograd.grad(copied, inputs, wanted), strict=True):
+        torch.testing.assert_close(ours, other, atol=1e-5, rtol=1e-4)

@@ -1,0 +1,59 @@
+"""The collapse alarm reaches the log, the tracker and the report, once each."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pipeline.analysis.results import CellResult
+from pipeline.train import local
+from pipeline.train.collapse import find_collapse
+from tests.analysis.test_seeds import seeded
+from tests.stages.test_probe_stage import own_signals, study_with, trained  # noqa: F401
+
+
+def test_a_collapse_is_said_once_in_log_tracker_and_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real, steps = local.step_metrics, [0]
+
+    def collapsing(*arguments: object) -> dict[str, object]:
+        steps[0] += 1
+        short = steps[0] > 6
+        return real(*arguments) | {"length_median": 5 if short else 50, "accuracy": float(short)}  # type: ignore[arg-type]
+
+    monkeypatch.setattr(local, "step_metrics", collapsing)
+    study = study_with(tmp_path / "study", None)
+    study["train"] |= {"steps": 14, "prompts_per_step": 2}
+    with caplog.at_level(logging.WARNING):
+        _, rows = trained(tmp_path / "root", study)
+    said = [record for record in caplog.records if "reasoning collapse" in record.getMessage()]
+    assert len(said) == 1 and "at step 10" in said[0].getMessage()
+    with sqlite3.connect(tmp_path / "root" / "mlflow.db") as database:
+        tags = database.execute("select value from tags where key = 'collapse_step'").fetchall()
+    assert tags == [("10",)]
+    found = find_collapse(rows)
+    assert found is not None and found.describe() == said[0].getMessage()
+
+
+def test_the_report_says_what_the_alarm_said() -> None:
+    from pipeline.analysis.findings import findings
+
+    results = seeded([0.6])
+    key, result = next((k, r) for k, r in results.cells.items() if r.cell.train)
+    lengths = [20.0] * 6 + [5.0] * 8
+    curve = [{"step": 0, "validation_accuracy": 0.5}]
+    curve += [
+        {"step": step, "length_median": length, "accuracy": step / 20, "validation_accuracy": 0.6}
+        for step, length in enumerate(lengths, 1)
+    ]
+    results.cells[key] = CellResult(
+        key, result.cell, curve, result.checkpoints, result.tasks, result.side_check
+    )
+    found = find_collapse(curve)
+    assert found is not None
+    sentences = [sentence for sentence in findings(results) if "collapse" in sentence]
+    assert sentences == [f"{key}: {found.describe()}."]

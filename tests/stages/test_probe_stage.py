@@ -1,0 +1,82 @@
+"""A probe from the study file to the metrics of training, through the stages."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import yaml
+
+from pipeline.config import Study, expand, load_study
+from pipeline.errors import UserError
+from pipeline.files import read_lines
+from pipeline.stages import acquire, base, dataset, train
+from pipeline.stages.common import Stage
+from tests.conftest import PROJECT, shrink
+
+COLUMNS = ["hi_tom_orders_0_2", "hi_tom_order_3"]
+
+
+@pytest.fixture(autouse=True)
+def own_signals() -> Iterator[None]:
+    """The training stage takes SIGTERM and Ctrl-C over; give them back."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def study_with(folder: Path, probe: dict[str, Any] | None) -> dict[str, Any]:
+    """The mini study at a size of seconds; 90 training rows, 30 a step."""
+    (folder / "studies").mkdir(parents=True)
+    text = (PROJECT / "studies" / "mini.yaml").read_text(encoding="utf-8")
+    (folder / "studies" / "mini.yaml").write_text(text, encoding="utf-8")
+    shrink(folder, prompts_per_step=30)
+    study: dict[str, Any] = yaml.safe_load((folder / "studies" / "mini.yaml").read_text())
+    study["dataset"]["probe"] = probe
+    return study
+
+
+def trained(root: Path, study: dict[str, Any]) -> tuple[Stage, list[dict[str, Any]]]:
+    params = expand(Study.model_validate(study))
+    for key in params.acquire:
+        acquire.main(Stage("acquire", root, params), key)
+    dataset.main(Stage("dataset", root, params), "hi")
+    base.main(Stage("base", root, params), "nano")
+    stage = Stage("train", root, params)
+    train.main(stage, "nano-hi")
+    return stage, read_lines(stage.runs / "nano-hi" / "train" / "metrics.jsonl")
+
+
+def test_every_column_is_measured_on_the_base_model_by_epoch_and_at_the_end(tmp_path: Path) -> None:
+    probe = {"columns": COLUMNS, "limit": 4}
+    stage, rows = trained(tmp_path / "root", study_with(tmp_path / "study", probe))
+    written = {path.stem: path for path in (stage.data / "combos" / "hi" / "probe").iterdir()}
+    assert set(written) == set(COLUMNS)
+    frames = {name: pd.read_parquet(path) for name, path in written.items()}
+    assert [len(frame) for frame in frames.values()] == [4, 4]
+    assert {info["order"] for info in frames["hi_tom_order_3"]["extra_info"]} == {3}
+    trained_on = pd.read_parquet(stage.data / "combos" / "hi" / "train.parquet")["extra_info"]
+    stories = {info["story_id"] for info in trained_on}
+    assert not stories & {i["story_id"] for f in frames.values() for i in f["extra_info"]}
+    probed = {row["step"]: row for row in rows if any(key.startswith("probe/") for key in row)}
+    assert list(probed) == [0, 3, 4]
+    assert all(0 <= row[f"probe/{name}"] <= 1 for row in probed.values() for name in COLUMNS)
+
+
+def test_a_study_without_a_probe_measures_none(tmp_path: Path) -> None:
+    stage, rows = trained(tmp_path / "root", study_with(tmp_path / "study", None))
+    assert not (stage.data / "combos" / "hi" / "probe").exists()
+    assert not any(key.startswith("probe/") for row in rows for key in row)
+
+
+def test_a_probe_of_an_unknown_column_is_refused(tmp_path: Path) -> None:
+    study = study_with(tmp_path, {"columns": ["hi_tom_order_9"]})
+    path = tmp_path / "studies" / "wrong.yaml"
+    path.write_text(yaml.safe_dump(study), encoding="utf-8")
+    with pytest.raises(UserError, match="dataset.probe.columns: found 'hi_tom_order_9'; allowed"):
+        load_study(path)

@@ -1,0 +1,71 @@
+"""Training goes on from a named state, and only from one of the same run."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.config import Study, expand
+from pipeline.errors import UserError
+from pipeline.files import read_lines
+from pipeline.stages import train
+from pipeline.stages.common import Stage
+from pipeline.train import local
+from pipeline.train.metrics import step_metrics
+from tests.stages.test_probe_stage import own_signals, study_with, trained  # noqa: F401
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Path, dict[str, Any]]:
+    """Return a stage whose training was stopped after 2 of 4 steps, its state, its study."""
+    study, steps = study_with(tmp_path / "study", None), [0]
+
+    def stopping(*arguments: Any) -> dict[str, Any]:
+        steps[0] += 1
+        if steps[0] == 2:
+            signal.raise_signal(signal.SIGTERM)
+        return step_metrics(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(local, "step_metrics", stopping)
+        with pytest.raises(local.Interrupted, match="stopped after step 2 of 4"):
+            trained(tmp_path / "root", study)
+    stage = Stage("train", tmp_path / "root", expand(Study.model_validate(study)))
+    state = next(path.parent for path in (stage.root / "work").glob("*/state"))
+    copy = shutil.copytree(state, tmp_path / "a copy")
+    shutil.rmtree(state)
+    return stage, copy, study
+
+
+def test_it_goes_on_from_the_state_it_is_given(
+    stopped: tuple[Stage, Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage, copy, _ = stopped
+    taken = []
+
+    def counted(*arguments: Any) -> dict[str, Any]:
+        taken.append(1)
+        return step_metrics(*arguments)
+
+    monkeypatch.setattr(local, "step_metrics", counted)
+    train.main(stage, "nano-hi", "--resume", str(copy))
+    rows = read_lines(stage.runs / "nano-hi" / "train" / "metrics.jsonl")
+    assert [row["step"] for row in rows] == [0, 1, 2, 3, 4]
+    assert len(taken) == 2
+    assert (copy / "state").is_dir()
+
+
+def test_state_of_another_run_is_refused_by_what_differs(
+    stopped: tuple[Stage, Path, dict[str, Any]],
+) -> None:
+    stage, copy, study = stopped
+    study["train"]["learning_rate"] = 0.01
+    changed = Stage("train", stage.root, expand(Study.model_validate(study)))
+    with pytest.raises(UserError, match=r"train\.learning_rate was 0\.0004, is 0\.01\. Restore"):
+        train.main(changed, "nano-hi", "--resume", str(copy))
+    with pytest.raises(UserError, match=r"found no made_from\.json there"):
+        train.main(stage, "nano-hi", "--resume", str(copy.parent))

@@ -1,0 +1,137 @@
+"""The GPU benchmark runs, in miniature, with nothing but torch and transformers installed."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from benchmarks import gpu
+from pipeline.config import Train
+from pipeline.train.memory import Shape
+from tests.conftest import PROJECT
+
+SHAPE = Shape(64, 256, 2, 4, 2, 320, True)
+# Runs a module where only the packages named on its command line can be imported.
+ALONE = """
+import importlib.util, runpy, sys
+hidden, find_spec = set(sys.argv[1].split(",")), importlib.util.find_spec
+
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in hidden:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+def find(name, package=None):
+    return None if name.split(".")[0] in hidden else find_spec(name, package)
+
+sys.meta_path.insert(0, Hide())
+importlib.util.find_spec = find
+sys.argv = sys.argv[2:]
+runpy.run_module(sys.argv[0], run_name="__main__")
+"""
+
+
+def needed(*names: str) -> set[str]:
+    """Return packages with everything they need, by normalised name."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        found.add(name)
+        try:
+            requirements = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue
+        plain = [r for r in requirements if "extra ==" not in r]
+        waiting += [match[0] for r in plain if (match := re.match(r"[\w.-]+", r))]
+    return found
+
+
+def others() -> set[str]:
+    """Return the modules of every installed package that torch and transformers do not need.
+
+    Pydantic is one: only some releases of what transformers needs for its command line ask for it.
+    """
+    kept = needed("torch", "transformers") - {"pydantic", "pydantic-core"}
+    return {
+        module
+        for module, packages in metadata.packages_distributions().items()
+        if module not in ("pipeline", "benchmarks")
+        and not kept & {re.sub(r"[-_.]+", "-", package).lower() for package in packages}
+    }
+
+
+def test_it_runs_with_torch_and_transformers_alone(tmp_path: Path) -> None:
+    hidden = others()
+    assert {"pydantic", "pandas", "psutil"} <= hidden and not {"torch", "numpy"} & hidden
+    command = [sys.executable, "-c", ALONE, ",".join(hidden), "benchmarks.gpu", "--tiny"]
+    shown = subprocess.run(
+        [*command, "--json", str(tmp_path / "rows.json")],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.returncode == 0, shown.stderr
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert [row["shared_prefix"] for row in rows] == [True, False]
+    for row in rows:
+        assert row["rollout_tokens_per_second"] > 0 and row["update_tokens_per_second"] > 0
+        assert row["peak_bytes"] > 0 and row["planned_bytes"] > 0
+    assert shown.stdout.count("| tiny |") == 2
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_without_a_gpu_it_says_so() -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gpu"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert shown.returncode == 2
+    assert "torch sees no CUDA device here; --tiny runs on a CPU" in shown.stderr
+
+
+def test_its_recipe_is_a_whole_training_recipe() -> None:
+    """It cannot lean on the schema's defaults, so it must not miss a field of it."""
+    whole = Train(**gpu.RECIPE).model_dump(exclude={"cluster"})
+    assert whole == gpu.RECIPE
+    assert set(gpu.TINY) <= set(gpu.RECIPE)
+
+
+def test_flops_are_those_that_torch_counts() -> None:
+    new = 40
+    model = gpu.make_model(SHAPE, context=new, device="cpu")
+    model.set_attn_implementation("eager")  # torch does not count the CPU's fused attention
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(input_ids=torch.ones(1, new, dtype=torch.long), use_cache=False)
+    layers, width = SHAPE.num_hidden_layers, SHAPE.hidden_size
+    # Eager attention also computes what the mask then hides.
+    future = 4 * layers * width * (new * new - new * (new + 1) / 2)
+    ours = gpu.flops(SHAPE, prompts=1, group=1, prompt=0, new=new)
+    assert ours == pytest.approx(counter.get_total_flops() - future, rel=0.01)
+    shared = gpu.flops(SHAPE, prompts=1, group=8, prompt=100, new=10)
+    alone = gpu.flops(SHAPE, prompts=8, group=1, prompt=100, new=10)
+    assert 4 < alone / shared < 8
+
+
+def test_what_cannot_fit_is_refused_with_the_numbers() -> None:
+    from types import SimpleNamespace
+
+    recipe = SimpleNamespace(**gpu.RECIPE)
+    rows, planned = gpu.fitting(SHAPE, recipe, free=2**40)
+    assert rows == 16 and planned > 0
+    with pytest.raises(SystemExit, match=r"needs \d+ GiB, but only 0 GiB"):
+        gpu.fitting(SHAPE, recipe, free=2**20)

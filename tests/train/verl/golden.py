@@ -1,0 +1,73 @@
+"""The recorded plan of each study's first trained cell.
+
+``python -m tests.train.verl.golden`` writes them anew, to be read in the diff.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.config import expand, load_study, study_files
+from pipeline.errors import UserError
+from pipeline.train.verl.overrides import as_arguments
+from pipeline.train.verl.placement import GIB
+from pipeline.train.verl.plan import Plan, count_rows, plan_of
+
+PROJECT = Path(__file__).resolve().parents[3]
+FOLDER = Path(__file__).resolve().parent / "golden"
+STAND_IN = 1000
+"""Training prompts of studies whose data must be made before it can be counted."""
+
+
+def plan_of_study(path: Path) -> tuple[str, Plan]:
+    """Return a study's first trained cell, and its plan."""
+    params = expand(load_study(path))
+    key = next(key for key, cell in params.cells.items() if cell.train is not None)
+    try:
+        rows = count_rows(params, params.cells[key])
+    except UserError:
+        rows = STAND_IN
+    return key, plan_of(params, key, rows)
+
+
+def text_of(path: Path) -> str:
+    """Return what is recorded of a study."""
+    key, plan = plan_of_study(path)
+    place = plan.placement
+    memory = {
+        phase: {name: round(held / GIB, 3) for name, held in items.items() if held}
+        for phase, items in (
+            ("update", place.update),
+            ("rollout", place.rollout),
+            ("host", place.host),
+        )
+    }
+    content: dict[str, Any] = {
+        "cell": key,
+        "rows": plan.rows,
+        "place": place.describe(),
+        "memory in GiB": memory,
+        "unlike the paper": {
+            paper: [asdict(each) for each in found] for paper, found in plan.differences.items()
+        },
+        "unlike the local trainer": plan.notes,
+        "arguments": as_arguments(plan.overrides),
+    }
+    return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def main() -> None:
+    """Record every study."""
+    for old in FOLDER.glob("*.yaml"):
+        old.unlink()
+    FOLDER.mkdir(exist_ok=True)
+    for name, path in study_files(PROJECT).items():
+        (FOLDER / f"{name}.yaml").write_text(text_of(path), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""The reward as verl calls it equals the reward of the local trainer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import pipeline.tasks  # noqa: F401  (registers the tasks)
+from pipeline.data.build import training_rows, write_rows
+from pipeline.errors import UserError
+from pipeline.reward.presets import FIDELITY, PRESETS, Reward, safe_reward
+from pipeline.reward.verl_entry import compute_score
+from pipeline.tasks import registry
+from pipeline.tasks.example import Example
+from pipeline.train.data import _example
+
+STORY = (
+    "1 Ann, Bob and Cal entered the hall.\n2 The pear is in the red_box.\n"
+    "3 Ann moved the pear to the blue_box.\n4 Ann exited the hall.\n"
+    "5 Bob moved the pear to the green_box.\n6 Bob exited the hall.\n7 Cal exited the hall."
+)
+QUESTION = "Where does Ann think Bob thinks the pear is?"
+
+
+def examples() -> list[Example]:
+    """Return examples of several benchmarks; one task mixes two of them."""
+    mixed: dict[str, Any] = {
+        "task": "tom_rl_train",
+        "story": STORY,
+        "question": QUESTION,
+        "answer": "blue_box",
+    }
+    return [
+        Example(benchmark="hi_tom", order=2, question_type="order_2", **mixed),
+        Example(benchmark="explore_tom", meta={"deception": False, "é": 1}, **mixed),
+        Example("hi_tom", "hi_tom", STORY, QUESTION, "blue_box", order=2),
+        Example("gsm8k", "gsm8k", "", "What is 2 + 2?", "4", answer_kind="number"),
+        Example(
+            "fantom", "fantom_yes_no", STORY, "Does Ann know?", "no", "yes_no", ("yes", "no"), 1
+        ),
+    ]
+
+
+def responses(count: int) -> list[str]:
+    """Return varied responses: right, wrong, malformed, hostile, empty."""
+    random = Random(0)
+    pieces = [
+        *("Ann thinks the pear is in the blue_box. ", "Bob thinks the pear is in the red_box. "),
+        *("</think>", "<answer>", "</answer>", "<think>", " blue_box", "red_box", "\\boxed{4}"),
+        *("4", "no", "Yes.", "\n", "<|im_end|>", "\x00", "é", "{'answer': 1}", "(" * 40, "a" * 500),
+    ]
+    good = [
+        f"Ann thinks the pear is in the blue_box.</think><answer> {a}</answer>"
+        for a in ("blue_box", "Blue box.", "red_box", "4", "no")
+    ]
+    made = ["".join(random.choices(pieces, k=random.randint(0, 9))) for _ in range(count)]
+    return ["", *good, *made]
+
+
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset as the stage writes it."""
+    path = tmp_path_factory.mktemp("data") / "train.parquet"
+    write_rows(path, training_rows(examples(), "compact", "train"))
+    return path
+
+
+def called(row: dict[Any, Any], response: str, **kwargs: Any) -> dict[str, float]:
+    """Call the entry as verl's reward managers do."""
+    info = {**row["extra_info"], "num_turns": 2, "rollout_reward_scores": {}}
+    truth = row["reward_model"]["ground_truth"]
+    return compute_score(row["data_source"], response, truth, extra_info=info, **kwargs)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_entry_gives_the_local_trainers_reward(dataset: Path, preset: str) -> None:
+    rows = pd.read_parquet(dataset).to_dict("records")
+    checked = 0
+    for row in rows:
+        for response in responses(80):
+            direct = safe_reward(preset, response, _example(row), fidelity_weight=0.3)
+            found = called(row, response, preset=preset, fidelity_weight=0.3, rows=(str(dataset),))
+            assert found == _expected(direct), (row["data_source"], response)
+            checked += found["checked"] > 0
+    assert (checked > 0) == (preset == FIDELITY)
+
+
+def _expected(direct: Reward) -> dict[str, float]:
+    fidelity = direct.fidelity
+    return {
+        "score": direct.score,
+        "acc": direct.grade.correct,
+        "format": direct.grade.format_ok,
+        "format_reward": direct.format_part,
+        "answer_reward": direct.answer_part,
+        "fidelity_reward": direct.fidelity_part,
+        "checked": fidelity is not None,
+        "fidelity": 0.0 if fidelity is None else fidelity.score,
+        "claims": 0 if fidelity is None else fidelity.made,
+        "claims_true": 0 if fidelity is None else fidelity.true,
+        "error": direct.error is not None,
+    }
+
+
+def test_the_example_is_the_local_trainers(dataset: Path) -> None:
+    from pipeline.reward.verl_entry import _benchmarks, example_of
+
+    for row in pd.read_parquet(dataset).to_dict("records"):
+        truth, info = row["reward_model"]["ground_truth"], row["extra_info"]
+        found = example_of(row["data_source"], truth, info, _benchmarks((str(dataset),)))
+        assert found == _example(row)
+
+
+def test_grading_that_raises_costs_one_response(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RecursionError("too deep")
+
+    row = pd.read_parquet(dataset).to_dict("records")[0]
+    monkeypatch.setattr(registry.Task, "grade", broken)
+    found = called(row, "</think><answer> blue_box</answer>", preset="tom-rl")
+    assert (found["error"], found["score"], found["acc"]) == (1, -3, 0)
+
+
+def test_every_value_is_a_plain_number(dataset: Path) -> None:
+    row = pd.read_parquet(dataset).to_dict("records")[0]
+    found = called(row, "</think><answer> blue_box</answer>", preset="rlvr")
+    assert all(type(value) is float for value in found.values())
+
+
+def test_an_unknown_preset_is_no_response_failing(dataset: Path) -> None:
+    row = pd.read_parquet(dataset).to_dict("records")[0]
+    with pytest.raises(UserError, match="unknown reward preset 'best'"):
+        called(row, "", preset="best")
+
+
+def test_verl_loads_it_by_path(project: Path, dataset: Path) -> None:
+    """Through verl's own loader, with arguments from its configuration."""
+    reward = pytest.importorskip("verl.trainer.ppo.reward")
+    from omegaconf import OmegaConf
+
+    function = {
+        "path": str(project / "pipeline/reward/verl_entry.py"),
+        "name": "compute_score",
+        "reward_kwargs": {"preset": FIDELITY, "fidelity_weight": 0.5, "rows": [str(dataset)]},
+    }
+    config = OmegaConf.create({"reward": {"custom_reward_function": function}})
+    score = reward.get_custom_reward_fn(config)
+    row = pd.read_parquet(dataset).to_dict("records")[0]
+    response = "Ann thinks the pear is in the blue_box.</think><answer> blue_box</answer>"
+    found = score(
+        data_source=row["data_source"],
+        solution_str=response,
+        ground_truth=row["reward_model"]["ground_truth"],
+        extra_info=dict(row["extra_info"]),
+    )
+    direct = safe_reward(FIDELITY, response, _example(row))
+    assert found["score"] == direct.score and found["checked"] == 1

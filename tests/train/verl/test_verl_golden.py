@@ -1,0 +1,41 @@
+"""What each study would launch is what is recorded, and the real verl accepts it."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.config import study_files
+from pipeline.train.verl.compose import compose_here
+from tests.train.verl import golden
+
+STUDIES = study_files(golden.PROJECT)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_plans_are_as_recorded(study: str) -> None:
+    recorded = golden.FOLDER / f"{study}.yaml"
+    renew = "run: python -m tests.train.verl.golden, and read the difference"
+    assert recorded.is_file(), f"nothing is recorded of {study}; {renew}"
+    assert golden.text_of(STUDIES[study]) == recorded.read_text(encoding="utf-8"), renew
+
+
+def test_nothing_is_recorded_of_studies_that_are_gone() -> None:
+    assert {path.stem for path in golden.FOLDER.glob("*.yaml")} == set(STUDIES)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_verl_accepts_every_study(study: str) -> None:
+    pytest.importorskip("verl")
+    _, plan = golden.plan_of_study(STUDIES[study])
+    found = compose_here(plan.overrides)
+    ranks = found.value("trainer.nnodes") * found.value("trainer.n_gpus_per_node")
+    rows = found.value("data.train_batch_size") * found.value("actor_rollout_ref.rollout.n")
+    micro = found.value("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu")
+    assert rows % (ranks * micro) == 0
+
+
+def test_study_1_is_trained_as_its_code_did() -> None:
+    """Whatever verl computes with is what the authors' script set, memory settings aside."""
+    _, plan = golden.plan_of_study(STUDIES["tom-rl"])
+    names = {each.name for found in plan.differences.values() for each in found}
+    assert names <= {"precision", "hardware", "offload", "micro_batch_per_accelerator"}

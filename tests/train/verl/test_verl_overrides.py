@@ -1,0 +1,286 @@
+"""A cell's parameters as verl's settings: nothing lost, and understood by the real verl."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from pipeline.config import Train
+from pipeline.config.sections import Algorithm, Cluster
+from pipeline.errors import UserError
+from pipeline.train import learner
+from pipeline.train.shapes import QWEN25
+from pipeline.train.verl.compose import Composed, compose_here
+from pipeline.train.verl.overrides import ESTIMATORS, as_arguments, planned, verl_overrides
+from pipeline.train.verl.placement import place
+from tests.train.verl.verl_cells import PATHS, TINY, cell, recipe
+
+UNUSUAL: dict[str, Any] = {
+    "updates_per_batch": 2,
+    "normalise_by_std": False,
+    "clip_range": 0.1,
+    "clip_range_high": 0.3,
+    "dual_clip": 4.0,
+    "aggregation": "seq-mean-token-sum",
+    "kl_coefficient": 0.02,
+    "kl_kind": "mse",
+    "entropy_coefficient": 0.03,
+    "value_learning_rate": 2e-6,
+    "value_clip": 0.25,
+    "discount": 0.9,
+    "gae_decay": 0.8,
+    "gradient_clip": 0.5,
+    "temperature": 0.7,
+    "top_p": 0.9,
+    "validate_every": 3,
+    "gradient_checkpointing": True,
+}
+
+
+def settings(algorithm: Algorithm = "grpo", *, gpu: bool = False, **changes: Any) -> dict[str, Any]:
+    """Return the overrides of a cell, on CPU or on accelerators."""
+    chosen = cell(algorithm, **changes)
+    assert chosen.train is not None
+    shape, kind = (QWEN25["7B"], "hub") if gpu else (TINY, "tiny")
+    placement = place(shape, chosen.train, algorithm, chosen.train.cluster, kind)  # type: ignore[arg-type]
+    return verl_overrides(chosen, placement, PATHS, rows=20)
+
+
+def asked_of_verl(*arguments: Any, **changes: Any) -> Composed:
+    """Compose and validate with the real verl."""
+    pytest.importorskip("verl")
+    return compose_here(settings(*arguments, **changes))
+
+
+@pytest.mark.parametrize("algorithm", ESTIMATORS)
+@pytest.mark.parametrize("gpu", [False, True])
+def test_verl_accepts_every_algorithm_on_every_machine(algorithm: Algorithm, gpu: bool) -> None:
+    found = asked_of_verl(algorithm, gpu=gpu, precision="bfloat16" if gpu else "float32")
+    assert found.value("algorithm.adv_estimator") == ESTIMATORS[algorithm]
+    assert found.value("trainer.device") == ("cuda" if gpu else "cpu")
+    assert found.value("actor_rollout_ref.rollout.name") == ("vllm" if gpu else "hf_cpu")
+
+
+def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
+    found = asked_of_verl("ppo", **UNUSUAL)
+    actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
+    expected = {
+        "data.train_files": PATHS.train,
+        "data.train_batch_size": 8,
+        "data.max_prompt_length": 64,
+        "data.max_response_length": 16,
+        "data.seed": 7,
+        "data.shuffle": True,
+        f"{rollout}.n": 4,
+        f"{rollout}.temperature": 0.7,
+        f"{rollout}.top_p": 0.9,
+        f"{rollout}.val_kwargs.do_sample": False,
+        f"{rollout}.val_kwargs.temperature": 0,
+        f"{rollout}.val_kwargs.n": 1,
+        f"{rollout}.max_model_len": 80,
+        f"{rollout}.dtype": "float32",
+        f"{actor}.ppo_mini_batch_size": 4,
+        f"{actor}.ppo_epochs": 1,
+        f"{actor}.optim.lr": 1e-6,
+        f"{actor}.optim.clip_grad": 0.5,
+        f"{actor}.clip_ratio_low": 0.1,
+        f"{actor}.clip_ratio_high": 0.3,
+        f"{actor}.clip_ratio_c": 4.0,
+        f"{actor}.loss_agg_mode": "seq-mean-token-sum",
+        f"{actor}.entropy_coeff": 0.03,
+        f"{actor}.use_kl_loss": True,
+        f"{actor}.kl_loss_coef": 0.02,
+        f"{actor}.kl_loss_type": "mse",
+        f"{actor}.fsdp_config.mixed_precision.param_dtype": "fp32",
+        "actor_rollout_ref.model.enable_gradient_checkpointing": True,
+        "algorithm.norm_adv_by_std_in_grpo": False,
+        "algorithm.use_kl_in_reward": False,
+        "algorithm.gamma": 0.9,
+        "algorithm.lam": 0.8,
+        "critic.optim.lr": 2e-6,
+        "critic.optim.clip_grad": 0.5,
+        "critic.cliprange_value": 0.25,
+        "critic.loss_agg_mode": "seq-mean-token-sum",
+        "critic.ppo_mini_batch_size": 4,
+        "critic.model.path": PATHS.model,
+        "reward.custom_reward_function.path": PATHS.reward,
+        "reward.custom_reward_function.reward_kwargs.preset": "rlvr",
+        "trainer.total_training_steps": 5,
+        "trainer.test_freq": 3,
+        "trainer.save_freq": 3,
+        "trainer.resume_mode": "auto",
+        "trainer.max_actor_ckpt_to_keep": None,
+        "trainer.logger": ["console", "file"],
+    }
+    assert {key: found.value(key) for key in expected} == expected
+
+
+def test_the_optimiser_is_the_local_trainers() -> None:
+    found = asked_of_verl("ppo")
+    import torch
+
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    local = torch.optim.AdamW([parameter], weight_decay=learner._WEIGHT_DECAY).param_groups[0]
+    for part in ("actor_rollout_ref.actor", "critic"):
+        optim = found.value(f"{part}.optim")
+        assert (optim["optimizer_impl"], optim["optimizer"]) == ("torch.optim", "AdamW")
+        assert optim["weight_decay"] == local["weight_decay"]
+        assert tuple(optim["betas"]) == local["betas"]
+        assert (optim["lr_scheduler_type"], optim["lr_warmup_steps_ratio"]) == ("constant", 0.0)
+        assert optim["override_optimizer_config"] is None
+
+
+def test_kl_in_the_reward() -> None:
+    found = asked_of_verl(
+        "reinforce_plus_plus", kl_in_reward=True, kl_kind="kl", kl_coefficient=0.2
+    )
+    assert found.value("algorithm.use_kl_in_reward") is True
+    assert found.value("algorithm.kl_penalty") == "kl"
+    assert found.value("algorithm.kl_ctrl.kl_coef") == 0.2
+    assert found.value("actor_rollout_ref.actor.use_kl_loss") is False
+
+
+def test_reinforce_plus_plus_never_discounts() -> None:
+    found = settings("reinforce_plus_plus", discount=0.5)
+    assert "algorithm.gamma" not in found  # verl's own is 1
+
+
+# Fields that change nothing of verl's settings: another owner, or the local trainer's own.
+OTHERS = {
+    *("backend", "checkpoint", "device", "groups_per_micro_batch"),
+    "save_every",  # documented: verl saves at each validation
+}
+CHANGED: dict[str, Any] = {
+    **UNUSUAL,
+    "reward": "tom-rl",
+    "prompts_per_step": 4,
+    "rollouts": 2,
+    "steps": 9,
+    "learning_rate": 3e-6,
+    "kl_in_reward": True,
+    "fidelity_weight": 0.1,
+    "max_prompt_tokens": 32,
+    "max_new_tokens": 8,
+    "precision": "bfloat16",
+    "cluster": Cluster(gpus=2),
+    "early_stop_patience": 2,
+    "tokens_per_micro_batch": 170,
+}
+
+
+@pytest.mark.parametrize("field", [f for f in Train.model_fields if f not in OTHERS | {"epochs"}])
+def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
+    base: dict[str, Any] = {"reward": "fidelity"} if field == "fidelity_weight" else {}
+    before = settings("ppo", **base)
+    try:
+        after = settings("ppo", **base, **{field: CHANGED[field]})
+    except UserError as error:
+        assert field in str(error)
+    else:
+        assert after != before
+
+
+def test_epochs_are_steps() -> None:
+    found = settings(steps=None, epochs=2.0)
+    assert found["trainer.total_training_steps"] == 5  # 20 rows x 2 / 8
+
+
+@pytest.mark.parametrize("rows", [8, 9, 15, 20, 64, 999])
+@pytest.mark.parametrize("length", [{"steps": 1}, {"steps": 40}, {"epochs": 0.5}, {"epochs": 3}])
+def test_verl_reaches_the_planned_last_step(rows: int, length: dict[str, Any]) -> None:
+    chosen = recipe(**{"steps": None, **length})
+    total, passes = planned(chosen, rows)
+    assert total == chosen.total_steps(rows)
+    # verl ends after so many passes of whole batches, or at the planned step if that comes first.
+    whole = rows // chosen.prompts_per_step
+    assert passes * whole >= total > (passes - 1) * whole
+
+
+def test_less_than_one_batch_of_data() -> None:
+    with pytest.raises(
+        UserError, match="prompts_per_step: found 8; the training set has 7 prompts"
+    ):
+        planned(recipe(), rows=7)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "changes", "message"),
+    [
+        ("sft", {}, "verl has no algorithm 'sft'; allowed with train.backend verl: grpo, rloo"),
+        ("grpo", {"early_stop_patience": 3}, "train.early_stop_patience: found 3"),
+        ("grpo", {"updates_per_batch": 3}, "train.updates_per_batch: found 3; with verl it must"),
+    ],
+)
+def test_what_verl_cannot_do(algorithm: Algorithm, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        settings(algorithm, **changes)
+
+
+def overridden(**overrides: Any) -> Cluster:
+    return Cluster(overrides={key.replace("__", "."): value for key, value in overrides.items()})
+
+
+def test_overrides_of_the_study_win() -> None:
+    found = asked_of_verl(cluster=overridden(actor_rollout_ref__actor__optim__lr=0.5))
+    assert found.value("actor_rollout_ref.actor.optim.lr") == 0.5
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (
+            "actor_rollout_ref.actor.optim.learning_rate",
+            1,
+            r"actor_rollout_ref.actor.optim.learning_rate does not exist; allowed: .*optim",
+        ),
+        ("trainer.n_gpus_per_node", "eight", "found 'eight'; allowed: a number, such as 8"),
+        ("data.shuffle", 1, "found 1; allowed: true or false, such as True"),
+        ("actor_rollout_ref.actor.optim", 1, r"optim is a section; allowed: .*optim\."),
+        (
+            "actor_rollout_ref.actor.loss_agg_mode",
+            "mean",
+            "verl refuses the configuration: .*Invalid loss_agg_mode: mean",
+        ),
+        ("actor_rollout_ref.actor.ppo_mini_batch_size", 64, "verl refuses .*train_batch_size"),
+    ],
+)
+def test_mistakes_in_overrides_name_the_key(key: str, value: Any, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        asked_of_verl(cluster=Cluster(overrides={key: value}))
+
+
+def test_a_new_key_needs_a_plus() -> None:
+    found = asked_of_verl(cluster=Cluster(overrides={"+trainer.remark": "it's new"}))
+    assert found.value("trainer.remark") == "it's new"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("plain", "/a/b-c.d", "with space", "it's", 'say "hi"', "a,b", "[1]", "{x: 1}", "k=v"),
+        *("null", "True", "1e-5", "12", "", "${x}", "back\\slash", "end\\", "\\'", "a\nb", "é <b>"),
+        *(True, False, None, 3, -1, 5e-7, 1e9, 0.1, ["a b", 'it"s', 2], []),
+    ],
+)
+def test_arguments_come_back_from_hydra_as_they_were(value: Any) -> None:
+    parser = pytest.importorskip("hydra.core.override_parser.overrides_parser")
+    (argument,) = as_arguments({"some.key": value})
+    parsed = parser.OverridesParser.create().parse_override(argument)
+    assert parsed.key_or_group == "some.key"
+    assert _plain(parsed.value()) == value
+
+
+def _plain(value: Any) -> Any:
+    """Return what Hydra's parser found without its mark of quotation."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return getattr(value, "text", value)
+
+
+def test_the_module_names_what_it_leaves_to_others() -> None:
+    import pipeline.train.verl.overrides as module
+
+    text = inspect.getdoc(module) or ""
+    assert all(f"``{field}``" in text for field in OTHERS)

@@ -1,0 +1,216 @@
+"""The memory plan against configurations that others have published as running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pipeline.config import Train
+from pipeline.config.sections import Accelerator, Cluster
+from pipeline.errors import UserError
+from pipeline.train.shapes import QWEN25
+from pipeline.train.verl.placement import GIB, MEMORY, Placement, place
+from tests.train.verl.verl_cells import recipe
+
+_TOM_RL = "github.com/bigai-ai/ToM-RL: tom_grpo.sh and README (4 x A100 80G)"
+_VERL = "github.com/volcengine/verl: "
+
+
+@dataclass(frozen=True)
+class Run:
+    """A published run; ``least`` says that it is published as the least that works.
+
+    H800 has the memory of H100. ``micro_batch`` (completions per accelerator) is given where the
+    run's completions come near the longest allowed, so that ours must reach it.
+    """
+
+    source: str
+    size: str
+    algorithm: str
+    accelerator: Accelerator
+    gpus: int
+    prompt: int
+    new: int
+    prompts: int
+    rollouts: int
+    updates: int = 1
+    nodes: int = 1
+    offload: bool | None = None
+    tensor_parallel: int | None = None
+    micro_batch: int = 1
+    least: bool = False
+
+    def recipe(self) -> Train:
+        """Return the parts of its recipe that take memory."""
+        return recipe(
+            prompts_per_step=self.prompts,
+            rollouts=self.rollouts,
+            updates_per_batch=self.updates,
+            max_prompt_tokens=self.prompt,
+            max_new_tokens=self.new,
+            precision="bfloat16",
+        )
+
+    def place(self, **changes: Any) -> Placement:
+        """Return our placement of it."""
+        asked: dict[str, Any] = {
+            "accelerator": self.accelerator,
+            "gpus": self.gpus,
+            "nodes": self.nodes,
+            "offload": self.offload,
+            "tensor_parallel": self.tensor_parallel,
+        }
+        cluster = Cluster(**{**asked, **changes})
+        return place(QWEN25[self.size], self.recipe(), self.algorithm, cluster)
+
+
+PUBLISHED = [
+    *(
+        Run(_TOM_RL, size, "grpo", "a100-80", 4, 1024, 2048, 8, 16,
+            offload=True, tensor_parallel=1, micro_batch=4)
+        for size in ("0.5B", "1.5B", "3B", "7B")
+    ),
+    Run(_VERL + "examples/tuning/1.5b/qwen2.5math-1.5b_grpo_1_h100_fsdp_vllm.sh",
+        "1.5B", "grpo", "h100", 1, 1024, 3000, 256, 8,
+        offload=False, tensor_parallel=1, micro_batch=4, least=True),
+    Run(_VERL + "docs/perf/device_tuning.rst: 7B, MIN, 2*H800",
+        "7B", "grpo", "h100", 2, 1024, 1024, 1024, 5, updates=4,
+        offload=True, tensor_parallel=1, least=True),
+    Run(_VERL + "docs/perf/device_tuning.rst: 14B, MIN, 4*H800",
+        "14B", "grpo", "h100", 4, 1024, 1024, 1024, 5, updates=4,
+        offload=True, tensor_parallel=4, least=True),
+    Run(_VERL + "examples/ppo_trainer/run_qwen2.5-0.5b.sh (1 GPU)",
+        "0.5B", "ppo", "a100-40", 1, 1024, 1024, 8, 1,
+        offload=False, tensor_parallel=1, micro_batch=8, least=True),
+    Run("github.com/Jiayi-Pan/TinyZero: README (3B on 2 GPUs)",
+        "3B", "ppo", "a100-80", 2, 256, 1024, 256, 1, updates=2, tensor_parallel=2),
+    Run(_VERL + "examples/ppo_trainer/run_qwen2.5-3b_seq_balance.sh (8 GPUs)",
+        "3B", "ppo", "a100-80", 8, 512, 512, 512, 1, updates=8,
+        offload=False, tensor_parallel=2, micro_batch=2),
+    Run(_VERL + "examples/grpo_trainer/run_qwen2-7b.sh (8 GPUs, 128 sequences on them)",
+        "7B", "grpo", "a100-80", 8, 512, 512, 1024, 5, updates=4,
+        offload=False, tensor_parallel=2, micro_batch=16),
+    Run(_VERL + "examples/ppo_trainer/run_qwen2-7b.sh (Qwen2.5-Math-7B, 8 GPUs)",
+        "7B", "ppo", "a100-80", 8, 1024, 512, 1024, 1, updates=4,
+        offload=False, tensor_parallel=2, micro_batch=16),
+    Run(_VERL + "examples/ppo_trainer/run_qwen2.5-32b.sh (4 nodes x 8 GPUs)",
+        "32B", "ppo", "a100-80", 8, 1024, 1024, 1024, 1, updates=4, nodes=4,
+        offload=False, tensor_parallel=4, micro_batch=8),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("run", PUBLISHED, ids=lambda run: f"{run.size}-{run.source[-30:]}")
+def test_published_runs_fit(run: Run) -> None:
+    found = run.place()
+    assert found.fits
+    assert found.micro_batch >= run.micro_batch
+    assert 0 < found.memory_utilization <= 0.95
+
+
+@pytest.mark.parametrize("run", [r for r in PUBLISHED if r.least], ids=lambda run: run.size)
+def test_the_least_that_is_published_is_the_least_that_we_plan(run: Run) -> None:
+    found = run.place(gpus=None, offload=None, tensor_parallel=None)
+    assert (found.nodes, found.gpus) == (run.nodes, run.gpus)
+
+
+@pytest.mark.parametrize(
+    ("size", "accelerator", "gpus"),
+    [("32B", "a100-40", 1), ("32B", "h200", 1), ("14B", "a100-80", 1), ("14B", "h100", 2),
+     ("7B", "a100-80", 1), ("7B", "h100", 1), ("7B", "a100-40", 2), ("3B", "a100-40", 1)],
+)  # fmt: skip
+def test_what_is_plainly_too_big_is_refused(size: str, accelerator: Accelerator, gpus: int) -> None:
+    """The training state alone, 16 bytes for each parameter, is larger than the memory."""
+    shape = QWEN25[size]
+    assert 16 * shape.parameters > gpus * MEMORY[accelerator] * GIB
+    cluster = Cluster(accelerator=accelerator, gpus=gpus)
+    with pytest.raises(UserError, match=f"do not fit on {gpus} x {accelerator}: .* GiB on each"):
+        place(shape, recipe(precision="bfloat16"), "grpo", cluster)
+
+
+def test_the_refusal_has_the_numbers_and_what_would_fit() -> None:
+    with pytest.raises(UserError) as refused:
+        place(QWEN25["7B"], recipe(precision="bfloat16"), "grpo", Cluster(gpus=1))
+    text = str(refused.value)
+    assert "7.6 billion parameters with grpo do not fit on 1 x a100-80: update needs" in text
+    assert "it has 79.2 (optimiser 56.7, parameters 28.4, gradients 28.4," in text
+    assert text.endswith("It would fit on 2 x a100-80: set nodes: 1 and gpus: 2")
+    fitting = place(QWEN25["7B"], recipe(precision="bfloat16"), "grpo", Cluster(gpus=2))
+    assert fitting.fits
+
+
+def test_the_training_state_is_exact() -> None:
+    shape = QWEN25["7B"]
+    found = place(shape, recipe(precision="bfloat16"), "grpo", Cluster(gpus=8))
+    assert shape.parameters == 7_615_616_512  # of the published weights
+    assert found.update["parameters"] == found.update["gradients"] == shape.parameters * 4 // 8
+    assert found.update["optimiser"] == shape.parameters
+    assert found.host["reference"] == shape.parameters * 4
+    assert found.rollout["rollout weights"] == shape.parameters * 2
+
+
+def test_offload_empties_the_accelerators_for_sampling_only() -> None:
+    stays, waits = (
+        place(QWEN25["7B"], recipe(precision="bfloat16"), "ppo", Cluster(gpus=8, offload=offload))
+        for offload in (False, True)
+    )
+    assert stays.rollout["optimiser"] > 0 == waits.rollout["optimiser"]
+    assert stays.update["optimiser"] == waits.update["optimiser"]
+    assert stays.update["critic"] > 0 == waits.update["critic"]
+    assert waits.host["offloaded"] > 0 == stays.host["offloaded"]
+
+
+def test_tensor_parallel_spreads_the_samplers_weights() -> None:
+    one, four = (
+        place(QWEN25["14B"], recipe(precision="bfloat16"), "grpo",
+              Cluster(gpus=8, tensor_parallel=count))
+        for count in (1, 4)
+    )  # fmt: skip
+    assert four.rollout["rollout weights"] == one.rollout["rollout weights"] // 4
+
+
+def test_full_precision_takes_more() -> None:
+    half, full = (
+        place(QWEN25["3B"], recipe(precision=p, max_new_tokens=2048), "grpo", Cluster(gpus=1))
+        for p in ("bfloat16", "float32")
+    )
+    assert full.update["logits"] > half.update["logits"]
+    assert full.rollout["rollout weights"] == 2 * half.rollout["rollout weights"]
+
+
+def test_micro_batches_keep_to_the_tokens_that_the_recipe_allows() -> None:
+    chosen = recipe(precision="bfloat16", tokens_per_micro_batch=3 * 80)
+    assert place(QWEN25["0.5B"], chosen, "grpo", Cluster()).micro_batch == 2  # divides 32
+    chosen = recipe(precision="bfloat16", tokens_per_micro_batch=10)
+    assert place(QWEN25["0.5B"], chosen, "grpo", Cluster()).micro_batch == 1
+
+
+@pytest.mark.parametrize("prompts", [1, 3, 8, 24])
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_micro_batches_divide_the_work_of_each_accelerator(prompts: int, gpus: int) -> None:
+    chosen = recipe(prompts_per_step=prompts, rollouts=4, precision="bfloat16")
+    found = place(QWEN25["0.5B"], chosen, "grpo", Cluster(gpus=gpus))
+    assert (prompts * 4 // gpus) % found.micro_batch == 0
+
+
+def test_a_batch_that_does_not_divide() -> None:
+    with pytest.raises(UserError, match="3 accelerators each cannot share 32 completions evenly"):
+        place(QWEN25["0.5B"], recipe(precision="bfloat16"), "grpo", Cluster(gpus=3))
+
+
+def test_tensor_parallel_that_does_not_divide() -> None:
+    with pytest.raises(UserError, match="train.cluster.tensor_parallel: found 3; allowed: a div"):
+        place(QWEN25["0.5B"], recipe(), "grpo", Cluster(gpus=4, tensor_parallel=3))
+
+
+def test_tiny_models_train_on_cpu_and_all_others_do_not() -> None:
+    tiny = place(QWEN25["0.5B"], recipe(), "grpo", Cluster(), "tiny")
+    assert (tiny.accelerator, tiny.gpus, tiny.capacity) == ("cpu", 1, None)
+    hub = place(QWEN25["0.5B"], recipe(), "grpo", Cluster(), "hub")
+    assert hub.accelerator == "a100-80"
+
+
+def test_ranks_on_cpu() -> None:
+    found = place(QWEN25["0.5B"], recipe(), "grpo", Cluster(gpus=2), "tiny")
+    assert (found.ranks, found.tensor_parallel, found.micro_batch) == (2, 1, 16)

@@ -1,0 +1,115 @@
+"""``tomrl train show`` as a user types it: the plan of a cell, or one clear error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from pipeline.cli import app
+from pipeline.errors import UserError
+from tests.conftest import PROJECT, Run
+
+CELL = "qwen25-7b-hi-exp"
+
+
+def refused(folder: Path, *more: str, study: str = "tom-rl", cell: str = CELL) -> str:
+    """Type the command in a folder; return the error it ends with."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        command = ["train", "show", "--study", study, "--cell", cell, *more]
+        shown = CliRunner().invoke(app, command)
+    assert isinstance(shown.exception, UserError), shown.output
+    return str(shown.exception)
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Any:
+    """A folder with one study, whose training recipe or grid is changed."""
+
+    def change(study: str, section: str = "train", **values: object) -> Path:
+        content = yaml.safe_load((PROJECT / "studies" / f"{study}.yaml").read_text())
+        content[section] |= values
+        (tmp_path / "studies").mkdir()
+        (tmp_path / "dvc.yaml").touch()
+        (tmp_path / "studies" / f"{study}.yaml").write_text(yaml.safe_dump(content))
+        return tmp_path
+
+    return change
+
+
+def test_the_plan_of_a_cell(typed: Run) -> None:
+    shown = typed("tomrl", "train", "show", "--study", "tom-rl", "--cell", CELL)
+    assert shown.returncode == 0, shown.stderr
+    text = shown.stdout
+    assert "800 steps, 3200 training prompts" in text
+    for part in ("memory in GiB", "unlike arXiv 2504.01698", "settings that differ", "reference"):
+        assert part in text
+    command = text[text.index("python -m verl.trainer.main_ppo") :]
+    assert "  actor_rollout_ref.actor.optim.lr=5e-07 \\" in command
+    assert "  algorithm.adv_estimator=grpo \\" in command
+    table = text[: text.index("python -m verl.trainer.main_ppo")]
+    assert "actor_rollout_ref.rollout.n " in table and "trainer.resume_mode" not in table
+
+
+def test_fewer_accelerators_than_needed(typed: Run) -> None:
+    shown = typed("tomrl", "train", "show", "--study", "tom-rl", "--cell", CELL, "--gpus", "1")
+    assert shown.returncode == 2 and shown.stdout == ""
+    (error,) = shown.stderr.splitlines()
+    assert "7.6 billion parameters with grpo do not fit on 1 x a100-80: update needs" in error
+    assert "It would fit on" in error and "x a100-80: set nodes: 1 and gpus:" in error
+
+
+def test_a_cell_that_trains_locally(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+    command = ["train", "show", "--study", "next-ppo-mini", "--cell", "nano-hi-ppo"]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0 and "python -m pipeline.stages.train nano-hi-ppo" in shown.output
+    assert "main_ppo" not in shown.output
+
+
+def test_a_plan_that_fits_on_no_node(changed: Any) -> None:
+    folder = changed("next-scale", precision="bfloat16")
+    asked = {"study": "next-scale", "cell": "qwen25-32b-hi-fan-exp"}
+    error = refused(folder, "--accelerator", "a100-40", **asked)
+    assert "do not fit on 8 x a100-40: update needs" in error and "on 4 nodes x 8 x" in error
+
+
+def test_lengths_that_fit_on_nothing(changed: Any) -> None:
+    folder = changed("tom-rl", max_new_tokens=1_000_000)
+    error = refused(folder, cell="qwen25-05b-hi-exp")
+    assert "No number of a100-80 fits: lower max_prompt_tokens or max_new_tokens, or" in error
+
+
+def test_an_override_that_verl_does_not_know(changed: Any) -> None:
+    folder = changed("tom-rl", cluster={"overrides": {"actor_rollout_ref.actor.clip_ration": 0.1}})
+    error = refused(folder)
+    assert "verl's actor_rollout_ref.actor.clip_ration does not exist; allowed: " in error
+    assert "actor_rollout_ref.actor.clip_ratio" in error
+
+
+def test_an_algorithm_that_verl_lacks(changed: Any) -> None:
+    error = refused(changed("tom-rl", "grid", algorithms=["sft"]))
+    assert "verl has no algorithm 'sft'; allowed with train.backend verl: grpo, rloo," in error
+
+
+def test_an_option_that_verl_lacks(changed: Any) -> None:
+    error = refused(changed("tom-rl", early_stop_patience=3))
+    assert "train.early_stop_patience: found 3; verl trains to the planned last step" in error
+
+
+def test_a_cell_that_trains_nothing() -> None:
+    error = refused(PROJECT, cell="gpt-4o-base")
+    assert "cell gpt-4o-base trains nothing; choose one of: qwen25-05b-hi-exp" in error
+
+
+def test_an_accelerator_that_is_not_known() -> None:
+    command = ["train", "show", "--cell", CELL, "--accelerator", "v100"]
+    shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 2
+    assert "'v100' is not one of 'cpu', 'a100-40', 'a100-80', 'h100', 'h200'" in " ".join(
+        shown.output.replace("│", " ").split()
+    )

@@ -1,0 +1,197 @@
+"""verl's sharded checkpoints: merged, verified, resumed from."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import multiprocessing
+
+from pipeline.errors import UserError
+from pipeline.files import write_json
+from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.model.weights import load_model, save_model, weights_of
+from pipeline.train.verl.checkpoints import (
+    check_ranks,
+    export,
+    logprobs,
+    merge,
+    prepare_resume,
+    thin,
+    verify,
+    whole_steps,
+)
+from pipeline.train.verl.collect import StepRow
+from pipeline.train.verl.layout import PROBE, State
+
+RANKS = 2
+SEQUENCES = [{"prompt": [5, 6, 7], "response": [8, 9]}, {"prompt": [9], "response": [5, 4, 2]}]
+
+
+def whole(dtype: torch.dtype) -> dict[str, torch.Tensor]:
+    """Weights that two processes cannot share evenly."""
+    generator = torch.Generator().manual_seed(0)
+    shapes = {"even": (4, 3), "odd": (5, 2), "vector": (3,), "one": (1,)}
+    return {n: torch.randn(s, generator=generator).to(dtype) for n, s in shapes.items()}
+
+
+def _save_shard(rank: int, actor: str, dtype: torch.dtype, port: int) -> None:
+    """Save what FSDP2 would save on one rank."""
+    from torch import distributed
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    distributed.init_process_group("gloo", rank=rank, world_size=RANKS)
+    mesh = init_device_mesh("cpu", (RANKS,), mesh_dim_names=("fsdp",))
+    shards: dict[str, Any] = {
+        name: distribute_tensor(tensor, mesh, [Shard(0)]) for name, tensor in whole(dtype).items()
+    }
+    shards["copied"] = distribute_tensor(torch.ones(2, dtype=dtype), mesh, [Replicate()])
+    shards["buffer"] = torch.arange(3)
+    torch.save(shards, Path(actor) / f"model_world_size_{RANKS}_rank_{rank}.pt")
+    distributed.destroy_process_group()
+
+
+@pytest.fixture(scope="module", params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
+def sharded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, torch.dtype]:
+    """The ``actor`` folder of a checkpoint that two processes wrote."""
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    actor = tmp_path_factory.mktemp("checkpoint") / "actor"
+    actor.mkdir()
+    multiprocessing.spawn(_save_shard, (str(actor), request.param, port), nprocs=RANKS)
+    write_json(actor / "fsdp_config.json", {"FSDP_version": 2, "world_size": RANKS})
+    return actor, request.param
+
+
+def test_shards_become_the_whole_weights_in_their_own_precision(
+    sharded: tuple[Path, torch.dtype],
+) -> None:
+    actor, dtype = sharded
+    merged = merge(actor)
+    expected = {**whole(dtype), "copied": torch.ones(2, dtype=dtype), "buffer": torch.arange(3)}
+    assert merged.keys() == expected.keys()
+    for name, tensor in expected.items():
+        assert merged[name].dtype == tensor.dtype
+        assert torch.equal(merged[name], tensor), name
+
+
+def test_one_process_writes_plain_tensors(tmp_path: Path) -> None:
+    torch.save({"weight": torch.ones(2, 2)}, tmp_path / "model_world_size_1_rank_0.pt")
+    write_json(tmp_path / "fsdp_config.json", {"world_size": 1})
+    assert torch.equal(merge(tmp_path)["weight"], torch.ones(2, 2))
+
+
+def test_plain_tensors_that_differ_are_refused(tmp_path: Path) -> None:
+    for rank in range(2):
+        torch.save(
+            {"weight": torch.full((2,), rank)}, tmp_path / f"model_world_size_2_rank_{rank}.pt"
+        )
+    write_json(tmp_path / "fsdp_config.json", {"world_size": 2})
+    with pytest.raises(UserError, match="weight is split without saying how"):
+        merge(tmp_path)
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> tuple[State, Path, Any]:
+    """A state folder with one checkpoint's probe, the base model's folder, and the model."""
+    tokenizer = make_tokenizer(["yes or no"], 300)
+    found = make_model(TinySize(16, 1, 1), tokenizer, context=64, seed=0)
+    save_model(tmp_path / "base", found, tokenizer)
+    state = State(tmp_path / "state")
+    write_json(state.checkpoints / PROBE, SEQUENCES)
+    said = [logprobs(found, s["prompt"], s["response"]).tolist() for s in SEQUENCES]
+    write_json(state.step(3) / PROBE, {"logprobs": said})
+    return state, tmp_path / "base", found
+
+
+def test_a_model_is_exported_as_the_local_trainer_does(model: tuple[State, Path, Any]) -> None:
+    state, base, found = model
+    weights = {**weights_of(found), "lm_head.weight": found.lm_head.weight.detach()}
+    export(weights, base, state.root / "out")
+    assert {p.name for p in (state.root / "out").iterdir()} == {p.name for p in base.iterdir()}
+    assert verify(state.root / "out", state, 3, "float32") == 0.0
+    loaded, _ = load_model(state.root / "out")
+    assert loaded.config.tie_word_embeddings
+
+
+def test_other_weights_than_the_trainers_are_refused(model: tuple[State, Path, Any]) -> None:
+    state, base, found = model
+    weights = weights_of(found)
+    weights["model.norm.weight"] += 0.01
+    export(weights, base, state.root / "out")
+    with pytest.raises(UserError, match=r"differ by up to .*, allowed in float32: 0.0001"):
+        verify(state.root / "out", state, 3, "float32")
+    assert verify(state.root / "out", state, 3, "bfloat16") > 1e-4
+
+
+def test_a_probe_that_is_not_a_number_is_refused(model: tuple[State, Path, Any]) -> None:
+    state, base, found = model
+    write_json(state.step(3) / PROBE, {"logprobs": [[float("nan")] * 2, [float("nan")] * 3]})
+    export(weights_of(found), base, state.root / "out")
+    with pytest.raises(UserError, match="differ by up to nan"):
+        verify(state.root / "out", state, 3, "float32")
+
+
+def checkpoint(state: State, step: int, *, ranks: int = 2, is_whole: bool = True) -> None:
+    write_json(state.step(step) / "actor" / "fsdp_config.json", {"world_size": ranks})
+    if is_whole:
+        write_json(state.step(step) / PROBE, {"logprobs": []})
+
+
+def test_training_resumes_from_the_newest_whole_step_that_was_logged(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    for step in (2, 4, 6):
+        checkpoint(state, step)
+    checkpoint(state, 8, is_whole=False)
+    assert whole_steps(state) == [2, 4, 6]
+    assert prepare_resume(state, range(5), ranks=2) == 4
+    assert (state.checkpoints / "latest_checkpointed_iteration.txt").read_text() == "4"
+    assert sorted(p.name for p in state.checkpoints.glob("global_step_*")) == [
+        "global_step_2",
+        "global_step_4",
+    ]
+
+
+def test_without_a_usable_checkpoint_training_starts_anew(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    checkpoint(state, 2, is_whole=False)
+    (state.checkpoints / "latest_checkpointed_iteration.txt").write_text("2")
+    assert prepare_resume(state, range(3), ranks=2) == 0
+    assert list(state.checkpoints.iterdir()) == []
+
+
+def test_another_number_of_processes_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
+    state = State(tmp_path / "work")
+    checkpoint(state, 2, ranks=4)
+    checkpoint(state, 3, ranks=4)
+    with pytest.raises(UserError) as refused:
+        prepare_resume(state, range(3), ranks=2)
+    assert "was written by 4 processes and this job has 2" in str(refused.value)
+    assert f"remove {tmp_path / 'work'} to start" in str(refused.value)
+    assert whole_steps(state) == [2, 3]
+    check_ranks(state.step(2) / "actor", 4)
+
+
+def test_only_what_may_still_be_needed_is_kept(tmp_path: Path) -> None:
+    state = State(tmp_path)
+    for step in (2, 4, 6, 8, 10):
+        write_json(state.step(step) / PROBE, {"logprobs": []})
+    (state.step(12) / "actor").mkdir(parents=True)  # still being written
+    accuracies = {0: 0.9, 2: 0.3, 3: None, 4: 0.5, 6: 0.5, 8: 0.4}
+    rows = [
+        StepRow(step=step, metrics={"validation_accuracy": value} if value else {}, timing={}, at=0)
+        for step, value in accuracies.items()
+    ]
+    thin(state, rows)
+    kept = sorted(int(folder.name.split("_")[-1]) for folder in state.checkpoints.iterdir())
+    assert kept == [4, 6, 8, 10, 12]

@@ -1,0 +1,172 @@
+"""verl's log rows become the local trainer's metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from random import Random
+from statistics import mean
+
+import numpy as np
+import pytest
+
+import pipeline.tasks  # noqa: F401  (registers the tasks)
+from pipeline.model.decode import Completion
+from pipeline.reward.presets import safe_reward
+from pipeline.reward.verl_entry import compute_score
+from pipeline.tasks.example import Example
+from pipeline.train.data import Row
+from pipeline.train.metrics import step_metrics
+from pipeline.train.rollout import Rollouts
+from pipeline.train.update import UpdateStatistics
+from pipeline.train.verl.collect import (
+    StepRow,
+    batch_metrics,
+    best_row,
+    percentile,
+    step_row,
+    validation_accuracy,
+)
+from pipeline.train.verl.journal import Follower, Journal
+
+# A row of verl 0.9.1's file logger, shortened.
+LOGGED = {
+    "tomrl/reward_mean": 0.25,
+    "tomrl/length_median": 8.0,
+    "actor/entropy": 5.7,
+    "actor/pg_clipfrac": 0.0,
+    "actor/pg_loss": 7.8e-08,
+    "actor/kl_loss": 0.025,
+    "actor/loss": 2.5e-05,
+    "actor/grad_norm": 2.6,
+    "actor/lr": 0.001,
+    "val-core/hi_tom/acc/mean@1": 0.5,
+    "val-core/gsm8k/acc/mean@1": 0.0,
+    "val-aux/hi_tom/reward/mean@1": 0.3,
+    "critic/rewards/mean": 0.25,
+    "timing_s/gen": 2.0,
+    "timing_s/old_log_prob": 0.1,
+    "timing_s/update_actor": 0.2,
+    "timing_s/step": 2.7,
+    "timing_s/testing": 2.0,
+    "perf/throughput": 209.6,
+    "perf/max_memory_allocated_gb": 1.0,
+}
+VALIDATION = {"hi_tom": 30, "gsm8k": 10}
+
+
+def test_a_row_is_renamed_and_timing_stands_apart() -> None:
+    row = step_row(2, LOGGED, VALIDATION, at=5.0)
+    assert row.metrics == {
+        "reward_mean": 0.25,
+        "length_median": 8.0,
+        "loss": 2.5e-05,
+        "kl": 0.025,
+        "entropy": 5.7,
+        "clip_share": 0.0,
+        "gradient_norm": 2.6,
+        "learning_rate": 0.001,
+        "validation_accuracy": 0.375,
+    }
+    assert row.timing == {
+        "seconds": 2.7,
+        "rollout_seconds": 2.0,
+        "validation_seconds": 2.0,
+        "tokens_per_second": 209.6,
+        "update_seconds": pytest.approx(0.3),
+        "peak_memory_bytes": 2**30,
+    }
+    assert (row.step, row.at) == (2, 5.0)
+
+
+def test_a_penalty_in_the_reward_is_the_kl_too() -> None:
+    logged = {"actor/reward_kl_penalty": 0.5}
+    assert step_row(1, logged, VALIDATION, at=0.0).metrics["kl"] == 0.5
+
+
+def test_the_validation_accuracy_counts_prompts_not_tasks() -> None:
+    assert validation_accuracy(LOGGED, VALIDATION) == (30 * 0.5 + 10 * 0.0) / 40
+    assert validation_accuracy({"actor/lr": 1.0}, VALIDATION) is None
+    with pytest.raises(KeyError):
+        validation_accuracy({"val-core/hi_tom/acc/mean@1": 0.5}, VALIDATION)
+
+
+def test_the_earliest_best_step_wins_and_the_base_model_is_no_candidate() -> None:
+    accuracies = {0: 0.9, 1: 0.2, 2: None, 3: 0.7, 4: 0.7}
+    rows = [
+        StepRow(step, {} if accuracy is None else {"validation_accuracy": accuracy}, {}, 0.0)
+        for step, accuracy in accuracies.items()
+    ]
+    assert best_row(rows).step == 3
+
+
+@pytest.mark.parametrize("preset", ["rlvr", "tom-rl", "fidelity"])
+def test_a_batch_has_the_local_trainers_metrics(preset: str) -> None:
+    random = Random(3)
+    story = "1 Ann entered the hall.\n2 The pear is in the red_box.\n3 Ann exited the hall."
+    rows = tuple(
+        Row((1, 2), Example("hi_tom", "hi_tom", story, "Where is the pear?", "red_box", id=f"a{i}"))
+        for i in range(3)
+    )
+    texts = tuple(
+        random.choice(
+            (
+                "Ann thinks the pear is in the red_box.</think><answer> red_box</answer>",
+                "Ann thinks the pear is in the blue_box.</think><answer> blue_box</answer>",
+                "red_box",
+            )
+        )
+        for _ in range(12)
+    )
+    completions = tuple(
+        Completion(tuple(range(random.randrange(1, 9))), random.random() < 0.5) for _ in texts
+    )
+    rewards = tuple(safe_reward(preset, text, rows[i // 4].example) for i, text in enumerate(texts))
+    rollouts = Rollouts(rows, completions, texts, rewards)
+    nothing = UpdateStatistics(0, 0, 0, 0, 0, 0)
+    local = step_metrics(rollouts, nothing)
+    scores = [each.score for each in rewards]
+    info = {"story": story, "question": "Where is the pear?"}
+    found = batch_metrics(
+        groups=[scores[i : i + 4] for i in range(0, 12, 4)],
+        lengths=[len(c.tokens) for c in completions],
+        finished=[c.finished for c in completions],
+        rewards=[compute_score("hi_tom", text, "red_box", info, preset=preset) for text in texts],
+    )
+    expected = {name: value for name, value in local.items() if name not in nothing.metrics()}
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 100])
+def test_the_percentile_is_numpys(count: int) -> None:
+    values = [Random(count).uniform(0, 9) for _ in range(count)]
+    assert percentile(values, 0.95) == pytest.approx(float(np.percentile(values, 95)))
+    assert percentile(values, 0.0) == min(values)
+    assert mean(values) <= percentile(values, 1.0)
+
+
+def test_the_journal_survives_a_kill(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "steps.jsonl")
+    for step in range(4):
+        journal.add(StepRow(step, {"accuracy": step / 4}, {"seconds": 1.0}, float(step)))
+    with journal.path.open("a") as file:
+        file.write('{"step": 4, "metr')
+    again = Journal(journal.path)
+    assert again.rows == journal.rows
+    again.keep_until(2)
+    again.add(StepRow(3, {}, {}, 9.0))
+    assert [row.step for row in Journal(journal.path).rows] == [0, 1, 2, 3]
+    assert Journal(journal.path).rows[-1].at == 9.0
+
+
+def test_a_follower_waits_for_whole_lines(tmp_path: Path) -> None:
+    follower = Follower(tmp_path / "log.jsonl")
+    assert follower.read() == []
+    with (tmp_path / "log.jsonl").open("a") as file:
+        file.write(json.dumps({"step": 0}) + '\n{"st')
+        file.flush()
+        assert follower.read() == [{"step": 0}]
+        assert follower.read() == []
+        file.write('ep": 1}\n')
+        file.flush()
+    assert follower.read() == [{"step": 1}]
