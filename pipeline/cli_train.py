@@ -36,6 +36,10 @@ _MEANING = {
 }
 
 app = typer.Typer(no_args_is_help=True, help="Look at training before it starts.")
+CellOption = Annotated[str, typer.Option(help="A cell; `tomrl study show NAME` lists them.")]
+StudyOption = Annotated[
+    str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
+]
 
 
 @app.command(
@@ -43,10 +47,8 @@ app = typer.Typer(no_args_is_help=True, help="Look at training before it starts.
     "tomrl train plan --study rlvr --cell qwen25-7b-hi --memory 80"
 )
 def plan(
-    cell: Annotated[str, typer.Option(help="A cell; `tomrl study show NAME` lists them.")],
-    study: Annotated[
-        str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
-    ] = None,
+    cell: CellOption,
+    study: StudyOption = None,
     memory: Annotated[
         float | None,
         typer.Option(min=0, help="Memory in GiB to plan for; else what this machine has free."),
@@ -60,11 +62,9 @@ def plan(
     from pipeline.train.memory import plan as memory_plan
     from pipeline.train.shapes import shape_of
 
-    root = find_root()
-    params = expand(find_study(root, study)) if study else read_params(root / "params.yaml")
-    chosen = params.cell(cell)
-    if chosen.train is None or chosen.algorithm is None:
-        raise UserError(f"cell {cell} trains nothing; choose one of: {', '.join(_trained(params))}")
+    params = _params(find_root(), study)
+    chosen = params.trained_cell(cell)
+    assert chosen.train is not None and chosen.algorithm is not None
     shape = (
         _read_shape(config)
         if config
@@ -94,10 +94,8 @@ def plan(
     "hardware: tomrl train show --study rlvr --cell qwen25-7b-hi --accelerator h200"
 )
 def show(
-    cell: Annotated[str, typer.Option(help="A cell; `tomrl study show NAME` lists them.")],
-    study: Annotated[
-        str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
-    ] = None,
+    cell: CellOption,
+    study: StudyOption = None,
     backend: Annotated[
         Literal["local", "verl"] | None, typer.Option(help="Else what the study says.")
     ] = None,
@@ -112,11 +110,11 @@ def show(
     Exits 2 if it cannot fit, or if verl refuses the settings. Launches nothing.
     """
     from pipeline.train.verl.compose import compose
-    from pipeline.train.verl.plan import count_rows, plan_of, trained_cell
+    from pipeline.train.verl.plan import count_rows, plan_of
 
     root = find_root()
-    params = expand(find_study(root, study)) if study else read_params(root / "params.yaml")
-    chosen = trained_cell(params, cell)
+    params = _params(root, study)
+    chosen = params.trained_cell(cell)
     assert chosen.train is not None
     rows = count_rows(params, chosen, root)
     if (backend or chosen.train.backend) == "local":
@@ -128,8 +126,8 @@ def show(
     _show_verl(cell, found, compose(found.overrides))
 
 
-def _trained(params: Params) -> list[str]:
-    return [key for key, cell in params.cells.items() if cell.train is not None]
+def _params(root: Path, study: str | None) -> Params:
+    return expand(find_study(root, study)) if study else read_params(root / "params.yaml")
 
 
 def _read_shape(path: Path) -> Shape:

@@ -56,10 +56,8 @@ def accuracy_by_order(results: Results) -> Figure | None:
     shown = [group for group in groups(results) if orders_of(group.cells[0])]
     if not shown:
         return None
-    width, rows = min(len(shown), _PANELS), -(-len(shown) // _PANELS)
-    figure = Figure(figsize=(max(4.0, 3.6 * width), 3.4 * rows), layout="constrained")
-    axes = list(figure.subplots(rows, width, squeeze=False, sharey=True).flat)
-    for axis, group in zip(axes, shown, strict=False):
+    figure, axes = _grid(len(shown), least=4.0, width=3.6, height=3.4)
+    for axis, group in zip(axes, shown, strict=True):
         trained = [orders_of(result) for result in group.cells]
         base = orders_of(results.base_of(group.cells[0]))
         orders = sorted(base, key=int)
@@ -82,8 +80,6 @@ def accuracy_by_order(results: Results) -> Figure | None:
         axis.set_title(group.label, fontsize=10)
         axis.set_ylim(0, 100)
         axis.grid(axis="y", alpha=0.25)
-    for axis in axes[len(shown) :]:
-        axis.set_axis_off()
     axes[0].set_ylabel("accuracy (%)")
     axes[0].legend(fontsize=8)
     return figure
@@ -121,20 +117,26 @@ def in_and_out_of_distribution(results: Results) -> Figure | None:
             panels.setdefault(result.cell.combination or "", []).append(result)
     if not panels:
         return None
-    width, rows = min(len(panels), _PANELS), -(-len(panels) // _PANELS)
-    figure = Figure(figsize=(max(5.0, 3.4 * width), 3.1 * rows), layout="constrained")
-    axes = list(figure.subplots(rows, width, squeeze=False, sharey=True).flat)
-    for axis, (combination, cells) in zip(axes, panels.items(), strict=False):
+    figure, axes = _grid(len(panels), least=5.0, width=3.4, height=3.1)
+    for axis, (combination, cells) in zip(axes, panels.items(), strict=True):
         for place, result in enumerate(cells):
             _draw_probes(axis, probed[result.key], result.key, f"C{place % 10}")
         axis.set_title(combination, fontsize=10)
         axis.set_xlabel("epoch")
         axis.grid(alpha=0.25)
         axis.legend(fontsize=7)
-    for axis in axes[len(panels) :]:
-        axis.set_axis_off()
     axes[0].set_ylabel("accuracy (%), mean over columns")
     return figure
+
+
+def _grid(count: int, *, least: float, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Return a figure of ``count`` panels, at least ``least`` inches wide, and its panels."""
+    columns, rows = min(count, _PANELS), -(-count // _PANELS)
+    figure = Figure(figsize=(max(least, width * columns), height * rows), layout="constrained")
+    axes = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
+    for axis in axes[count:]:
+        axis.set_axis_off()
+    return figure, axes[:count]
 
 
 def _draw_probes(axis: Axes, points: list[ProbePoint], label: str, colour: str) -> None:

@@ -89,3 +89,8 @@ class JobOutcome:
     status: Status
     attempts: int
     message: str
+
+    def ended(self, why: str = "") -> str:
+        """Return how the job ended, and ``why``: its message, unless better is known."""
+        status = self.status.replace("_", " ")
+        return f"the job {status} after {self.attempts} attempts: {why or self.message}"

@@ -116,6 +116,18 @@ class Params(Section):
         """
         return lookup(self.cells, key, f"params.yaml (study {self.study.name}): cell")
 
+    def trained_cell(self, key: str) -> Cell:
+        """Return a cell that trains.
+
+        Raises:
+            UserError: If it does not exist or trains nothing; lists those that do.
+        """
+        cell = self.cell(key)
+        if cell.train is None:
+            names = ", ".join(k for k, c in self.cells.items() if c.train is not None)
+            raise UserError(f"cell {key} trains nothing; choose one of: {names}")
+        return cell
+
 
 def lookup(mapping: dict[str, Value], key: str, what: str) -> Value:
     """Return an entry, or raise a UserError that lists the entries there are."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from transformers import PreTrainedTokenizerBase
+
 from pipeline.data.prompt import Messages
 from pipeline.model.chat import encode_prompt
 from pipeline.model.decode import Sampling, generate
@@ -28,6 +30,17 @@ class Response:
     text: str
     completion_tokens: int
     finish_reason: str
+
+
+TOO_LONG = Response("", 0, "prompt_too_long")
+"""Of a prompt that leaves no room for the longest answer in the model's context."""
+
+
+def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished: bool) -> Response:
+    """Return a completion as a response, whose text leaves the token out that ended it."""
+    ended = finished and tokens[-1] == tokenizer.eos_token_id
+    text = str(tokenizer.decode(list(tokens[:-1] if ended else tokens)))
+    return Response(text, len(tokens), "stop" if finished else "length")
 
 
 class Engine(Protocol):
@@ -67,7 +80,7 @@ class TransformersEngine:
         """
         encoded = [encode_prompt(self.tokenizer, prompt.messages) for prompt in prompts]
         room = self.model.config.max_position_embeddings - sampling.max_new_tokens
-        responses = [Response("", 0, "prompt_too_long")] * len(prompts)
+        responses = [TOO_LONG] * len(prompts)
         fitting = [index for index, tokens in enumerate(encoded) if len(tokens) <= room]
         fitting.sort(key=lambda index: len(encoded[index]))  # less padding
         end = int(self.tokenizer.eos_token_id)  # type: ignore[arg-type]
@@ -81,11 +94,6 @@ class TransformersEngine:
                 end,
             )
             for index, completion in zip(chosen, completions, strict=True):
-                tokens = completion.tokens[:-1] if completion.finished else completion.tokens
-                responses[index] = Response(
-                    str(self.tokenizer.decode(list(tokens))),
-                    len(completion.tokens),
-                    "stop" if completion.finished else "length",
-                )
+                responses[index] = respond(self.tokenizer, completion.tokens, completion.finished)
             report(len(prompts) - len(fitting) + start + len(chosen))
         return responses

@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.errors import UserError
 from pipeline.evaluate import vllm_worker
-from pipeline.evaluate.engine import Prompt, Response
+from pipeline.evaluate.engine import TOO_LONG, Prompt, Response, respond
 from pipeline.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.model.chat import encode_prompt
 from pipeline.model.decode import Sampling
@@ -79,9 +79,9 @@ class VllmEngine:
                 report(skipped + int(line.removeprefix(vllm_worker.DONE)))
 
         self.launch(job, hear)
-        responses = [Response("", 0, "prompt_too_long")] * len(prompts)
+        responses = [TOO_LONG] * len(prompts)
         for row in vllm_worker.read_done(output):
-            responses[row["index"]] = self._response(row["tokens"], row["finished"])
+            responses[row["index"]] = respond(self.tokenizer, row["tokens"], row["finished"])
         remove(job)
         remove(output)
         return responses
@@ -101,11 +101,6 @@ class VllmEngine:
             "top_p": sampling.top_p,
             "max_new_tokens": sampling.max_new_tokens,
         }
-
-    def _response(self, tokens: list[int], finished: bool) -> Response:
-        text = tokens[:-1] if finished and tokens[-1] == self.tokenizer.eos_token_id else tokens
-        reason = "stop" if finished else "length"
-        return Response(str(self.tokenizer.decode(text)), len(tokens), reason)
 
 
 def _seed(key: tuple[int, ...]) -> int:
@@ -205,7 +200,4 @@ class OnCluster:
             is_progress=lambda line: line.startswith(vllm_worker.DONE),
         )
         if outcome.status != "succeeded":
-            raise UserError(
-                f"engine vllm: the job {outcome.status.replace('_', ' ')} after "
-                f"{outcome.attempts} attempts: {outcome.message}"
-            )
+            raise UserError(f"engine vllm: {outcome.ended()}")

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import Cache, DynamicCache, PreTrainedModel
+from transformers import Cache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-from pipeline.model.batch import pad_left, positions
-from pipeline.model.shared_prefix import Prefix, attending
+from pipeline.model.shared_prefix import attending, encode_prompts
 
 # Rows are dropped from the batch once this share of it has finished: copying the cache for every
 # single row would cost more than it saves.
@@ -99,11 +98,9 @@ def generate(
     Returns:
         P * G completions in the order of ``keys``.
     """
-    ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
     group = len(keys) // len(prompts)
     steps = sampling.max_new_tokens
-    logits, prefix = _prefill(model, ids, mask, group)
-    position = mask.long().sum(-1, keepdim=True).repeat_interleave(group, 0)
+    logits, position, prefix = encode_prompts(model, prompts, group)
     uniform = np.stack([uniform_stream(key, steps) for key in keys])
     draws = torch.from_numpy(uniform).to(model.device)
 
@@ -139,23 +136,6 @@ def generate(
         Completion(tuple(row[:length]), row[length - 1] == end)
         for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)
     ]
-
-
-def _prefill(
-    model: PreTrainedModel, ids: Tensor, mask: Tensor, group: int
-) -> tuple[Tensor, Prefix]:
-    """Encode each prompt once; return the logits of the first token of each row, and the prefix."""
-    decoder: Any = model
-    cache = DynamicCache(config=model.config)
-    logits = decoder(
-        input_ids=ids,
-        attention_mask=mask.long(),
-        position_ids=positions(mask),
-        past_key_values=cache,
-        use_cache=True,
-        logits_to_keep=1,
-    ).logits[:, -1]
-    return logits.repeat_interleave(group, 0), Prefix.of(cache, mask, group)
 
 
 def _choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ joined under one softmax. Nothing of the prompt is computed or copied for each c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, PreTrainedModel
+
+from pipeline.model.batch import pad_left, positions
 
 _NAME = "shared_prefix"
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -74,6 +76,36 @@ class Prefix:
         """Undo :meth:`stack`: [P, H, G * R, ...] to [N, H, R, ...]."""
         rows: Tensor = laid.unflatten(2, (self.group, -1)).transpose(1, 2).flatten(0, 1)
         return rows if len(rows) == len(self.places) else rows.index_select(0, self.places)
+
+
+def encode_prompts(
+    model: PreTrainedModel, prompts: Sequence[Sequence[int]], group: int
+) -> tuple[Tensor, Tensor, Prefix]:
+    """Encode each prompt once for its ``group`` completions.
+
+    Args:
+        model: A causal language model.
+        prompts: P token sequences, none empty.
+        group: G.
+
+    Returns:
+        For each of the P * G rows the logits of its first token [P * G, V] and the position of that
+        token [P * G, 1]; and the prefix that the rows attend to.
+    """
+    ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
+    cache = DynamicCache(config=model.config)
+    decoder: Any = model
+    logits = decoder(
+        input_ids=ids,
+        attention_mask=mask.long(),
+        position_ids=positions(mask),
+        past_key_values=cache,
+        use_cache=True,
+        logits_to_keep=1,
+    ).logits[:, -1]
+    start = mask.long().sum(-1, keepdim=True)
+    first, start = logits.repeat_interleave(group, 0), start.repeat_interleave(group, 0)
+    return first, start, Prefix.of(cache, mask, group)
 
 
 @contextmanager

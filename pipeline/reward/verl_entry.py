@@ -6,11 +6,11 @@ dataset's row and the decoded response, and logs the numbers that come back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+from pipeline.data import rows as dataset_rows
 from pipeline.reward.presets import Reward, safe_reward
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -69,19 +69,12 @@ def example_of(
         extra_info: The row's further fields.
         benchmarks: Benchmarks by the id of the row; without it, the task's.
     """
-    order, choices = extra_info.get("order"), extra_info.get("choices")
     found = str(extra_info.get("id") or "")
-    return Example(
+    return dataset_rows.example_of(
+        extra_info,
         benchmark=benchmarks.get(found) or registry.get(data_source).benchmark,
         task=data_source,
-        story=extra_info.get("story") or "",
-        question=extra_info.get("question") or "",
         answer=ground_truth,
-        answer_kind=extra_info.get("answer_kind") or "span",
-        choices=tuple(json.loads(choices)) if choices else None,
-        order=None if order is None or order != order else int(order),  # NaN is not itself
-        question_type=extra_info.get("question_type") or "",
-        meta=json.loads(extra_info.get("meta") or "{}"),
         story_id=extra_info.get("story_id") or "",
         id=found,
     )

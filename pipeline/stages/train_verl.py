@@ -113,11 +113,10 @@ class VerlTraining:
     def _failed(self, outcome: JobOutcome, log: Path) -> UserError:
         spec = self._spec
         lines = outcome.message.splitlines()
-        why = explain(lines, self._key, spec.placement, spec.state) or outcome.message
+        why = explain(lines, self._key, spec.placement, spec.state) or ""
         return UserError(
-            f"cell {self._key}: the job {outcome.status.replace('_', ' ')} after "
-            f"{outcome.attempts} attempts: {why}\nIts whole log: {log}. Running it again goes on "
-            "from its last checkpoint"
+            f"cell {self._key}: {outcome.ended(why)}\nIts whole log: {log}. Running it again goes "
+            "on from its last checkpoint"
         )
 
     def _step(self, row: dict[str, Any]) -> Step:

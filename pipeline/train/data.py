@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 from transformers import PreTrainedTokenizerBase
 
+from pipeline.data.rows import example_of
 from pipeline.errors import UserError
 from pipeline.model.chat import encode_prompt
 from pipeline.tasks.example import Example
@@ -75,21 +75,13 @@ def load_rows(path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens:
 
 
 def _example(record: dict[Any, Any]) -> Example:
-    """Return the example that grades a row; the story is there only where the dataset holds it."""
+    """Return the example that grades a row."""
     info = record["extra_info"]
-    order = info.get("order")
-    choices = info.get("choices")
-    return Example(
+    return example_of(
+        info,
         benchmark=record["ability"],
         task=record["data_source"],
-        story=info.get("story") or "",
-        question=info.get("question") or "",
         answer=record["reward_model"]["ground_truth"],
-        answer_kind=info.get("answer_kind") or "span",
-        choices=tuple(json.loads(choices)) if choices else None,
-        order=None if order is None or pd.isna(order) else int(order),
-        question_type=info.get("question_type") or "",
-        meta=json.loads(info.get("meta") or "{}"),
         story_id=info["story_id"],
         id=info["id"],
     )

@@ -9,10 +9,12 @@ import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.model.decode import Completion, Sampling, generate
-from pipeline.model.logprobs import completion_logits, completion_logprobs
+from pipeline.model.logprobs import completion_logits
 from pipeline.model.tiny import SIZES, TAGS, TinySize, make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tom.generate.names import NAMES
+from pipeline.train.scoring import MicroBatch, Scores, score
+from tests.train import tiny
 
 SMALL = TinySize(hidden=32, layers=2, heads=2)
 TEXTS = [f" {name} moved it to the {thing}." for name in NAMES.agents for thing in NAMES.objects]
@@ -79,8 +81,15 @@ def _plain(model: PreTrainedModel, prompt: list[int], completion: list[int]) -> 
     return torch.log_softmax(logits, -1).gather(-1, chosen).squeeze(-1)
 
 
+def _scores(model: PreTrainedModel) -> Scores:
+    completions = tuple(map(tuple, COMPLETIONS))
+    batch = MicroBatch(tuple(map(tuple, PROMPTS)), completions, slice(0, len(completions)))
+    return score(model, batch, tiny.changed(entropy_coefficient=0.1))
+
+
 def test_shared_prompt_logprobs_equal_the_plain_computation(model: PreTrainedModel) -> None:
-    logprobs, entropies, mask = completion_logprobs(model, PROMPTS, COMPLETIONS)
+    found = _scores(model)
+    logprobs, entropies, mask = found.logprobs, found.entropies, found.mask
     for index, completion in enumerate(COMPLETIONS):
         expected = _plain(model, PROMPTS[index // 2], completion)
         torch.testing.assert_close(
@@ -91,7 +100,7 @@ def test_shared_prompt_logprobs_equal_the_plain_computation(model: PreTrainedMod
 
 
 def test_shared_prompt_gradients_equal_the_plain_computation(model: PreTrainedModel) -> None:
-    logprobs, _, _ = completion_logprobs(model, PROMPTS, COMPLETIONS)
+    logprobs = _scores(model).logprobs
     shared = torch.autograd.grad(logprobs.sum(), list(model.parameters()))
     total = sum(
         _plain(model, PROMPTS[index // 2], completion).sum()

@@ -61,7 +61,7 @@ def plan_of(params: Params, key: str, rows: int, changes: dict[str, Any] | None 
     Raises:
         UserError: If the cell trains nothing, verl cannot do what it asks for, or it does not fit.
     """
-    cell = trained_cell(params, key)
+    cell = params.trained_cell(key)
     assert cell.train is not None and cell.algorithm is not None and cell.combination is not None
     cluster = cell.train.cluster.model_copy(update=changes or {})
     recipe = cell.train.model_copy(update={"cluster": cluster})
@@ -79,19 +79,6 @@ def plan_of(params: Params, key: str, rows: int, changes: dict[str, Any] | None 
         {name: unstated(cell, recipe) for name, recipe in recipes.items()},
         notes(cell, probed=probed),
     )
-
-
-def trained_cell(params: Params, key: str) -> Cell:
-    """Return a cell that trains.
-
-    Raises:
-        UserError: If it does not exist or trains nothing; lists those that do.
-    """
-    cell = params.cell(key)
-    if cell.train is None:
-        names = ", ".join(k for k, c in params.cells.items() if c.train is not None)
-        raise UserError(f"cell {key} trains nothing; choose one of: {names}")
-    return cell
 
 
 def count_rows(params: Params, cell: Cell, root: Path | None = None) -> int:

@@ -1,0 +1,36 @@
+# Makes an environment apart from .venv; sourced by setup_engines.sh and setup_vllm.sh, in the checkout.
+#
+# begin_environment FOLDER CONSTRAINTS SOURCE...: exits the script if FOLDER was made from these
+# CONSTRAINTS and SOURCE files; else makes it anew, with uv and torch. torch comes through pip, so
+# that a CPU build that pip is configured to find is used.
+# in_venv MODULE...: runs a module of its Python. end_environment: notes what it was made from.
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+
+begin_environment() {
+    folder=$1
+    local constraints=$2 python=${PYTHON:-python3}
+    stamp=$(cat "${@:2}" scripts/environment.sh |
+        "$python" -c 'import hashlib, sys; print(hashlib.sha256(sys.stdin.buffer.read()).hexdigest())')
+    if [ "$(cat "$folder/.ready" 2>/dev/null || true)" = "$stamp" ]; then
+        exit 0
+    fi
+    started=$SECONDS
+    say "creating $folder with $("$python" --version)"
+    rm -rf "$folder"
+    "$python" -m venv "$folder"
+    local pip_options=(--quiet --disable-pip-version-check --no-warn-script-location)
+    in_venv pip install "${pip_options[@]}" -c constraints.txt uv
+    say "installing torch"
+    if [ -n "${TORCH_INDEX:-}" ]; then
+        pip_options+=(--index-url "$TORCH_INDEX")
+    fi
+    in_venv pip install "${pip_options[@]}" -c "$constraints" torch
+}
+
+in_venv() { "$folder/bin/python" -m "$@"; }
+
+end_environment() {
+    echo "$stamp" >"$folder/.ready"
+    say "ready in $((SECONDS - started)) s, $(du -sh "$folder" | cut -f1)"
+}
