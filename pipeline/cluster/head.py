@@ -87,11 +87,11 @@ def private_head(
     started = time.monotonic()
     for attempt in range(1, PORT_ATTEMPTS + 1):
         port, client_port = _free_ports(2)
-        command = _command(python, port, client_port, logical_gpus)
+        command = _command(python.name, port, client_port, logical_gpus)
         address = Address(f"http://127.0.0.1:{port}", token, "the private Ray head of this machine")
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             keeper = subprocess.Popen(
-                [sys.executable, "-I", str(KEEPER), _short_folder(), *command],
+                [*_keeper(python), *command],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -108,7 +108,11 @@ def private_head(
                 raise UserError(f"no private Ray head starts with {python}:\n{_tail(output)}")
 
 
-def _command(python: Path, port: int, client_port: int, logical_gpus: int | None) -> list[str]:
+def _keeper(python: Path) -> list[str]:
+    return [sys.executable, "-I", str(KEEPER), _short_folder(), str(python.parent.parent)]
+
+
+def _command(python: str, port: int, client_port: int, logical_gpus: int | None) -> list[str]:
     flags: dict[str, str | int] = {
         "node-ip-address": NODE_ADDRESS,
         "port": 0,
@@ -130,7 +134,14 @@ def _command(python: Path, port: int, client_port: int, logical_gpus: int | None
             "object-store-memory": SMALL_OBJECT_STORE,
         }
     return [
-        *(str(python), "-m", "ray.scripts.scripts", "start", "--head", "--block"),
+        *(
+            f"{{folder}}/environment/bin/{python}",
+            "-m",
+            "ray.scripts.scripts",
+            "start",
+            "--head",
+            "--block",
+        ),
         *(f"--{name}={value}" for name, value in flags.items()),
     ]
 
@@ -138,7 +149,8 @@ def _command(python: Path, port: int, client_port: int, logical_gpus: int | None
 def _short_folder() -> str:
     """Return a folder for temporary files whose path leaves room for Ray's sockets."""
     usual = tempfile.gettempdir()
-    return usual if len(os.fsencode(usual)) <= LONGEST_FOLDER else "/tmp"
+    fits = len(os.fsencode(usual)) <= LONGEST_FOLDER and not any(map(str.isspace, usual))
+    return usual if fits else "/tmp"
 
 
 def _free_ports(count: int) -> list[int]:

@@ -1,11 +1,13 @@
 """The process that keeps a private Ray head and takes it down when its own parent is gone.
 
-Run by `pipeline.cluster.head` as ``python -I keeper.py FOLDER COMMAND...`` with a pipe as standard
-input that nobody writes to: its end means that the parent has closed it or died, even by SIGKILL.
-``FOLDER`` is where the head's own folder is made; ``{folder}`` in the command stands for it. The
-keeper adopts every orphan of the head (``PR_SET_CHILD_SUBREAPER``, Linux), so that no process gets
-away by outliving its parent, and it removes the folder last. The folder is also where the head and
-its jobs put temporary files, sockets among them. Standard library and psutil only.
+Run by `pipeline.cluster.head` as ``python -I keeper.py FOLDER ENVIRONMENT COMMAND...`` with a pipe
+as standard input that nobody writes to: its end means that the parent has closed it or died, even
+by SIGKILL. ``FOLDER`` is where the head's own folder is made; ``{folder}`` in the command stands
+for it. In it ``environment`` leads to ``ENVIRONMENT``: Ray starts workers by the unquoted path of
+its interpreter, which must hold no space. The keeper adopts every orphan of the head
+(``PR_SET_CHILD_SUBREAPER``, Linux), so that no process gets away by outliving its parent, and it
+removes the folder last. The folder is also where the head and its jobs put temporary files, sockets
+among them. Standard library and psutil only.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ GRACE_SECONDS = 3.0
 
 def main() -> None:
     """Keep the head until the parent is gone or the head has ended."""
-    parent_folder, *command = sys.argv[1:]
+    parent_folder, environment, *command = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
@@ -38,6 +40,7 @@ def main() -> None:
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent_folder)
     lock = lock_folder(Path(folder))
     try:
+        Path(folder, "environment").symlink_to(environment, target_is_directory=True)
         head = subprocess.Popen(
             [part.replace("{folder}", folder) for part in command],
             stdin=subprocess.DEVNULL,

@@ -145,7 +145,7 @@ def test_a_private_head_is_taken_down_after_the_job(
     outcome = heard.run(job)
     assert outcome.status == "succeeded", outcome.message
     executable, resources = heard.saying("step")
-    assert Path(executable.split()[1]).parent == Path(sys.executable).parent
+    assert Path(executable.removeprefix("step ")).parent == Path(sys.executable).parent
     assert resources == "step 3.0 127.0.0.2"
     folder = _head_folder(Path(heard.saying("folder")[0].split()[1]))
     assert (_processes_of(folder), folder.exists()) == ([], False)
