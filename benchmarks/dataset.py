@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +22,7 @@ from pipeline.data.build import read_examples, select_parts
 from pipeline.data.contamination import Fingerprints, refuse_contamination
 from pipeline.stages import acquire, dataset, suite
 from pipeline.stages.common import Stage
+from pipeline.train.device import peak_of_process
 
 STUDY = "rlvr"
 TARGET_SECONDS, TARGET_BYTES = 60.0, 2e9
@@ -84,7 +84,7 @@ def main() -> None:
         params = params.model_copy(update={"dataset": {key: entry}})
     with TemporaryDirectory(prefix="tomrl-dataset-") as folder:
         seconds = build(params, Path(folder))
-    total, peak = sum(seconds.values()), _peak_bytes()
+    total, peak = sum(seconds.values()), peak_of_process()
     for name, taken in seconds.items():
         print(f"{name:<14} {taken:6.2f} s")
     if options.json:
@@ -99,11 +99,6 @@ def main() -> None:
         f"study {STUDY}, {len(params.dataset)} combinations: {total:.1f} s (target "
         f"{TARGET_SECONDS:.0f} s), peak {peak / 1e9:.2f} GB (target {TARGET_BYTES / 1e9:.0f} GB)"
     )
-
-
-def _peak_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -60,11 +59,6 @@ def reward_of(text: str) -> float:
     return len(set(text)) / 100
 
 
-def peak_bytes() -> int:
-    """Return the most memory this process has held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def say(**fields: Any) -> None:
     """Answer the parent, one JSON object a line."""
     print(json.dumps(fields), file=ANSWERS, flush=True)
@@ -88,6 +82,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
     from pipeline.tasks.grading import Grade
     from pipeline.train import rollout
     from pipeline.train.data import Row
+    from pipeline.train.device import peak_of_process
     from pipeline.train.local import LocalTrainer
 
     torch.set_num_threads(setting.threads)
@@ -111,6 +106,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
         max_new_tokens=NEW_TOKENS,
         validate_every=10**6,
         save_every=10**6,
+        groups_per_micro_batch=4,  # as in studies/mini.yaml
     )
     trainer = LocalTrainer(
         policy=model,
@@ -124,7 +120,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
         work=folder / "work",
     )
     trainer._prepare()
-    before = peak_bytes()
+    before = peak_of_process()
     trainer._step(1, rows)
     say(ready=True)
     step = 1
@@ -133,7 +129,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
         start = time.perf_counter()
         trainer._step(step, rows)
         say(seconds=time.perf_counter() - start)
-    say(peak=peak_bytes(), before=before)
+    say(peak=peak_of_process(), before=before)
 
 
 def run_trl(folder: Path, setting: Setting) -> None:
@@ -142,6 +138,8 @@ def run_trl(folder: Path, setting: Setting) -> None:
     from datasets import Dataset
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
+
+    from pipeline.train.device import peak_of_process
 
     torch.set_num_threads(setting.threads)
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -195,9 +193,9 @@ def run_trl(folder: Path, setting: Setting) -> None:
         processing_class=tokenizer,
         callbacks=[TakeTurns()],
     )
-    before = peak_bytes()
+    before = peak_of_process()
     trainer.train()
-    say(peak=peak_bytes(), before=before)
+    say(peak=peak_of_process(), before=before)
 
 
 # --- the parent --------------------------------------------------------------------------------

@@ -78,7 +78,7 @@ def uniform_stream(key: Sequence[int], count: int) -> np.ndarray:
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(list(key)))).random(count)
 
 
-@torch.no_grad()
+@torch.inference_mode()
 def generate(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],

@@ -24,6 +24,8 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
+from pipeline.model.linear import use_onednn
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -117,4 +119,6 @@ def make_model(
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        return Qwen2ForCausalLM(config)
+        model = Qwen2ForCausalLM(config)
+    use_onednn(model)
+    return model

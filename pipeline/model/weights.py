@@ -20,6 +20,7 @@ from transformers import (
 
 from pipeline.errors import UserError
 from pipeline.files import read_json
+from pipeline.model.linear import use_onednn
 from pipeline.store import LocalStore
 
 WEIGHTS = "model.safetensors"
@@ -78,6 +79,7 @@ def load_model(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
             f"{folder}: the tokenizer has {len(tokenizer)} tokens, the model only "
             f"{model.config.vocab_size}; they do not belong together"
         )
+    use_onednn(model)
     model.eval()
     return model, tokenizer
 

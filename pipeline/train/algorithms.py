@@ -51,6 +51,9 @@ def reward_to_go(rewards: Tensor, discount: float = 1.0) -> Tensor:
 def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool = True) -> Tensor:
     """Return group-normalised advantages [B, T]: (reward - group mean) / (group std + 1e-6).
 
+    A group of equal rewards gets exactly 0; verl leaves rounding there, up to 0.1 for rewards that
+    are no sums of powers of two.
+
     GRPO (Shao et al. 2024, arXiv 2402.03300, section 4.1.2); without the division Dr. GRPO (Liu et
     al. 2025, arXiv 2503.20783).
 
@@ -66,6 +69,9 @@ def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool =
         centred = grouped - grouped.mean(1, keepdim=True)
         if by_std:
             centred = centred / (grouped.std(1, keepdim=True) + _EPSILON)
+        # The mean of equal rewards such as 0.1 is off by rounding, which the division blows up.
+        equal = grouped.amax(1, keepdim=True) == grouped.amin(1, keepdim=True)
+        centred = centred.masked_fill(equal, 0)
         scores = centred.reshape(-1)
     elif by_std:
         scores = scores / (1 + _EPSILON)

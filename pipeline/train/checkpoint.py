@@ -20,6 +20,9 @@ from pipeline.files import file_digest, read_json, remove, remove_leftovers, rep
 
 log = logging.getLogger(__name__)
 
+DAMAGE = (OSError, ValueError, KeyError, SafetensorError)  # what loading a damaged one raises
+_FILES = ("tensors.safetensors", "state.json")
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -41,8 +44,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
         temporary.mkdir()
         write_tensors(temporary / "tensors.safetensors", checkpoint.tensors)
         write_json(temporary / "state.json", checkpoint.state)
-        names = ("tensors.safetensors", "state.json")
-        write_json(temporary / "digests.json", {n: file_digest(temporary / n) for n in names})
+        write_json(temporary / "digests.json", {n: file_digest(temporary / n) for n in _FILES})
     for old in _steps(folder)[keep:]:
         remove(old)
     return target
@@ -70,7 +72,7 @@ def load_latest(folder: Path) -> Checkpoint | None:
     for path in _steps(folder):
         try:
             return _load(path)
-        except (OSError, ValueError, KeyError, SafetensorError) as error:
+        except DAMAGE as error:
             log.warning("checkpoint %s is damaged (%s): using the one before", path, error)
     return None
 
@@ -79,17 +81,27 @@ def load_step(folder: Path, step: int) -> Checkpoint:
     """Return the checkpoint of one step.
 
     Raises:
-        OSError, ValueError: If it is not there or damaged.
+        DAMAGE: If it is not there or damaged.
     """
     return _load(folder / f"step-{step:06d}")
 
 
 def _load(path: Path) -> Checkpoint:
-    for name, digest in read_json(path / "digests.json").items():
-        if file_digest(path / name) != digest:
+    digests = read_json(path / "digests.json")
+    for name in _FILES:
+        if not isinstance(digests, dict) or file_digest(path / name) != digests.get(name):
             raise ValueError(f"{name} does not have its recorded digest")
-    step = int(path.name.removeprefix("step-"))
-    return Checkpoint(step, load_file(path / "tensors.safetensors"), read_json(path / "state.json"))
+    tensors = load_file(path / "tensors.safetensors")
+    return Checkpoint(_step_of(path), tensors, read_json(path / "state.json"))
+
+
+def newest_step(folder: Path) -> int:
+    """Return the step of the newest checkpoint, whole or not; 0 if there is none."""
+    return max((_step_of(path) for path in _steps(folder)), default=0)
+
+
+def _step_of(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))
 
 
 def _steps(folder: Path) -> list[Path]:

@@ -124,7 +124,7 @@ class LocalTrainer:
         check_fit(self.policy, self.tokenizer, self.train, self.validation, self.recipe)
         self._prepare()
         total = self.recipe.total_steps(len(self.train))
-        done = self._restore()
+        done = self._restore(total)
         watch = self.policy.register_forward_pre_hook(self._leave_if_asked)
         try:
             self._train(done, total)
@@ -133,7 +133,7 @@ class LocalTrainer:
             raise self._interrupted(total) from None
         finally:
             watch.remove()
-        best = self._best()
+        best = _best(self.metrics)
         return TrainingResult(
             self.metrics,
             self.timing,
@@ -250,7 +250,7 @@ class LocalTrainer:
         step = row["step"]
         found = {"validation_accuracy": self._accuracy()} if self._validates(step, total) else {}
         row |= {**found, **self._probed(step, total)}
-        if found and self._best()["step"] == step:
+        if found and _best(self.metrics)["step"] == step:
             self._keep_best()
         timing["validation_seconds"] = time.perf_counter() - started
         alarm = None
@@ -288,20 +288,12 @@ class LocalTrainer:
         self.policy.eval()
         return greedy_accuracy(self.policy, self.tokenizer, self.validation, self.recipe)
 
-    def _validated(self) -> list[dict[str, Any]]:
-        """Return the metrics of the validated steps; step 0 is the base model and not one."""
-        return [m for m in self.metrics if m["step"] > 0 and "validation_accuracy" in m]
-
-    def _best(self) -> dict[str, Any]:
-        """Return the metrics of the best validated step; the earliest wins a tie."""
-        return max(self._validated(), key=lambda m: (m["validation_accuracy"], -m["step"]))
-
     def _exhausted(self) -> bool:
         """Return whether early stopping ends the run after the steps done so far."""
-        validated = self._validated()
+        validated = _validated(self.metrics)
         if self.recipe.early_stop_patience is None or not validated:
             return False
-        best = self._best()["step"]
+        best = _best(self.metrics)["step"]
         later = [m for m in validated if m["step"] > best]
         return len(later) >= self.recipe.early_stop_patience
 
@@ -312,7 +304,7 @@ class LocalTrainer:
 
     def best_weights(self) -> dict[str, torch.Tensor]:
         """Return the weights of the best step."""
-        best = self._best()["step"]
+        best = _best(self.metrics)["step"]
         found = checkpoints.load_step(self.work / "best", best)
         return found.tensors
 
@@ -328,9 +320,9 @@ class LocalTrainer:
         checkpoints.save(self.work / "state", Checkpoint(step, tensors, state))
         self._saved = step
 
-    def _restore(self) -> int:
+    def _restore(self, total: int) -> int:
         found = checkpoints.load_latest(self.work / "state")
-        if found is None:
+        if found is None or not self._has_best(found.state["metrics"]):
             for name in ("state", "best"):
                 remove(self.work / name)
             return 0
@@ -339,6 +331,32 @@ class LocalTrainer:
             self._critic.load(found.tensors, "critic.")
         self.metrics[:] = found.state["metrics"]
         self.timing[:] = found.state["timing"]
-        self._collapse = find_collapse(self.metrics)
+        # A step that was not finished has not been reported, nor an alarm at it.
+        reported = self.metrics[:-1] if found.step and self._unfinished(total) else self.metrics
+        self._collapse = find_collapse(reported)
         self._saved = found.step
         return found.step
+
+    def _has_best(self, metrics: list[dict[str, Any]]) -> bool:
+        """Return whether the weights of the best step so far are there and whole, if needed."""
+        if not _validated(metrics):
+            return True
+        step = _best(metrics)["step"]
+        try:
+            checkpoints.load_step(self.work / "best", step)
+        except checkpoints.DAMAGE as error:
+            if checkpoints.newest_step(self.work / "best") > step:
+                return True  # a better one came later, and will come again
+            log.warning("best checkpoint of step %s is damaged (%s): starting again", step, error)
+            return False
+        return True
+
+
+def _validated(metrics: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the metrics of the validated steps; step 0 is the base model and not one."""
+    return [m for m in metrics if m["step"] > 0 and "validation_accuracy" in m]
+
+
+def _best(metrics: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the metrics of the best validated step; the earliest wins a tie."""
+    return max(_validated(metrics), key=lambda m: (m["validation_accuracy"], -m["step"]))

@@ -78,14 +78,28 @@ def _parts(rollouts: Rollouts, chosen: range, limit: int | None) -> Iterator[Mic
 
 def score(model: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Scores:
     """Return log-probabilities and entropies under the sampling temperature."""
-    with autocast(model.device, recipe.precision):
-        logits, ids, mask = _logits(model, batch)
-    log_softmax = torch.log_softmax(logits.float() / recipe.temperature, dim=-1)
-    logprobs = log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
+    log_softmax, logprobs, mask = _log_softmax(model, batch, recipe)
     # Without a bonus nothing flows back through the entropy, and its graph holds two [N, T, V].
     wanted = log_softmax if recipe.entropy_coefficient > 0 else log_softmax.detach()
     entropies = -(wanted.exp() * wanted).sum(-1)
-    return Scores(logprobs * mask, entropies * mask, mask)
+    return Scores(logprobs, entropies * mask, mask)
+
+
+@torch.no_grad()
+def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Tensor:
+    """Return the log-probabilities alone [N, T], without gradient; padding holds zeros."""
+    return _log_softmax(model, batch, recipe)[1]
+
+
+def _log_softmax(
+    model: PreTrainedModel, batch: MicroBatch, recipe: Train
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the log-softmax [N, T, V], that of the tokens [N, T], and the mask [N, T]."""
+    with autocast(model.device, recipe.precision):
+        logits, ids, mask = _logits(model, batch)
+    scaled = logits.float() if recipe.temperature == 1 else logits.float() / recipe.temperature
+    log_softmax = torch.log_softmax(scaled, dim=-1)
+    return log_softmax, log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1) * mask, mask
 
 
 def estimate_values(critic: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Tensor:

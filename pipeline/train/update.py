@@ -27,6 +27,7 @@ from pipeline.train.scoring import (
     MicroBatch,
     Scores,
     estimate_values,
+    fixed_logprobs,
     micro_batches,
     score,
     whole_batch,
@@ -144,10 +145,9 @@ def _prepare(
     return Batch(mask, advantage, before, anchor, values, returns)
 
 
-@torch.no_grad()
 def _all_logprobs(model: PreTrainedModel, parts: list[MicroBatch], recipe: Train) -> Tensor:
     """Return the log-probabilities of the whole batch [B, T]."""
-    return whole_batch([score(model, part, recipe).logprobs for part in parts])
+    return whole_batch([fixed_logprobs(model, part, recipe) for part in parts])
 
 
 def _accumulate(
@@ -186,8 +186,7 @@ def _reference_logprobs(
     if batch.reference is not None:
         width = max(map(len, part.completions))
         return batch.reference[part.rows, :width]
-    with torch.no_grad():
-        return score(reference, part, recipe).logprobs
+    return fixed_logprobs(reference, part, recipe)
 
 
 def _policy(

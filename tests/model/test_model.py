@@ -108,7 +108,7 @@ def test_shared_prompt_gradients_equal_the_plain_computation(model: PreTrainedMo
     )
     plain = torch.autograd.grad(total, list(model.parameters()))  # type: ignore[arg-type]
     for one, other in zip(shared, plain, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
 def test_one_token_completions_need_no_second_pass(model: PreTrainedModel) -> None:

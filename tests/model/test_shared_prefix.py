@@ -46,7 +46,7 @@ def test_grouped_heads_give_the_plain_logits_and_gradients(model: PreTrainedMode
     weights = list(model.parameters())
     shared = torch.autograd.grad(logits[mask].square().mean(), weights)
     for one, other in zip(shared, torch.autograd.grad(plain.square().mean(), weights), strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
 def test_the_model_attends_as_before_afterwards(model: PreTrainedModel) -> None:

@@ -79,6 +79,7 @@ def test_fidelity_reads_the_story(tmp_path: Path) -> None:
         ('{"completion": 1, "ground_truth": "a"}', r"in.jsonl:2: the field 'completion' must be"),
         (json.dumps({**RIGHT, "story": None}), r"in.jsonl:2: the field 'story' must be text"),
         (json.dumps({**RIGHT, "task": "chess"}), r"in.jsonl:2: unknown task 'chess'"),
+        (json.dumps({**RIGHT, "completion": "\ud800"}), r"'completion' holds half of a surrogate"),
         ("[" * 100_000, r"in.jsonl:2: not valid JSON"),
     ],
 )

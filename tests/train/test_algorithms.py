@@ -133,6 +133,23 @@ def test_gae_without_discount_leads_to_the_reward(batch: Batch) -> None:
     torch.testing.assert_close(returns, expected, atol=1e-5, rtol=1e-5)
 
 
+def test_all_masked_agrees_with_verl_or_verl_refuses_it(core: ModuleType) -> None:
+    mask, index = torch.zeros(4, 3), torch.tensor([0, 0, 1, 1]).numpy()
+    rewards = at_last_token(torch.tensor([1.0, 0.0, 1.0, 1.0]), mask.bool())
+    for name, theirs in (
+        ("grpo", core.compute_grpo_outcome_advantage),
+        ("rloo", core.compute_rloo_outcome_advantage),
+    ):
+        ours = advantages(name, rewards, mask.bool(), 2)
+        torch.testing.assert_close(ours, theirs(rewards, mask, index)[0], **TOLERANCE)
+    with pytest.raises(ValueError, match="mask"):
+        core.compute_reinforce_plus_plus_outcome_advantage(
+            rewards, mask, config=SimpleNamespace(gamma=1.0)
+        )
+    with pytest.raises(ValueError, match="mask"):
+        core.compute_gae_advantage_return(rewards, mask, mask, 1.0, 1.0)
+
+
 @pytest.mark.parametrize("kind", ["kl", "mse", "low_var_kl"])
 def test_kl_estimates_agree_with_verl(core: ModuleType, kind: str) -> None:
     one, other = 8 * torch.randn(5, 7), 8 * torch.randn(5, 7)
@@ -206,6 +223,16 @@ def test_a_group_without_signal_teaches_nothing(batch: Batch) -> None:
             found = advantage(batch.rewards, batch.mask, batch.group)
             if bool(batch.mask[: batch.group].any(-1).all()):
                 assert (found[: batch.group] == 0).all()
+
+
+@pytest.mark.parametrize("reward", [0.1, 0.6, 1.1])
+@pytest.mark.parametrize("group", [2, 3, 10, 16])
+def test_equal_rewards_teach_nothing_whatever_they_are(reward: float, group: int) -> None:
+    mask = torch.ones(2 * group, 3, dtype=torch.bool)
+    rewards = torch.full((2 * group,), reward)
+    rewards[group] += 1
+    found = grpo_advantages(at_last_token(rewards, mask), mask, group)
+    assert (found[:group] == 0).all() and (found[group:] != 0).all()
 
 
 def test_the_outcome_stands_on_the_last_token() -> None:

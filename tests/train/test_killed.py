@@ -16,14 +16,20 @@ from pipeline.train import checkpoint as checkpoints
 from pipeline.train.checkpoint import Checkpoint
 from tests.train import tiny
 
-# Before the first checkpoint; inside one, tensors half written; between writing and renaming one;
-# and inside the last.
-INSTANTS = ("done 1", "half written after 2", "written after 4", "half written after 6")
+# Before the first checkpoint; the best one half written; inside a later one, tensors half written;
+# inside a step; between writing and renaming a checkpoint; and inside the last.
+INSTANTS = {
+    "grpo": (
+        *("done 1", "half written after 1", "half written after 2", "updating after 3"),
+        *("written after 4", "half written after 6"),
+    ),
+    "ppo": ("half written after 2", "updating after 3"),
+}
 
 
-def start(project: Path, work: Path) -> subprocess.Popen[str]:
+def start(project: Path, work: Path, algorithm: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.train.tiny", str(work)],
+        [sys.executable, "-m", "tests.train.tiny", str(work), algorithm],
         cwd=project,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
@@ -47,13 +53,16 @@ def finish(process: subprocess.Popen[str]) -> str:
     return said.splitlines()[-1]
 
 
-def test_killed_at_any_instant_it_ends_in_the_same_bytes(project: Path, tmp_path: Path) -> None:
-    whole = finish(start(project, tmp_path / "whole"))
+@pytest.mark.parametrize("algorithm", INSTANTS)
+def test_killed_at_any_instant_it_ends_in_the_same_bytes(
+    algorithm: str, project: Path, tmp_path: Path
+) -> None:
+    whole = finish(start(project, tmp_path / "whole", algorithm))
     assert whole.startswith("digest ")
     work = tmp_path / "killed"  # the same run is killed again and again
-    for instant in INSTANTS:
-        kill_at(start(project, work), instant)
-    assert finish(start(project, work)) == whole
+    for instant in INSTANTS[algorithm]:
+        kill_at(start(project, work, algorithm), instant)
+    assert finish(start(project, work, algorithm)) == whole
     assert not list(work.rglob(".*.tmp"))
 
 

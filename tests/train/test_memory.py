@@ -74,10 +74,12 @@ def test_what_costs_more_says_so() -> None:
 
 
 MEASURE = """
-import copy, re, torch
+import copy, torch
 from dataclasses import replace
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from pipeline.model.decode import Sampling
+from pipeline.model.linear import use_onednn
+from pipeline.train.device import peak_of_process
 from pipeline.train.learner import Learner
 from pipeline.train.rollout import roll_out
 from pipeline.train.update import update
@@ -88,6 +90,7 @@ config = Qwen2Config(vocab_size=2000, hidden_size=256, intermediate_size=1024, n
     num_attention_heads=8, num_key_value_heads=8, max_position_embeddings=512,
     tie_word_embeddings=True, pad_token_id=0)
 model = Qwen2ForCausalLM(config)
+use_onednn(model)
 recipe = tiny.changed(rollouts=8, max_prompt_tokens=200, max_new_tokens=64, prompts_per_step=8)
 rows = [replace(row, prompt=(5,) * 200) for row in tiny.rows(8)]
 reference = copy.deepcopy(model).requires_grad_(False)
@@ -97,9 +100,7 @@ model.eval()
 rollouts = roll_out(model, tokenizer, rows, sampling, recipe, group=8, stream=(0,))
 model.train()
 update(learner, reference, None, rollouts, recipe, "grpo")
-# Not ru_maxrss: a child begins with the highest mark of the process that started it.
-status = open("/proc/self/status").read()
-print(int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) * 1024)
+print(peak_of_process())
 """
 
 

@@ -158,8 +158,9 @@ def test_a_collapse_needs_short_responses_and_a_better_policy() -> None:
     assert collapse_at_end(curve(short, up)[:11]) is None
 
 
+@pytest.mark.parametrize("stop", [11, 12], ids=["in the validation of its step", "later"])
 def test_the_collapse_alarm_fires_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from pipeline.train import local
 
@@ -183,7 +184,7 @@ def test_the_collapse_alarm_fires_once(
         return made
 
     run = start()
-    run.should_stop = lambda: len(run.metrics) == 12
+    run.should_stop = lambda: len(run.metrics) == stop
     with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
         run.run()
     run = start()

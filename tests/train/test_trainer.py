@@ -113,6 +113,32 @@ def test_a_damaged_checkpoint_is_passed_over(
     assert "damaged" in caplog.text and again == metrics
 
 
+def test_a_damaged_best_checkpoint_is_made_again(
+    base: tuple[PreTrainedModel, PreTrainedTokenizerBase],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    whole = trainer(base, tmp_path / "whole")
+    metrics, weights = outcome(whole, whole.run())
+    work = tmp_path / "damaged"
+    run = trainer(base, work)
+    run.run()
+    (work / "best" / "step-000002" / "tensors.safetensors").write_bytes(b"")
+    resumed = trainer(base, work)
+    again, same = outcome(resumed, resumed.run())
+    assert "best checkpoint of step 2 is damaged" in caplog.text
+    assert again == metrics and all(torch.equal(same[name], weights[name]) for name in weights)
+
+
+@pytest.mark.parametrize("digests", ["{}", "[]", "null", "{"])
+def test_a_checkpoint_without_digests_is_damaged(tmp_path: Path, digests: str) -> None:
+    for step in (1, 2):
+        checkpoints.save(tmp_path, Checkpoint(step, {"x": torch.zeros(2)}, {}))
+    (tmp_path / "step-000002" / "digests.json").write_text(digests)
+    found = checkpoints.load_latest(tmp_path)
+    assert found is not None and found.step == 1
+
+
 def test_the_earliest_best_step_wins_a_tie(
     base: tuple[PreTrainedModel, PreTrainedTokenizerBase], tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ import torch
 from transformers import PreTrainedModel
 
 from pipeline.config import Train
-from pipeline.model.decode import Completion
+from pipeline.model.decode import Completion, Sampling
 from pipeline.model.weights import weights_of
 from pipeline.reward.presets import Reward
 from pipeline.tasks.example import Example
@@ -21,7 +22,7 @@ from pipeline.train.algorithms import at_last_token
 from pipeline.train.critic import explained_variance, make_critic
 from pipeline.train.data import Row
 from pipeline.train.learner import Learner
-from pipeline.train.rollout import Rollouts, imitate
+from pipeline.train.rollout import Rollouts, imitate, roll_out
 from pipeline.train.scoring import micro_batches, score
 from pipeline.train.update import UpdateStatistics, _prepare, update
 from tests.train import tiny
@@ -201,6 +202,23 @@ def test_explained_variance_without_variance_is_nothing() -> None:
     assert explained_variance(torch.ones(3), torch.ones(3)) == 0
     assert explained_variance(torch.ones(1), torch.ones(1)) == 0
     assert explained_variance(torch.arange(4.0), torch.arange(4.0)) == 1
+
+
+def test_a_completion_does_not_depend_on_its_batch() -> None:
+    model, tokenizer = tiny.base()
+    one, two = (
+        replace(row, example=replace(row.example, id=f"{n}" * 12))
+        for n, row in enumerate(tiny.rows(2), 1)
+    )
+
+    def texts(*rows: Row, step: int = 1) -> list[tuple[str, ...]]:
+        sampling = Sampling(8)
+        made = roll_out(model, tokenizer, rows, sampling, tiny.RECIPE, group=3, stream=(0, step))
+        return [made.texts[i : i + 3] for i in range(0, len(made.texts), 3)]
+
+    assert texts(one, two) == [*texts(one), *texts(two)] == texts(two, one)[::-1]
+    assert texts(one) != texts(one, step=2) and len(set(texts(one)[0])) > 1
+    assert texts(one) != texts(replace(one, example=replace(one.example, id="3" * 12)))
 
 
 def test_imitation_learns_the_gold_answer() -> None:

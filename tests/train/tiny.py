@@ -22,6 +22,7 @@ from pipeline.model.tiny import TinySize, make_model, make_tokenizer
 from pipeline.model.weights import weights_of
 from pipeline.tasks.example import Example
 from pipeline.train import checkpoint as checkpoints
+from pipeline.train import local
 from pipeline.train.data import Row
 from pipeline.train.local import LocalTrainer, StepReport
 
@@ -87,10 +88,10 @@ def _say(text: str) -> None:
     time.sleep(0.05)  # whoever kills at this point gets to do so
 
 
-def main(work: Path) -> None:
-    """Train, announcing every forward pass of a step, every checkpoint and its halves."""
-    run = trainer(work)
-    write, done = checkpoints.write_tensors, [0]
+def main(work: Path, algorithm: str) -> None:
+    """Train, announcing every update, every finished step, and the halves of every checkpoint."""
+    run = trainer(work, algorithm=algorithm)
+    write, update, done = checkpoints.write_tensors, local.update, [0]
 
     def write_in_halves(path: Path, tensors: dict[str, torch.Tensor]) -> None:
         write(path, tensors)
@@ -100,11 +101,16 @@ def main(work: Path) -> None:
         path.write_bytes(whole)
         _say(f"written after {done[0]}")
 
+    def update_slowly(*arguments: Any) -> Any:
+        _say(f"updating after {done[0]}")
+        return update(*arguments)
+
     def report(step: StepReport) -> None:
         done[0] = step.step
         _say(f"done {step.step}")
 
     checkpoints.write_tensors = write_in_halves
+    local.update = update_slowly
     run.report = report
     run.run()
     print(f"digest {digest(run)}", flush=True)
@@ -112,4 +118,4 @@ def main(work: Path) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

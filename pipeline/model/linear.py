@@ -1,0 +1,78 @@
+"""Linear layers whose products oneDNN computes on a CPU.
+
+PyTorch hands single-precision products to MKL, which leaves half of a processor's vector width
+unused where it is not Intel's; oneDNN uses all of it. The arithmetic is single precision either
+way, and the results differ by rounding alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+
+class OneDnnLinear(nn.Linear):
+    """A linear layer like its parent; products of single precision on a CPU go through oneDNN."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Return ``rows`` [..., in] times the transposed weight, plus the bias [..., out]."""
+        tensors = (rows, *self.parameters())
+        if torch.is_autocast_enabled("cpu") or not all(map(_suits, tensors)):
+            return super().forward(rows)
+        if not torch.is_grad_enabled():
+            return _product(rows, self.weight, self.bias)
+        output: Tensor = _Linear.apply(rows, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        return output
+
+
+def use_onednn(model: nn.Module) -> None:
+    """Turn a model's linear layers into :class:`OneDnnLinear`, where torch was built with oneDNN.
+
+    Weights, their names and saved files stay as they are.
+    """
+    if not torch.backends.mkldnn.is_available():
+        return
+    for module in model.modules():
+        if type(module) is nn.Linear:
+            module.__class__ = OneDnnLinear
+
+
+def _suits(tensor: Tensor) -> bool:
+    """Return whether oneDNN takes a tensor: not empty, single precision, on a CPU."""
+    return tensor.dtype == torch.float32 and tensor.device.type == "cpu" and tensor.numel() > 0
+
+
+def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return rows [..., in] times the transpose of weight [out, in], plus bias [out]."""
+    output: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
+    return output
+
+
+class _Linear(torch.autograd.Function):
+    """The product with its gradients; all three run through oneDNN."""
+
+    @staticmethod
+    def forward(context: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        context.save_for_backward(rows, weight)
+        return _product(rows, weight, bias)
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        rows, weight = context.saved_tensors
+        flat, flat_rows = (t.reshape(-1, t.shape[-1]) for t in (gradient, rows))
+        of_rows = of_weight = of_bias = None
+        if context.needs_input_grad[0]:
+            of_rows = _product(gradient, weight.t(), None)
+        if context.needs_input_grad[1]:
+            # The first operand is copied to be transposed: let it be the narrower one.
+            if flat.shape[1] > flat_rows.shape[1]:
+                of_weight = _product(flat_rows.t(), flat.t(), None).t()
+            else:
+                of_weight = _product(flat.t(), flat_rows.t(), None)
+        if context.needs_input_grad[2]:
+            of_bias = flat.sum(0)
+        return of_rows, of_weight, of_bias
