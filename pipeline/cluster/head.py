@@ -134,14 +134,8 @@ def _command(python: str, port: int, client_port: int, logical_gpus: int | None)
             "object-store-memory": SMALL_OBJECT_STORE,
         }
     return [
-        *(
-            f"{{folder}}/environment/bin/{python}",
-            "-m",
-            "ray.scripts.scripts",
-            "start",
-            "--head",
-            "--block",
-        ),
+        "{folder}/environment/bin/" + python,
+        *("-m", "ray.scripts.scripts", "start", "--head", "--block"),
         *(f"--{name}={value}" for name, value in flags.items()),
     ]
 

@@ -2,69 +2,25 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
 from pipeline.config import Train
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
 from pipeline.model.weights import load_weights, weights_of
-from pipeline.tasks.example import Example
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.checkpoint import Checkpoint
-from pipeline.train.data import Row, batches
+from pipeline.train.data import batches
 from pipeline.train.local import Interrupted, LocalTrainer, StepReport, TrainingResult
+from tests.train import tiny
 
-RECIPE = Train(
-    reward="rlvr",
-    prompts_per_step=2,
-    rollouts=3,
-    steps=6,
-    learning_rate=1e-3,
-    max_prompt_tokens=64,
-    max_new_tokens=5,
-    validate_every=2,
-    save_every=2,
-)
+RECIPE = tiny.changed(entropy_coefficient=0.0)
 
 
-@pytest.fixture(scope="module")
-def base() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    tokenizer = make_tokenizer(["yes or no"], 300)
-    return make_model(TinySize(16, 1, 1), tokenizer, context=64, seed=0), tokenizer
-
-
-def rows(count: int, task: str = "hi_tom_style_train") -> list[Row]:
-    return [
-        Row((5, 6 + i % 9, 7), Example("hi_tom_style", task, f"story {i}", "?", "yes"))
-        for i in range(count)
-    ]
-
-
-def trainer(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase],
-    work: Path,
-    recipe: Train = RECIPE,
-    algorithm: str = "grpo",
-) -> LocalTrainer:
-    model, tokenizer = base
-    policy = copy.deepcopy(model)
-    return LocalTrainer(
-        policy=policy,
-        reference=copy.deepcopy(model).requires_grad_(False),
-        tokenizer=tokenizer,
-        train=rows(7),
-        validation=rows(4),
-        recipe=recipe,
-        algorithm=algorithm,
-        seed=3,
-        work=work,
-    )
+def trainer(work: Path, recipe: Train = RECIPE, algorithm: str = "grpo") -> LocalTrainer:
+    return tiny.trainer(work, recipe, algorithm)
 
 
 def stopped_after(run: LocalTrainer, step: int) -> LocalTrainer:
@@ -79,16 +35,14 @@ def outcome(run: LocalTrainer, result: TrainingResult) -> tuple[str, dict[str, t
 
 
 @pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
-def test_a_stopped_run_ends_in_the_same_bytes(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase], tmp_path: Path, algorithm: str
-) -> None:
-    whole = trainer(base, tmp_path / "whole", algorithm=algorithm)
+def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path, algorithm: str) -> None:
+    whole = trainer(tmp_path / "whole", algorithm=algorithm)
     metrics, weights = outcome(whole, whole.run())
     for step in (1, 3, 5):
         work = tmp_path / f"stopped {step}"
         with pytest.raises(Interrupted, match=f"after step {step} of 6"):
-            stopped_after(trainer(base, work, algorithm=algorithm), step).run()
-        resumed = trainer(base, work, algorithm=algorithm)
+            stopped_after(trainer(work, algorithm=algorithm), step).run()
+        resumed = trainer(work, algorithm=algorithm)
         again, same = outcome(resumed, resumed.run())
         assert again == metrics
         assert all(torch.equal(weights[name], same[name]) for name in weights)
@@ -96,35 +50,33 @@ def test_a_stopped_run_ends_in_the_same_bytes(
 
 
 def test_a_damaged_checkpoint_is_passed_over(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase],
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    whole = trainer(base, tmp_path / "whole")
+    whole = trainer(tmp_path / "whole")
     metrics, _ = outcome(whole, whole.run())
     work = tmp_path / "damaged"
     with pytest.raises(Interrupted):
-        stopped_after(trainer(base, work), 5).run()
+        stopped_after(trainer(work), 5).run()
     newest = max((work / "state").glob("step-*"))
     tensors = newest / "tensors.safetensors"
     tensors.write_bytes(tensors.read_bytes()[:-7])
-    resumed = trainer(base, work)
+    resumed = trainer(work)
     again, _ = outcome(resumed, resumed.run())
     assert "damaged" in caplog.text and again == metrics
 
 
 def test_a_damaged_best_checkpoint_is_made_again(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase],
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    whole = trainer(base, tmp_path / "whole")
+    whole = trainer(tmp_path / "whole")
     metrics, weights = outcome(whole, whole.run())
     work = tmp_path / "damaged"
-    run = trainer(base, work)
+    run = trainer(work)
     run.run()
     (work / "best" / "step-000002" / "tensors.safetensors").write_bytes(b"")
-    resumed = trainer(base, work)
+    resumed = trainer(work)
     again, same = outcome(resumed, resumed.run())
     assert "best checkpoint of step 2 is damaged" in caplog.text
     assert again == metrics and all(torch.equal(same[name], weights[name]) for name in weights)
@@ -139,35 +91,28 @@ def test_a_checkpoint_without_digests_is_damaged(tmp_path: Path, digests: str) -
     assert found is not None and found.step == 1
 
 
-def test_the_earliest_best_step_wins_a_tie(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase], tmp_path: Path
-) -> None:
-    run = trainer(base, tmp_path)
+def test_the_earliest_best_step_wins_a_tie(tmp_path: Path) -> None:
+    run = trainer(tmp_path)
     result = run.run()
     assert {m["validation_accuracy"] for m in result.metrics if "validation_accuracy" in m} == {0}
     assert result.best_step == 2
     assert result.last_step == 6
 
 
-def test_several_updates_per_batch_move_the_policy_off_the_batch(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase], tmp_path: Path
-) -> None:
+def test_several_updates_per_batch_move_the_policy_off_the_batch(tmp_path: Path) -> None:
     recipe = RECIPE.model_copy(update={"updates_per_batch": 2, "steps": 2})
     reports: list[StepReport] = []
-    run = trainer(base, tmp_path, recipe)
+    run = trainer(tmp_path, recipe)
     run.report = reports.append
     assert run.run().last_step == 2
     assert [report.step for report in reports] == [0, 1, 2]
 
 
-def test_micro_batches_change_nothing_but_rounding(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase], tmp_path: Path
-) -> None:
-    one = trainer(base, tmp_path / "one", RECIPE.model_copy(update={"steps": 1}))
+def test_micro_batches_change_nothing_but_rounding(tmp_path: Path) -> None:
+    one = trainer(tmp_path / "one", RECIPE.model_copy(update={"steps": 1}))
     two = trainer(
-        base,
         tmp_path / "two",
-        RECIPE.model_copy(update={"steps": 1, "groups_per_micro_batch": 1}),
+        RECIPE.model_copy(update={"steps": 1, "groups_per_micro_batch": 2}),
     )
     for run in (one, two):
         run.run()
@@ -176,7 +121,7 @@ def test_micro_batches_change_nothing_but_rounding(
 
 
 def test_batches_use_every_row_once_an_epoch() -> None:
-    data = rows(7)
+    data = tiny.rows(7)
     stream = batches(data, 3, seed=1)
     drawn = [row.prompt for _ in range(7) for row in next(stream)]
     assert sorted(drawn) == sorted(row.prompt for row in data * 3)
@@ -193,10 +138,9 @@ def test_checkpoints_keep_the_newest_and_leave_no_leftovers(tmp_path: Path) -> N
     assert checkpoints.load_latest(tmp_path / "nothing") is None
 
 
-def test_weights_of_another_shape_are_refused(
-    base: tuple[PreTrainedModel, PreTrainedTokenizerBase],
-) -> None:
-    weights = weights_of(base[0])
+def test_weights_of_another_shape_are_refused() -> None:
+    model, _ = tiny.base()
+    weights = weights_of(model)
     weights.pop(next(iter(weights)))
     with pytest.raises(ValueError, match="missing"):
-        load_weights(copy.deepcopy(base[0]), weights)
+        load_weights(model, weights)
