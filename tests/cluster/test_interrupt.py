@@ -73,11 +73,12 @@ def _processes_of(folder: Path) -> list[str]:
     found = []
     for process in psutil.process_iter():
         try:
-            texts = [*process.cmdline(), process.cwd(), *process.environ().values()]
+            command = process.cmdline()
+            texts = [*command, process.cwd(), *process.environ().values()]
         except psutil.Error:
             continue
         if any(str(folder) in text for text in texts):
-            found.append(f"{process.pid} {' '.join(process.cmdline())[:80]}")
+            found.append(f"{process.pid} {' '.join(command)[:80]}")
     return found
 
 

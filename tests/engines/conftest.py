@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -114,7 +115,7 @@ class Command:
 
     def named(self, part: str) -> list[psutil.Process]:
         """The descendants whose command line has a part."""
-        return [process for process in self.processes() if part in _command_line(process)]
+        return [process for process in self.processes() if part in command_line(process)]
 
     def wait_until(self, condition: Callable[[], bool], seconds: float = 600) -> None:
         """Wait for something to become true while the command runs."""
@@ -136,8 +137,7 @@ class Command:
 
     def end(self) -> None:
         """Kill whatever is left."""
-        for process in self.processes():
-            process.kill()
+        kill(self.processes())
 
 
 def _alive(process: psutil.Process) -> bool:
@@ -147,11 +147,19 @@ def _alive(process: psutil.Process) -> bool:
         return False
 
 
-def _command_line(process: psutil.Process) -> str:
+def command_line(process: psutil.Process) -> str:
+    """What a process was started as; nothing if it ended meanwhile."""
     try:
         return " ".join(process.cmdline())
     except psutil.Error:
         return ""
+
+
+def kill(processes: list[psutil.Process]) -> None:
+    """Kill processes, some of which may just have ended by themselves."""
+    for process in processes:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 @pytest.fixture(scope="module")

@@ -5,18 +5,20 @@ One checkout is taken through the whole chain; every test looks at another side 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from safetensors.torch import load_file
 
 from pipeline.files import read_json, read_lines
 from pipeline.model.weights import load_model
 from tests.conftest import type_command
-from tests.engines.conftest import GRPO, REINFORCE, STEPS, Start, own_checkout, saved_steps
+from tests.engines.conftest import GRPO, REINFORCE, STEPS, Start, kill, own_checkout, saved_steps
 
 
 @pytest.fixture(scope="module")
@@ -40,14 +42,15 @@ def killed(grpo: tuple[Path, str], start: Start) -> tuple[Path, str, int]:
     step = saved_steps(checkout)[-1]
     jobs = [each for each in command.named("-m pipeline.train.verl.job") if _is_python(each)]
     assert jobs
-    for job in jobs:
-        job.kill()
+    kill(jobs)
     assert command.wait() == 0, command.output
     return checkout, command.output, step
 
 
-def _is_python(process: Any) -> bool:
-    return "python" in Path(process.cmdline()[0]).name
+def _is_python(process: psutil.Process) -> bool:
+    with contextlib.suppress(psutil.Error, IndexError):  # it may just have ended
+        return "python" in Path(process.cmdline()[0]).name
+    return False
 
 
 @pytest.fixture(scope="module")
