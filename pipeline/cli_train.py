@@ -32,7 +32,7 @@ _MEANING = {
     "activations": "one micro-batch, estimated",
     "logits": "one micro-batch, in float32",
     "libraries": "torch and transformers",
-    "peak": "at once, with 10 % margin",
+    "peak": "at once, with a margin",
 }
 
 app = typer.Typer(no_args_is_help=True, help="Look at training before it starts.")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.conftest import copy_checkout, environment, shrink, type_command
 
@@ -206,3 +209,43 @@ def test_ctrl_c_in_training_loses_nothing(reproduced: tuple[Path, str]) -> None:
     restored = type_command(checkout, checkout.parent, "dvc", "repro")
     assert restored.returncode == 0, restored.stderr
     assert contents(checkout) == before
+
+
+def test_sigterm_inside_a_long_step_saves_and_ends_within_10_seconds(
+    reproduced: tuple[Path, str],
+) -> None:
+    checkout, _ = reproduced
+    before, params = contents(checkout), (checkout / "params.yaml").read_text()
+    content = yaml.safe_load(params)
+    content["cells"]["nano-hi"]["train"] |= {
+        **{"steps": 50, "prompts_per_step": 30, "rollouts": 16, "max_new_tokens": 64},
+        **{"updates_per_batch": 2, "validate_every": 50, "save_every": 50},
+    }
+    (checkout / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    states = set((checkout / "work").glob("*/state/step-*"))
+    command = [sys.executable, "-m", "pipeline.stages.train", "nano-hi"]
+    process = subprocess.Popen(
+        command,
+        cwd=checkout,
+        env={**environment(checkout.parent), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        said = ""
+        while not re.search(r": [1-9]\d*/50 ", said):  # a step was done, the next is under way
+            line = process.stdout.readline()
+            assert line, said
+            said += line
+        process.send_signal(signal.SIGTERM)
+        said += process.communicate(timeout=10)[0]
+        assert process.returncode == 130, said
+        assert "run it again to go on" in said
+        saved = set((checkout / "work").glob("*/state/step-*")) - states
+        assert len(saved) == 1 and "step-000050" not in str(saved)
+    finally:
+        process.kill()
+        (checkout / "params.yaml").write_text(params)
+    assert leftovers(checkout) == [] and contents(checkout) == before

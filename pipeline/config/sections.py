@@ -304,6 +304,13 @@ class Base(Section):
 
 # --- training ----------------------------------------------------------------------------------
 
+Aggregation = Literal[
+    "token-mean",
+    "token-sum",
+    "seq-mean-token-sum",
+    "seq-mean-token-sum-norm",
+    "seq-mean-token-mean",
+]
 Algorithm = Literal[
     "grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "ppo", "sft"
 ]
@@ -401,7 +408,7 @@ class Train(Section):
     clip_range: float = Field(default=0.2, gt=0, lt=1)
     clip_range_high: float | None = Field(default=None, gt=0)
     dual_clip: float | None = Field(default=None, gt=1)
-    aggregation: Literal["token-mean", "seq-mean-token-sum", "seq-mean-token-mean"] = "token-mean"
+    aggregation: Aggregation = "token-mean"
     kl_coefficient: float = Field(default=0.001, ge=0)
     kl_kind: Literal["kl", "mse", "low_var_kl"] = "low_var_kl"
     kl_in_reward: bool = False

@@ -27,6 +27,8 @@ from pipeline.tom.trace import BeliefClaim, find_claims
 LONGEST_REASONING = 20_000
 """Characters of reasoning that are read, about twice the longest response of Study 1."""
 
+_SENTENCE_END = re.compile(r"[.!?\n]")
+_WORD = re.compile(r"\w+")
 _PLACED = re.compile(r"^The ([\w-]+) is in the [\w-]+\.$", re.MULTILINE)
 _ENTERED = re.compile(r" entered the ([\w-]+)\.$", re.MULTILINE)
 
@@ -66,12 +68,20 @@ def fidelity(response: str, example: Example) -> Fidelity | None:
     case = _read(example.benchmark, example.story, example.question)
     if case is None:
         return None
-    end = response.find(THINK_END)
-    reasoning = response[: min(end, LONGEST_REASONING)] if end >= 0 else ""
-    claims = _claims(reasoning, case.names) - case.copied
+    claims = _claims(_reasoning(response), case.names) - case.copied
     true = {claim for claim in claims if case.holds(claim)}
     stated = {claim.chain for claim in true}
     return Fidelity(len(claims), len(true), len(case.decisive), len(stated & case.decisive))
+
+
+def has_own_words(response: str, example: Example) -> bool:
+    """Return whether any sentence of the reasoning stands neither in the story nor the question.
+
+    All that can be asked of reasoning about a story that the engine cannot read.
+    """
+    given = f" {_plain(example.story)}  {_plain(example.question)} "
+    sentences = {_plain(part) for part in _SENTENCE_END.split(_reasoning(response))}
+    return any(sentence and f" {sentence} " not in given for sentence in sentences)
 
 
 def is_readable(example: Example) -> bool:
@@ -86,6 +96,17 @@ def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
     """
     chain = question.chain
     return frozenset(chain[start:] for start in range(max(1, len(chain))))
+
+
+def _reasoning(response: str) -> str:
+    """Return the text before ``</think>``, as much as is read; nothing where it never ends."""
+    end = response.find(THINK_END)
+    return response[: min(end, LONGEST_REASONING)] if end >= 0 else ""
+
+
+def _plain(text: str) -> str:
+    """Return the words in lower case with one space between them."""
+    return " ".join(_WORD.findall(text.lower()))
 
 
 def _claims(text: str, names: Sequence[str]) -> set[BeliefClaim]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipeline.errors import UserError
-from pipeline.reward.fidelity import Fidelity, fidelity
+from pipeline.reward.fidelity import Fidelity, fidelity, has_own_words
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
@@ -76,7 +76,8 @@ def reward(preset: str, response: str, example: Example, *, fidelity_weight: flo
         response: The response.
         example: The question with its answer; ``fidelity`` also reads its story.
         fidelity_weight: Of the preset ``fidelity``: the share of the answer's reward that the
-            reasoning earns instead. Where the engine cannot read the story, the answer earns all.
+            reasoning earns instead. Where the engine cannot read the story, the answer earns all,
+            unless the reasoning is empty or only repeats the story and the question.
 
     Raises:
         UserError: If the preset or the example's task is unknown.
@@ -84,11 +85,14 @@ def reward(preset: str, response: str, example: Example, *, fidelity_weight: flo
     check_preset(preset)
     verdict = registry.get(example.task).grade(response, example)
     format_part, answer_part = PRESETS[preset](verdict)
-    checked = fidelity(response, example) if preset == FIDELITY else None
-    if checked is None:
+    if preset != FIDELITY:
         return Reward(format_part + answer_part, format_part, answer_part, verdict)
-    answer_part *= 1 - fidelity_weight
-    reasoning_part = fidelity_weight * checked.score * verdict.format_ok
+    checked = fidelity(response, example)
+    reasoning_part = 0.0
+    if checked is not None or not has_own_words(response, example):
+        answer_part *= 1 - fidelity_weight
+    if checked is not None:
+        reasoning_part = fidelity_weight * checked.score * verdict.format_ok
     score = format_part + answer_part + reasoning_part
     return Reward(score, format_part, answer_part, verdict, reasoning_part, checked)
 

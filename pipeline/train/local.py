@@ -37,6 +37,9 @@ from pipeline.train.update import update
 
 log = logging.getLogger(__name__)
 
+_PATIENCE_SECONDS = 5.0
+"""How long a step that has begun to change the weights may still take once a stop is asked for."""
+
 
 @dataclass(frozen=True)
 class StepReport:
@@ -92,7 +95,8 @@ class LocalTrainer:
         work: Folder of the resumable state.
         report: Called after every step.
         should_stop: Asked before every forward pass and after every step; if true, the run saves
-            its last finished step and raises Interrupted.
+            its last finished step and raises Interrupted. A step that has begun to change the
+            weights is given some seconds to end; after them the last checkpoint stands.
         probe: Called on the base model, at the end of every epoch and at the last step; its figures
             join the metrics of that step as ``probe/NAME``.
     """
@@ -129,7 +133,8 @@ class LocalTrainer:
         try:
             self._train(done, total)
         except _Leave:
-            self._save()
+            if not self._changing:
+                self._save()
             raise self._interrupted(total) from None
         finally:
             watch.remove()
@@ -155,6 +160,7 @@ class LocalTrainer:
             rate = recipe.value_learning_rate or recipe.learning_rate
             self._critic = Learner.of(make_critic(self.reference), rate)
         self._changing = False  # whether the weights have left the last finished step
+        self._asked: float | None = None  # when a stop was first asked for
         self._policy.optimizer.register_step_pre_hook(self._mark_changing)
         self._saved = 0
         self._collapse: Collapse | None = None
@@ -163,8 +169,12 @@ class LocalTrainer:
         self._changing = True
 
     def _leave_if_asked(self, *_: object) -> None:
-        """Leave the step, unless it has begun to change the weights: then it ends first."""
-        if not self._changing and self.should_stop():
+        """Leave the step; one that has begun to change the weights may end first if it is quick."""
+        if not self.should_stop():
+            return
+        now = time.monotonic()
+        self._asked = now if self._asked is None else self._asked
+        if not self._changing or now - self._asked > _PATIENCE_SECONDS:
             raise _Leave
 
     def _train(self, done: int, total: int) -> None:
@@ -188,8 +198,7 @@ class LocalTrainer:
                 raise self._interrupted(total)
 
     def _interrupted(self, total: int) -> Interrupted:
-        done = self.metrics[-1]["step"] if self.metrics else 0
-        return Interrupted(f"stopped after step {done} of {total}; run again to go on")
+        return Interrupted(f"stopped after step {self._saved} of {total}; run again to go on")
 
     def _start(self, total: int) -> None:
         """Measure the base model, as step 0."""

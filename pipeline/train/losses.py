@@ -11,7 +11,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-AGGREGATIONS = ("token-mean", "seq-mean-token-sum", "seq-mean-token-mean")
+AGGREGATIONS = (
+    "token-mean",
+    "token-sum",
+    "seq-mean-token-sum",
+    "seq-mean-token-sum-norm",
+    "seq-mean-token-mean",
+)
 
 
 def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
@@ -102,22 +108,35 @@ def loss_sum(losses: Tensor, mask: Tensor, aggregation: str) -> Tensor:
     Args:
         losses: Loss of each token [B, T].
         mask: Response mask [B, T].
-        aggregation: ``token-mean``: every token weighs the same. ``seq-mean-token-sum``: the sum
-            of a response, averaged over responses. ``seq-mean-token-mean``: the mean of a response,
-            averaged over responses (GRPO, eq. 3).
+        aggregation: ``token-mean``: every token weighs the same. ``token-sum``: the same, not
+            divided by anything. ``seq-mean-token-sum``: the sum of a response, averaged over
+            responses. ``seq-mean-token-sum-norm``: that, divided by the most tokens a response may
+            have (Dr. GRPO, Liu et al. 2025, arXiv 2503.20783). ``seq-mean-token-mean``: the mean of
+            a response, averaged over responses (GRPO, eq. 3).
     """
     if aggregation != "seq-mean-token-mean":
         return (losses * mask).sum()
     return ((losses * mask).sum(-1) / mask.sum(-1).clamp_min(1)).sum()
 
 
-def loss_count(mask: Tensor, aggregation: str) -> int:
-    """Return the number of tokens, or of responses that have any, to average over (at least 1).
+def loss_count(mask: Tensor, aggregation: str, longest: int) -> int:
+    """Return what a sum of losses is divided by (at least 1).
+
+    Args:
+        mask: Response mask [B, T] of the whole batch.
+        aggregation: As in :func:`loss_sum`; responses without a token do not count.
+        longest: The most tokens a response may have.
 
     Raises:
         ValueError: If there is no such aggregation.
     """
-    if aggregation not in AGGREGATIONS:
-        raise ValueError(f"unknown aggregation {aggregation!r}; allowed: {', '.join(AGGREGATIONS)}")
-    counted = mask if aggregation == "token-mean" else mask.any(-1)
-    return max(1, int(counted.sum()))
+    match aggregation:
+        case "token-mean":
+            return max(1, int(mask.sum()))
+        case "token-sum":
+            return 1
+        case "seq-mean-token-sum" | "seq-mean-token-mean":
+            return max(1, int(mask.any(-1).sum()))
+        case "seq-mean-token-sum-norm":
+            return max(1, int(mask.any(-1).sum())) * longest
+    raise ValueError(f"unknown aggregation {aggregation!r}; allowed: {', '.join(AGGREGATIONS)}")

@@ -166,7 +166,7 @@ def _accumulate(
         Sums over them of the loss, KL, entropy, clipped tokens and value loss [5].
     """
     rows = slice(chosen.start * rollouts.group, chosen.stop * rollouts.group)
-    count = loss_count(batch.mask[rows], recipe.aggregation)
+    count = loss_count(batch.mask[rows], recipe.aggregation, recipe.max_new_tokens)
     totals = torch.zeros(5)
     for part in micro_batches(rollouts, recipe, chosen):
         scores = score(policy, part, recipe)
@@ -243,7 +243,7 @@ def _statistics(
     batch: Batch, totals: Tensor, norms: list[float], value_norms: list[float], recipe: Train
 ) -> UpdateStatistics:
     mask, tokens = batch.mask, max(1, int(batch.mask.sum()))
-    count = loss_count(mask, recipe.aggregation)
+    count = loss_count(mask, recipe.aggregation, recipe.max_new_tokens)
     counts = torch.tensor([count, tokens, tokens, tokens, count])
     loss, kl, entropy, clipped, value = (totals / counts).tolist()
     spread = float(batch.advantage[mask].std()) if tokens > 1 else 0.0

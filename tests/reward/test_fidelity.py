@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -99,6 +100,27 @@ def test_stories_without_rules_are_not_checked() -> None:
         assert given.fidelity is None and given.score == pytest.approx(1.1)
 
 
+@pytest.mark.parametrize(
+    ("reasoning", "score"),
+    [
+        ("Ann left before the hat was moved.", 1.1),
+        (f"{STORY} So it is there.", 1.1),
+        ("", 0.6),
+        (" \n. ", 0.6),
+        (STORY, 0.6),
+        (STORY.replace("\n", " ").upper(), 0.6),
+        (f"{QUESTION} {QUESTION} Ann left. Bob left.", 0.6),
+        ("Ann moved it", 0.6),
+        ("no end", 0.0),
+    ],
+)
+def test_an_empty_or_copied_trace_earns_nothing_anywhere(reasoning: str, score: float) -> None:
+    example = Example("opentom", "hi_tom_style_train", STORY, QUESTION, "blue_jar")
+    tail = "" if reasoning == "no end" else "</think><answer> blue_jar</answer>"
+    given = reward("fidelity", reasoning + tail, example)
+    assert given.fidelity is None and given.score == pytest.approx(score)
+
+
 def test_the_brief_telling_in_full() -> None:
     assert "Ann exited the hall.\nBob moved the hat to the green_bag." in in_full(STORY)
 
@@ -152,14 +174,16 @@ UNITS = (
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [*PRESETS, "fidelity, unreadable"])
 def test_a_hostile_megabyte_takes_less_than_50_ms(preset: str, unit: str) -> None:
     response = unit * (2**20 // len(unit)) + "</think><answer> blue_jar</answer>"
-    reward(preset, response, EXAMPLE)
+    preset, _, unreadable = preset.partition(", ")
+    example = replace(EXAMPLE, benchmark="opentom") if unreadable else EXAMPLE
+    reward(preset, response, example)
 
     def seconds() -> float:
         start = time.process_time()
-        reward(preset, response, EXAMPLE)
+        reward(preset, response, example)
         return time.process_time() - start
 
     assert min(seconds() for _ in range(3)) < 0.05

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from types import ModuleType, SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
 import torch
 from torch import Tensor
 
+from pipeline.config.sections import Aggregation
 from pipeline.train.algorithms import (
     advantages,
     at_last_token,
@@ -76,6 +77,12 @@ def batch(request: pytest.FixtureRequest) -> Batch:
 def random_like(batch: Batch, count: int) -> list[Tensor]:
     generator = torch.Generator().manual_seed(9)
     return [torch.randn(batch.mask.shape, generator=generator) for _ in range(count)]
+
+
+def aggregate(losses: Tensor, batch: Batch, aggregation: str) -> Tensor:
+    """Return the loss; verl takes the width of the batch for the longest response."""
+    count = loss_count(batch.mask, aggregation, batch.mask.shape[1])
+    return loss_sum(losses, batch.mask, aggregation) / count
 
 
 def test_grpo_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
@@ -176,7 +183,7 @@ def test_policy_loss_agrees_with_verl(
         old, new, advantage, batch.mask.float(), aggregation, config
     )
     loss = policy_loss(new, old, advantage, clip)
-    ours = loss_sum(loss.losses, batch.mask, aggregation) / loss_count(batch.mask, aggregation)
+    ours = aggregate(loss.losses, batch, aggregation)
     torch.testing.assert_close(ours, theirs, **TOLERANCE)
     clipped = float(loss.clipped[batch.mask].float().mean())
     assert clipped == pytest.approx(metrics["actor/pg_clipfrac"], abs=1e-6)
@@ -195,7 +202,7 @@ def test_value_loss_agrees_with_verl(core: ModuleType, batch: Batch, aggregation
         values, returns, old, batch.mask.float(), 0.5, loss_agg_mode=aggregation
     )
     losses = value_loss(values, old, returns, 0.5)
-    ours = loss_sum(losses, batch.mask, aggregation) / loss_count(batch.mask, aggregation)
+    ours = aggregate(losses, batch, aggregation)
     torch.testing.assert_close(ours, theirs, **TOLERANCE)
 
 
@@ -214,7 +221,8 @@ def test_nothing_to_learn_from_gives_zeros() -> None:
         assert (advantages(name, rewards, mask, 2) == 0).all()
     assert (gae_advantages(rewards, torch.ones(4, 3), mask)[0] == 0).all()
     assert all(loss_sum(torch.ones(4, 3), mask, mode) == 0 for mode in AGGREGATIONS)
-    assert all(loss_count(mask, mode) == 1 for mode in AGGREGATIONS)
+    for mode in AGGREGATIONS:
+        assert loss_count(mask, mode, 3) == (3 if mode == "seq-mean-token-sum-norm" else 1)
 
 
 def test_a_group_without_signal_teaches_nothing(batch: Batch) -> None:
@@ -251,10 +259,14 @@ def test_clipping_stops_a_ratio_that_has_moved_enough() -> None:
     assert loss.clipped.tolist() == [[True, False]]
 
 
+def test_a_study_may_ask_for_every_aggregation() -> None:
+    assert get_args(Aggregation) == AGGREGATIONS
+
+
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(ValueError, match="sarsa"):
         advantages("sarsa", torch.zeros(2, 1), torch.ones(2, 1, dtype=torch.bool), 2)
     with pytest.raises(ValueError, match="k9"):
         kl_estimate(torch.zeros(1), torch.zeros(1), "k9")
     with pytest.raises(ValueError, match="token-mean"):
-        loss_count(torch.ones(1, 1), "median")
+        loss_count(torch.ones(1, 1), "median", 1)

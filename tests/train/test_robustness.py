@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from transformers import PreTrainedModel
 
 from pipeline.errors import UserError
 from pipeline.reward import presets
+from pipeline.tasks.grading import Grade
 from pipeline.train import rollout
 from pipeline.train.collapse import collapse_at_end, find_collapse
 from pipeline.train.local import Interrupted, LocalTrainer, StepReport
@@ -55,13 +57,19 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path) -> None:
 def test_a_response_that_breaks_the_grader_is_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def grade(*_: object) -> None:
-        raise RecursionError("too deep")
+    real, graded = presets.registry.Task.grade, [0]
+
+    def grade(*arguments: Any) -> Grade:
+        graded[0] += 1
+        if graded[0] == breaking:
+            raise RecursionError("too deep")
+        return real(*arguments)
 
     monkeypatch.setattr(presets.registry.Task, "grade", grade)
+    breaking = 4 + 2  # after the validation of step 0, the second response of step 1
     run = tiny.trainer(tmp_path, tiny.changed(steps=1))
     row = run.run().metrics[1]
-    assert row["reward_errors"] == 6 and row["reward_mean"] == 0
+    assert row["reward_errors"] == 1 and "validation_accuracy" in row
 
 
 @pytest.mark.parametrize("part", ["train", "validation"])
@@ -137,6 +145,33 @@ def test_a_long_step_is_left_within_seconds(tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match="after step 0"):
         run.run()
     assert time.monotonic() - asked < 5
+
+
+@pytest.mark.parametrize(
+    ("patience", "saved"), [(60, 3), (0, 2)], ids=["the step may end", "it takes too long"]
+)
+def test_a_stop_inside_the_updates_costs_one_step_at_most(
+    patience: float, saved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipeline.train import local
+
+    monkeypatch.setattr(local, "_PATIENCE_SECONDS", patience)
+    recipe = tiny.changed(steps=4, updates_per_batch=2, validate_every=4, save_every=2)
+    whole = tiny.trainer(tmp_path / "whole", recipe)
+    whole.run()
+    run, asked = tiny.trainer(tmp_path / "stopped", recipe), []
+
+    def should_stop() -> bool:
+        if run._changing and len(run.metrics) == 3:  # steps 0 to 2 are done
+            asked.append(True)
+        return bool(asked)
+
+    run.should_stop = should_stop
+    with pytest.raises(Interrupted, match=f"after step {saved} of 4"):
+        run.run()
+    resumed = tiny.trainer(tmp_path / "stopped", recipe)
+    resumed.run()
+    assert tiny.digest(resumed) == tiny.digest(whole)
 
 
 def curve(lengths: list[float], accuracy: list[float]) -> list[dict[str, float]]:

@@ -106,7 +106,9 @@ def test_how_the_work_is_cut_changes_rounding_only(
     [
         {"normalise_by_std": False},
         {"aggregation": "seq-mean-token-mean"},
+        {"aggregation": "token-sum"},
         {"aggregation": "seq-mean-token-sum"},
+        {"aggregation": "seq-mean-token-sum-norm"},
         {"kl_in_reward": True},
         {"entropy_coefficient": 0.0},
         {"updates_per_batch": 2, "clip_range": 0.01},

@@ -179,6 +179,7 @@ def _actor(cell: Cell, recipe: Train, placement: Placement) -> Overrides:
         f"{_ACTOR}.clip_ratio_high": high,
         f"{_ACTOR}.clip_ratio_c": recipe.dual_clip or _NO_DUAL_CLIP,
         f"{_ACTOR}.loss_agg_mode": recipe.aggregation,
+        f"{_ACTOR}.loss_scale_factor": recipe.max_new_tokens,  # of seq-mean-token-sum-norm
         f"{_ACTOR}.entropy_coeff": recipe.entropy_coefficient,
         # Also with a coefficient of 0: the KL divergence is a metric of every run.
         f"{_ACTOR}.use_kl_loss": not recipe.kl_in_reward,
