@@ -134,11 +134,13 @@ def _row(where: str, line: bytes, default_task: str) -> tuple[str, Example]:
         if not isinstance(row.get(name, ""), str):
             kind = type(row[name]).__name__
             raise UserError(f"{where}: the field {name!r} must be text, found {kind}")
-        if any("\ud800" <= letter <= "\udfff" for letter in row.get(name, "")):
+        try:
+            row.get(name, "").encode()
+        except UnicodeEncodeError:
             raise UserError(
                 f"{where}: the field {name!r} holds half of a surrogate pair (\\ud800 to \\udfff), "
                 "which no text file can hold; remove or complete it"
-            )
+            ) from None
     name = row.get("task", default_task)
     try:
         benchmark = registry.get(name).benchmark

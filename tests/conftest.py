@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -94,27 +96,33 @@ def mirror() -> Iterator[Path]:
     yield Path(folder).resolve()
 
 
+@contextmanager
+def edited(path: Path) -> Iterator[Any]:
+    """Give the content of a YAML file to be changed in place, and write it back."""
+    content = yaml.safe_load(path.read_text())
+    yield content
+    path.write_text(yaml.safe_dump(content, sort_keys=False))
+
+
 def shrink(checkout: Path, **train: object) -> None:
     """Rewrite studies/mini.yaml so that the whole chain takes seconds per stage."""
-    path = checkout / "studies" / "mini.yaml"
-    study = yaml.safe_load(path.read_text())
-    study["acquire"]["hi_tom_style"] |= {"train": 30, "validation": 5, "test": 5}
-    study["acquire"]["arithmetic"]["test"] = 5
-    models = study["base"]["models"]
-    study["base"]["models"] = {"nano": models["nano"]}
-    models["nano"]["warm_start"] |= {"steps": 6, "batch": 8, "stories": 200}
-    models["nano"]["warm_start"]["target_accuracy"] = None
-    study["grid"]["models"] = ["nano"]
-    study["grid"]["combinations"] = study["grid"]["combinations"][:1]
-    study["train"] |= {
-        "steps": 4,
-        "prompts_per_step": 2,
-        "rollouts": 2,
-        "max_new_tokens": 8,
-        "validate_every": 2,
-        "save_every": 1,
-        **train,
-    }
-    study["evaluate"]["max_new_tokens"] = 8
-    study["gsm8k"]["max_new_tokens"] = 8
-    path.write_text(yaml.safe_dump(study, sort_keys=False))
+    with edited(checkout / "studies" / "mini.yaml") as study:
+        study["acquire"]["hi_tom_style"] |= {"train": 30, "validation": 5, "test": 5}
+        study["acquire"]["arithmetic"]["test"] = 5
+        models = study["base"]["models"]
+        study["base"]["models"] = {"nano": models["nano"]}
+        models["nano"]["warm_start"] |= {"steps": 6, "batch": 8, "stories": 200}
+        models["nano"]["warm_start"]["target_accuracy"] = None
+        study["grid"]["models"] = ["nano"]
+        study["grid"]["combinations"] = study["grid"]["combinations"][:1]
+        study["train"] |= {
+            "steps": 4,
+            "prompts_per_step": 2,
+            "rollouts": 2,
+            "max_new_tokens": 8,
+            "validate_every": 2,
+            "save_every": 1,
+            **train,
+        }
+        study["evaluate"]["max_new_tokens"] = 8
+        study["gsm8k"]["max_new_tokens"] = 8

@@ -13,9 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.conftest import copy_checkout, environment, shrink, type_command
+from tests.conftest import copy_checkout, edited, environment, shrink, type_command
 
 pytestmark = pytest.mark.chain
 DETERMINISTIC = ("data", "runs")
@@ -216,12 +215,16 @@ def test_sigterm_inside_a_long_step_saves_and_ends_within_10_seconds(
 ) -> None:
     checkout, _ = reproduced
     before, params = contents(checkout), (checkout / "params.yaml").read_text()
-    content = yaml.safe_load(params)
-    content["cells"]["nano-hi"]["train"] |= {
-        **{"steps": 50, "prompts_per_step": 30, "rollouts": 16, "max_new_tokens": 64},
-        **{"updates_per_batch": 2, "validate_every": 50, "save_every": 50},
-    }
-    (checkout / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    with edited(checkout / "params.yaml") as content:
+        content["cells"]["nano-hi"]["train"] |= {
+            "steps": 50,
+            "prompts_per_step": 30,
+            "rollouts": 16,
+            "max_new_tokens": 64,
+            "updates_per_batch": 2,
+            "validate_every": 50,
+            "save_every": 50,
+        }
     states = set((checkout / "work").glob("*/state/step-*"))
     command = [sys.executable, "-m", "pipeline.stages.train", "nano-hi"]
     process = subprocess.Popen(

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
 from pipeline.cluster.head import engine_python
 from pipeline.errors import UserError
-from tests.conftest import copy_checkout, environment, shrink, type_command
+from tests.conftest import copy_checkout, edited, environment, shrink, type_command
 
 ALGORITHMS = ["grpo", "reinforce_plus_plus"]
 GRPO, REINFORCE = "nano-hi-grpo", "nano-hi-reinforce-plus-plus"
@@ -47,12 +46,11 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         max_new_tokens=24,
         validate_every=1,
     )
-    path = checkout / "studies" / "mini.yaml"
-    content = yaml.safe_load(path.read_text())
-    content["grid"]["algorithms"] = ALGORITHMS
-    content["base"]["models"]["nano"]["warm_start"] |= {"steps": 150, "batch": 16, "stories": 2000}
-    content["evaluate"]["max_new_tokens"] = 24
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    with edited(checkout / "studies" / "mini.yaml") as content:
+        content["grid"]["algorithms"] = ALGORITHMS
+        warm_start = content["base"]["models"]["nano"]["warm_start"]
+        warm_start |= {"steps": 150, "batch": 16, "stories": 2000}
+        content["evaluate"]["max_new_tokens"] = 24
     for command in (
         ("tomrl", "study", "use", "mini"),
         ("dvc", "repro", "base@nano", "dataset@hi", "suite"),
@@ -76,10 +74,8 @@ def own_checkout(study: Path, target: Path) -> Path:
 
 def edit_params(checkout: Path, cell: str, **cluster: object) -> None:
     """Change where and how a cell is trained, in ``params.yaml``."""
-    path = checkout / "params.yaml"
-    content = yaml.safe_load(path.read_text())
-    content["cells"][cell]["train"]["cluster"] |= cluster
-    path.write_text(yaml.safe_dump(content, sort_keys=False))
+    with edited(checkout / "params.yaml") as content:
+        content["cells"][cell]["train"]["cluster"] |= cluster
 
 
 class Command:
@@ -115,7 +111,7 @@ class Command:
 
     def named(self, part: str) -> list[psutil.Process]:
         """The descendants whose command line has a part."""
-        return [process for process in self.processes() if part in command_line(process)]
+        return [process for process in self.processes() if part in _command_line(process)]
 
     def wait_until(self, condition: Callable[[], bool], seconds: float = 600) -> None:
         """Wait for something to become true while the command runs."""
@@ -147,8 +143,7 @@ def _alive(process: psutil.Process) -> bool:
         return False
 
 
-def command_line(process: psutil.Process) -> str:
-    """What a process was started as; nothing if it ended meanwhile."""
+def _command_line(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline())
     except psutil.Error:
