@@ -16,10 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
+from pipeline.audit.contamination import Fingerprints, refuse_contamination
 from pipeline.checkout import find_root
-from pipeline.config import Params, expand, find_study
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.study_files import find_study
 from pipeline.data.build import read_examples, select_parts
-from pipeline.data.contamination import Fingerprints, refuse_contamination
 from pipeline.stages import acquire, dataset, suite
 from pipeline.stages.common import Stage
 from pipeline.train.device import peak_of_process

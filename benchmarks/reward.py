@@ -15,7 +15,7 @@ from statistics import median
 from time import process_time
 
 import pipeline.tasks  # noqa: F401  (registers the tasks)
-from pipeline.config import HiTomSource
+from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
 from pipeline.reward.presets import PRESETS, safe_reward
 from pipeline.tasks.example import Example

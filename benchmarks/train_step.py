@@ -75,7 +75,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
 
     import torch
 
-    from pipeline.config import Train
+    from pipeline.config.training import Train
     from pipeline.model.weights import load_model
     from pipeline.reward.presets import Reward
     from pipeline.tasks.example import Example

@@ -14,7 +14,7 @@ from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
 from pipeline.checkout import dvc_command, stage_environment
-from pipeline.config import Params
+from pipeline.config.params import Params
 from pipeline.errors import UserError
 
 _GRACE_SECONDS = 15

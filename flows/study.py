@@ -11,7 +11,7 @@ from flows.stages import changed_stages, run_stage, stage_names
 from pipeline.analysis.results import collect
 from pipeline.analysis.table import markdown
 from pipeline.checkout import find_root, use_study
-from pipeline.config import read_params
+from pipeline.config.params_file import read_params
 from pipeline.tracking import prepare
 
 

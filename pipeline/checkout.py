@@ -6,7 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from pipeline.config import dump_params, expand, find_study
+from pipeline.config.expand import expand
+from pipeline.config.params_file import dump_params
+from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
 from pipeline.files import write_text
 

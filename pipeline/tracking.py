@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import Cell, Params
+from pipeline.config.params import Cell, Params
 from pipeline.errors import UserError
 from pipeline.files import digest_of, file_digest, read_json, read_lines
 

@@ -14,7 +14,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import gpu
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.train.memory import Shape
 from tests.conftest import PROJECT
 

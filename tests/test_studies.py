@@ -8,15 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import (
-    HiTomSource,
-    dump_params,
-    expand,
-    find_study,
-    load_study,
-    read_params,
-    study_files,
-)
+from pipeline.config.expand import expand
+from pipeline.config.params_file import dump_params, read_params
+from pipeline.config.sources import HiTomSource
+from pipeline.config.study_files import find_study, load_study, study_files
 from tests.conftest import PROJECT, Run
 
 STUDIES = sorted(study_files(PROJECT))

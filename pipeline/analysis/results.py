@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.analysis.collapse import Collapse, find_collapse
-from pipeline.config import Cell, Params
+from pipeline.config.params import Cell, Params
 from pipeline.errors import UserError
 from pipeline.files import read_json, read_lines
+from pipeline.train.collapse import Collapse, find_collapse
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,3 @@ of this machine. One module for each concern: `job` (what to run and how it ende
 cluster's HTTP interface and what may be wrong with it), `contract` (what the job's environment must
 have), `follow` (log, status, limits), `head` and `keeper` (the private head), `run` (all of them).
 """
-
-from pipeline.cluster.job import Job, JobOutcome
-from pipeline.cluster.run import run_job
-
-__all__ = ["Job", "JobOutcome", "run_job"]

@@ -6,15 +6,10 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TypeGuard
 
+from pipeline.config.data import Part
+from pipeline.config.models import ApiModel, TinyModel
 from pipeline.config.params import BaseEntry, Cell, DatasetEntry, Params, ProbeEntry, StudyInfo
-from pipeline.config.sections import (
-    ApiModel,
-    ArithmeticSource,
-    GeneratedSource,
-    Part,
-    Source,
-    TinyModel,
-)
+from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
 from pipeline.config.study import Study
 
 

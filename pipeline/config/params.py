@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.config.sections import (
-    Algorithm,
-    ArithmeticSource,
-    Audit,
-    Evaluate,
-    GeneratedSource,
-    Key,
-    Model,
-    Part,
-    Positive,
-    PromptStyle,
-    Section,
-    SideCheck,
-    Source,
-    Split,
-    Suite,
-    Train,
-)
+from pipeline.config.data import Audit, Part, PromptStyle, Split, Suite
+from pipeline.config.evaluation import Evaluate, SideCheck
+from pipeline.config.lookup import lookup
+from pipeline.config.models import Model
+from pipeline.config.section import Key, Positive, Section
+from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
+from pipeline.config.training import Algorithm, Train
 from pipeline.errors import UserError
-
-Value = TypeVar("Value")
 
 
 class StudyInfo(Section):
@@ -127,10 +114,3 @@ class Params(Section):
             names = ", ".join(k for k, c in self.cells.items() if c.train is not None)
             raise UserError(f"cell {key} trains nothing; choose one of: {names}")
         return cell
-
-
-def lookup(mapping: dict[str, Value], key: str, what: str) -> Value:
-    """Return an entry, or raise a UserError that lists the entries there are."""
-    if key not in mapping:
-        raise UserError(f"{what} {key!r} does not exist; there are: {', '.join(mapping) or 'none'}")
-    return mapping[key]

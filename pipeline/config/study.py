@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.config.sections import (
-    Audit,
-    Base,
-    Dataset,
-    Evaluate,
-    Grid,
-    Key,
-    Positive,
-    Section,
-    SideCheck,
-    Source,
-    Suite,
-    Train,
-)
+from pydantic import Field
+
+from pipeline.config.data import Audit, Dataset, Suite
+from pipeline.config.evaluation import Evaluate, SideCheck
+from pipeline.config.models import Base
+from pipeline.config.section import Key, Positive, Section
+from pipeline.config.sources import Source
+from pipeline.config.training import Algorithm, Train
+
+
+class Grid(Section):
+    """Which cells the study has: the product of these lists."""
+
+    models: tuple[str, ...] = Field(min_length=1)
+    combinations: tuple[str, ...] = Field(min_length=1)
+    algorithms: tuple[Algorithm, ...] = Field(min_length=1)
+    seeds: tuple[int, ...] = (0,)
+    evaluate_only: tuple[str, ...] = ()
 
 
 class Study(Section):

@@ -12,7 +12,8 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.config import DatasetEntry, Part, ProbeEntry
+from pipeline.config.data import Part
+from pipeline.config.params import DatasetEntry, ProbeEntry
 from pipeline.data.folds import Folds
 from pipeline.data.prompt import PROMPTS
 from pipeline.data.sources import SOURCES

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from pydantic import TypeAdapter
 
-from pipeline.config import Source
+from pipeline.config.sources import Source
 from pipeline.data.generated import arithmetic, stories
 from pipeline.data.sources import SOURCES
 from pipeline.errors import UserError

@@ -12,7 +12,7 @@ from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
-from pipeline.config import (
+from pipeline.config.sources import (
     ArithmeticSource,
     ExploreTomSource,
     FantomSource,

@@ -181,7 +181,8 @@ class OnCluster:
 
     def __call__(self, job: Path, hear: Callable[[str], None]) -> None:
         """Run the worker of a folder to its end."""
-        from pipeline.cluster import Job, run_job
+        from pipeline.cluster.job import Job
+        from pipeline.cluster.run import run_job
 
         request = json.loads((job / "request.json").read_text(encoding="utf-8"))
         outcome = run_job(

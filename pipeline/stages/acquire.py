@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pipeline.config import ArithmeticSource, UpstreamSource, lookup
+from pipeline.config.lookup import lookup
+from pipeline.config.sources import ArithmeticSource, UpstreamSource
 from pipeline.data.acquire import acquire
 from pipeline.data.generated import arithmetic, stories
 from pipeline.download import MIRROR_VARIABLE, OFFLINE_VARIABLE

@@ -6,12 +6,12 @@ from typing import Any
 
 import pandas as pd
 
-from pipeline.config import DatasetEntry
-from pipeline.data.audit import leakage, set_audit
-from pipeline.data.audit_figures import draw_all
+from pipeline.audit.card import data_card
+from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
+from pipeline.audit.figures import draw_all
+from pipeline.audit.sets import leakage, set_audit
+from pipeline.config.params import DatasetEntry
 from pipeline.data.build import read_examples, select_parts
-from pipeline.data.card import data_card
-from pipeline.data.contamination import Fingerprints, Overlap, refuse_contamination
 from pipeline.errors import UserError
 from pipeline.files import read_json, remove_leftovers, replacing, write_json
 from pipeline.stages.common import Stage, run

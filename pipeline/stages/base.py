@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from pipeline.config import ApiModel, BaseEntry, HubModel, TinyModel, lookup
+from pipeline.config.lookup import lookup
+from pipeline.config.models import ApiModel, HubModel, TinyModel
+from pipeline.config.params import BaseEntry
 from pipeline.errors import UserError
 from pipeline.files import remove, replacing, write_json, write_lines
 from pipeline.stages.common import Stage, run, use_threads

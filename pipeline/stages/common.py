@@ -11,7 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from pipeline.config import Cell, Params, read_params
+from pipeline.config.params import Cell, Params
+from pipeline.config.params_file import read_params
 from pipeline.errors import UserError
 from pipeline.files import NO_SPACE, digest_of, file_digest, folder_digests
 from pipeline.store import LocalStore, default_store

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.config import lookup
+from pipeline.config.lookup import lookup
 from pipeline.data.build import (
     check_licences,
     check_stories_apart,

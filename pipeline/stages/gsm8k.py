@@ -5,7 +5,7 @@ The task is GSM8K where the study has it, else generated arithmetic, which is na
 
 from __future__ import annotations
 
-from pipeline.config import Part
+from pipeline.config.data import Part
 from pipeline.data.build import select
 from pipeline.model.decode import Sampling
 from pipeline.stages.common import Stage, run

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import Cell
+from pipeline.config.params import Cell
 from pipeline.errors import UserError
 from pipeline.evaluate.engine import Engine, TransformersEngine
 from pipeline.evaluate.metrics import task_metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import Cell
+from pipeline.config.params import Cell
 from pipeline.files import read_json, remove, remove_leftovers, write_json, write_lines
 from pipeline.stages.common import Stage, cell_folder, run
 from pipeline.stages.resume import read_options, take_up

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.config import Cell
+from pipeline.config.params import Cell
 from pipeline.files import remove, replacing
 from pipeline.model.weights import load_model, resolve, save_model
 from pipeline.stages.common import Stage, input_digest, use_threads

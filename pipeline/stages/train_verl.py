@@ -15,8 +15,10 @@ from typing import Any
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 import pipeline
-from pipeline.cluster import Job, JobOutcome, run_job
-from pipeline.config import Cell, lookup
+from pipeline.cluster.job import Job, JobOutcome
+from pipeline.cluster.run import run_job
+from pipeline.config.lookup import lookup
+from pipeline.config.params import Cell
 from pipeline.errors import UserError
 from pipeline.files import read_json, read_lines, remove, replacing
 from pipeline.model.weights import resolve

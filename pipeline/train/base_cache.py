@@ -20,7 +20,7 @@ import torch
 import transformers
 
 import pipeline
-from pipeline.config import BaseEntry
+from pipeline.config.params import BaseEntry
 from pipeline.files import digest_of, file_digest, read_json, write_json
 from pipeline.store import LocalStore
 from pipeline.train.warm_start import Demonstration

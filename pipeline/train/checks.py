@@ -8,7 +8,7 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.errors import UserError
 from pipeline.files import write_json
 from pipeline.reward.fidelity import is_readable

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.files import remove
 from pipeline.model.decode import Sampling
 from pipeline.model.weights import weights_of

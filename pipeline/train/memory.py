@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 
 _FLOAT = 4
 _MARGIN = 0.1  # of everything: allocator slack, temporary buffers

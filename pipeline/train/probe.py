@@ -13,7 +13,7 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.decode import Sampling
 from pipeline.train.data import Row, load_rows
 from pipeline.train.rollout import roll_out

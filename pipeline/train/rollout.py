@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.decode import Completion, Sampling, generate
 from pipeline.reward.presets import Reward, safe_reward
 from pipeline.train.data import Row

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.batch import pad_left, pad_right, positions
 from pipeline.model.logprobs import completion_logits
 from pipeline.train.device import autocast

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.config import ApiModel, HubModel, TinyModel
+from pipeline.config.models import ApiModel, HubModel, TinyModel
 from pipeline.errors import UserError
 from pipeline.model.tiny import SIZES
 from pipeline.train.memory import Shape

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.batch import pad_right
 from pipeline.train.algorithms import advantages, at_last_token, gae_advantages
 from pipeline.train.critic import explained_variance

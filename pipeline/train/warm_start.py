@@ -16,7 +16,8 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config import ArithmeticSource, GeneratedSource, WarmStart
+from pipeline.config.models import WarmStart
+from pipeline.config.sources import ArithmeticSource, GeneratedSource
 from pipeline.data.generated import arithmetic, stories
 from pipeline.data.prompt import compact
 from pipeline.model.batch import pad_right

@@ -7,7 +7,8 @@ from typing import Any
 
 from pipeline.analysis.findings import findings
 from pipeline.analysis.results import CellResult, Results
-from pipeline.config import expand, find_study
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
 from tests.conftest import PROJECT
 
 

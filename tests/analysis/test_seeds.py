@@ -13,7 +13,9 @@ from pipeline.analysis.findings import findings
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.seeds import BEST, LAST, Estimate, changes, groups
-from pipeline.config import Study, expand, find_study
+from pipeline.config.expand import expand
+from pipeline.config.study import Study
+from pipeline.config.study_files import find_study
 from tests.conftest import PROJECT
 
 

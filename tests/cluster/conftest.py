@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.cluster import Job, JobOutcome, run_job
 from pipeline.cluster.client import Address, Client, connect
 from pipeline.cluster.head import private_head
+from pipeline.cluster.job import Job, JobOutcome
+from pipeline.cluster.run import run_job
 
 GPUS = 2
 MakeJob = Callable[..., Job]

@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.cluster import Job
 from pipeline.cluster.client import Address, Client
 from pipeline.cluster.head import LONGEST_FOLDER
+from pipeline.cluster.job import Job
 from pipeline.cluster.keeper import lock_folder, remove_abandoned
 from pipeline.errors import UserError
 from tests.cluster.conftest import Heard, MakeJob, until

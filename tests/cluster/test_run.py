@@ -9,8 +9,9 @@ import psutil
 import pytest
 import ray
 
-from pipeline.cluster import Job, run_job
 from pipeline.cluster.client import Address, Client
+from pipeline.cluster.job import Job
+from pipeline.cluster.run import run_job
 from pipeline.errors import UserError
 from tests.cluster.conftest import GPUS, Heard, MakeJob, until
 from tests.cluster.proxy import proxy

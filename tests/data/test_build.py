@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.config import Part, expand, find_study
+from pipeline.audit.contamination import Fingerprints
+from pipeline.config.data import Part
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
 from pipeline.data.build import select, select_parts, training_rows
-from pipeline.data.contamination import Fingerprints
 from pipeline.data.folds import FOLDS, Folds
 from pipeline.data.prompt import PROMPTS
 from pipeline.data.sources import SOURCES
-from pipeline.tasks import get
 from pipeline.tasks.example import Example
+from pipeline.tasks.registry import get
 from pipeline.train.data import COLUMNS, read_parquet
 from tests.conftest import PROJECT
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli_audit import app
+from pipeline.cli.audit import app
 from pipeline.data.gallery import (
     Shown,
     look_alike,
@@ -18,7 +18,7 @@ from pipeline.data.gallery import (
 )
 from pipeline.data.sources import SOURCES
 from pipeline.errors import UserError
-from pipeline.tasks import Task, all_tasks, get
+from pipeline.tasks.registry import Task, all_tasks, get
 
 RESTRICTED = [task for task in all_tasks() if restricted(task)]
 

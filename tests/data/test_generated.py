@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import HiTomSource, Study, dump_params, expand, find_study, load_study
+from pipeline.config.expand import expand
+from pipeline.config.params_file import dump_params
+from pipeline.config.sources import HiTomSource
+from pipeline.config.study import Study
+from pipeline.config.study_files import find_study, load_study
 from pipeline.data.generated import stories
 from pipeline.errors import UserError
 from pipeline.files import digest_of

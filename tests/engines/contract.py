@@ -19,7 +19,7 @@ import torch
 from omegaconf import OmegaConf
 
 import pipeline.tasks  # noqa: F401  (registers the tasks)
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.decode import Completion
 from pipeline.model.tiny import TinySize, make_model, make_tokenizer
 from pipeline.reward.presets import PRESETS, Reward, reward, safe_reward

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerBase
 
-from pipeline.config import HiTomSource
+from pipeline.config.sources import HiTomSource
 from pipeline.data import generated
 from pipeline.evaluate.engine import Engine, Prompt, Response, TransformersEngine
 from pipeline.evaluate.vllm_engine import Here, VllmEngine

@@ -13,7 +13,10 @@ import torch
 import yaml
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config import Params, Study, expand, read_params
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.params_file import read_params
+from pipeline.config.study import Study
 from pipeline.download import Patience
 from pipeline.errors import UserError
 from pipeline.files import read_json

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import pipeline.tasks  # noqa: F401  (registers the tasks)
-from pipeline.config import ExploreTomSource, GeneratedSource, HiTomSource, TomiSource
+from pipeline.config.sources import ExploreTomSource, GeneratedSource, HiTomSource, TomiSource
 from pipeline.data.generated import stories
 from pipeline.reward import presets
 from pipeline.reward.fidelity import Fidelity, fidelity, in_full, is_readable

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pipeline.config import Params, Study, expand
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.study import Study
 from pipeline.stages import acquire, base, dataset
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, shrink

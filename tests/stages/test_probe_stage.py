@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 import yaml
 
-from pipeline.config import Study, expand, load_study
+from pipeline.config.expand import expand
+from pipeline.config.study import Study
+from pipeline.config.study_files import load_study
 from pipeline.errors import UserError
 from pipeline.files import read_lines
 from pipeline.stages import acquire, base, dataset, train

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Study, expand
+from pipeline.config.expand import expand
+from pipeline.config.study import Study
 from pipeline.errors import UserError
 from pipeline.files import read_lines
 from pipeline.stages import train

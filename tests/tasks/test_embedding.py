@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.tasks import embedding, fantom_rules, get
+from pipeline.tasks import embedding, fantom_rules
 from pipeline.tasks.example import Example
+from pipeline.tasks.registry import get
 
 RIGHT = "Ann does not know the name of Bob's dog, because she had left before he told it."
 WRONG = "Ann believes that Bob's dog is called Rex."

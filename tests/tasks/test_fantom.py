@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import FantomSource
+from pipeline.config.sources import FantomSource
 from pipeline.data.generated import stories
 from pipeline.errors import UserError
 from pipeline.files import write_lines
 from pipeline.tasks import fantom_rules as rules
-from pipeline.tasks import get
 from pipeline.tasks.example import Example
 from pipeline.tasks.fantom_archive import load
+from pipeline.tasks.registry import get
 from pipeline.tasks.scores import macro_f1, token_f1, weighted_f1
 
 SHORT = "Ann: I must go.\nBob: My dog is called Rex.\nCyd: Nice."

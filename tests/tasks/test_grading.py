@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.tasks import fantom_rules, get, opentom_rules
+from pipeline.tasks import fantom_rules, opentom_rules
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import (
     Matcher,
@@ -22,6 +22,7 @@ from pipeline.tasks.grading import (
     match_suffix_literal,
     normalise,
 )
+from pipeline.tasks.registry import get
 
 GOLD = Example("b", "t", "story", "Where?", "green_drawer")
 MEGABYTE = 1 << 20

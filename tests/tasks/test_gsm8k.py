@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipeline.tasks import get
 from pipeline.tasks.example import Example
 from pipeline.tasks.gsm8k import boxed, last_number, match_number, match_number_only
+from pipeline.tasks.registry import get
 
 GOLD = Example("gsm8k", "gsm8k", "", "How many?", "1234", answer_kind="number")
 EIGHTEEN = Example("gsm8k", "gsm8k", "", "How many?", "18", answer_kind="number")

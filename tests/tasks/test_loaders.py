@@ -16,8 +16,9 @@ import pytest
 from openpyxl import Workbook  # type: ignore[import-untyped]
 
 from pipeline.errors import UserError
-from pipeline.tasks import all_tasks, explore_tom, fantom, get, gsm8k, hi_tom, tom_rl, tomi
+from pipeline.tasks import explore_tom, fantom, gsm8k, hi_tom, tom_rl, tomi
 from pipeline.tasks.reading import read_csv, read_json, read_jsonl, read_parquet, read_xlsx
+from pipeline.tasks.registry import all_tasks, get
 
 HUGE = "x" * 10_000_000
 Change = Callable[[dict[str, Any]], object]

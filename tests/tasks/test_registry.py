@@ -17,15 +17,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from pydantic import TypeAdapter
 
-from pipeline.config import ArithmeticSource
-from pipeline.config.sections import GeneratedSource
+from pipeline.config.sources import ArithmeticSource, GeneratedSource
 from pipeline.data.generated import arithmetic, stories
 from pipeline.data.sources import SOURCES
 from pipeline.errors import UserError
 from pipeline.files import write_lines
-from pipeline.tasks import all_tasks, get
 from pipeline.tasks.example import Example
-from pipeline.tasks.registry import Task, register
+from pipeline.tasks.registry import Task, all_tasks, get, register
 
 # The scope makes pytest run all tests of a task in a row, so that each is loaded once.
 EVERY_TASK = pytest.mark.parametrize(

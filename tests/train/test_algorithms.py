@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pipeline.config.sections import Aggregation
+from pipeline.config.training import Aggregation
 from pipeline.train.algorithms import (
     advantages,
     at_last_token,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli_train import app
-from pipeline.config import HubModel, TinyModel, WarmStart
+from pipeline.cli.train import app
+from pipeline.config.models import HubModel, TinyModel, WarmStart
 from pipeline.errors import UserError
 from pipeline.model.tiny import SIZES, make_model, make_tokenizer
 from pipeline.train.memory import Shape, plan

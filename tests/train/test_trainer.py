@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.weights import load_weights, weights_of
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.checkpoint import Checkpoint

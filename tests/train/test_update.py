@@ -12,7 +12,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.decode import Completion, Sampling
 from pipeline.model.weights import weights_of
 from pipeline.reward.presets import Reward

@@ -17,7 +17,7 @@ import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 import pipeline.tasks  # noqa: F401  (registers the tasks)
-from pipeline.config import Train
+from pipeline.config.training import Train
 from pipeline.model.tiny import TinySize, make_model, make_tokenizer
 from pipeline.model.weights import weights_of
 from pipeline.tasks.example import Example

@@ -19,7 +19,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.config import Cell, Train
+from pipeline.config.params import Cell
+from pipeline.config.training import Train
 from pipeline.errors import UserError
 from pipeline.reward.presets import FIDELITY
 from pipeline.train.verl.placement import Placement

@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pipeline.config import Train
-from pipeline.config.sections import Accelerator, Cluster
+from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.errors import UserError
 from pipeline.train.memory import Shape
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.config import Cell, Params, Part, lookup
+from pipeline.config.data import Part
+from pipeline.config.lookup import lookup
+from pipeline.config.params import Cell, Params
 from pipeline.errors import UserError
 from pipeline.tasks import registry
 from pipeline.train.shapes import shape_of

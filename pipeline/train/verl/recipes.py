@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.config import Cell, Train
+from pipeline.config.params import Cell
+from pipeline.config.training import Train
 from pipeline.train.verl.placement import Placement
 
 _PAPER_1 = "arXiv 2504.01698"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pipeline.config import Cell
+from pipeline.config.params import Cell
 from pipeline.files import read_json, write_json
 from pipeline.train.verl.placement import Placement
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from pipeline.config import expand, load_study, study_files
+from pipeline.config.expand import expand
+from pipeline.config.study_files import load_study, study_files
 from pipeline.errors import UserError
 from pipeline.train.verl.overrides import as_arguments
 from pipeline.train.verl.placement import GIB

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.config import study_files
+from pipeline.config.study_files import study_files
 from pipeline.train.verl.compose import compose_here
 from tests.train.verl import golden
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Train
-from pipeline.config.sections import Algorithm, Cluster
+from pipeline.config.training import Algorithm, Cluster, Train
 from pipeline.errors import UserError
 from pipeline.train import learner
 from pipeline.train.shapes import QWEN25

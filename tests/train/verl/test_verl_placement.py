@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.config import Train
-from pipeline.config.sections import Accelerator, Cluster
+from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.errors import UserError
 from pipeline.train.shapes import QWEN25
 from pipeline.train.verl.placement import GIB, MEMORY, Placement, place

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.config import Cell, Train
-from pipeline.config.sections import Algorithm, Evaluate, SideCheck
+from pipeline.config.evaluation import Evaluate, SideCheck
+from pipeline.config.params import Cell
+from pipeline.config.training import Algorithm, Train
 from pipeline.train.memory import Shape
 from pipeline.train.verl.overrides import JobPaths
 

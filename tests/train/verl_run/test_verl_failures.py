@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.config.sections import Cluster
+from pipeline.config.training import Cluster
 from pipeline.train.memory import Shape
 from pipeline.train.verl.failures import explain
 from pipeline.train.verl.placement import Placement, place

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pipeline.data.audit_reading import Reading
+from pipeline.audit.reading import Reading
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal
 from pipeline.tom.shortcut import SHORTCUTS, Rule, pick_unaware

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.config import Params
-from pipeline.data.audit_lexical import LEXICAL_FLAG
+from pipeline.audit.lexical import LEXICAL_FLAG
+from pipeline.config.params import Params
 from pipeline.data.sources import SOURCES
 from pipeline.tasks import registry
 

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.config import Split
-from pipeline.data.audit_reading import words_of
+from pipeline.audit.reading import words_of
+from pipeline.config.data import Split
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 

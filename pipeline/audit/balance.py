@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.data.audit_reading import Reading
-from pipeline.data.audit_statistics import evenness
+from pipeline.audit.reading import Reading
+from pipeline.audit.statistics import evenness
 
 _SHOWN = 10
 _PARTS = 10

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipeline.data.audit_balance import balance
-from pipeline.data.audit_lexical import LEXICAL_FLAG, Lexical, lexical_dependence
-from pipeline.data.audit_reading import Reading, read_all
-from pipeline.data.audit_rules import MAJORITY, Baseline, baselines, chance
-from pipeline.data.audit_statistics import binomial_tail
-from pipeline.data.contamination import Overlap
+from pipeline.audit.balance import balance
+from pipeline.audit.contamination import Overlap
+from pipeline.audit.lexical import LEXICAL_FLAG, Lexical, lexical_dependence
+from pipeline.audit.reading import Reading, read_all
+from pipeline.audit.rules import MAJORITY, Baseline, baselines, chance
+from pipeline.audit.statistics import binomial_tail
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 

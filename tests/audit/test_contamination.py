@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pipeline.data.contamination import Fingerprints, Overlap, refuse_contamination
+from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 

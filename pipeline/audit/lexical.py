@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
-from pipeline.data.audit_reading import words_of
-from pipeline.data.audit_statistics import dependence
+from pipeline.audit.reading import words_of
+from pipeline.audit.statistics import dependence
 from pipeline.tasks.example import Example
 
 LEXICAL_FLAG = 0.15

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli_reward import app
+from pipeline.cli.reward import app
 from pipeline.errors import UserError
 from tests.reward.test_fidelity import ANN, BOB, QUESTION, STORY
 

@@ -11,7 +11,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipeline.checkout import find_root, use_study
-from pipeline.config import Study, dump_params, expand, find_study, read_params, study_files
+from pipeline.config.expand import expand
+from pipeline.config.params_file import dump_params, read_params
+from pipeline.config.study import Study
+from pipeline.config.study_files import find_study, study_files
 from pipeline.errors import UserError
 
 app = typer.Typer(no_args_is_help=True, help="List, show and choose studies.")
@@ -25,7 +28,7 @@ def check(root: Path, name: str) -> Study:
     Raises:
         UserError: If there is no such study, or with every mistake in its file.
     """
-    from pipeline.tasks import get
+    from pipeline.tasks.registry import get
 
     study = find_study(root, name)
     parts = [

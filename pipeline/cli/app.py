@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline import cli_audit, cli_reward, cli_study, cli_tom, cli_train
 from pipeline.checkout import find_root
-from pipeline.config import read_params
+from pipeline.cli import audit, reward, study, tom, train
+from pipeline.cli.study import check
+from pipeline.config.params_file import read_params
 from pipeline.errors import UserError
 
 app = typer.Typer(
@@ -26,12 +27,12 @@ app = typer.Typer(
     help="Reinforcement-learning post-training for Theory of Mind, reproducibly.\n\n"
     "Start with `tomrl doctor`, then `tomrl run` (or `dvc repro`), then `tomrl report`.",
 )
-app.add_typer(cli_study.app, name="study")
-app.add_typer(cli_tom.app, name="tom")
-app.add_typer(cli_reward.app, name="reward")
-app.add_typer(cli_train.app, name="train")
-app.command()(cli_audit.audit)
-app.command()(cli_audit.gallery)
+app.add_typer(study.app, name="study")
+app.add_typer(tom.app, name="tom")
+app.add_typer(reward.app, name="reward")
+app.add_typer(train.app, name="train")
+app.command()(audit.audit)
+app.command()(audit.gallery)
 console = Console()
 
 
@@ -71,7 +72,7 @@ def run(
     """
     root = find_root()
     if study:
-        cli_study.check(root, study)
+        check(root, study)
     read_params(root / "params.yaml")
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     # Prefect gives its own server 20 seconds to start, which a busy laptop may exceed.

@@ -12,8 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipeline.checkout import find_root
-from pipeline.config import Cell, Params, expand, find_study, lookup, read_params
-from pipeline.config.sections import Accelerator
+from pipeline.config.expand import expand
+from pipeline.config.lookup import lookup
+from pipeline.config.params import Cell, Params
+from pipeline.config.params_file import read_params
+from pipeline.config.study_files import find_study
+from pipeline.config.training import Accelerator
 from pipeline.errors import UserError
 
 if TYPE_CHECKING:

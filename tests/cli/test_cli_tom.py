@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.cli_tom import app
+from pipeline.cli.tom import app
 from pipeline.errors import UserError
 
 STORY = (

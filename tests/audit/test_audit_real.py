@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.data.audit import set_audit
-from pipeline.data.contamination import Fingerprints
-from pipeline.tasks import get
+from pipeline.audit.contamination import Fingerprints
+from pipeline.audit.sets import set_audit
 from pipeline.tasks.example import Example
+from pipeline.tasks.registry import get
 
 Audited = Callable[[str], dict[str, Any]]
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pipeline.data.audit import set_audit
-from pipeline.data.audit_figures import draw_all
-from pipeline.data.audit_lexical import lexical_dependence
-from pipeline.data.audit_reading import language_of, read_all
-from pipeline.data.audit_rules import baselines
-from pipeline.data.audit_statistics import binomial_tail, dependence, entropy, evenness
+from pipeline.audit.figures import draw_all
+from pipeline.audit.lexical import lexical_dependence
+from pipeline.audit.reading import language_of, read_all
+from pipeline.audit.rules import baselines
+from pipeline.audit.sets import set_audit
+from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 

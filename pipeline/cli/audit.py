@@ -18,7 +18,7 @@ from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
 if TYPE_CHECKING:
-    from pipeline.data.contamination import Overlap
+    from pipeline.audit.contamination import Overlap
 
 MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
 _FEW_TYPES = 4
@@ -61,8 +61,8 @@ def audit(
     Examples: `tomrl audit hi_tom`, or does the test set of Study 1 stand in its training set:
     `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train --fail-on-leak`
     """
-    from pipeline.data.audit import leakage, set_audit
-    from pipeline.data.contamination import Fingerprints
+    from pipeline.audit.contamination import Fingerprints
+    from pipeline.audit.sets import leakage, set_audit
     from pipeline.files import write_json
 
     _refuse_unwritable(json)
@@ -131,7 +131,7 @@ def gallery(
 
 
 def _fail_on_leak(overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
-    from pipeline.data.contamination import refuse_contamination
+    from pipeline.audit.contamination import refuse_contamination
 
     try:
         for found in overlaps.values():

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from pipeline.config import Params, Study, expand
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.study import Study
 from pipeline.errors import UserError
 from pipeline.stages import acquire, audit, dataset, suite
 from pipeline.stages.common import Stage

@@ -1,0 +1,1 @@
+"""The ``tomrl`` command, one file for each group of commands."""

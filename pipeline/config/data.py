@@ -1,0 +1,93 @@
+"""What is trained on, evaluated on and audited: rows of tasks, and how they are put to a model."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.config.section import Key, Positive, Section
+
+PromptStyle = Literal["compact", "tom-rl", "tom-rl-json", "rlvr"]
+Split = Literal["published", "by-story"]
+
+
+class Part(Section):
+    """Rows taken from one registered task.
+
+    Attributes:
+        task: A registered task.
+        orders: Belief orders to keep; all if absent.
+        where: Values that fields of the example or of its meta must have, such as
+            ``is_interesting: true`` or ``answer_kind: yes_no``.
+        fold: Keep the stories of one fold only; the folds share no story.
+        limit: Number of rows to keep, drawn with the study seed; all if absent.
+    """
+
+    task: str
+    orders: tuple[int, ...] | None = None
+    where: dict[str, bool | int | str] = Field(default={})
+    fold: Literal["train", "validation", "test"] | None = None
+    limit: Positive | None = None
+
+
+class Combination(Section):
+    """What one combination trains on and validates on."""
+
+    train: tuple[Part, ...] = Field(min_length=1)
+    validation: tuple[Part, ...] = Field(min_length=1)
+
+
+class Probe(Section):
+    """What training is measured on, beside validation, on the base model and after every epoch.
+
+    It selects nothing and stops nothing: it shows when learning one task helps or hurts the others.
+
+    Attributes:
+        columns: Columns of the suite, in and out of distribution.
+        limit: Rows of each column, at most.
+    """
+
+    columns: tuple[str, ...] = Field(min_length=1)
+    limit: Positive = 100
+
+
+class Dataset(Section):
+    """Training data.
+
+    Attributes:
+        split: ``published`` keeps the papers' splits, leaks and all; ``by-story`` fails where a
+            story stands on both sides.
+        prompt: The prompt that training shows.
+        probe: What training is measured on after every epoch; nothing if absent.
+        licence_note: Why data marked non-commercial or evaluation-only may be trained on here;
+            without it such data is refused.
+    """
+
+    split: Split
+    prompt: PromptStyle
+    combinations: dict[Key, Combination] = Field(min_length=1)
+    probe: Probe | None = None
+    licence_note: str | None = None
+
+
+class SuiteTask(Part):
+    """One column of the result table.
+
+    Attributes:
+        trained: Combinations for which this column is in-distribution.
+    """
+
+    trained: tuple[str, ...] = ()
+
+
+class Suite(Section):
+    """All evaluation tasks, by column name."""
+
+    tasks: dict[Key, SuiteTask] = Field(min_length=1)
+
+
+class Audit(Section):
+    """The data audit: rule baselines, leakage, duplicates."""
+
+    ngram: Positive = 13

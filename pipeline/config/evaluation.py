@@ -1,0 +1,41 @@
+"""How completions are sampled for scoring."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.config.data import PromptStyle
+from pipeline.config.section import Positive, Section
+
+
+class Evaluate(Section):
+    """How completions are sampled for scoring.
+
+    Attributes:
+        engine: What runs the model.
+        prompt: Prompt of trained cells.
+        base_prompt: Prompt of base and API cells, where it differs.
+        temperature: 0 takes the most likely token.
+        top_p: Nucleus.
+        max_new_tokens: Longest completion.
+        batch: Prompts decoded at once.
+    """
+
+    engine: Literal["hf", "openai", "vllm"] = "hf"
+    prompt: PromptStyle
+    base_prompt: PromptStyle | None = None
+    temperature: float = Field(default=0.0, ge=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_new_tokens: Positive
+    batch: Positive = 64
+
+
+class SideCheck(Section):
+    """The mathematics side-check: does training on stories cost arithmetic?"""
+
+    task: str
+    limit: Positive | None = None
+    max_new_tokens: Positive
+    prompt: Literal["boxed", "compact"] = "boxed"

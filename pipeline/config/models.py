@@ -1,0 +1,83 @@
+"""Models: tiny ones made on the spot, published weights, models behind an address."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from pipeline.config.section import Fraction, Key, Positive, Section
+
+TinySizeName = Literal["nano", "micro", "small", "medium", "large"]
+
+
+class WarmStart(Section):
+    """Supervised training of a tiny model on reasoning traces made by the belief engine.
+
+    Attributes:
+        steps: Optimiser steps, at most.
+        target_accuracy: Stop once this share of held-out demonstrations is answered correctly
+            (greedy decoding): models of all sizes and seeds then start reinforcement learning from
+            the same level, with room to improve. Without it, all steps are taken.
+        batch: Sequences per step.
+        learning_rate: Peak of AdamW's learning rate.
+        stories: Stories drawn for the demonstrations.
+        arithmetic_share: Share of demonstrations that are arithmetic.
+        direct_share: Share of story demonstrations that answer without reasoning.
+        vocabulary: Tokens of the tokenizer.
+        context: Longest sequence in tokens.
+    """
+
+    steps: Positive
+    batch: Positive = 64
+    learning_rate: float = Field(gt=0)
+    stories: Positive
+    arithmetic_share: Fraction = 0.1
+    direct_share: Fraction = 0.0
+    target_accuracy: Fraction | None = None
+    vocabulary: Positive = 512
+    context: Positive = 512
+
+    @model_validator(mode="after")
+    def _enough_stories(self) -> WarmStart:
+        if self.target_accuracy is not None and self.stories < 400:
+            raise ValueError(
+                f"stories is {self.stories}; a target accuracy holds 200 demonstrations out, so "
+                "allowed: 400 or more"
+            )
+        return self
+
+
+class TinyModel(Section):
+    """A tiny Qwen2-architecture model made on the spot."""
+
+    kind: Literal["tiny"]
+    title: str
+    size: TinySizeName
+    warm_start: WarmStart
+
+
+class HubModel(Section):
+    """Published weights, pinned by revision."""
+
+    kind: Literal["hub"]
+    title: str
+    repository: str
+    revision: str | None = None
+
+
+class ApiModel(Section):
+    """A model behind an OpenAI-compatible address: evaluated, never trained."""
+
+    kind: Literal["api"]
+    title: str
+    model: str
+
+
+Model = Annotated[TinyModel | HubModel | ApiModel, Field(discriminator="kind")]
+
+
+class Base(Section):
+    """The models of the study."""
+
+    models: dict[Key, Model] = Field(min_length=1)

@@ -1,0 +1,155 @@
+"""The training recipe, and where it runs."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from pipeline.config.section import Fraction, Positive, Section
+
+Aggregation = Literal[
+    "token-mean",
+    "token-sum",
+    "seq-mean-token-sum",
+    "seq-mean-token-sum-norm",
+    "seq-mean-token-mean",
+]
+
+
+Algorithm = Literal[
+    "grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "ppo", "sft"
+]
+
+
+RewardPreset = Literal["tom-rl", "tom-rl-text", "rlvr", "fidelity"]
+Accelerator = Literal["cpu", "a100-40", "a100-80", "h100", "h200"]
+
+
+class Cluster(Section):
+    """Where and how ``backend: verl`` trains a cell; the local backend does not read it.
+
+    Attributes:
+        accelerator: What the cluster's nodes have; ``auto`` is ``cpu`` for tiny models and
+            ``a100-80`` for all others.
+        gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
+            the placement plan allows if absent.
+        nodes: Nodes that a cell takes.
+        tensor_parallel: Accelerators that one copy of the rollout model spans; as planned if
+            absent.
+        offload: Keep parameters and optimiser in the nodes' own memory between steps; as planned if
+            absent.
+        time_limit_minutes: The job is stopped after this time.
+        stall_minutes: The job is stopped when it has made no progress for this time.
+        retries: How often a job that failed goes on from its last checkpoint.
+        overrides: More settings of verl, by their dotted names; they win over everything else.
+    """
+
+    accelerator: Accelerator | Literal["auto"] = "auto"
+    gpus: Positive | None = None
+    nodes: Positive = 1
+    tensor_parallel: Positive | None = None
+    offload: bool | None = None
+    time_limit_minutes: float = Field(default=2880, gt=0)
+    stall_minutes: float = Field(default=60, gt=0)
+    retries: int = Field(default=2, ge=0)
+    overrides: dict[str, bool | int | float | str] = Field(default={})
+
+
+class Train(Section):
+    """The training recipe.
+
+    Attributes:
+        backend: ``local`` trains in-process; ``verl`` through a Ray job.
+        cluster: Where and how ``verl`` trains.
+        reward: Reward preset, see ``pipeline.reward.presets``.
+        prompts_per_step: Prompts in one rollout batch.
+        rollouts: Completions per prompt.
+        updates_per_batch: Optimiser steps on each rollout batch (1 = on-policy).
+        steps: Number of steps; give this or ``epochs``.
+        epochs: Passes over the training data; give this or ``steps``.
+        learning_rate: AdamW, constant.
+        normalise_by_std: GRPO divides by the standard deviation of the group.
+        clip_range: Clip range of the probability ratio.
+        clip_range_high: Clip range above 1, where it differs from that below.
+        dual_clip: Bound on the loss of a token with negative advantage, in units of its advantage;
+            verl always uses 3.
+        aggregation: How token losses become one number.
+        kl_coefficient: Weight of the KL penalty against the reference model.
+        kl_kind: Estimator of the KL divergence (``low_var_kl`` is k3).
+        kl_in_reward: Take the penalty off the reward of each token instead of adding it to the
+            loss.
+        entropy_coefficient: Weight of the entropy bonus.
+        value_learning_rate: AdamW of PPO's critic; as ``learning_rate`` if absent.
+        value_clip: Clip range of the critic's change.
+        discount: Gamma of PPO's advantages.
+        gae_decay: Lambda of PPO's advantages.
+        fidelity_weight: Weight of the reasoning against the answer in the reward ``fidelity``.
+        gradient_clip: Largest gradient norm.
+        temperature: Sampling temperature of rollouts.
+        top_p: Nucleus of rollouts.
+        max_prompt_tokens: Longer prompts are skipped and counted.
+        max_new_tokens: Longest completion.
+        validate_every: Steps between validations.
+        save_every: Steps between checkpoints that a killed run resumes from.
+        early_stop_patience: Validations without a new best after which training ends.
+        groups_per_micro_batch: Prompts whose completions go through the model at once, at most.
+        tokens_per_micro_batch: Tokens, padding included, that go through the model at once; a
+            group above it is split, down to single completions.
+        precision: Number format of the forward pass; weights and optimiser stay in float32.
+        device: ``auto`` takes a GPU where there is one.
+        gradient_checkpointing: Recompute activations instead of keeping them; each completion then
+            carries its own copy of the prompt.
+        checkpoint: Which checkpoint is evaluated: ``best`` on validation, or ``last``.
+    """
+
+    backend: Literal["local", "verl"] = "local"
+    cluster: Cluster = Cluster()
+    reward: RewardPreset
+    prompts_per_step: Positive
+    rollouts: Positive
+    updates_per_batch: Positive = 1
+    steps: Positive | None = None
+    epochs: float | None = Field(default=None, gt=0)
+    learning_rate: float = Field(gt=0)
+    normalise_by_std: bool = True
+    clip_range: float = Field(default=0.2, gt=0, lt=1)
+    clip_range_high: float | None = Field(default=None, gt=0)
+    dual_clip: float | None = Field(default=None, gt=1)
+    aggregation: Aggregation = "token-mean"
+    kl_coefficient: float = Field(default=0.001, ge=0)
+    kl_kind: Literal["kl", "mse", "low_var_kl"] = "low_var_kl"
+    kl_in_reward: bool = False
+    entropy_coefficient: float = Field(default=0.0, ge=0)
+    value_learning_rate: float | None = Field(default=None, gt=0)
+    value_clip: float = Field(default=0.5, gt=0)
+    discount: Fraction = 1.0
+    gae_decay: Fraction = 1.0
+    fidelity_weight: Fraction = 0.5
+    gradient_clip: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, gt=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_prompt_tokens: Positive
+    max_new_tokens: Positive
+    validate_every: Positive
+    save_every: Positive
+    early_stop_patience: Positive | None = None
+    groups_per_micro_batch: Positive = 1
+    tokens_per_micro_batch: Positive | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    gradient_checkpointing: bool = False
+    checkpoint: Literal["best", "last"] = "best"
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Train:
+        if (self.steps is None) == (self.epochs is None):
+            raise ValueError("give exactly one of steps and epochs")
+        return self
+
+    def total_steps(self, rows: int) -> int:
+        """Return the number of steps on a training set of ``rows`` prompts."""
+        if self.steps is not None:
+            return self.steps
+        return math.ceil(rows * (self.epochs or 0) / self.prompts_per_step)
