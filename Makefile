@@ -3,8 +3,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-# The interpreter that .venv is made with, and where torch is installed from. On a machine whose pip
-# would fetch the CUDA build (several GB): make setup TORCH_INDEX=https://download.pytorch.org/whl/cpu
+# The interpreter that .venv is made with, and a further index to take torch from; left empty, that
+# of the CPU build on machines without an NVIDIA GPU (scripts/torch_index.py).
 PYTHON ?= python3
 TORCH_INDEX ?=
 export TORCH_INDEX
@@ -19,7 +19,7 @@ help: ## List the targets
 
 setup: $(READY) ## Create .venv with everything the pipeline needs
 
-$(READY): pyproject.toml constraints.txt scripts/setup.sh
+$(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/torch_index.py
 	@PYTHON="$(PYTHON)" scripts/setup.sh
 
 repro: $(READY) ## Run the default study and print its results

@@ -21,8 +21,9 @@ from pipeline.checkout import find_root
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.data.build import read_examples, select_parts
-from pipeline.stages import acquire, dataset, suite
+from pipeline.data.build import select_parts
+from pipeline.data.codec import read_examples
+from pipeline.stages import acquire, dataset, sources, suite
 from pipeline.stages.common import Stage
 from pipeline.train.device import peak_of_process
 
@@ -46,6 +47,7 @@ def build(params: Params, folder: Path) -> dict[str, float]:
 
     steps: dict[str, Callable[[], None]] = {
         "acquire": acquire_all,
+        "sources": lambda: sources.main(stage("sources")),
         "datasets": combine,
         "suite": lambda: suite.main(stage("suite")),
         "contamination": lambda: check_contamination(stage("audit")),

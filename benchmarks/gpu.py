@@ -5,7 +5,7 @@ completions, GRPO with a KL penalty), bfloat16. Prompts are as long as the study
 tokens), completions 512 of the 2,048 it allows; none ends early. Rollout and update are measured
 with the prompt of a group encoded once, and once for each of its completions.
 
-Needs torch, transformers and a CUDA device, nothing else, and takes minutes:
+Needs torch, transformers, pydantic and a CUDA device, nothing else, and takes minutes:
 ``python -m benchmarks.gpu [--json FILE]``. ``--tiny`` runs everything on a CPU at a size of
 seconds; its figures mean nothing.
 """
@@ -23,8 +23,11 @@ from dataclasses import asdict, dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from random import Random
-from types import ModuleType, SimpleNamespace
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.config.training import Train
 
 # Dense bfloat16 matrix products, in FLOP/s, as NVIDIA states them for the SXM boards.
 PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12}
@@ -32,44 +35,20 @@ SECONDS = 450.0  # nothing new is measured after this time
 SAFE = 0.9  # of the free memory
 MODELS = ("0.5B", "1.5B")
 
-# Every field of a study's training recipe, because pydantic may not be there to fill in defaults.
 RECIPE: dict[str, Any] = {
-    "backend": "local",
     "reward": "tom-rl",
     "prompts_per_step": 8,
     "rollouts": 16,
-    "updates_per_batch": 1,
     "steps": 1,
-    "epochs": None,
     "learning_rate": 5e-7,
-    "normalise_by_std": True,
-    "clip_range": 0.2,
-    "clip_range_high": None,
-    "dual_clip": None,
-    "aggregation": "token-mean",
     "kl_coefficient": 0.001,
-    "kl_kind": "low_var_kl",
-    "kl_in_reward": False,
     "entropy_coefficient": 0.001,
-    "value_learning_rate": None,
-    "value_clip": 0.5,
-    "discount": 1.0,
-    "gae_decay": 1.0,
-    "fidelity_weight": 0.5,
-    "gradient_clip": 1.0,
-    "temperature": 1.0,
-    "top_p": 1.0,
     "max_prompt_tokens": 1024,
     "max_new_tokens": 512,
     "validate_every": 1,
     "save_every": 1,
-    "early_stop_patience": None,
     "groups_per_micro_batch": 16,
-    "tokens_per_micro_batch": None,
     "precision": "bfloat16",
-    "device": "auto",
-    "gradient_checkpointing": False,
-    "checkpoint": "last",
 }
 TINY = {"prompts_per_step": 2, "rollouts": 4, "max_prompt_tokens": 24, "max_new_tokens": 12}
 
@@ -92,7 +71,7 @@ class Measured:
 
 
 def stand_in_for_absent_libraries() -> None:
-    """Let the trainer's modules be imported where only torch and transformers are installed.
+    """Let the trainer's modules be imported where only torch, transformers and pydantic are.
 
     What they take from these libraries at import time is not used by a training step.
     """
@@ -102,9 +81,8 @@ def stand_in_for_absent_libraries() -> None:
             raise AttributeError(attribute)
         return type(attribute, (), {})
 
-    needs = {"pipeline.config": "pydantic", "pandas": "pandas", "psutil": "psutil"}
-    for name, library in needs.items():
-        if importlib.util.find_spec(library) is None:
+    for name in ("pandas", "psutil"):
+        if importlib.util.find_spec(name) is None:
             module: Any = ModuleType(name)
             module.__getattr__ = stand_in
             module.__spec__ = ModuleSpec(name, None)
@@ -139,18 +117,20 @@ def make_model(shape: Any, context: int, device: Any) -> Any:
         return Qwen2ForCausalLM(config)
 
 
-def fitting(shape: Any, recipe: SimpleNamespace, free: int) -> tuple[int, int]:
+def fitting(shape: Any, recipe: Train, free: int) -> tuple[int, int]:
     """Return the most completions of a micro-batch that the plan says fit, and the planned peak.
 
     Raises:
         SystemExit: If not even one fits.
     """
+    from pipeline.config.algorithms import Grpo
     from pipeline.train.memory import plan
 
     needed = 0
     for rows in (16, 8, 4, 2, 1):
-        recipe.tokens_per_micro_batch = recipe.max_prompt_tokens + rows * recipe.max_new_tokens
-        needed = plan(shape, recipe, "grpo", on_gpu=True).peak  # type: ignore[arg-type]
+        tokens = recipe.max_prompt_tokens + rows * recipe.max_new_tokens
+        limited = recipe.model_copy(update={"tokens_per_micro_batch": tokens})
+        needed = plan(shape, limited, Grpo(), on_gpu=True).peak
         if needed < SAFE * free:
             return rows, needed
     raise SystemExit(
@@ -162,11 +142,14 @@ def measure(name: str, shape: Any, device: Any, tiny: bool) -> Iterator[Measured
     """Measure rollout and update of one model, with and then without a shared prefix."""
     import torch
 
+    from pipeline.config.training import Train
     from pipeline.train.learner import Learner
 
-    recipe = SimpleNamespace(**(RECIPE | (TINY if tiny else {})))
+    recipe = Train(**(RECIPE | (TINY if tiny else {})))
     free = 2**34 if device.type == "cpu" else torch.cuda.mem_get_info(device)[0]
     rows, planned = fitting(shape, recipe, free)
+    tokens = recipe.max_prompt_tokens + rows * recipe.max_new_tokens
+    recipe = recipe.model_copy(update={"tokens_per_micro_batch": tokens})
     context = recipe.max_prompt_tokens + recipe.max_new_tokens
     policy = make_model(shape, context, device)
     reference = copy.deepcopy(policy).requires_grad_(False)
@@ -180,7 +163,7 @@ def _measure(
     shape: Any,
     learner: Any,
     reference: Any,
-    recipe: SimpleNamespace,
+    recipe: Train,
     rows: int,
     planned: int,
     *,
@@ -188,9 +171,10 @@ def _measure(
 ) -> Measured:
     import torch
 
+    from pipeline.config.algorithms import Grpo
     from pipeline.model.decode import Sampling, generate
     from pipeline.train.device import autocast, peak_memory
-    from pipeline.train.update import update
+    from pipeline.train.update import Updater
 
     policy = learner.model
     device, count = policy.device, recipe.prompts_per_step
@@ -201,7 +185,8 @@ def _measure(
     # Without sharing, every completion comes with a prompt of its own.
     shown = prompts if shared else [prompt for prompt in prompts for _ in range(group)]
     each = group if shared else 1
-    recipe.groups_per_micro_batch = len(shown)
+    recipe = recipe.model_copy(update={"groups_per_micro_batch": len(shown)})
+    updater = Updater.of(recipe, Grpo(), learner, reference, None)
 
     def roll_out(steps: int = new) -> Any:
         policy.eval()
@@ -210,7 +195,7 @@ def _measure(
 
     def learn() -> None:
         policy.train()
-        update(learner, reference, None, batch, recipe, "grpo")  # type: ignore[arg-type]
+        updater.update(updater.prepare(batch))
 
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
@@ -240,7 +225,7 @@ def _measure(
 
 def as_batch(prompts: Sequence[tuple[int, ...]], completions: Sequence[Any]) -> Any:
     """Return sampled completions as a batch to learn from, with rewards that differ."""
-    from pipeline.reward.presets import Reward
+    from pipeline.reward.reward import Reward
     from pipeline.tasks.example import Example
     from pipeline.tasks.grading import Grade
     from pipeline.train.data import Row
@@ -307,7 +292,7 @@ def main() -> None:
     stand_in_for_absent_libraries()
     import torch
 
-    from pipeline.train.memory import Shape
+    from pipeline.train.shape import Shape
     from pipeline.train.shapes import QWEN25
 
     if not arguments.tiny and not torch.cuda.is_available():

@@ -14,10 +14,10 @@ from random import Random
 from statistics import median
 from time import process_time
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
-from pipeline.reward.presets import PRESETS, safe_reward
+from pipeline.plugins import REWARDS
+from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.tasks.example import Example
 
 TARGET = 30_000  # responses a second
@@ -49,9 +49,10 @@ def response(told: list[dict[str, str]], choices: list[str], random: Random) -> 
 
 def rate(preset: str, scored: list[Case]) -> float:
     """Score all cases; return responses per CPU second."""
+    chosen = load_preset(preset)
     start = process_time()
     for text, example in scored:
-        safe_reward(preset, text, example)
+        safe_reward(chosen, text, example)
     return len(scored) / (process_time() - start)
 
 
@@ -64,7 +65,7 @@ def main() -> None:
     scored = cases(60 if arguments.quick else 600)
     print(f"{len(scored)} responses, responses per second of one core, target {TARGET:,}")
     figures = {}
-    for preset in PRESETS:
+    for preset in REWARDS:
         rates = [rate(preset, scored) for _ in range(5)]
         figures[preset] = {"median": median(rates), "low": min(rates), "high": max(rates)}
         print(f"{preset:12} {median(rates):>9,.0f}  ({min(rates):,.0f} to {max(rates):,.0f})")

@@ -9,6 +9,7 @@ slows both. TRL is installed into an environment of its own on first use. Run
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -75,20 +76,23 @@ def run_ours(folder: Path, setting: Setting) -> None:
 
     import torch
 
+    from pipeline.config.algorithms import Grpo
     from pipeline.config.training import Train
     from pipeline.model.weights import load_model
-    from pipeline.reward.presets import Reward
+    from pipeline.reward.reward import Reward
     from pipeline.tasks.example import Example
     from pipeline.tasks.grading import Grade
     from pipeline.train import rollout
+    from pipeline.train.contract import History
     from pipeline.train.data import Row
     from pipeline.train.device import peak_of_process
     from pipeline.train.local import LocalTrainer
+    from pipeline.train.stopping import Interrupted
 
     torch.set_num_threads(setting.threads)
     grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
     rollout._end = lambda _: -1  # every completion has all its tokens, as on the other side
-    rollout.safe_reward = lambda _, text, *__, **___: Reward(reward_of(text), 0, 0, grade)  # type: ignore[assignment]
+    rollout.safe_reward = lambda _, text, __: Reward(reward_of(text), 0, 0, grade)  # type: ignore[assignment]
     model, tokenizer = load_model(folder)
     texts = json.loads((folder / "prompts.json").read_text())
     rows = [
@@ -115,20 +119,23 @@ def run_ours(folder: Path, setting: Setting) -> None:
         train=rows,
         validation=rows,
         recipe=recipe,
-        algorithm="grpo",
+        algorithm=Grpo(),
         seed=0,
         work=folder / "work",
     )
-    trainer._prepare()
-    before = peak_of_process()
-    trainer._step(1, rows)
-    say(ready=True)
-    step = 1
-    while asked():
-        step += 1
-        start = time.perf_counter()
-        trainer._step(step, rows)
-        say(seconds=time.perf_counter() - start)
+    before, going_on = peak_of_process(), [True]
+
+    def take_turns(history: History) -> None:
+        """Answer, and wait for the next request."""
+        if history.last.step:
+            first = history.last.step == 1
+            say(**({"ready": True} if first else {"seconds": history.last.timing["seconds"]}))
+            going_on[0] = asked()
+
+    trainer.report = take_turns
+    trainer.should_stop = lambda: not going_on[0]
+    with contextlib.suppress(Interrupted):
+        trainer.run()
     say(peak=peak_of_process(), before=before)
 
 
@@ -226,7 +233,7 @@ def environment_python(cache: Path) -> Path:
 
 def write_inputs(folder: Path, size: str) -> int:
     """Write model, tokenizer and prompts for both sides; return the number of weights."""
-    from pipeline.model.tiny import SIZES as SHAPES
+    from pipeline.config.models import SIZES as SHAPES
     from pipeline.model.tiny import make_model, make_tokenizer
     from pipeline.model.weights import save_model
 
@@ -385,8 +392,8 @@ def main() -> None:
     grid = [(size, count) for size in SIZES for count in COMPLETIONS]
     chosen, steps = ([USUAL], 3) if arguments.quick else (grid, arguments.steps)
     print(
-        f"{PROMPTS} prompts of {PROMPT_TOKENS} tokens, {NEW_TOKENS} new, {arguments.threads} "
-        f"threads, {steps} steps each, in turns\n"
+        f"{PROMPTS} prompts of {PROMPT_TOKENS} tokens, {NEW_TOKENS} new, threads: "
+        f"{arguments.threads}, {steps} steps each, in turns\n"
     )
     print(
         "| size | M weights | G | ours, s | TRL, s | ratio (spread) | ours, MiB | TRL, MiB |",

@@ -1,12 +1,27 @@
-"""The smallest real flow: proof that an installed set of packages can run Prefect.
+"""The smallest real use of Prefect: proof that an installed set of packages can run it.
 
-Run with ``python -m flows.proof``; ``make lock`` does before it accepts new constraints.
+Run with ``python -m flows.proof``; ``make lock`` does before it accepts new constraints. A flow
+with one task goes through Prefect's temporary server, and Prefect's command line lists what a
+server of its own holds: two ways through its API, of which one can break without the other.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
+
+LISTINGS = (("work-pool", "ls"), ("deployment", "ls"), ("flow-run", "ls"))
+_START_SECONDS, _STOP_SECONDS = 120.0, 20.0
 
 
 @task(cache_policy=NO_CACHE)
@@ -22,5 +37,60 @@ def proof() -> int:
     return result
 
 
+@contextmanager
+def server() -> Iterator[str]:
+    """Start a Prefect server on a free loopback port, yield its API's address, leave nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [*_prefect("server", "start", "--host", "127.0.0.1"), "--port", str(port), "--no-ui"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
+    try:
+        address = f"http://127.0.0.1:{port}/api"
+        _await(f"{address}/health", process)
+        yield address
+    finally:
+        _stop(process)
+
+
+def list_all(address: str) -> None:
+    """List what a server holds through Prefect's command line.
+
+    Raises:
+        subprocess.CalledProcessError: If the server refuses a listing; it has been printed.
+    """
+    for listing in LISTINGS:
+        environment = {**os.environ, "PREFECT_API_URL": address}
+        subprocess.run(_prefect(*listing), env=environment, check=True)
+
+
+def _prefect(*words: str) -> list[str]:
+    return [sys.executable, "-m", "prefect", *words]
+
+
+def _await(url: str, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise RuntimeError(f"no Prefect server answers at {url}")
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the server's process group, gently first."""
+    for each in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, each)
+            process.wait(_STOP_SECONDS)
+        except ProcessLookupError:
+            return
+        except subprocess.TimeoutExpired:
+            continue
+
+
 if __name__ == "__main__":
     assert proof() == 42
+    with server() as address:
+        list_all(address)

@@ -23,7 +23,9 @@ _GRACE_SECONDS = 15
 def stage_names(params: Params) -> list[str]:
     """Return the DVC stages of a study in an order that respects their dependencies."""
     return [
+        "code",
         *(f"acquire@{key}" for key in params.acquire),
+        "sources",
         *(f"dataset@{key}" for key in params.dataset),
         "suite",
         "audit",
@@ -63,6 +65,8 @@ def run_stage(stage: str, root: Path) -> None:
     tail: list[str] = []
 
     def keep(line: str) -> None:
+        if not line:
+            return
         log.info(line)
         tail.append(line)
         del tail[:-15]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -14,6 +15,8 @@ import psutil
 
 from pipeline.data.sources import SOURCES
 from pipeline.download import MIRROR_VARIABLE
+from pipeline.plural import counted
+from pipeline.provenance import Libraries, changed
 
 _PACKAGES = ("torch", "transformers", "dvc", "prefect", "mlflow", "ray", "math-verify")
 _MEMORY_NEEDED = 4 * 2**30
@@ -41,6 +44,7 @@ def diagnose(root: Path) -> list[Finding]:
         _hardware,
         lambda: _mirror(os.environ.get(MIRROR_VARIABLE)),
         lambda: _paths(root),
+        lambda: _results(root),
     ]
     return [finding for check in checks for finding in check()]
 
@@ -104,3 +108,31 @@ def _paths(root: Path) -> Iterator[Finding]:
         free >= _DISK_NEEDED,
         "5 GiB are needed for the environment and the default study",
     )
+
+
+def _results(root: Path) -> Iterator[Finding]:
+    """Compare the libraries that each study's results were made with to those installed."""
+    for folder in sorted(path for path in (root / "runs").glob("*") if path.is_dir()):
+        made_with = [
+            found for path in sorted(folder.rglob("*.json")) if (found := _libraries(path))
+        ]
+        differ = [changed(libraries) for libraries in made_with]
+        other = {name: versions for each in differ for name, versions in each.items()}
+        said = ", ".join(f"{n} {made}, installed is {here}" for n, (made, here) in other.items())
+        count = counted(sum(map(bool, differ)), "file")
+        yield Finding(
+            f"results of {folder.name}",
+            f"{count} made with {said}" if other else "made with the installed libraries",
+            not other,
+            "install those versions (make setup), or make the results again: dvc repro --force",
+        )
+
+
+def _libraries(path: Path) -> Libraries:
+    """Return the libraries that a record names; none where it names none or is damaged."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    found = content.get("libraries") if isinstance(content, dict) else None
+    return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

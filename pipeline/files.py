@@ -74,12 +74,12 @@ def write_text(target: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_json(target: Path, value: Any) -> None:
+def write_json(target: Path, value: object) -> None:
     """Write JSON atomically, keys in the order given, the same bytes for the same value."""
     write_text(target, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def write_lines(target: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def write_lines(target: Path, rows: Iterable[Mapping[str, object]]) -> None:
     """Write JSON lines atomically."""
     write_text(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
@@ -106,6 +106,6 @@ def folder_digests(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
-def digest_of(value: Any) -> str:
+def digest_of(value: object) -> str:
     """Return a digest of any JSON value, independent of key order."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -11,6 +11,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.errors import UserError
 from pipeline.files import write_json
 
+Figures = dict[str, int | float]
+"""Numbers by name; a count stays an integer in the files."""
+
 
 class Record(BaseModel):
     """Base of all records: unknown fields are mistakes, values are fixed once read."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pipeline.errors import UserError
 from pipeline.files import digest_of, folder_digests, replacing
+from pipeline.home import home_of
 
 STORE_VARIABLE = "TOMRL_STORE"
 
@@ -79,5 +80,5 @@ def _digest(folder: Path) -> str:
 
 
 def default_store(root: Path) -> LocalStore:
-    """Return the store named by ``TOMRL_STORE``, else ``store/`` in the checkout."""
-    return LocalStore(Path(os.environ.get(STORE_VARIABLE) or root / "store").resolve())
+    """Return the store named by ``TOMRL_STORE``, else ``store/`` in the home checkout."""
+    return LocalStore(Path(os.environ.get(STORE_VARIABLE) or home_of(root) / "store").resolve())

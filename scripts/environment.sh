@@ -21,11 +21,9 @@ begin_environment() {
     "$python" -m venv "$folder"
     local pip_options=(--quiet --disable-pip-version-check --no-warn-script-location)
     in_venv pip install "${pip_options[@]}" -c constraints.txt uv
-    say "installing torch"
-    if [ -n "${TORCH_INDEX:-}" ]; then
-        pip_options+=(--index-url "$TORCH_INDEX")
-    fi
-    in_venv pip install "${pip_options[@]}" -c "$constraints" torch
+    local index
+    index=$("$python" scripts/torch_index.py)
+    in_venv pip install "${pip_options[@]}" -c "$constraints" ${index:+--extra-index-url "$index"} torch
 }
 
 in_venv() { "$folder/bin/python" -m "$@"; }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Regenerates constraints.txt and proves it: installs it into a fresh environment and runs a Prefect
-# flow there, because some fastapi releases that resolve break Prefect at start-up. Then
-# constraints-engines.txt, with the same versions where it can.
+# Regenerates constraints.txt and proves it: installs it into a fresh environment, runs a Prefect
+# flow there and lists what a Prefect server holds, because some fastapi releases that resolve break
+# one or the other. Then constraints-engines.txt, with the same versions where it can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

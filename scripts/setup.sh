@@ -23,12 +23,8 @@ in_venv() { .venv/bin/python -m "$@"; }
 pip_options=(--quiet --disable-pip-version-check --no-warn-script-location)
 in_venv pip install "${pip_options[@]}" -c constraints.txt uv
 
-say "installing torch"
-if [ -n "${TORCH_INDEX:-}" ]; then
-    in_venv pip install "${pip_options[@]}" -c constraints.txt --index-url "$TORCH_INDEX" torch
-else
-    in_venv pip install "${pip_options[@]}" -c constraints.txt torch
-fi
+index=$("$python" scripts/torch_index.py)
+in_venv pip install "${pip_options[@]}" -c constraints.txt ${index:+--extra-index-url "$index"} torch
 
 say "installing the rest (about 270 packages)"
 in_venv uv pip install --quiet --python .venv/bin/python -c constraints.txt \

@@ -126,3 +126,21 @@ def shrink(checkout: Path, **train: object) -> None:
         }
         study["evaluate"]["max_new_tokens"] = 8
         study["gsm8k"]["max_new_tokens"] = 8
+
+
+def prepare(folder: Path) -> Path:
+    """Make a checkout whose default study takes seconds per stage."""
+    checkout = copy_checkout(folder)
+    shrink(checkout)
+    used = type_command(checkout, folder.parent, "tomrl", "study", "use", "mini")
+    assert used.returncode == 0, used.stderr
+    return checkout
+
+
+@pytest.fixture(scope="session")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A checkout in a path with spaces on which ``dvc repro`` has run."""
+    checkout = prepare(tmp_path_factory.mktemp("one") / "a folder with spaces")
+    done = type_command(checkout, checkout.parent, "dvc", "repro")
+    assert done.returncode == 0, done.stdout + done.stderr
+    return checkout, done.stdout

@@ -69,7 +69,7 @@ def test_missing_mirror(typed: Run, checkout: Path, tmp_path: Path, mirror: str)
     shown = typed("dvc", "repro", "acquire@gsm8k", TOMRL_DATA_MIRROR=str(tmp_path / mirror))
     assert shown.returncode != 0
     assert "error: acquire:" in shown.stderr and mirror in shown.stderr
-    assert not (checkout / "data/raw/gsm8k").exists()
+    assert not (checkout / "data/mini-real/raw/gsm8k").exists()
 
 
 def test_truncated_and_altered_files_in_the_mirror(
@@ -85,7 +85,7 @@ def test_truncated_and_altered_files_in_the_mirror(
         shown = typed("dvc", "repro", "acquire@gsm8k", TOMRL_DATA_MIRROR=str(tmp_path / "mirror"))
         assert shown.returncode != 0
         assert "test.jsonl" in shown.stderr and "error: acquire:" in shown.stderr
-        assert not (checkout / "data/raw/gsm8k").exists()
+        assert not (checkout / "data/mini-real/raw/gsm8k").exists()
 
 
 def test_full_disk(typed: Run, checkout: Path) -> None:
@@ -96,8 +96,7 @@ def test_full_disk(typed: Run, checkout: Path) -> None:
     shown = typed("bash", "-c", command)
     assert shown.returncode == 1
     assert "no room to write" in shown.stderr and "nothing half-written was left" in shown.stderr
-    raw = checkout / "data" / "raw"
-    assert [path.name for path in raw.iterdir()] == [".gitkeep"]
+    assert [path for path in (checkout / "data").rglob("*") if path.is_file()] == []
 
 
 def test_mlflow_out_of_reach(typed: Run) -> None:
@@ -126,5 +125,16 @@ def test_clean_removes_what_the_pipeline_made_only(typed: Run, checkout: Path) -
     (checkout / "data/mini").mkdir(parents=True)
     assert typed("tomrl", "clean", "--yes").returncode == 0
     assert not (checkout / "runs").exists() and not (checkout / "data/mini").exists()
-    assert (checkout / "data/raw/.gitkeep").exists() and (checkout / "studies/mini.yaml").exists()
+    assert (checkout / "studies/mini.yaml").exists() and (checkout / "params.yaml").exists()
     assert "nothing to remove" in typed("tomrl", "clean", "--yes").stdout
+
+
+def test_doctor_says_which_results_other_libraries_made(typed: Run, checkout: Path) -> None:
+    folder = checkout / "runs" / "mini" / "nano-hi"
+    for name, version in (("train", "2.0.0"), ("evaluate", "2.0.0")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "metrics.json").write_text(f'{{"libraries": {{"torch": "{version}"}}}}')
+    shown = typed("tomrl", "doctor")
+    assert shown.returncode == 1
+    assert "2 files made with torch 2.0.0, installed is " in shown.stdout
+    assert "dvc repro --force" in shown.stdout

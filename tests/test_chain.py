@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import copy_checkout, edited, environment, shrink, type_command
+from tests.conftest import edited, environment, prepare, type_command
 
 pytestmark = pytest.mark.chain
 DETERMINISTIC = ("data", "runs")
@@ -32,23 +32,6 @@ def contents(checkout: Path) -> dict[str, bytes]:
 
 def leftovers(checkout: Path) -> list[Path]:
     return [p for p in checkout.rglob(".*.tmp") if ".dvc" not in p.parts]
-
-
-def prepare(folder: Path) -> Path:
-    checkout = copy_checkout(folder)
-    shrink(checkout)
-    used = type_command(checkout, folder.parent, "tomrl", "study", "use", "mini")
-    assert used.returncode == 0, used.stderr
-    return checkout
-
-
-@pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A checkout in a path with spaces on which ``dvc repro`` has run."""
-    checkout = prepare(tmp_path_factory.mktemp("one") / "a folder with spaces")
-    done = type_command(checkout, checkout.parent, "dvc", "repro")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return checkout, done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +60,11 @@ def test_both_doors_give_the_same_bytes(
     assert {"runs/mini/nano-hi/train/metrics.jsonl", "runs/mini/audit/audit.json"} <= one.keys()
 
 
+def test_logs_hold_no_bars_and_no_migrations(flown: tuple[Path, str]) -> None:
+    _, shown = flown
+    assert [noise for noise in ("%|", "\r", "alembic", "mlflow.store") if noise in shown] == []
+
+
 def test_the_report_says_what_was_measured(reproduced: tuple[Path, str]) -> None:
     checkout, _ = reproduced
     shown = type_command(checkout, checkout.parent, "tomrl", "report")
@@ -91,6 +79,8 @@ def test_the_report_says_what_was_measured(reproduced: tuple[Path, str]) -> None
     page = checkout / "reports/mini/index.html"
     assert str(page) in shown.stdout.replace("\n", "")
     assert "tomrl ui" in shown.stdout
+    narrow = type_command(checkout, checkout.parent, "tomrl", "report", COLUMNS="80")
+    assert "…" not in narrow.stdout and "rule baseline" in narrow.stdout
     assert page.read_text().count("<svg") == 3
 
 
@@ -199,6 +189,8 @@ def test_ctrl_c_in_training_loses_nothing(reproduced: tuple[Path, str]) -> None:
     shown, _ = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "run it again to go on" in shown
+    with sqlite3.connect(checkout / "mlflow.db") as database:
+        assert "RUNNING" not in {s for (s,) in database.execute("select status from runs")}
     assert leftovers(checkout) == []
     again = type_command(checkout, checkout.parent, "dvc", "repro", "train@nano-hi")
     assert again.returncode == 0, again.stderr

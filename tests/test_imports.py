@@ -11,7 +11,17 @@ import pytest
 
 # From the bottom up; a module may import its own layer and those below it.
 LAYERS = [
-    {"errors", "files", "download", "records"},
+    {
+        "errors",
+        "files",
+        "download",
+        "records",
+        "closure",
+        "home",
+        "plugins",
+        "provenance",
+        "plural",
+    },
     {"config", "store", "tracking", "cluster", "progress", "checkout", "svg"},
     {"tom"},
     {"tasks"},

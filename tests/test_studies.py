@@ -82,7 +82,7 @@ def test_tom_rl_is_the_published_recipe(project: Path) -> None:
     assert (train.entropy_coefficient, train.gradient_clip) == (0.001, 1.0)
     assert (train.temperature, train.top_p) == (1.0, 1.0)
     assert (train.max_prompt_tokens, train.max_new_tokens) == (1024, 2048)
-    assert (train.validate_every, train.save_every, train.reward) == (10, 50, "tom-rl")
+    assert (train.validate_every, train.save_every, train.reward.preset) == (10, 50, "tom-rl")
     assert (evaluate.temperature, evaluate.top_p) == (0.6, 0.95)
     assert (evaluate.prompt, evaluate.base_prompt) == ("tom-rl", "tom-rl-json")
     assert study.grid.algorithms == ("grpo",)
@@ -103,7 +103,7 @@ def test_rlvr_is_the_published_recipe(project: Path) -> None:
     )
     assert study.grid.algorithms == ("reinforce_plus_plus",)
     assert (train.epochs, train.prompts_per_step, train.rollouts) == (10, 8, 8)
-    assert (train.learning_rate, train.temperature, train.reward) == (5e-7, 0.6, "rlvr")
+    assert (train.learning_rate, train.temperature, train.reward.preset) == (5e-7, 0.6, "rlvr")
     assert train.checkpoint == "best"
     assert len(study.suite.tasks) == 12
     combined = study.dataset.combinations["hi-fan-exp"]

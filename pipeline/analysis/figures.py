@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from pipeline.analysis.findings import accuracy_by_order as orders_of
 from pipeline.analysis.probes import ProbePoint, probe_points
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import Results, TrainedResult
 from pipeline.analysis.seeds import groups
 from pipeline.svg import svg_text
 
@@ -87,12 +87,13 @@ def accuracy_by_order(results: Results) -> Figure | None:
 
 def against_rules(results: Results) -> Figure:
     """Return accuracy by task and cell with the best rule that learns nothing as a red line."""
-    rows = [row for row in results.rows() if row.rule is not None]
+    rows = [row for row in results.rows() if row.rule is not None and row.base is not None]
     figure = Figure(figsize=(8, 0.5 + 0.42 * max(2, len(rows))), layout="constrained")
     axis = figure.subplots()
     for place, row in enumerate(rows):
-        axis.barh(place + 0.18, 100 * row.base, 0.34, color=_BASE, label="base")
-        axis.barh(place - 0.18, 100 * row.trained, 0.34, color=_TRAINED, label="after RL")
+        axis.barh(place + 0.18, 100 * (row.base or 0), 0.34, color=_BASE, label="base")
+        if row.trained is not None:
+            axis.barh(place - 0.18, 100 * row.trained, 0.34, color=_TRAINED, label="after RL")
         rule = 100 * (row.rule or 0)
         axis.plot([rule, rule], [place - 0.4, place + 0.4], color=_RULE, label="best rule")
     axis.set_yticks(range(len(rows)), [f"{row.cell} · {row.task}" for row in rows], fontsize=8)
@@ -111,10 +112,10 @@ def in_and_out_of_distribution(results: Results) -> Figure | None:
     Solid lines are columns that the combination trains on, dashed ones all others.
     """
     probed = {r.key: points for r in results.trained() if (points := probe_points(results, r))}
-    panels: dict[str, list[CellResult]] = {}
+    panels: dict[str, list[TrainedResult]] = {}
     for result in results.trained():
         if result.key in probed:
-            panels.setdefault(result.cell.combination or "", []).append(result)
+            panels.setdefault(result.cell.combination, []).append(result)
     if not panels:
         return None
     figure, axes = _grid(len(panels), least=5.0, width=3.4, height=3.1)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any
 
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import Results, TrainedResult
+from pipeline.records import Figures, Record
 
 _PREFIX = "probe/"
+
+
+class ColumnProbe(Record):
+    """One probe of one column of one cell."""
+
+    cell: str
+    step: int
+    column: str
+    in_distribution: bool | None
+    accuracy: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,17 +31,17 @@ class ProbePoint:
     outside: float | None
 
 
-def probe_points(results: Results, result: CellResult) -> list[ProbePoint]:
+def probe_points(results: Results, result: TrainedResult) -> list[ProbePoint]:
     """Return the probes of a cell in order, the base model first; empty where it has none."""
     recipe, points = result.cell.train, []
     for row in result.curve:
         columns = _columns(row)
-        if not columns or recipe is None:
+        if not columns:
             continue
         trained = {name for name in columns if results.is_trained(name, result.cell)}
         points.append(
             ProbePoint(
-                step=row["step"],
+                step=int(row["step"]),
                 epoch=row["step"] * recipe.prompts_per_step / _training_rows(results, result),
                 inside=_mean([columns[name] for name in columns if name in trained]),
                 outside=_mean([columns[name] for name in columns if name not in trained]),
@@ -40,29 +50,28 @@ def probe_points(results: Results, result: CellResult) -> list[ProbePoint]:
     return points
 
 
-def machine_probes(results: Results) -> list[dict[str, Any]]:
-    """Return every probe of every column as JSON values."""
+def column_probes(results: Results) -> list[ColumnProbe]:
+    """Return every probe of every column."""
     return [
-        {
-            "cell": result.key,
-            "step": row["step"],
-            "column": name,
-            "in_distribution": results.is_trained(name, result.cell),
-            "accuracy": accuracy,
-        }
+        ColumnProbe(
+            cell=result.key,
+            step=int(row["step"]),
+            column=name,
+            in_distribution=results.is_trained(name, result.cell),
+            accuracy=accuracy,
+        )
         for result in results.trained()
         for row in result.curve
         for name, accuracy in _columns(row).items()
     ]
 
 
-def _columns(row: dict[str, Any]) -> dict[str, float]:
+def _columns(row: Figures) -> dict[str, float]:
     return {k.removeprefix(_PREFIX): v for k, v in row.items() if k.startswith(_PREFIX)}
 
 
-def _training_rows(results: Results, result: CellResult) -> int:
-    card = results.cards[result.cell.combination or ""]
-    return int(card["sets"]["train"]["rows"])
+def _training_rows(results: Results, result: TrainedResult) -> int:
+    return results.card_of(result).sets["train"].rows
 
 
 def _mean(values: list[float]) -> float | None:

@@ -7,13 +7,14 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.findings import findings
-from pipeline.analysis.probes import machine_probes, probe_points
-from pipeline.analysis.results import Results
-from pipeline.analysis.seeds import change_texts, changes, machine_changes, seeds_markdown
-from pipeline.analysis.table import HEADINGS, cells_of, machine_rows, markdown
-from pipeline.files import write_json
+from pipeline.analysis.probes import ColumnProbe, column_probes, probe_points
+from pipeline.analysis.results import Results, Row
+from pipeline.analysis.seeds import Change, change_texts, changes, seeds_markdown
+from pipeline.analysis.table import HEADINGS, cells_of, markdown
+from pipeline.records import Record
 
 _FIGURE_TITLES = {
     "training-curves": "Training curves",
@@ -21,6 +22,24 @@ _FIGURE_TITLES = {
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",
 }
+
+
+class Report(Record):
+    """``results.json``: everything that the report says, for machines.
+
+    Attributes:
+        study: Name of the study.
+        rows: The result table.
+        over_seeds: What training changed, over seeds.
+        probes: Accuracy in and out of distribution while training went on.
+        findings: What the numbers say, in sentences.
+    """
+
+    study: str
+    rows: list[Row]
+    over_seeds: list[Change]
+    probes: list[ColumnProbe]
+    findings: list[str]
 
 
 def write_report(results: Results, folder: Path) -> None:
@@ -34,16 +53,14 @@ def write_report(results: Results, folder: Path) -> None:
     for name, svg in figures.items():
         (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
     sentences, over_seeds = findings(results), changes(results)
-    write_json(
-        folder / "results.json",
-        {
-            "study": results.params.study.name,
-            "rows": machine_rows(results),
-            "over_seeds": machine_changes(over_seeds),
-            "probes": machine_probes(results),
-            "findings": sentences,
-        },
-    )
+    Report(
+        study=results.params.study.name,
+        rows=results.rows(),
+        over_seeds=over_seeds,
+        probes=column_probes(results),
+        findings=sentences,
+    ).write(folder / "results.json")
+    write_dvc_files(results, folder)
     (folder / "results.md").write_text(markdown(results), encoding="utf-8")
     if over_seeds:
         (folder / "seeds.md").write_text(seeds_markdown(over_seeds), encoding="utf-8")

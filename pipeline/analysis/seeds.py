@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import mean, stdev
-from typing import Any
 
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import Results, TrainedResult
+from pipeline.records import Record
 
 # The 0.975 quantile of Student's t by degrees of freedom, from 1 on; beyond them the last is kept.
 _QUANTILES = (
@@ -17,8 +17,7 @@ _QUANTILES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Record):
     """A mean over seeds with its 95 % interval (Student's t); ``low`` = ``high`` for one seed."""
 
     mean: float
@@ -31,10 +30,10 @@ class Estimate:
         """Return the estimate from one value for each seed."""
         middle, count = mean(values), len(values)
         if count == 1:
-            return cls(middle, middle, middle, 1)
+            return cls(mean=middle, low=middle, high=middle, seeds=1)
         quantile = _QUANTILES[min(count - 1, len(_QUANTILES)) - 1]
         reach = quantile * stdev(values) / count**0.5
-        return cls(middle, middle - reach, middle + reach, count)
+        return cls(mean=middle, low=middle - reach, high=middle + reach, seeds=count)
 
     def points(self) -> str:
         """Return a change of accuracy as text, in percentage points."""
@@ -47,7 +46,7 @@ class Group:
     """The cells that differ in nothing but their seed."""
 
     label: str
-    cells: tuple[CellResult, ...]
+    cells: tuple[TrainedResult, ...]
 
     def curve(self, name: str) -> list[tuple[int, Estimate]]:
         """Return a metric of training by step, at the steps that all seeds have it."""
@@ -55,27 +54,26 @@ class Group:
         for result in self.cells:
             for row in result.curve:
                 if name in row:
-                    values.setdefault(row["step"], []).append(row[name])
+                    values.setdefault(int(row["step"]), []).append(row[name])
         whole = {step: found for step, found in values.items() if len(found) == len(self.cells)}
         return [(step, Estimate.of(found)) for step, found in sorted(whole.items())]
 
 
 def groups(results: Results) -> list[Group]:
     """Return the trained cells, those of one model, combination and algorithm together."""
-    found: dict[tuple[Any, ...], list[CellResult]] = {}
+    found: dict[tuple[object, ...], list[TrainedResult]] = {}
     for result in results.trained():
         cell = result.cell
-        found.setdefault((cell.model, cell.combination, cell.algorithm), []).append(result)
+        found.setdefault((cell.model, cell.combination, repr(cell.algorithm)), []).append(result)
     return [Group(_label(cells), tuple(cells)) for cells in found.values()]
 
 
-def _label(cells: Sequence[CellResult]) -> str:
+def _label(cells: Sequence[TrainedResult]) -> str:
     first = cells[0]
     return first.key if len(cells) == 1 else first.key.removesuffix(f"-s{first.cell.seed}")
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Record):
     """What training changed in one measure, over seeds; accuracies are shares from 0 to 1.
 
     Attributes:
@@ -113,17 +111,17 @@ def _changes(results: Results, group: Group) -> Iterator[Change]:
     yield _change(group, BEST, first, best)
     yield _change(group, LAST, first, last)
     base = results.base_of(group.cells[0])
-    for task in {**base.tasks, **base.side_check}:
+    for task in base.all_tasks():
         before, after = (
-            [{**r.tasks, **r.side_check}[task]["accuracy"] for r in cells]
+            [r.all_tasks()[task].accuracy for r in cells]
             for cells in ([base] * len(group.cells), group.cells)
         )
         yield _change(group, task, before, after)
 
 
-def _validated(result: CellResult, *, best: bool) -> float:
+def _validated(result: TrainedResult, *, best: bool) -> float:
     if best:
-        return float(result.checkpoints["checkpoints"]["best"]["validation_accuracy"])
+        return result.checkpoints["best"].validation_accuracy or 0.0
     return float(
         next(
             row["validation_accuracy"]
@@ -135,7 +133,13 @@ def _validated(result: CellResult, *, best: bool) -> float:
 
 def _change(group: Group, measure: str, before: list[float], after: list[float]) -> Change:
     steps = [b - a for a, b in zip(before, after, strict=True)]
-    return Change(group.label, measure, mean(before), mean(after), Estimate.of(steps))
+    return Change(
+        group=group.label,
+        measure=measure,
+        before=mean(before),
+        after=mean(after),
+        change=Estimate.of(steps),
+    )
 
 
 def seeds_markdown(found: Sequence[Change]) -> str:
@@ -158,8 +162,3 @@ def change_texts(change: Change) -> tuple[str, ...]:
         f"{100 * change.after:.1f}",
         change.change.points(),
     )
-
-
-def machine_changes(found: Sequence[Change]) -> list[dict[str, Any]]:
-    """Return the changes as JSON values."""
-    return [asdict(change) for change in found]

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from pipeline.audit.lexical import LEXICAL_FLAG
+from pipeline.audit.records import Audit, ColumnAudit, Flag, Leak
 from pipeline.config.params import Params
+from pipeline.data.card import DatasetCard
 from pipeline.data.sources import SOURCES
 from pipeline.tasks import registry
 
 
-def data_card(params: Params, audit: Mapping[str, Any], cards: Mapping[str, Any]) -> str:
+def data_card(params: Params, audit: Audit, cards: Mapping[str, DatasetCard]) -> str:
     """Return the card as Markdown.
 
     Args:
         params: The study.
-        audit: Content of ``audit.json``.
+        audit: What the audit found.
         cards: What the dataset stage says of each combination.
     """
     sections = (
         [f"# Data card: {_plain(params.study.title)}", ""],
         _sources(params),
         _training(cards),
-        _columns(params, audit["columns"]),
-        _leakage(audit["leakage"]),
-        _flags(audit["columns"]),
+        _columns(params, audit.columns),
+        _leakage(audit.leakage),
+        _flags(audit.columns),
     )
     return "\n".join(line for section in sections for line in section)
 
@@ -58,28 +59,28 @@ def _terms(name: str) -> tuple[str, str, str]:
     return source.title, ", ".join(source.licences), limits or "none"
 
 
-def _training(cards: Mapping[str, Any]) -> Iterator[str]:
+def _training(cards: Mapping[str, DatasetCard]) -> Iterator[str]:
     yield from ("## Training sets", "")
     rows = [
-        (key, name, part["rows"], part["stories"], _counts(part["orders"]), card["split"])
+        (key, name, part.rows, part.stories, _counts(part.orders), card.split)
         for key, card in cards.items()
-        for name, part in card["sets"].items()
+        for name, part in card.sets.items()
     ]
     yield from table(("combination", "set", "rows", "stories", "rows by order", "split"), rows)
     for key, card in cards.items():
-        if card.get("licence_note"):
-            yield from (f"Why {key} may use restricted data: {_plain(card['licence_note'])}", "")
+        if card.licence_note:
+            yield from (f"Why {key} may use restricted data: {_plain(card.licence_note)}", "")
 
 
-def _columns(params: Params, columns: Mapping[str, Any]) -> Iterator[str]:
+def _columns(params: Params, columns: Mapping[str, ColumnAudit]) -> Iterator[str]:
     yield from ("## Evaluation tasks", "")
     rows = []
     for name, column in columns.items():
-        rules = column["baselines"]
-        best = f"{rules['best']['rule']} {percent(rules['best']['accuracy'])}"
-        size = (column["rows"], column["stories"], _counts(column["orders"]))
-        blind = (percent(rules["chance"]), percent(rules["majority"]))
-        rows.append((name, params.suite.tasks[name].task, *size, *blind, best, column["unread"]))
+        rules = column.baselines
+        best = f"{rules.best.rule} {percent(rules.best.accuracy)}"
+        size = (column.rows, column.stories, _counts(column.orders))
+        blind = (percent(rules.chance), percent(rules.majority))
+        rows.append((name, params.suite.tasks[name].task, *size, *blind, best, column.unread))
     head = ("column", "task", "rows", "stories", "rows by order", "chance", "majority")
     yield from table((*head, "best rule that learns nothing", "stories not read"), rows)
     yield "A rule that is undefined on a row counts as wrong there. Rows on which the best rule is"
@@ -87,11 +88,13 @@ def _columns(params: Params, columns: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _leakage(leakage: Mapping[str, Any]) -> Iterator[str]:
+def _leakage(leakage: Mapping[str, Mapping[str, Leak]]) -> Iterator[str]:
     yield from ("## Test rows that stand in training", "")
-    kinds = ("leaked", "normalised_story", "question", "item", "ngram")
     rows = [
-        (key, column, leak["rows"], *(leak[kind] for kind in kinds), percent(leak["ngram_share"]))
+        (
+            *(key, column, leak.rows, leak.leaked, leak.normalised_story, leak.question),
+            *(leak.item, leak.ngram, percent(leak.ngram_share)),
+        )
         for key, columns in leakage.items()
         for column, leak in columns.items()
     ]
@@ -99,12 +102,12 @@ def _leakage(leakage: Mapping[str, Any]) -> Iterator[str]:
     yield from table((*head, "same story and question", "shared n-gram", "n-grams shared"), rows)
 
 
-def _flags(columns: Mapping[str, Any]) -> Iterator[str]:
+def _flags(columns: Mapping[str, ColumnAudit]) -> Iterator[str]:
     yield from ("## Flags", "")
     rows = [
-        (name, flag["kind"], flag["where"] or "-", flag["what"], *_values(flag))
+        (name, flag.kind, flag.where or "-", flag.what, *_values(flag))
         for name, column in columns.items()
-        for flag in column["flags"]
+        for flag in column.flags
     ]
     if not rows:
         yield from ("None.", "")
@@ -115,12 +118,11 @@ def _flags(columns: Mapping[str, Any]) -> Iterator[str]:
     yield ""
 
 
-def _values(flag: Mapping[str, Any]) -> tuple[str, str]:
-    if flag["kind"] == "rule":
-        return percent(flag["value"]), percent(flag["against"])
-    if flag["kind"] == "lexical":
-        return f"{flag['value']:.2f}", f"{flag['against']:.2f}"
-    return f"{flag['value']:.0f}", f"{flag['against']:.0f}"
+def _values(flag: Flag) -> tuple[str, str]:
+    if flag.kind == "rule":
+        return percent(flag.value), percent(flag.against)
+    digits = 2 if flag.kind == "lexical" else 0
+    return f"{flag.value:.{digits}f}", f"{flag.against:.{digits}f}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

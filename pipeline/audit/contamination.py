@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.audit.reading import words_of
+from pipeline.audit.records import Leak
 from pipeline.config.data import Split
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
@@ -43,16 +43,17 @@ class Overlap:
         """Return how many test examples use a story of the training set."""
         return len(self.found["story"])
 
-    def as_json(self) -> dict[str, Any]:
+    def record(self) -> Leak:
         """Return counts and the first ids of each kind."""
-        return {
-            "rows": self.rows,
-            "leaked": self.leaked,
-            **{kind: len(ids) for kind, ids in self.found.items()},
-            "ngram_words": self.ngram_words,
-            "ngram_share": self.ngram_share,
-            "examples": {kind: list(ids[:_SHOWN]) for kind, ids in self.found.items() if ids},
-        }
+        counts = {kind: len(ids) for kind, ids in self.found.items() if kind != "story"}
+        return Leak(
+            rows=self.rows,
+            leaked=self.leaked,
+            **counts,
+            ngram_words=self.ngram_words,
+            ngram_share=self.ngram_share,
+            examples={kind: list(ids[:_SHOWN]) for kind, ids in self.found.items() if ids},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pipeline.audit.records import Audit, Balance, ColumnAudit, Counts, Group
 from pipeline.svg import svg_text
 
 _SHOWN_RULES = 6
 _BAR, _BEST = "#9aa5b1", "#d1242f"
-_BALANCES = (
-    ("choice_position", "place of the gold answer among the choices"),
-    ("mention_rank", "its rank among the places in order of first mention"),
-    ("mention_part", "tenth of the story that mentions it last"),
-)
 
 
-def draw_all(audit: Mapping[str, Any]) -> dict[str, str]:
+def draw_all(audit: Audit) -> dict[str, str]:
     """Return every figure that applies to an audit, as SVG text by name."""
-    columns: Mapping[str, Any] = audit["columns"]
     drawn = {
-        "rules-by-order": rules_by_order(columns),
-        "answer-balance": answer_balance(columns),
+        "rules-by-order": rules_by_order(audit.columns),
+        "answer-balance": answer_balance(audit.columns),
     }
     return {name: svg_text(figure) for name, figure in drawn.items() if figure is not None}
 
 
-def rules_by_order(columns: Mapping[str, Any]) -> Figure | None:
+def rules_by_order(columns: Mapping[str, ColumnAudit]) -> Figure | None:
     """Return, for each column, the accuracy of its best rules by belief order."""
     shown = {name: column for name, column in columns.items() if _orders(column)}
     if not shown:
@@ -41,18 +35,17 @@ def rules_by_order(columns: Mapping[str, Any]) -> Figure | None:
     return figure
 
 
-def _orders(column: Mapping[str, Any]) -> dict[str, Any]:
-    by_order: Mapping[str, Any] = column["baselines"]["by_order"]
-    return {order: by_order[order] for order in by_order if order != "None"}
+def _orders(column: ColumnAudit) -> dict[str, Group]:
+    return {key: group for key, group in column.baselines.by_order.items() if key != "None"}
 
 
-def _draw_orders(axis: Axes, name: str, column: Mapping[str, Any]) -> None:
-    rules, orders = column["baselines"]["rules"], _orders(column)
+def _draw_orders(axis: Axes, name: str, column: ColumnAudit) -> None:
+    rules, orders = column.baselines.rules, _orders(column)
     best = sorted(rules, key=lambda rule: -rules[rule])[:_SHOWN_RULES]
     ordered = sorted(orders, key=int)
     width = 0.8 / len(best)
     for index, rule in enumerate(best):
-        heights = [100 * orders[order]["rules"][rule] for order in ordered]
+        heights = [100 * orders[order].rules[rule] for order in ordered]
         places = [place - 0.4 + width * (index + 0.5) for place in range(len(ordered))]
         axis.bar(places, heights, width, label=f"{rule} ({100 * rules[rule]:.1f})")
     axis.set_xticks(range(len(ordered)), [f"order {order}" for order in ordered])
@@ -63,13 +56,13 @@ def _draw_orders(axis: Axes, name: str, column: Mapping[str, Any]) -> None:
     axis.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def answer_balance(columns: Mapping[str, Any]) -> Figure | None:
+def answer_balance(columns: Mapping[str, ColumnAudit]) -> Figure | None:
     """Return, for each column, where the gold answer stands; the most frequent place in red."""
     panels = [
-        (f"{name}: {title}", column["balance"][key])
+        (f"{name}: {title}", counts)
         for name, column in columns.items()
-        for key, title in _BALANCES
-        if column["balance"][key]
+        for title, counts in _places(column.balance).items()
+        if counts
     ]
     if not panels:
         return None
@@ -84,3 +77,11 @@ def answer_balance(columns: Mapping[str, Any]) -> Figure | None:
         axis.set_ylabel("rows (%)")
         axis.grid(axis="y", alpha=0.25)
     return figure
+
+
+def _places(balance: Balance) -> dict[str, Counts]:
+    return {
+        "place of the gold answer among the choices": balance.choice_position,
+        "its rank among the places in order of first mention": balance.mention_rank,
+        "tenth of the story that mentions it last": balance.mention_part,
+    }

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from zlib import crc32
 
 from pipeline.audit.reading import words_of
+from pipeline.audit.records import Lexical
 from pipeline.audit.statistics import dependence
 from pipeline.tasks.example import Example
 
@@ -35,24 +35,16 @@ Place = tuple[str, ...]
 _NOWHERE: Place = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Lexical:
-    """The most telling word of some questions, and its I(Z;Y) / H(Y)."""
-
-    score: float
-    word: str
-
-
 def lexical_dependence(examples: Sequence[Example]) -> Lexical:
     """Return the most telling word of questions of one type; of few examples, none."""
     halves: tuple[list[Example], list[Example]] = ([], [])
     for example in examples:
         halves[crc32(example.story_id.encode()) % 2].append(example)
     if min(map(len, halves)) < _FEWEST_ROWS:
-        return Lexical(0.0, "")
+        return Lexical(score=0.0, word="")
     chosen = _scores(halves[0])
     word = max(chosen, key=lambda word: chosen[word], default="")
-    return Lexical(_scores(halves[1]).get(word, 0.0), word)
+    return Lexical(score=_scores(halves[1]).get(word, 0.0), word=word)
 
 
 def _scores(examples: Sequence[Example]) -> dict[str, float]:

@@ -10,21 +10,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Never
 
 from pipeline.tasks.example import Example
 from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.language import PLAIN, Language, language_of
 from pipeline.tom.parse.text import ParsedStory, ParseError
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.shortcut import Surface
-from pipeline.tom.solve import BENCHMARKS, parse_question, parse_story, rules_for
-from pipeline.tom.state import object_of
 
 _WORD = re.compile(r"[\w'-]+")
 _ARTICLES = ("a", "an", "the")
-_ENTERED = re.compile(r" entered the ([\w-]+)\.")
-_PLACED = re.compile(r"The ([\w-]+) is in the ")
-_LEFT = re.compile(r"\bleft\.$", re.MULTILINE)
-_BRIEF_MOVE = " moved it to the "
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +46,6 @@ class Reading:
         if self.surface is not None and isinstance(self.surface.question, WhereQuestion):
             return tuple(self.surface.candidates)
         return tuple(dict.fromkeys(self.mentions))
-
-
-def language_of(benchmark: str) -> str | None:
-    """Return whose words a benchmark's stories are in; ``hi_tom_style`` is in those of Hi-ToM."""
-    fits = [name for name in BENCHMARKS if benchmark == name or benchmark.startswith(f"{name}_")]
-    return max(fits, key=len, default=None)
 
 
 def read_all(examples: Sequence[Example]) -> list[Reading]:
@@ -89,7 +79,7 @@ class _Library:
         if language is None:
             return None
         try:
-            question = parse_question(language, example.question)
+            question = language.question(example.question)
         except ParseError:
             return None
         thing = question.object if isinstance(question, WhereQuestion) else ""
@@ -98,38 +88,21 @@ class _Library:
             return None
         return Surface(example.story, found[0], question, example.choices or (), found[1])
 
-    def _story(self, language: str, text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
-        # Only ExploreToM's parser wants to know the object, and only if the story mentions it.
-        hint = object_of(thing, text) if language == "explore_tom" else ()
-        key = (language, text, *hint)
+    def _story(
+        self, language: Language[Never], text: str, thing: str
+    ) -> tuple[ParsedStory, Beliefs] | None:
+        key = (language.name, text, *language.objects(text, thing))
         if key not in self.stories:
             self.stories[key] = _parsed(language, text, thing)
         return self.stories[key]
 
 
-def _parsed(language: str, text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
-    if language == "hi_tom":
-        text = _in_full(text)
+def _parsed(language: Language[Never], text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
     try:
-        story = parse_story(language, text, thing)
+        story = language.story(language.in_full(text), thing)
     except ParseError:
         return None
-    return story, beliefs(story.events, rules_for(language, "plain"))
-
-
-def _in_full(text: str) -> str:
-    """Write the brief telling of ``pipeline.tom.generate.brief`` in the words of Hi-ToM."""
-    if _BRIEF_MOVE not in text and not _LEFT.search(text):
-        return text
-    lines, room, thing = [], "", ""
-    for line in text.split("\n"):
-        if entered := _ENTERED.search(line):
-            room = entered[1]
-        if placed := _PLACED.match(line):
-            thing = placed[1]
-        line = line.replace(_BRIEF_MOVE, f" moved the {thing} to the ")
-        lines.append(_LEFT.sub(f"exited the {room}.", line))
-    return "\n".join(lines)
+    return story, beliefs(story.events, language.rules[PLAIN])
 
 
 _Index = dict[str, list[tuple[tuple[str, ...], str]]]

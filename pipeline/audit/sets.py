@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.audit.balance import balance
 from pipeline.audit.contamination import Overlap
-from pipeline.audit.lexical import LEXICAL_FLAG, Lexical, lexical_dependence
+from pipeline.audit.lexical import LEXICAL_FLAG, lexical_dependence
 from pipeline.audit.reading import Reading, read_all
+from pipeline.audit.records import (
+    Baselines,
+    Best,
+    ColumnAudit,
+    Flag,
+    Group,
+    LabelConflict,
+    Leak,
+    Lexical,
+    ShortcutConflict,
+)
 from pipeline.audit.rules import MAJORITY, Baseline, baselines, chance
 from pipeline.audit.statistics import binomial_tail
 from pipeline.errors import UserError
@@ -30,32 +39,8 @@ _SHOWN = 10
 _SAYS_THE_ANSWER = re.compile(r"_(?:no_)?tom$|-(?:True|False)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """Something that makes a score on these examples hard to read.
-
-    Attributes:
-        kind: ``rule``, ``lexical``, ``conflict`` or ``duplicate``.
-        where: ``all`` examples, or a kind of question.
-        what: The rule or word, or what is wrong.
-        value: Accuracy of the rule, score of the word, or number of rows.
-        against: The better of chance and majority, or the threshold.
-    """
-
-    kind: str
-    where: str
-    what: str
-    value: float
-    against: float
-
-
-def set_audit(examples: Sequence[Example]) -> dict[str, Any]:
+def set_audit(examples: Sequence[Example]) -> ColumnAudit:
     """Audit a set of examples.
-
-    Returns:
-        Counts, duplicates, label conflicts, balance, rule baselines (all, by order, by question
-        type), lexical dependence, flags, and ``shortcut_conflict``: the ids of the examples on
-        which the best rule is wrong. All values are JSON.
 
     Raises:
         UserError: If there are no examples.
@@ -66,41 +51,33 @@ def set_audit(examples: Sequence[Example]) -> dict[str, Any]:
     rules = baselines(readings)
     conflicts, lexical = label_conflicts(examples), _lexical(readings)
     duplicates = _duplicates(examples)
-    best = _best(rules)
-    return {
-        "rows": len(examples),
-        "stories": len({example.story_id for example in examples}),
-        "orders": _counts(str(example.order) for example in examples),
-        "question_types": _counts(example.question_type for example in examples),
-        "unread": sum(reading.readable and reading.surface is None for reading in readings),
-        "duplicates": len(duplicates),
-        "duplicate_ids": duplicates[:_SHOWN],
-        "label_conflicts": len(conflicts),
-        "label_conflict_examples": conflicts[:_SHOWN],
-        "twin_conflicts": twin_conflicts(examples),
-        "most_common_answers": dict(list(_shares(examples).items())[:5]),
-        "balance": balance(readings),
-        "baselines": _baselines(readings, rules),
-        "lexical": {kind: asdict(found) for kind, found in lexical.items()},
-        "shortcut_conflict": {
-            "rule": best.rule,
-            "ids": [e.id for e, right in zip(examples, best.right, strict=True) if not right],
-        },
-        "flags": [
-            asdict(flag)
-            for flag in [
-                *_rule_flags(readings, rules),
-                *_lexical_flags(lexical),
-                *_label_flags(len(conflicts), len(duplicates)),
-            ]
+    return ColumnAudit(
+        rows=len(examples),
+        stories=len({example.story_id for example in examples}),
+        orders=_counts(str(example.order) for example in examples),
+        question_types=_counts(example.question_type for example in examples),
+        unread=sum(reading.readable and reading.surface is None for reading in readings),
+        duplicates=len(duplicates),
+        duplicate_ids=duplicates[:_SHOWN],
+        label_conflicts=len(conflicts),
+        label_conflict_examples=conflicts[:_SHOWN],
+        twin_conflicts=twin_conflicts(examples),
+        balance=balance(readings),
+        baselines=_baselines(readings, rules),
+        lexical=lexical,
+        shortcut_conflict=_shortcut_conflict(examples, rules),
+        flags=[
+            *_rule_flags(readings, rules),
+            *_lexical_flags(lexical),
+            *_label_flags(len(conflicts), len(duplicates)),
         ],
-    }
+    )
 
 
-def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, Any]:
-    """Return the overlaps of each combination and column; ``leaked`` rows use a training story."""
+def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, dict[str, Leak]]:
+    """Return what each column shares with training, by combination."""
     return {
-        combination: {column: overlap.as_json() for column, overlap in columns.items()}
+        combination: {column: overlap.record() for column, overlap in columns.items()}
         for combination, columns in overlaps.items()
     }
 
@@ -108,13 +85,13 @@ def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, Any]:
 # --- what contradicts itself --------------------------------------------------------------------
 
 
-def label_conflicts(examples: Sequence[Example]) -> list[dict[str, Any]]:
+def label_conflicts(examples: Sequence[Example]) -> list[LabelConflict]:
     """Return the questions that are asked of one story more than once with different answers."""
     answers: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for example in examples:
         answers[_item(example)][example.answer].append(example.id)
     return [
-        {"question": question, "answers": dict(given)}
+        LabelConflict(question=question, answers=dict(given))
         for (_, question), given in answers.items()
         if len(given) > 1
     ]
@@ -148,31 +125,41 @@ def _best(rules: Mapping[str, Baseline]) -> Baseline:
     return max(rules.values(), key=lambda rule: sum(rule.right))
 
 
-def _baselines(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> dict[str, Any]:
+def _shortcut_conflict(
+    examples: Sequence[Example], rules: Mapping[str, Baseline]
+) -> ShortcutConflict:
     best = _best(rules)
+    wrong = [e.id for e, right in zip(examples, best.right, strict=True) if not right]
+    return ShortcutConflict(rule=best.rule, ids=wrong)
+
+
+def _baselines(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> Baselines:
     orders = _groups(readings, [str(reading.example.order) for reading in readings])
     types = _groups(readings, [reading.example.question_type for reading in readings])
-    return {
-        "rules": {name: rule.accuracy for name, rule in rules.items()},
-        "coverage": {name: rule.coverage for name, rule in rules.items()},
-        "with_guess": _with_guess(rules),
-        "best": {"rule": best.rule, "accuracy": best.accuracy},
-        "chance": _chance(readings),
-        "majority": rules[MAJORITY].accuracy,
-        "by_order": {order: _group(rules, places) for order, places in orders.items()},
-        "by_type": {kind: _group(rules, places) for kind, places in types.items()},
-    }
+    return Baselines(
+        rules={name: rule.accuracy for name, rule in rules.items()},
+        coverage={name: rule.coverage for name, rule in rules.items()},
+        with_guess=_with_guess(rules),
+        best=_named(_best(rules)),
+        chance=_chance(readings),
+        majority=rules[MAJORITY].accuracy,
+        by_order={order: _group(rules, places) for order, places in orders.items()},
+        by_type={kind: _group(rules, places) for kind, places in types.items()},
+    )
 
 
-def _group(rules: Mapping[str, Baseline], places: Sequence[int]) -> dict[str, Any]:
+def _named(rule: Baseline) -> Best:
+    return Best(rule=rule.rule, accuracy=rule.accuracy)
+
+
+def _group(rules: Mapping[str, Baseline], places: Sequence[int]) -> Group:
     parts = {name: rule.among(places) for name, rule in rules.items()}
-    best = _best(parts)
-    return {
-        "rows": len(places),
-        "best": {"rule": best.rule, "accuracy": best.accuracy},
-        "rules": {name: part.accuracy for name, part in parts.items()},
-        "with_guess": _with_guess(parts),
-    }
+    return Group(
+        rows=len(places),
+        best=_named(_best(parts)),
+        rules={name: part.accuracy for name, part in parts.items()},
+        with_guess=_with_guess(parts),
+    )
 
 
 def _with_guess(rules: Mapping[str, Baseline]) -> dict[str, float]:
@@ -213,7 +200,7 @@ def _rule_flag(
     p_value = binomial_tail(sum(best.right), len(places), floor)
     if best.accuracy - floor < RULE_MARGIN or p_value >= RULE_P:
         return None
-    return Flag("rule", where, best.rule, best.accuracy, floor)
+    return Flag(kind="rule", where=where, what=best.rule, value=best.accuracy, against=floor)
 
 
 def _lexical(readings: Sequence[Reading]) -> dict[str, Lexical]:
@@ -237,25 +224,25 @@ def _question_kind(reading: Reading) -> str:
 
 def _lexical_flags(lexical: Mapping[str, Lexical]) -> list[Flag]:
     return [
-        Flag("lexical", kind, found.word, found.score, LEXICAL_FLAG)
+        Flag(kind="lexical", where=kind, what=found.word, value=found.score, against=LEXICAL_FLAG)
         for kind, found in lexical.items()
         if found.score >= LEXICAL_FLAG
     ]
 
 
 def _label_flags(conflicts: int, duplicates: int) -> list[Flag]:
-    flags = []
-    if conflicts:
-        flags.append(Flag("conflict", "all", "questions with several answers", conflicts, 0))
-    if duplicates:
-        flags.append(Flag("duplicate", "all", "repeated rows", duplicates, 0))
-    return flags
+    found = (
+        Flag(
+            kind="conflict",
+            where="all",
+            what="questions with several answers",
+            value=conflicts,
+            against=0,
+        ),
+        Flag(kind="duplicate", where="all", what="repeated rows", value=duplicates, against=0),
+    )
+    return [flag for flag in found if flag.value]
 
 
-def _counts(keys: Any) -> dict[str, int]:
+def _counts(keys: Iterable[str]) -> dict[str, int]:
     return dict(sorted(Counter(keys).items()))
-
-
-def _shares(examples: Sequence[Example]) -> dict[str, float]:
-    counts = Counter(example.answer for example in examples)
-    return {answer: count / len(examples) for answer, count in counts.most_common()}

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
+from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from pipeline.checkout import find_root
-from pipeline.cli import audit, reward, study, tom, train
+from pipeline.cli import audit, reward, study, tom, train, ui
 from pipeline.cli.study import check
+from pipeline.cli.tables import make_list
 from pipeline.config.params_file import read_params
 from pipeline.errors import UserError
+from pipeline.plural import counted
 
 app = typer.Typer(
     name="tomrl",
@@ -24,8 +25,10 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Reinforcement-learning post-training for Theory of Mind, reproducibly.\n\n"
     "Start with `tomrl doctor`, then `tomrl run` (or `dvc repro`), then `tomrl report`.",
+    epilog="Example: `tomrl run mini`; what a command does and needs: `tomrl run --help`",
 )
 app.add_typer(study.app, name="study")
 app.add_typer(tom.app, name="tom")
@@ -33,7 +36,26 @@ app.add_typer(reward.app, name="reward")
 app.add_typer(train.app, name="train")
 app.command()(audit.audit)
 app.command()(audit.gallery)
+app.command()(ui.ui)
 console = Console()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"tomrl {version('tomrl')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", "-V", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -46,7 +68,7 @@ def doctor() -> None:
     """
     from pipeline.doctor import diagnose
 
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    table = make_list()
     findings = diagnose(find_root())
     marks = {True: "[green]ok[/]", False: "[red]mend[/]", None: "[dim]-[/]"}
     for finding in findings:
@@ -104,28 +126,6 @@ def report() -> None:
 
 
 @app.command()
-def ui(
-    port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 5000,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-) -> None:
-    """Open MLflow on the runs of this checkout; stop it with Ctrl-C.
-
-    Example: `tomrl ui --port 5001`, then open http://127.0.0.1:5001
-    """
-    from pipeline.tracking import prepare, tracking_uri
-
-    root = find_root()
-    prepare(root)
-    uri = tracking_uri(root)
-    if uri.startswith("http"):
-        console.print(f"the runs are on the MLflow server at {uri}")
-        return
-    console.print(f"MLflow: http://{host}:{port}", highlight=False)
-    command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", uri]
-    raise typer.Exit(subprocess.call([*command, "--host", host, "--port", str(port)], cwd=root))
-
-
-@app.command()
 def sync() -> None:
     """Send the results of every finished stage to MLflow again.
 
@@ -133,11 +133,11 @@ def sync() -> None:
 
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """
-    from pipeline.tracking import sync as send
+    from pipeline.stages.mirror import complete
 
     root = find_root()
-    sent = send(read_params(root / "params.yaml"), root)
-    console.print(f"sent {len(sent)} cells: {', '.join(sent) or 'none has results yet'}")
+    sent = complete(read_params(root / "params.yaml"), root, again=True)
+    console.print(f"sent {counted(len(sent), 'cell')}: {', '.join(sent) or 'none has results yet'}")
 
 
 @app.command()
@@ -157,11 +157,7 @@ def clean(
     from pipeline.files import remove
 
     root = find_root()
-    targets = ["runs", "logs", "reports", "work"]
-    targets += [f"data/{p.name}" for p in (root / "data").iterdir() if p.name != "raw"]
-    targets += [
-        f"data/raw/{p.name}" for p in (root / "data" / "raw").iterdir() if p.name != ".gitkeep"
-    ]
+    targets = ["code", "data", "runs", "logs", "reports", "work"]
     if everything:
         targets += [".dvc/cache", ".dvc/tmp", "store", "mlflow.db", "mlartifacts"]
     present = [name for name in targets if (root / name).exists()]

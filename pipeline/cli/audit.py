@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,30 +13,32 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipeline.checkout import find_root
+from pipeline.cli.tables import make_table
 from pipeline.errors import UserError
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
 if TYPE_CHECKING:
     from pipeline.audit.contamination import Overlap
+    from pipeline.audit.records import Baselines, ColumnAudit, Group, Leak
 
 MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
 _FEW_TYPES = 4
-app = typer.Typer(no_args_is_help=True, help="Audit data sets, and show what they look like.")
+_GROUPS_IN_TABLE = 5  # so many fit on 80 columns
 console = Console()
 RawOption = Annotated[
     Path | None,
     typer.Option(
-        help="Folder with one subfolder per source. Without it: data/raw, and where a source is "
-        f"not there, the folder that {MIRROR_VARIABLE} names."
+        help="Folder with one subfolder per source. Without it: data/STUDY/raw, and where a source "
+        f"is not there, the folder that {MIRROR_VARIABLE} names."
     ),
 ]
 
 
-@app.command()
 def audit(
     tasks: Annotated[
-        list[str], typer.Argument(metavar="TASK...", help="Registered tasks, see docs/gallery.md.")
+        list[str],
+        typer.Argument(metavar="TASK...", help="Registered tasks; `tomrl gallery` shows them all."),
     ],
     against: Annotated[
         list[str] | None,
@@ -62,38 +64,34 @@ def audit(
     `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train --fail-on-leak`
     """
     from pipeline.audit.contamination import Fingerprints
+    from pipeline.audit.records import Audit
     from pipeline.audit.sets import leakage, set_audit
-    from pipeline.files import write_json
 
     _refuse_unwritable(json)
     tests = {name: _examples(name, raw) for name in dict.fromkeys(tasks)}
-    result: dict[str, Any] = {
-        "columns": {name: set_audit(examples) for name, examples in tests.items()}
-    }
-    console.print(_sizes_table(result["columns"]))
-    console.print(_best_table(result["columns"]))
-    for name, column in result["columns"].items():
-        console.print(_rules_table(name, column))
+    columns = {name: set_audit(examples) for name, examples in tests.items()}
+    console.print(_sizes_table(columns), _best_table(columns))
+    for name, column in columns.items():
+        console.print(*_rules_tables(name, column))
     overlaps = {}
     for name in dict.fromkeys(against or ()):
         known = Fingerprints.of(_examples(name, raw), ngram)
         overlaps[name] = {test: known.overlap(examples) for test, examples in tests.items()}
-    result["leakage"] = leakage(overlaps)
-    for name, leaks in result["leakage"].items():
+    found = leakage(overlaps)
+    for name, leaks in found.items():
         console.print(_leak_table(name, leaks))
-    _print_flags(result["columns"])
+    _print_flags(columns)
     if json is not None:
-        write_json(json, result)
+        Audit(columns=columns, leakage=found).write(json)
         console.print(f"written: {escape(str(json))}", soft_wrap=True)
     if fail_on_leak:
         _fail_on_leak(overlaps)
 
 
-@app.command()
 def gallery(
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to write the page; else docs/gallery.md."),
+        typer.Option("--output", "-o", help="Where to write the page; else reports/gallery.md."),
     ] = None,
     real: Annotated[
         bool,
@@ -105,9 +103,10 @@ def gallery(
     ] = False,
     raw: RawOption = None,
 ) -> None:
-    """Write one example of every task with its gold answer and grades to docs/gallery.md.
+    """Write a page with an example of every task, its gold answer and how responses are graded.
 
-    Rows of non-commercial or evaluation-only sources are replaced by generated look-alikes.
+    Rows of non-commercial or evaluation-only sources are replaced by generated look-alikes, and a
+    task whose rows are not on this machine says where to get them.
 
     Examples: `tomrl gallery`, `tomrl gallery --real`, `tomrl gallery --real -o /tmp/real.md`
     """
@@ -125,7 +124,7 @@ def gallery(
     if real and output is None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
         return
-    target = output or root / "docs" / "gallery.md"
+    target = output or root / "reports" / "gallery.md"
     write_text(target, text)
     console.print(f"written: {escape(str(target))}", soft_wrap=True)
 
@@ -148,7 +147,8 @@ def _folders(raw: Path | None) -> list[Path]:
             raise UserError(f"--raw {raw}: no such folder")
         return [raw]
     mirror = os.environ.get(MIRROR_VARIABLE)
-    return [find_root() / "data" / "raw", *([Path(mirror)] if mirror else [])]
+    acquired = sorted((find_root() / "data").glob("*/raw"))
+    return [*acquired, *([Path(mirror)] if mirror else [])]
 
 
 def _examples(name: str, raw: Path | None) -> list[Example]:
@@ -171,42 +171,51 @@ def _refuse_unwritable(path: Path | None) -> None:
         raise UserError(f"{path}: a file is needed, in a folder that exists")
 
 
-def _sizes_table(columns: dict[str, Any]) -> Table:
+def _sizes_table(columns: Mapping[str, ColumnAudit]) -> Table:
     numbers = ("rows", "stories", "unread", "repeats", "conflicts")
-    table = _table("Data sets", "task", *numbers)
+    table = make_table("Data sets", ["task"], numbers)
     for name, column in columns.items():
-        conflicts = column["label_conflicts"] + sum(column["twin_conflicts"].values())
-        sizes = (column["rows"], column["stories"], column["unread"], column["duplicates"])
+        conflicts = column.label_conflicts + sum(column.twin_conflicts.values())
+        sizes = (column.rows, column.stories, column.unread, column.duplicates)
         table.add_row(name, *map(str, (*sizes, conflicts)))
     return table
 
 
-def _best_table(columns: dict[str, Any]) -> Table:
-    table = _table("Best rule that learns nothing", "task", "chance", "majority", "%", "wrong")
-    table.add_column("rule", no_wrap=True)
+def _best_table(columns: Mapping[str, ColumnAudit]) -> Table:
+    title = "Best rule that learns nothing"
+    table = make_table(title, ("task", "rule"), ("%", "wrong", "chance", "majority"))
     for name, column in columns.items():
-        rules = column["baselines"]
-        shares = (rules["chance"], rules["majority"], rules["best"]["accuracy"])
-        wrong = len(column["shortcut_conflict"]["ids"])
-        table.add_row(name, *map(_percent, shares), str(wrong), rules["best"]["rule"])
+        rules = column.baselines
+        best, wrong = rules.best, len(column.shortcut_conflict.ids)
+        shares = map(_percent, (rules.chance, rules.majority))
+        table.add_row(name, best.rule, _percent(best.accuracy), str(wrong), *shares)
     return table
 
 
-def _table(title: str, name: str, *numbers: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column(name, no_wrap=True)
-    for heading in numbers:
-        table.add_column(heading, justify="right")
-    return table
-
-
-def _rules_table(name: str, column: dict[str, Any]) -> Table:
-    """Return accuracy by rule: all rows, by order, and by question type if there are few.
+def _rules_tables(name: str, column: ColumnAudit) -> Iterator[Table]:
+    """Yield accuracy by rule: of all rows, and by order and question type as far as they differ.
 
     The column ``or guess``, and the brackets, put a blind guess where the rule is undefined.
     """
-    rules = column["baselines"]
-    orders, types = rules["by_order"], rules["by_type"]
+    rules, groups = column.baselines, _groups(column.baselines)
+    ranked = sorted(rules.rules, key=lambda rule: -rules.rules[rule])
+    table = make_table(f"{name}: accuracy (%) of rules", ["rule"], ("covers", "all", "or guess"))
+    for rule in ranked:
+        accuracy = rules.rules[rule]
+        shares = (rules.coverage[rule], accuracy, rules.with_guess.get(rule, accuracy))
+        table.add_row(rule, *map(_percent, shares))
+    yield table
+    for start in range(0, len(groups), _GROUPS_IN_TABLE):
+        shown = dict(list(groups.items())[start : start + _GROUPS_IN_TABLE])
+        table = make_table(f"{name}: accuracy (%) of rules, by question", ["rule"], shown)
+        for rule in ranked:
+            table.add_row(rule, *(_cell(group, rule) for group in shown.values()))
+        yield table
+
+
+def _groups(rules: Baselines) -> dict[str, Group]:
+    """Return the rules' accuracies by order, if there are several, and by type, if by few."""
+    orders, types = rules.by_order, rules.by_type
     groups = {
         "no order" if order == "None" else f"order {order}": group
         for order, group in orders.items()
@@ -214,52 +223,44 @@ def _rules_table(name: str, column: dict[str, Any]) -> Table:
     }
     if 1 < len(types) <= _FEW_TYPES:
         groups |= {escape(kind or "no type"): group for kind, group in types.items()}
-    headings = ("covers", "all", "or guess", *groups)
-    table = _table(f"{name}: accuracy (%) of rules", "rule", *headings)
-    for rule, accuracy in sorted(rules["rules"].items(), key=lambda item: -item[1]):
+    return groups
+
+
+def _cell(group: Group, rule: str) -> str:
+    """Return a rule's accuracy, and in brackets the one with a guess where it is undefined."""
+    plain, guessed = group.rules[rule], group.with_guess.get(rule)
+    return _percent(plain) if guessed is None else f"{_percent(plain)} ({_percent(guessed)})"
+
+
+def _leak_table(training: str, leaks: Mapping[str, Leak]) -> Table:
+    kinds = {
+        "rows": "rows",
+        "leaked": "story",
+        "normalised_story": "text",
+        "question": "question",
+        "item": "both",
+        "ngram": "n-gram",
+    }
+    title = f"Test rows that share with {training} the same ..."
+    table = make_table(title, ["test"], (*kinds.values(), "n-grams (%)"))
+    for test, leak in leaks.items():
         table.add_row(
-            rule,
-            _percent(rules["coverage"][rule]),
-            _percent(accuracy),
-            _percent(rules["with_guess"].get(rule, accuracy)),
-            *(_cell(group, rule) for group in groups.values()),
+            test, *(str(getattr(leak, kind)) for kind in kinds), _percent(leak.ngram_share)
         )
     return table
 
 
-def _cell(group: dict[str, Any], rule: str) -> str:
-    """Return a rule's accuracy, and in brackets the one with a guess where it is undefined."""
-    plain, guessed = group["rules"][rule], group["with_guess"].get(rule)
-    return _percent(plain) if guessed is None else f"{_percent(plain)} ({_percent(guessed)})"
-
-
-def _leak_table(training: str, leaks: dict[str, Any]) -> Table:
-    kinds = {
-        "rows": "rows",
-        "leaked": "same story",
-        "normalised_story": "same text",
-        "question": "same question",
-        "item": "story and question",
-        "ngram": "shared n-gram",
-    }
-    title = f"Test rows that stand in {training}"
-    table = _table(title, "test", *kinds.values(), "n-grams shared (%)")
-    for test, leak in leaks.items():
-        table.add_row(test, *(str(leak[kind]) for kind in kinds), _percent(leak["ngram_share"]))
-    return table
-
-
-def _print_flags(columns: dict[str, Any]) -> None:
-    flags = [(name, flag) for name, column in columns.items() for flag in column["flags"]]
+def _print_flags(columns: Mapping[str, ColumnAudit]) -> None:
+    flags = [(name, flag) for name, column in columns.items() for flag in column.flags]
     if not flags:
         console.print("no flags")
     for name, flag in flags:
-        numbers = f"{flag['value']:.0f}"
-        if flag["kind"] == "rule":
-            numbers = f"{_percent(flag['value'])} % against {_percent(flag['against'])} %"
-        elif flag["kind"] == "lexical":
-            numbers = f"I(Z;Y)/H(Y) = {flag['value']:.2f}"
-        line = f"{name} ({flag['where']}): {flag['kind']} {flag['what']!r}, {numbers}"
+        numbers = f"{flag.value:.0f}"
+        if flag.kind == "rule":
+            numbers = f"{_percent(flag.value)} % against {_percent(flag.against)} %"
+        elif flag.kind == "lexical":
+            numbers = f"I(Z;Y)/H(Y) = {flag.value:.2f}"
+        line = f"{name} ({flag.where}): {flag.kind} {flag.what!r}, {numbers}"
         console.print(f"[yellow]flag[/] {escape(line)}", highlight=False, soft_wrap=True)
 
 

@@ -6,16 +6,17 @@ import json
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
 from pipeline.errors import UserError
 from pipeline.files import write_lines
-from pipeline.reward.presets import PRESETS, safe_reward
+from pipeline.plugins import REWARDS
+from pipeline.plural import counted
+from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
@@ -24,8 +25,9 @@ DEFAULT_TASK = "hi_tom"
 app = typer.Typer(
     no_args_is_help=True,
     help="Score responses by the rules that training uses. No model involved.",
+    epilog="Example: `tomrl reward score --preset rlvr responses.jsonl -o scores.jsonl`",
 )
-Preset = StrEnum("Preset", {name: name for name in PRESETS})  # type: ignore[misc]
+Preset = StrEnum("Preset", {name: name for name in REWARDS})  # type: ignore[misc]
 
 
 @app.callback()
@@ -39,7 +41,7 @@ def score(
         Path,
         typer.Argument(
             metavar="IN.jsonl",
-            help="One JSON object a line: completion (the text after the pre-filled <think>) and "
+            help="One JSON object a line: completion (the text after the pre-filled `<think>`) and "
             "ground_truth; optional are task (whose grading rules apply), and story and question, "
             "which the preset fidelity reads.",
         ),
@@ -56,9 +58,9 @@ def score(
     task: Annotated[
         str, typer.Option(help="Grading rules of rows that name no task.")
     ] = DEFAULT_TASK,
-    fidelity_weight: Annotated[
-        float, typer.Option(min=0, max=1, help="Of fidelity: weight of the reasoning.")
-    ] = 0.5,
+    weight: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Of fidelity: weight of the reasoning.")
+    ] = None,
 ) -> None:
     """Score every response of a file.
 
@@ -67,11 +69,11 @@ def score(
     if source.resolve() == output.resolve():
         raise UserError(f"{output} is the input file; choose another output")
     registry.get(task)
+    chosen = load_preset(preset.value, {} if weight is None else {"weight": weight})
     given = [
-        safe_reward(preset.value, completion, example, fidelity_weight=fidelity_weight)
-        for completion, example in _rows(source, task)
+        safe_reward(chosen, completion, example) for completion, example in _rows(source, task)
     ]
-    rows: list[dict[str, Any]] = [
+    rows: list[dict[str, object]] = [
         {
             "score": each.score,
             "format_ok": each.grade.format_ok,
@@ -88,7 +90,7 @@ def score(
     failed = sum(each.error is not None for each in given)
     note = f"; grading failed on {failed}" if failed else ""
     Console().print(
-        f"{len(given)} scores written to {escape(str(output))}, mean {mean:.4g}{note}",
+        f"{counted(len(given), 'score')} written to {escape(str(output))}, mean {mean:.4g}{note}",
         soft_wrap=True,
         highlight=False,
     )

@@ -7,19 +7,21 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Required, TypedDict, cast
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
+from pipeline.cli.tables import make_table
 from pipeline.errors import UserError
+from pipeline.plural import counted
 from pipeline.tom import explain as explaining
 from pipeline.tom.check import Agreement
 from pipeline.tom.check import check as check_rows
+from pipeline.tom.language import get_language
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.rules import Rules
-from pipeline.tom.solve import Answer, rules_for
+from pipeline.tom.solve import Answer
 from pipeline.tom.solve import solve as solve_question
 
 LONGEST_STORY = 20_000
@@ -28,7 +30,20 @@ LONGEST_STORY = 20_000
 app = typer.Typer(
     no_args_is_help=True,
     help="Answer Theory-of-Mind questions by logic: who believes what, and why. No model involved.",
+    epilog="Example: `tomrl tom explain --benchmark hi_tom story.txt`",
 )
+
+
+class Row(TypedDict, total=False):
+    """A line of an input file, of which the fields that a command needs have been checked."""
+
+    id: str | int
+    story: Required[str]
+    question: str
+    answer: str
+    choices: list[str] | str | None
+    order: int | None
+    question_type: str
 
 
 class Benchmark(StrEnum):
@@ -98,7 +113,9 @@ def solve(
     ]
     _write_rows(output, answers)
     unsolved = sum(row["answer"] is None for row in answers)
-    Console().print(f"{len(answers)} answers written to {output}; {unsolved} without an answer")
+    Console().print(
+        f"{counted(len(answers), 'answer')} written to {output}; {unsolved} without an answer"
+    )
 
 
 @app.command(
@@ -174,15 +191,13 @@ def check(
         ),
     )
     _print_agreement(report, Console())
-    typer.echo(f"{len(report.disagreements)} disagreements written to {output}")
+    typer.echo(f"{counted(len(report.disagreements), 'disagreement')} written to {output}")
 
 
 def _print_agreement(report: Agreement, console: Console) -> None:
     for title, counts in (("belief order", report.by_order), ("question type", report.by_type)):
-        table = Table(title=f"Labels that agree with the solver, by {title}")
-        table.add_column(title)
-        for column in ("agree", "of", "%"):
-            table.add_column(column, justify="right")
+        heading = f"Labels that agree with the solver, by {title}"
+        table = make_table(heading, [title], ("agree", "of", "%"))
         for name, (agreed, total) in counts.items():
             table.add_row(name, str(agreed), str(total), f"{100 * agreed / total:.1f}")
         if title == "belief order":
@@ -194,12 +209,12 @@ def _print_agreement(report: Agreement, console: Console) -> None:
 
 def _rules(benchmark: Benchmark, name: RuleSet) -> Rules:
     try:
-        return rules_for(benchmark.value, name.value)
+        return get_language(benchmark.value).rules_named(name.value)
     except ValueError as error:
         raise UserError(f"--rules: {error}") from None
 
 
-def _solved(benchmark: Benchmark, row: Mapping[str, Any], rules: Rules) -> Answer:
+def _solved(benchmark: Benchmark, row: Row, rules: Rules) -> Answer:
     try:
         return solve_question(
             benchmark.value, row["story"], row["question"], row.get("choices"), rules
@@ -221,7 +236,7 @@ def _story_of(source: Path, row: int) -> str:
 
 def _read_rows(
     source: Path, question: bool = True, labelled: bool = False
-) -> Iterator[tuple[int, dict[str, Any]]]:
+) -> Iterator[tuple[int, Row]]:
     """Yield (line number, row) of a JSON-lines file, checked; blank lines are skipped."""
     needed = ["story", *(["question"] if question else []), *(["answer"] if labelled else [])]
     first_with: dict[str, int] = {}
@@ -230,8 +245,7 @@ def _read_rows(
         if not line.strip():
             continue
         where = f"{source}:{number}"
-        row = _parsed(where, _decoded(where, line))
-        _check_fields(where, row, needed)
+        row = _checked(where, _parsed(where, _decoded(where, line)), needed)
         if "id" in row:
             earlier = first_with.setdefault(json.dumps(row["id"]), number)
             if earlier != number:
@@ -258,9 +272,9 @@ def _decoded(where: Path | str, data: bytes) -> str:
         raise UserError(f"{where}: byte {error.start} is not UTF-8; convert the file") from None
 
 
-def _parsed(where: str, line: str) -> dict[str, Any]:
+def _parsed(where: str, line: str) -> dict[str, object]:
     try:
-        row = json.loads(line)
+        row: object = json.loads(line)
     except (json.JSONDecodeError, RecursionError) as error:
         raise UserError(f"{where}: not valid JSON ({error})") from None
     if not isinstance(row, dict):
@@ -268,20 +282,21 @@ def _parsed(where: str, line: str) -> dict[str, Any]:
     return row
 
 
-def _check_fields(where: str, row: Mapping[str, Any], needed: Iterable[str]) -> None:
+def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> Row:
     for name in needed:
         if name not in row:
             raise UserError(f"{where}: the field {name!r} is missing; needed: {', '.join(needed)}")
         if not isinstance(row[name], str):
             kind = type(row[name]).__name__
             raise UserError(f"{where}: the field {name!r} must be text, found {kind}")
-    _check_length(where, row["story"])
+    _check_length(where, str(row["story"]))
     if not isinstance(row.get("id", ""), str | int):
         raise UserError(f"{where}: the field 'id' must be text or a whole number")
     choices = row.get("choices")
     listed = isinstance(choices, list) and all(isinstance(choice, str) for choice in choices)
     if not (choices is None or isinstance(choices, str) or listed):
         raise UserError(f"{where}: the field 'choices' must be a list of texts, or one text")
+    return cast(Row, row)
 
 
 def _check_length(where: str, story: str) -> None:
@@ -296,7 +311,7 @@ def _refuse_same_file(source: Path, output: Path) -> None:
         raise UserError(f"{output} is the input file; choose another output")
 
 
-def _write_rows(output: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_rows(output: Path, rows: Iterable[Mapping[str, object]]) -> None:
     """Write to a temporary sibling and rename, so that the output is there whole or not at all."""
     temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
     try:

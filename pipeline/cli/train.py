@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from pipeline.checkout import find_root
+from pipeline.cli.tables import make_table
 from pipeline.config.expand import expand
 from pipeline.config.lookup import lookup
-from pipeline.config.params import Cell, Params
+from pipeline.config.params import Params, TrainedCell
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
 from pipeline.config.training import Accelerator
 from pipeline.errors import UserError
+from pipeline.plural import counted
 
 if TYPE_CHECKING:
-    from pipeline.train.memory import Shape
+    from pipeline.train.shape import Shape
     from pipeline.train.verl.compose import Composed
     from pipeline.train.verl.plan import Plan
 
@@ -39,7 +39,11 @@ _MEANING = {
     "peak": "at once, with a margin",
 }
 
-app = typer.Typer(no_args_is_help=True, help="Look at training before it starts.")
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at training before it starts: does a cell fit, and what would be launched?",
+    epilog="Example: `tomrl train plan --cell nano-hi`",
+)
 CellOption = Annotated[str, typer.Option(help="A cell; `tomrl study show NAME` lists them.")]
 StudyOption = Annotated[
     str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
@@ -68,7 +72,6 @@ def plan(
 
     params = _params(find_root(), study)
     chosen = params.trained_cell(cell)
-    assert chosen.train is not None and chosen.algorithm is not None
     shape = (
         _read_shape(config)
         if config
@@ -119,7 +122,6 @@ def show(
     root = find_root()
     params = _params(root, study)
     chosen = params.trained_cell(cell)
-    assert chosen.train is not None
     rows = count_rows(params, chosen, root)
     if (backend or chosen.train.backend) == "local":
         _show_local(cell, chosen, rows)
@@ -136,11 +138,10 @@ def _params(root: Path, study: str | None) -> Params:
 
 def _read_shape(path: Path) -> Shape:
     from pipeline.files import read_json
-    from pipeline.train.memory import Shape
+    from pipeline.train.shape import Shape
 
     try:
-        content: dict[str, Any] = read_json(path)
-        return Shape.of(content)
+        return Shape.of(read_json(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -148,13 +149,9 @@ def _read_shape(path: Path) -> Shape:
 
 
 def _print(rows: list[tuple[str, int]], title: str) -> None:
-    table = Table(title=title, title_justify="left")
-    table.add_column("what")
-    table.add_column("GiB", justify="right")
-    table.add_column("bytes", justify="right")
-    table.add_column("")
+    table = make_table(title, ("what", "which is"), ("GiB", "bytes"))
     for name, size in rows:
-        table.add_row(name, f"{size / _GIB:.3f}", f"{size:,}", _MEANING[name])
+        table.add_row(name, _MEANING[name], f"{size / _GIB:.3f}", f"{size:,}")
     Console().print(table)
 
 
@@ -176,13 +173,13 @@ _HELD = {
 }
 
 
-def _show_local(key: str, cell: Cell, rows: int) -> None:
-    assert cell.train is not None
+def _show_local(key: str, cell: TrainedCell, rows: int) -> None:
     _say(
         f"{key}: train.backend is local, so that `dvc repro` trains it in its own process:\n"
         f"  python -m pipeline.stages.train {key}\n"
-        f"{cell.train.total_steps(rows)} steps of {cell.train.prompts_per_step} prompts x "
-        f"{cell.train.rollouts} completions, {rows} training prompts\n"
+        f"{counted(cell.train.total_steps(rows), 'step')} of "
+        f"{counted(cell.train.prompts_per_step, 'prompt')} x "
+        f"{counted(cell.train.rollouts, 'completion')}, {counted(rows, 'training prompt')}\n"
         f"memory: tomrl train plan --cell {key}; what verl would do: --backend verl"
     )
 
@@ -192,39 +189,30 @@ def _show_verl(key: str, plan: Plan, composed: Composed) -> None:
     from pipeline.train.verl.overrides import planned
 
     place = plan.placement
-    assert plan.cell.train is not None
     steps, _ = planned(plan.cell.train, plan.rows)
     _say(
-        f"{key} on {place.describe()}: {steps} steps, {plan.rows} training prompts, "
+        f"{key} on {place.describe()}: {counted(steps, 'step')}, "
+        f"{counted(plan.rows, 'training prompt')}, "
         f"micro-batches of {place.micro_batch}, tensor parallel {place.tensor_parallel}, "
         f"offload {'on' if place.offload else 'off'}\n"
     )
     _say_memory(plan)
     _say_differences(plan)
-    table = Table(title="settings that differ from verl's own", title_justify="left")
-    for name in ("setting", "value", "verl's own"):
-        table.add_column(name, overflow="fold")
-    for name, value in composed.changed(plan.overrides).items():
-        own = composed.defaults.get(name.lstrip("+"))
-        table.add_row(*map(escape, (name, _text(value), "" if own is None else _text(own))))
-    Console().print(table)
+    _say_settings(plan, composed)
     _say("\n" + _command(plan))
 
 
 def _say_memory(plan: Plan) -> None:
     place = plan.placement
-    table = Table(title="memory in GiB", title_justify="left")
-    for name in ("what", "update", "sampling", "host"):
-        table.add_column(name, justify="left" if name == "what" else "right")
-    table.add_column("")
+    table = make_table("memory in GiB", ("what", "which is"), ("update", "sampling", "host"))
     phases = (place.update, place.rollout, place.host)
     for name in dict.fromkeys(name for phase in phases for name in phase):
         held = [f"{phase[name] / _GIB:.2f}" if phase.get(name) else "" for phase in phases]
         if any(held):
-            table.add_row(name, *held, _HELD[name])
+            table.add_row(name, _HELD[name], *held)
     peaks = [f"{peak / _GIB:.2f}" for peak in place.peaks]
     host = f"{sum(place.host.values()) / _GIB:.2f}"
-    table.add_row("in all", *peaks, host, "on each accelerator with 8 % margin; on each node")
+    table.add_row("in all", "on each accelerator with 8 % margin; on each node", *peaks, host)
     Console().print(table)
     if place.capacity is not None:
         _say(f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB\n")
@@ -232,9 +220,7 @@ def _say_memory(plan: Plan) -> None:
 
 def _say_differences(plan: Plan) -> None:
     for paper, found in plan.differences.items():
-        table = Table(title=f"unlike {paper}", title_justify="left")
-        for name in ("setting", "published", "here", "source"):
-            table.add_column(name, overflow="fold")
+        table = make_table(f"unlike {paper}", ("setting", "published", "here", "source"))
         for each in found:
             table.add_row(each.name, _text(each.published), _text(each.here), each.source)
         Console().print(table) if found else _say(f"nothing is unlike {paper}")
@@ -245,6 +231,14 @@ def _say_differences(plan: Plan) -> None:
     _say("unlike the local trainer:\n" + "".join(f"- {note}\n" for note in plan.notes))
 
 
+def _say_settings(plan: Plan, composed: Composed) -> None:
+    """Print setting by setting: their names alone would fill the columns of a table."""
+    _say("settings that differ from verl's own (in brackets):")
+    for name, value in composed.changed(plan.overrides).items():
+        own = composed.defaults.get(name.lstrip("+"))
+        _say(f"  {name} = {_text(value)}" + ("" if own is None else f"  ({_text(own)})"))
+
+
 def _command(plan: Plan) -> str:
     from pipeline.train.verl.overrides import as_arguments
 
@@ -252,7 +246,7 @@ def _command(plan: Plan) -> str:
     return " \\\n  ".join(["python -m verl.trainer.main_ppo", *lines])
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return "none" if value is None else str(value)
 
 

@@ -14,7 +14,9 @@ import requests
 from ray.exceptions import AuthenticationError
 from ray.job_submission import JobSubmissionClient
 
+from pipeline.cluster.job import RuntimeEnvironment
 from pipeline.errors import UserError
+from pipeline.plural import counted
 
 PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
 REQUEST_SECONDS = 20.0
@@ -49,10 +51,10 @@ class Address:
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     @property
-    def proxies(self) -> dict[str, Any] | None:
+    def proxies(self) -> dict[str, str] | None:
         """Return what keeps requests to this machine away from a configured proxy."""
         local = urlsplit(self.url).hostname in ("127.0.0.1", "localhost", "::1")
-        return {"http": None, "https": None, "all": None} if local else None
+        return {"http": "", "https": "", "all": ""} if local else None
 
     def get(self, path: str, seconds: float) -> requests.Response:
         """Send one request."""
@@ -123,11 +125,14 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         self._place = address
         super().__init__(address.url, headers=address.headers)
 
-    def _do_request(self, method: str, endpoint: str, **options: Any) -> Any:
+    def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
         limits = {"timeout": REQUEST_SECONDS, "proxies": self._place.proxies}
-        return super()._do_request(method, endpoint, **limits, **options)
+        answer: requests.Response = super()._do_request(method, endpoint, **limits, **options)
+        return answer
 
-    def submit(self, command: str, submission: str, runtime_environment: dict[str, Any]) -> None:
+    def submit(
+        self, command: str, submission: str, runtime_environment: RuntimeEnvironment
+    ) -> None:
         """Submit a job under an id of ours.
 
         Raises:
@@ -275,8 +280,9 @@ def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) 
     ]
     listing = ", ".join(map(str, present)) or "none"
     raise UserError(
-        f"{address}: the job needs {gpus} GPUs on each of {nodes} node(s), the cluster has "
-        f"{sum(present)} GPUs on {len(present)} node(s) ({listing}). "
+        f"{address}: the job needs {counted(gpus, 'GPU')} on each of {counted(nodes, 'node')}, the "
+        f"cluster has {counted(sum(present), 'GPU')} on {counted(len(present), 'node')} "
+        f"({listing}). "
         + (f"What would fit: {' or '.join(fitting)}. " if fitting else "None would fit. ")
         + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster"
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TypedDict
 
 from packaging.specifiers import SpecifierSet
 
@@ -31,6 +31,13 @@ for name in sys.argv[1:]:
     found[name] = {{"version": version}}
 print("\\n{_REPORT_LINE}" + json.dumps(found))
 """
+
+
+class _Found(TypedDict, total=False):
+    """What an environment reports of a module: why it cannot be imported, or its version."""
+
+    error: str
+    version: str | None
 
 
 def command(python: str, requires: Mapping[str, str]) -> tuple[str, ...]:
@@ -60,7 +67,7 @@ def check(lines: Iterable[str], requires: Mapping[str, str], where: str) -> None
         )
 
 
-def _fault(name: str, need: str, found: Mapping[str, Any]) -> str | None:
+def _fault(name: str, need: str, found: Mapping[str, _Found]) -> str | None:
     report = found[name]
     if "error" in report:
         return f"{name} cannot be imported ({report['error']})"

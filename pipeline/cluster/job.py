@@ -6,15 +6,23 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, TypedDict
 
 from pipeline.files import digest_of, folder_digests
+from pipeline.plural import counted
 
 # The exit status and the line by which a job says that its user, not the machine, must act.
 USER_ERROR_STATUS = 3
 USER_ERROR_LINE = "TOMRL_ERROR "
 
 Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
+
+
+class RuntimeEnvironment(TypedDict):
+    """The part of Ray's ``runtime_env`` that jobs use."""
+
+    working_dir: str
+    env_vars: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,7 @@ class Job:
         return f"{name}-{content[:12]}"
 
     @property
-    def runtime_environment(self) -> dict[str, Any]:
+    def runtime_environment(self) -> RuntimeEnvironment:
         """Return Ray's ``runtime_env``: the uploaded folder and the variables.
 
         Packages come with the cluster's own image: Ray's ``image_uri`` cannot be combined with an
@@ -93,4 +101,4 @@ class JobOutcome:
     def ended(self, why: str = "") -> str:
         """Return how the job ended, and ``why``: its message, unless better is known."""
         status = self.status.replace("_", " ")
-        return f"the job {status} after {self.attempts} attempts: {why or self.message}"
+        return f"the job {status} after {counted(self.attempts, 'attempt')}: {why or self.message}"

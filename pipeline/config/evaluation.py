@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from pipeline.config.data import PromptStyle
-from pipeline.config.section import Positive, Section
+from pipeline.config.section import Positive, Section, one_of
+from pipeline.plugins import ENGINES
 
 
 class Evaluate(Section):
     """How completions are sampled for scoring.
 
     Attributes:
-        engine: What runs the model.
+        engine: What runs the model, see :data:`pipeline.plugins.ENGINES`; ``openai`` for models
+            behind an address.
         prompt: Prompt of trained cells.
         base_prompt: Prompt of base and API cells, where it differs.
         temperature: 0 takes the most likely token.
@@ -23,7 +25,7 @@ class Evaluate(Section):
         batch: Prompts decoded at once.
     """
 
-    engine: Literal["hf", "openai", "vllm"] = "hf"
+    engine: Annotated[str, one_of((*ENGINES, "openai"))] = "hf"
     prompt: PromptStyle
     base_prompt: PromptStyle | None = None
     temperature: float = Field(default=0.0, ge=0)

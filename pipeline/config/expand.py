@@ -6,9 +6,20 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TypeGuard
 
+from pipeline.config.algorithms import with_defaults
 from pipeline.config.data import Part
 from pipeline.config.models import ApiModel, TinyModel
-from pipeline.config.params import BaseEntry, Cell, DatasetEntry, Params, ProbeEntry, StudyInfo
+from pipeline.config.params import (
+    ApiCell,
+    BaseCell,
+    BaseEntry,
+    Cell,
+    DatasetEntry,
+    Params,
+    ProbeEntry,
+    StudyInfo,
+    TrainedCell,
+)
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
 from pipeline.config.study import Study
 
@@ -65,10 +76,11 @@ def _probe_entry(study: Study) -> ProbeEntry | None:
 def _base_entry(study: Study, key: str) -> BaseEntry:
     model = study.base.models[key]
     if not isinstance(model, TinyModel):
-        return BaseEntry(model=model, seed=study.seed)
+        return BaseEntry(model=model, seed=study.seed, inputs=f"code/base-{model.kind}.json")
     return BaseEntry(
         model=model,
         seed=study.seed,
+        inputs=f"data/{study.name}/combos",
         stories=tuple(s for s in study.acquire.values() if is_demonstrated(s)),
         sums=next((s for s in study.acquire.values() if isinstance(s, ArithmeticSource)), None),
     )
@@ -81,24 +93,23 @@ def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:
 
 def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
     for key in _used_models(study):
-        model = study.base.models[key]
-        evaluate = study.evaluate
+        model, evaluate = study.base.models[key], study.evaluate
         folder = f"runs/{study.name}/base/{key}"
+        is_api = isinstance(model, ApiModel)
+        asked = {
+            "engine": "openai" if is_api else evaluate.engine,
+            "prompt": evaluate.base_prompt or evaluate.prompt,
+            "base_prompt": None,
+        }
         yield (
             f"{key}-base",
-            Cell(
-                kind="api" if isinstance(model, ApiModel) else "base",
+            (ApiCell if is_api else BaseCell)(
                 model=key,
                 title=model.title,
-                combination=None,
-                algorithm=None,
                 seed=study.seed,
                 base=f"{folder}/checkpoints.json",
                 inputs=folder,
-                train=None,
-                evaluate=evaluate.model_copy(
-                    update={"prompt": evaluate.base_prompt or evaluate.prompt, "base_prompt": None}
-                ),
+                evaluate=evaluate.model_copy(update=asked),
                 gsm8k=study.gsm8k,
             ),
         )
@@ -114,16 +125,15 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
         parts += [f"s{seed}"] if len(grid.seeds) > 1 else []
         yield (
             "-".join(parts),
-            Cell(
-                kind="trained",
+            TrainedCell(
                 model=model,
                 title=study.base.models[model].title,
                 combination=combination,
-                algorithm=algorithm,
+                algorithm=study.train.algorithms.get(algorithm) or with_defaults(algorithm),
                 seed=seed,
                 base=f"runs/{study.name}/base/{model}/checkpoints.json",
                 inputs=f"data/{study.name}/combos/{combination}",
-                train=study.train,
+                train=study.train.recipe,
                 evaluate=study.evaluate.model_copy(update={"base_prompt": None}),
                 gsm8k=study.gsm8k,
             ),

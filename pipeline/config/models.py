@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.config.section import Fraction, Key, Positive, Section
+from pipeline.config.section import Fraction, Key, Positive, Section, one_of
 
-TinySizeName = Literal["nano", "micro", "small", "medium", "large"]
+
+@dataclass(frozen=True)
+class TinySize:
+    """The shape of a tiny model."""
+
+    hidden: int
+    layers: int
+    heads: int
+
+
+SIZES: dict[str, TinySize] = {
+    "nano": TinySize(hidden=64, layers=2, heads=2),
+    "micro": TinySize(hidden=96, layers=3, heads=3),
+    "small": TinySize(hidden=128, layers=4, heads=4),
+    "medium": TinySize(hidden=192, layers=4, heads=6),
+    "large": TinySize(hidden=256, layers=6, heads=8),
+}
+"""Sizes of tiny models by name."""
 
 
 class WarmStart(Section):
@@ -53,7 +71,7 @@ class TinyModel(Section):
 
     kind: Literal["tiny"]
     title: str
-    size: TinySizeName
+    size: Annotated[str, one_of(SIZES)]
     warm_start: WarmStart
 
 

@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from pipeline.config.algorithms import Algorithm
 from pipeline.config.data import Audit, Part, PromptStyle, Split, Suite
 from pipeline.config.evaluation import Evaluate, SideCheck
 from pipeline.config.lookup import lookup
 from pipeline.config.models import Model
 from pipeline.config.section import Key, Positive, Section
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
-from pipeline.config.training import Algorithm, Train
+from pipeline.config.training import Train
 from pipeline.errors import UserError
 
 
@@ -46,42 +47,89 @@ class DatasetEntry(Section):
 
 
 class BaseEntry(Section):
-    """One base model, fully resolved; tiny models carry the recipe of their demonstrations."""
+    """One base model, fully resolved; tiny models carry the recipe of their demonstrations.
+
+    Attributes:
+        inputs: What it is made from: the training data, whose words a tiny model's tokenizer must
+            know; for all others nothing but the code, which dvc.yaml names anyway.
+    """
 
     model: Model
     seed: int
+    inputs: str
     stories: tuple[Annotated[GeneratedSource, Field(discriminator="kind")], ...] = ()
     sums: ArithmeticSource | None = None
 
 
-class Cell(Section):
-    """One model x combination x algorithm x seed, or a base or API model that trains nothing.
+class CellBase(Section):
+    """What every cell has.
 
     Attributes:
-        kind: ``trained``, ``base`` or ``api``.
         model: Key of the model in ``base``.
         title: What tables show for the model.
-        combination: Key of the combination in ``dataset``; None for base and API cells.
-        algorithm: None for base and API cells.
-        seed: Seed of data order and rollouts.
+        seed: Seed of data order, rollouts and sampled answers.
         base: Manifest of the base model.
-        inputs: Folder of the training data (of the base model, where nothing is trained).
-        train: The recipe; None for base and API cells.
+        inputs: Folder that training reads: the data, or the base model where nothing is trained.
         evaluate: How the cell is evaluated.
         gsm8k: The mathematics side-check.
     """
 
-    kind: Literal["trained", "base", "api"]
     model: str
     title: str
-    combination: str | None
-    algorithm: Algorithm | None
     seed: int
     base: str
     inputs: str
-    train: Train | None
     evaluate: Evaluate
     gsm8k: SideCheck
+
+
+class NoReward(Section):
+    """Nothing is rewarded."""
+
+    preset: Literal["none"] = "none"
+
+
+class Untrained(Section):
+    """The training of a cell that trains nothing: ``dvc.yaml`` asks every cell for it."""
+
+    backend: Literal["none"] = "none"
+    reward: NoReward = NoReward()
+
+
+class BaseCell(CellBase):
+    """A base model as it is."""
+
+    kind: Literal["base"] = "base"
+    combination: None = None
+    algorithm: None = None
+    train: Untrained = Untrained()
+
+
+class ApiCell(CellBase):
+    """A model behind an address: evaluated, never trained."""
+
+    kind: Literal["api"] = "api"
+    combination: None = None
+    algorithm: None = None
+    train: Untrained = Untrained()
+
+
+class TrainedCell(CellBase):
+    """One model x combination x algorithm x seed.
+
+    Attributes:
+        combination: Key of the training data in ``dataset``.
+        algorithm: What it is trained with.
+        train: The recipe.
+    """
+
+    kind: Literal["trained"] = "trained"
+    combination: str
+    algorithm: Algorithm
+    train: Train
+
+
+Cell = BaseCell | ApiCell | TrainedCell
 
 
 class Params(Section):
@@ -93,7 +141,7 @@ class Params(Section):
     suite: Suite
     audit: Audit
     base: dict[Key, BaseEntry]
-    cells: dict[Key, Cell]
+    cells: dict[Key, Annotated[Cell, Field(discriminator="kind")]]
 
     def cell(self, key: str) -> Cell:
         """Return a cell.
@@ -103,14 +151,14 @@ class Params(Section):
         """
         return lookup(self.cells, key, f"params.yaml (study {self.study.name}): cell")
 
-    def trained_cell(self, key: str) -> Cell:
+    def trained_cell(self, key: str) -> TrainedCell:
         """Return a cell that trains.
 
         Raises:
             UserError: If it does not exist or trains nothing; lists those that do.
         """
         cell = self.cell(key)
-        if cell.train is None:
-            names = ", ".join(k for k, c in self.cells.items() if c.train is not None)
+        if not isinstance(cell, TrainedCell):
+            names = ", ".join(k for k, c in self.cells.items() if isinstance(c, TrainedCell))
             raise UserError(f"cell {key} trains nothing; choose one of: {names}")
         return cell

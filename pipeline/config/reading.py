@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -11,14 +10,15 @@ from pydantic import ValidationError
 from pipeline.errors import UserError
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: Path) -> object:
     """Return the content of a YAML file.
 
     Raises:
         UserError: If it is missing or not YAML.
     """
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: object = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return content
     except FileNotFoundError:
         raise UserError(f"{path} does not exist; write it with: tomrl study use NAME") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -50,6 +50,6 @@ def mistake_lines(error: ValidationError) -> list[str]:
     return lines
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from collections.abc import Collection
+from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+)
+from pydantic_core import PydanticCustomError
 
 Value = TypeVar("Value")
 
 
-def _as_list(value: Any) -> Any:
+def _as_list(value: object) -> list[object] | tuple[object, ...]:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _as_written(values: tuple[Any, ...]) -> Any:
+def _as_written(values: tuple[object, ...]) -> object:
     return values[0] if len(values) == 1 else list(values)
 
 
@@ -24,6 +32,19 @@ OneOrMore = Annotated[
     PlainSerializer(_as_written),
 ]
 """One value or a list of values in a study; always a tuple here."""
+
+
+def known(value: object, names: Collection[str]) -> object:
+    """Return the value; an error that lists the names unless it is one of them."""
+    if not isinstance(value, str) or value not in names:
+        allowed = ", ".join(map(repr, names))
+        raise PydanticCustomError("unknown_name", "unknown name", {"expected": allowed})
+    return value
+
+
+def one_of(names: Collection[str]) -> BeforeValidator:
+    """Return the check that a value is one of the names, such as the keys of a table."""
+    return BeforeValidator(lambda value: known(value, names))
 
 
 Key = Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")]

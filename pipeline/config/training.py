@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.config.section import Fraction, Positive, Section
+from pipeline.config.algorithms import ALGORITHMS, AlgorithmSettings
+from pipeline.config.reward import RewardSettings
+from pipeline.config.section import Positive, Section, one_of
+from pipeline.plugins import BACKENDS
 
 Aggregation = Literal[
     "token-mean",
@@ -17,13 +20,6 @@ Aggregation = Literal[
     "seq-mean-token-mean",
 ]
 
-
-Algorithm = Literal[
-    "grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "ppo", "sft"
-]
-
-
-RewardPreset = Literal["tom-rl", "tom-rl-text", "rlvr", "fidelity"]
 Accelerator = Literal["cpu", "a100-40", "a100-80", "h100", "h200"]
 
 
@@ -57,20 +53,27 @@ class Cluster(Section):
     overrides: dict[str, bool | int | float | str] = Field(default={})
 
 
+_OWNERS = {"fidelity_weight": "the reward; write train.reward: {preset: fidelity, weight: ...}"} | {
+    setting: f"the algorithm {name}; a study writes "
+    f"train.algorithms: {{{name}: {{{setting}: ...}}}}"
+    for name, kind in ALGORITHMS.items()
+    for setting in kind.own_settings()
+}
+
+
 class Train(Section):
-    """The training recipe.
+    """The training recipe of a cell, whatever its algorithm.
 
     Attributes:
         backend: ``local`` trains in-process; ``verl`` through a Ray job.
         cluster: Where and how ``verl`` trains.
-        reward: Reward preset, see ``pipeline.reward.presets``.
+        reward: The reward: the name of a preset, or ``{preset: NAME, SETTING: VALUE}``.
         prompts_per_step: Prompts in one rollout batch.
         rollouts: Completions per prompt.
         updates_per_batch: Optimiser steps on each rollout batch (1 = on-policy).
         steps: Number of steps; give this or ``epochs``.
         epochs: Passes over the training data; give this or ``steps``.
         learning_rate: AdamW, constant.
-        normalise_by_std: GRPO divides by the standard deviation of the group.
         clip_range: Clip range of the probability ratio.
         clip_range_high: Clip range above 1, where it differs from that below.
         dual_clip: Bound on the loss of a token with negative advantage, in units of its advantage;
@@ -81,11 +84,6 @@ class Train(Section):
         kl_in_reward: Take the penalty off the reward of each token instead of adding it to the
             loss.
         entropy_coefficient: Weight of the entropy bonus.
-        value_learning_rate: AdamW of PPO's critic; as ``learning_rate`` if absent.
-        value_clip: Clip range of the critic's change.
-        discount: Gamma of PPO's advantages.
-        gae_decay: Lambda of PPO's advantages.
-        fidelity_weight: Weight of the reasoning against the answer in the reward ``fidelity``.
         gradient_clip: Largest gradient norm.
         temperature: Sampling temperature of rollouts.
         top_p: Nucleus of rollouts.
@@ -104,16 +102,15 @@ class Train(Section):
         checkpoint: Which checkpoint is evaluated: ``best`` on validation, or ``last``.
     """
 
-    backend: Literal["local", "verl"] = "local"
+    backend: Annotated[str, one_of(BACKENDS)] = "local"
     cluster: Cluster = Cluster()
-    reward: RewardPreset
+    reward: RewardSettings
     prompts_per_step: Positive
     rollouts: Positive
     updates_per_batch: Positive = 1
     steps: Positive | None = None
     epochs: float | None = Field(default=None, gt=0)
     learning_rate: float = Field(gt=0)
-    normalise_by_std: bool = True
     clip_range: float = Field(default=0.2, gt=0, lt=1)
     clip_range_high: float | None = Field(default=None, gt=0)
     dual_clip: float | None = Field(default=None, gt=1)
@@ -122,11 +119,6 @@ class Train(Section):
     kl_kind: Literal["kl", "mse", "low_var_kl"] = "low_var_kl"
     kl_in_reward: bool = False
     entropy_coefficient: float = Field(default=0.0, ge=0)
-    value_learning_rate: float | None = Field(default=None, gt=0)
-    value_clip: float = Field(default=0.5, gt=0)
-    discount: Fraction = 1.0
-    gae_decay: Fraction = 1.0
-    fidelity_weight: Fraction = 0.5
     gradient_clip: float = Field(default=1.0, gt=0)
     temperature: float = Field(default=1.0, gt=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -142,6 +134,14 @@ class Train(Section):
     gradient_checkpointing: bool = False
     checkpoint: Literal["best", "last"] = "best"
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own_settings_elsewhere(cls, content: object) -> object:
+        for name in content if isinstance(content, dict) else ():
+            if owner := _OWNERS.get(name):
+                raise ValueError(f"{name} belongs to {owner}")
+        return content
+
     @model_validator(mode="after")
     def _one_length(self) -> Train:
         if (self.steps is None) == (self.epochs is None):
@@ -153,3 +153,18 @@ class Train(Section):
         if self.steps is not None:
             return self.steps
         return math.ceil(rows * (self.epochs or 0) / self.prompts_per_step)
+
+
+class StudyTrain(Train):
+    """The training recipe of a study.
+
+    Attributes:
+        algorithms: Settings of the grid's algorithms, where they differ from the defaults.
+    """
+
+    algorithms: AlgorithmSettings = Field(default={})
+
+    @property
+    def recipe(self) -> Train:
+        """Return the recipe that all cells share."""
+        return Train(**{name: getattr(self, name) for name in Train.model_fields})

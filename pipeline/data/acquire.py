@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def acquire(
     target: Path,
     *,
     mirror: Path | None = None,
+    known: Sequence[Path] = (),
     offline: bool = False,
     parts: Path | None = None,
     progress: bool = True,
@@ -60,6 +62,8 @@ def acquire(
         target: The folder that receives the files themselves. Files that are there and whole are
             kept; others of the same name are replaced.
         mirror: A folder with one subfolder per source to copy from instead of downloading.
+        known: Folders that may hold files of this source already, such as those of other studies;
+            whole ones are copied.
         offline: Never use the network.
         parts: Where unfinished downloads are kept between runs; the target by default.
         progress: Whether to draw a progress bar, if there is a terminal.
@@ -74,7 +78,7 @@ def acquire(
     """
     wanted, note = get_source(source), target / UNAVAILABLE
     with progress_bar(progress) as report:
-        fetcher = _Fetcher(target, mirror, offline, parts or target, report, patience)
+        fetcher = _Fetcher(target, mirror, tuple(known), offline, parts or target, report, patience)
         try:
             files = fetcher.fetch_all(wanted)
         except Unreachable as error:
@@ -103,6 +107,7 @@ class _Fetcher:
 
     target: Path
     mirror: Path | None
+    known: tuple[Path, ...]
     offline: bool
     parts: Path
     report: Report
@@ -120,7 +125,10 @@ class _Fetcher:
         return [self.target / file.name for file in source.files]
 
     def _fetch(self, source: Source, file: SourceFile) -> None:
-        if file.member:
+        whole = (folder / file.name for folder in self.known)
+        if origin := next((path for path in whole if _is_whole(path, file)), None):
+            self._take(origin, file)
+        elif file.member:
             self._unpack_member(file)
         elif self.mirror is not None:
             self._copy(self.mirror / source.name / file.name, file)
@@ -141,6 +149,9 @@ class _Fetcher:
                 f"{error}. Put the file from {file.url} into the mirror, or unset "
                 f"TOMRL_DATA_MIRROR to download it"
             ) from None
+        self._take(origin, file)
+
+    def _take(self, origin: Path, file: SourceFile) -> None:
         copy = self.parts / f".{file.name}.copy"
         shutil.copyfile(origin, copy)
         self._place(copy, file)

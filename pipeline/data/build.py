@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from random import Random
-from typing import Any
-
-import pandas as pd
 
 from pipeline.config.data import Part
 from pipeline.config.params import DatasetEntry, ProbeEntry
 from pipeline.data.folds import Folds
-from pipeline.data.prompt import PROMPTS
 from pipeline.data.sources import SOURCES
 from pipeline.errors import UserError
 from pipeline.tasks import registry
@@ -67,7 +61,7 @@ def _wanted(example: Example, part: Part) -> bool:
     )
 
 
-def _field(example: Example, name: str) -> Any:
+def _field(example: Example, name: str) -> object:
     return example.meta[name] if name in example.meta else getattr(example, name, None)
 
 
@@ -86,37 +80,6 @@ def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
         chosen = sorted(random.sample(range(len(examples)), count))
         found[name] = [examples[index] for index in chosen]
     return found
-
-
-def training_rows(examples: Sequence[Example], prompt: str, split: str) -> list[dict[str, Any]]:
-    """Return rows in verl's RL schema; story and question are there for rewards on reasoning."""
-    return [
-        {
-            "data_source": example.task,
-            "prompt": PROMPTS[prompt](example),
-            "ability": example.benchmark,
-            "reward_model": {"style": "rule", "ground_truth": example.answer},
-            "extra_info": {
-                "id": example.id,
-                "story_id": example.story_id,
-                "order": example.order,
-                "question_type": example.question_type,
-                "split": split,
-                "index": index,
-                "story": example.story,
-                "question": example.question,
-                "answer_kind": example.answer_kind,
-                "choices": json.dumps(example.choices) if example.choices else None,
-                "meta": json.dumps(dict(example.meta), ensure_ascii=False, sort_keys=True),
-            },
-        }
-        for index, example in enumerate(examples)
-    ]
-
-
-def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Write a parquet file."""
-    pd.DataFrame(list(rows)).to_parquet(path, index=False)
 
 
 def check_stories_apart(entry: DatasetEntry, sets: dict[str, list[Example]]) -> dict[str, int]:
@@ -174,88 +137,3 @@ def check_licences(entry: DatasetEntry) -> dict[str, str]:
                 )
             licences[name] = ", ".join([terms, *limits])
     return licences
-
-
-def data_card(
-    entry: DatasetEntry, sets: dict[str, list[Example]], shared: dict[str, int]
-) -> dict[str, Any]:
-    """Return what a person should know of a dataset before training on it."""
-    return {
-        "split": entry.split,
-        "prompt": entry.prompt,
-        "licences": check_licences(entry),
-        "licence_note": entry.licence_note,
-        "stories_shared": shared,
-        "sets": {name: _summary(examples) for name, examples in sets.items()},
-    }
-
-
-def _summary(examples: list[Example]) -> dict[str, Any]:
-    orders = Counter(example.order for example in examples)
-    return {
-        "rows": len(examples),
-        "stories": len({example.story_id for example in examples}),
-        "orders": {str(order): orders[order] for order in sorted(orders, key=str)},
-        "benchmarks": dict(sorted(Counter(e.benchmark for e in examples).items())),
-        # Where a benchmark's own answers may not be at hand, its rows say where theirs come from.
-        "gold": dict(Counter(e.meta["gold_source"] for e in examples if "gold_source" in e.meta)),
-    }
-
-
-def write_examples(path: Path, examples: Sequence[Example]) -> None:
-    """Write examples as parquet; choices and meta as JSON text, so that any of them fit."""
-    columns = [
-        {
-            "id": e.id,
-            "benchmark": e.benchmark,
-            "task": e.task,
-            "story_id": e.story_id,
-            "story": e.story,
-            "question": e.question,
-            "choices": json.dumps(e.choices) if e.choices is not None else None,
-            "answer": e.answer,
-            "answer_kind": e.answer_kind,
-            "order": e.order,
-            "question_type": e.question_type,
-            "meta": json.dumps(dict(e.meta), ensure_ascii=False, sort_keys=True),
-        }
-        for e in examples
-    ]
-    frame = pd.DataFrame(columns)
-    frame["order"] = frame["order"].astype("Int64")
-    frame.to_parquet(path, index=False)
-
-
-def read_examples(path: Path) -> list[Example]:
-    """Read examples written by :func:`write_examples`.
-
-    Raises:
-        UserError: If the file is missing or not readable.
-    """
-    try:
-        frame = pd.read_parquet(path)
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; make it with: dvc repro suite") from None
-    except Exception as error:
-        raise UserError(
-            f"{path} is not a readable parquet file ({error}); delete it and run: dvc repro suite"
-        ) from error
-    return [_example(record) for record in frame.to_dict("records")]
-
-
-def _example(record: dict[Any, Any]) -> Example:
-    choices = json.loads(record["choices"]) if isinstance(record["choices"], str) else None
-    return Example(
-        benchmark=record["benchmark"],
-        task=record["task"],
-        story=record["story"],
-        question=record["question"],
-        answer=record["answer"],
-        answer_kind=record["answer_kind"],
-        choices=None if choices is None else tuple(choices),
-        order=None if pd.isna(record["order"]) else int(record["order"]),
-        question_type=record["question_type"],
-        meta=json.loads(record["meta"]),
-        story_id=record["story_id"],
-        id=record["id"],
-    )

@@ -67,12 +67,11 @@ def restricted(task: Task) -> str:
 def show_all(folders: Iterable[Path], real: bool = False) -> list[Shown]:
     """Return an example of every task, in the order of the registry.
 
+    A task whose own row is to be shown and whose sources are nowhere is left out.
+
     Args:
         folders: Where raw sources may lie, the first that has a task's sources counts.
-        real: Show the task's own rows whatever their terms, and only tasks whose sources are there.
-
-    Raises:
-        UserError: If the sources of a task whose own row is to be shown are nowhere.
+        real: Show the task's own rows whatever their terms.
     """
     folders = list(folders)
     with TemporaryDirectory(prefix="tomrl-gallery-") as made:
@@ -93,14 +92,7 @@ def _show(task: Task, folders: list[Path], real: bool, made: Path) -> Shown | No
     if restricted(task) and not real:
         return Shown(task, look_alike(task, made), False)
     folder = folder_of(task, folders)
-    if folder is None and real:
-        return None
-    if folder is None:
-        raise UserError(
-            f"task {task.name}: source {', '.join(task.sources)} is in none of "
-            f"{', '.join(map(str, folders))}; run `dvc repro acquire` or set TOMRL_DATA_MIRROR"
-        )
-    return Shown(task, _typical(task, task.examples(folder)), True)
+    return Shown(task, _typical(task, task.examples(folder)), True) if folder else None
 
 
 def folder_of(task: Task, folders: Iterable[Path]) -> Path | None:
@@ -140,7 +132,7 @@ def _write_source(name: str, path: Path) -> None:
     source = _SOURCES.validate_python(fields)
     path.parent.mkdir(parents=True)
     if source.kind == "arithmetic":
-        rows = list(arithmetic(source, "test", _STORIES))
+        rows: list[Mapping[str, object]] = list(arithmetic(source, "test", _STORIES))
     elif source.kind == "upstream":
         raise UserError(f"source {name} is not generated")
     else:
@@ -260,8 +252,21 @@ def page(shown: Iterable[Shown]) -> str:
         "",
         *(f"- [{one.task.name}](#{one.task.name}): {one.task.title}" for one in shown),
         "",
+        *_absent(shown),
     ]
     return "\n".join([*lines, *(line for one in shown for line in _section(one))])
+
+
+def _absent(shown: Iterable[Shown]) -> Iterator[str]:
+    """Yield which tasks are left out, and what brings them in."""
+    here = {name for one in shown for name in (one.task.name, *one.others)}
+    absent = [task for task in registry.all_tasks() if task.name not in here]
+    if absent:
+        yield "Not shown, because their sources are not on this machine (use a study that acquires"
+        yield "them and run `dvc repro acquire`, or set TOMRL_DATA_MIRROR):"
+        yield ""
+        yield from (f"- {task.name} ({', '.join(task.sources)}): {task.title}" for task in absent)
+        yield ""
 
 
 def _section(shown: Shown) -> Iterator[str]:

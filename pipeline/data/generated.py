@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeVar
+from typing import Never, TypedDict, TypeVar
 
 from pipeline.config.sources import (
     ArithmeticSource,
@@ -21,21 +21,17 @@ from pipeline.config.sources import (
     OpenTomSource,
     TomiSource,
 )
-from pipeline.tom.belief import HI_TOM, Beliefs, Rules, beliefs
-from pipeline.tom.generate import (
-    brief,
-    explore_tom,
-    fantom,
-    hi_tom,
-    hi_tom_items,
-    opentom,
-    tomi,
-)
+from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.generate import brief, fantom, opentom
+from pipeline.tom.generate.explore_tom import ExploreTomSettings
+from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.item import GeneratedItem, GeneratedQuestion
 from pipeline.tom.generate.names import NAMES, Names
+from pipeline.tom.generate.styles import BENCHMARK
+from pipeline.tom.generate.tomi import TomiSettings
+from pipeline.tom.language import EXPLORE_TOM, HI_TOM, PLAIN, TOMI, Language
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
-from pipeline.tom.solve import parse_question
 from pipeline.tom.trace import write_trace
 
 Value = TypeVar("Value")
@@ -48,22 +44,48 @@ _PLAIN_CONTAINERS = (
 _SMALL = Names(NAMES.agents[:12], NAMES.objects[:8], NAMES.rooms[:8], _PLAIN_CONTAINERS)
 
 
-def stories(source: GeneratedSource, purpose: str, count: int) -> Iterator[list[dict[str, Any]]]:
+class StoryRow(TypedDict):
+    """A question about a story, with its gold answer and the beliefs that lead to it."""
+
+    story: str
+    question: str
+    answer: str
+    order: int | None
+    question_type: str
+    choices: list[str] | None
+    is_interesting: bool
+    trace: str
+
+
+class Problem(TypedDict):
+    """An arithmetic problem with its answer and the way to it."""
+
+    question: str
+    answer: str
+    solution: str
+
+
+def stories(source: GeneratedSource, purpose: str, count: int) -> Iterator[list[StoryRow]]:
     """Yield ``count`` stories, each as rows of its questions with gold answer and true trace."""
     for index in range(count):
-        random = Random(f"{source.seed}:{purpose}:{index}")
-        match source:
-            case HiTomSource():
-                yield _hi_tom(source, random)
-            case TomiSource():
-                yield _tomi(source, random)
-            case ExploreTomSource():
-                yield _explore_tom(source, random)
-            case FantomSource():
-                yield _fantom(source, random)
-            case OpenTomSource():
-                item = opentom.generate(opentom.OpenTomSettings(), random, source.telling)
-                yield [_row(item, question, "") for question in item.questions]
+        yield _rows(source, Random(f"{source.seed}:{purpose}:{index}"))
+
+
+def _rows(source: GeneratedSource, random: Random) -> list[StoryRow]:
+    match source:
+        case HiTomSource():
+            return _traced(_hi_tom(source, random), HI_TOM)
+        case TomiSource():
+            tomi = TomiSettings(noise=source.noise, names=_names(source))
+            return _traced(TOMI.generate(tomi, random, source.telling), TOMI)
+        case ExploreTomSource():
+            return _traced(_explore_tom(source, random), EXPLORE_TOM)
+        case FantomSource():
+            item = _fantom(source, random)
+            return [_row(item, question, _heard_or_missed(question)) for question in item.questions]
+        case OpenTomSource():
+            item = opentom.generate(opentom.OpenTomSettings(), random, source.telling)
+            return [_row(item, question, "") for question in item.questions]
 
 
 def _names(source: GeneratedSource) -> Names:
@@ -75,59 +97,50 @@ def _one_of(values: Sequence[Value], random: Random) -> Value:
     return values[0] if len(values) == 1 else random.choice(values)
 
 
-def _hi_tom(source: HiTomSource, random: Random) -> list[dict[str, Any]]:
-    settings = hi_tom.HiTomSettings(
+def _hi_tom(source: HiTomSource, random: Random) -> GeneratedItem:
+    settings = HiTomSettings(
         agents=source.agents,
         chapters=_one_of(source.chapters, random),
         tell=_one_of(source.tell, random),
         noise=source.noise,
         names=_names(source),
     )
-    if source.telling == "brief":
-        item = hi_tom_items.generate_item(settings, random)
-        item = replace(item, story=brief.render(item.events))
-    else:
-        item = hi_tom_items.generate_item(settings, random, source.telling)
-    return _traced(item, "hi_tom", HI_TOM)
+    if source.telling != "brief":
+        return HI_TOM.generate(settings, random, source.telling)
+    item = HI_TOM.generate(settings, random, BENCHMARK)
+    return replace(item, story=brief.render(item.events))
 
 
-def _tomi(source: TomiSource, random: Random) -> list[dict[str, Any]]:
-    settings = tomi.TomiSettings(noise=source.noise, names=_names(source))
-    return _traced(tomi.generate(settings, random, source.telling), "tomi", settings.rules)
-
-
-def _explore_tom(source: ExploreTomSource, random: Random) -> list[dict[str, Any]]:
-    settings = explore_tom.ExploreTomSettings(
+def _explore_tom(source: ExploreTomSource, random: Random) -> GeneratedItem:
+    settings = ExploreTomSettings(
         story_type=source.story_type,
         people=source.people,
         moves=source.moves,
         names=_names(source),
     )
-    item = explore_tom.generate(settings, random, source.telling)
-    return _traced(item, "explore_tom", settings.rules)
+    return EXPLORE_TOM.generate(settings, random, source.telling)
 
 
-def _fantom(source: FantomSource, random: Random) -> list[dict[str, Any]]:
+def _fantom(source: FantomSource, random: Random) -> GeneratedItem:
     settings = fantom.FantomSettings(
         people=source.people, told=source.told, full_context=source.full_context
     )
-    item = fantom.generate(settings, random, source.telling)
-    return [_row(item, question, _heard_or_missed(question)) for question in item.questions]
+    return fantom.generate(settings, random, source.telling)
 
 
-def _traced(item: GeneratedItem, benchmark: str, rules: Rules) -> list[dict[str, Any]]:
+def _traced(item: GeneratedItem, language: Language[Never]) -> list[StoryRow]:
     """Return rows whose traces state the beliefs that lead to the answer.
 
     Questions in another style than the benchmark's own, and those about topics and states, have no
     trace: they are for evaluation.
     """
-    known = beliefs(item.events, rules)
-    return [_row(item, question, _trace(question, benchmark, known)) for question in item.questions]
+    known = beliefs(item.events, language.rules[PLAIN])
+    return [_row(item, question, _trace(question, language, known)) for question in item.questions]
 
 
-def _trace(question: GeneratedQuestion, benchmark: str, known: Beliefs) -> str:
+def _trace(question: GeneratedQuestion, language: Language[Never], known: Beliefs) -> str:
     try:
-        asked = parse_question(benchmark, question.text)
+        asked = language.question(question.text)
     except ParseError:
         return ""
     if not isinstance(asked, WhereQuestion):
@@ -148,7 +161,7 @@ def _heard_or_missed(question: GeneratedQuestion) -> str:
     return f"{asked[1]} {'heard' if question.answer == 'yes' else 'missed'} it."
 
 
-def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str) -> dict[str, Any]:
+def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str) -> StoryRow:
     return {
         "story": item.story,
         "question": question.text,
@@ -165,7 +178,7 @@ _PEOPLE = ("Ann", "Ben", "Cara", "Dan")
 _THINGS = ("apples", "books", "coins", "pens")
 
 
-def arithmetic(source: ArithmeticSource, purpose: str, count: int) -> Iterator[dict[str, Any]]:
+def arithmetic(source: ArithmeticSource, purpose: str, count: int) -> Iterator[Problem]:
     """Yield ``count`` one-step word problems (addition, subtraction) with solution and answer.
 
     The problems are few by nature (sums of two small numbers); the split holds out problems by
@@ -187,7 +200,7 @@ def _held_out(a: int, b: int) -> bool:
     return Random(f"held out:{min(a, b)}:{max(a, b)}").random() < 0.25
 
 
-def _problem(random: Random, a: int, b: int) -> dict[str, Any]:
+def _problem(random: Random, a: int, b: int) -> Problem:
     name, thing = random.choice(_PEOPLE), random.choice(_THINGS)
     if random.random() < 0.5:
         text = f"{name} has {a} {thing} and gets {b} more."

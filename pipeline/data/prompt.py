@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pipeline.data.messages import Messages
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-
-Messages = list[dict[str, str]]
-PREFILL = "<think>"
 
 _TAGS = (
     "Think first, then answer. Put your reasoning between <think> and </think>, and after it the "

@@ -77,7 +77,7 @@ class Source:
 
 
 def _read_table() -> Mapping[str, Source]:
-    table: dict[str, Any] = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+    table: dict[str, Any] = json.loads(Path(__file__).with_name("sources.json").read_text("utf-8"))
     return MappingProxyType(
         {
             name: Source(

@@ -9,10 +9,9 @@ from typing import Protocol
 
 from transformers import PreTrainedTokenizerBase
 
-from pipeline.data.prompt import Messages
-from pipeline.model.chat import encode_prompt
-from pipeline.model.decode import Sampling, generate
-from pipeline.model.weights import load_model
+from pipeline.data.messages import Messages
+from pipeline.model.decode import Sampling
+from pipeline.provenance import Libraries
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +42,35 @@ def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished:
     return Response(text, len(tokens), "stop" if finished else "length")
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an engine finds a model and keeps what is unfinished.
+
+    Attributes:
+        model: The model, in Hugging Face layout.
+        work: Folder of resumable state.
+        root: The checkout.
+        threads: Threads to compute with.
+        batch: Prompts decoded at once.
+    """
+
+    model: Path
+    work: Path
+    root: Path
+    threads: int
+    batch: int
+
+
 class Engine(Protocol):
-    """Anything that completes prompts."""
+    """Anything that completes prompts.
+
+    Attributes:
+        name: Its name in a study.
+        libraries: Versions of what it computes with, known once it has run.
+    """
 
     name: str
+    libraries: Libraries
 
     def complete(
         self,
@@ -56,44 +80,3 @@ class Engine(Protocol):
     ) -> list[Response]:
         """Return one response for each prompt, in order; ``report`` hears how many are done."""
         ...
-
-
-class TransformersEngine:
-    """Runs a model folder with transformers, in batches of prompts of similar length."""
-
-    name = "hf"
-
-    def __init__(self, folder: Path, batch: int) -> None:
-        self.model, self.tokenizer = load_model(folder)
-        self.batch = batch
-
-    def complete(
-        self,
-        prompts: Sequence[Prompt],
-        sampling: Sampling,
-        report: Callable[[int], None],
-    ) -> list[Response]:
-        """Return one response for each prompt, in order.
-
-        A prompt that leaves no room for the longest answer in the model's context is not run: its
-        response is empty with finish reason ``prompt_too_long``.
-        """
-        encoded = [encode_prompt(self.tokenizer, prompt.messages) for prompt in prompts]
-        room = self.model.config.max_position_embeddings - sampling.max_new_tokens
-        responses = [TOO_LONG] * len(prompts)
-        fitting = [index for index, tokens in enumerate(encoded) if len(tokens) <= room]
-        fitting.sort(key=lambda index: len(encoded[index]))  # less padding
-        end = int(self.tokenizer.eos_token_id)  # type: ignore[arg-type]
-        for start in range(0, len(fitting), self.batch):
-            chosen = fitting[start : start + self.batch]
-            completions = generate(
-                self.model,
-                [encoded[index] for index in chosen],
-                [prompts[index].key for index in chosen],
-                sampling,
-                end,
-            )
-            for index, completion in zip(chosen, completions, strict=True):
-                responses[index] = respond(self.tokenizer, completion.tokens, completion.finished)
-            report(len(prompts) - len(fitting) + start + len(chosen))
-        return responses

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -69,57 +68,48 @@ def write_responses(
     examples: Sequence[Example],
     graded: Sequence[Graded],
     columns: Sequence[str],
-    *,
-    model: str,
-    engine: str,
-    seed: int,
+    identity: Mapping[str, str | int],
 ) -> None:
-    """Write responses as parquet, one row per example; ``columns`` names its suite column."""
-    rows = [
+    """Write responses as parquet, one row per example.
+
+    Args:
+        path: The file.
+        examples: What was asked.
+        graded: What was answered.
+        columns: The suite column of each example.
+        identity: What all rows share: model, engine, seed.
+    """
+    frame = pd.DataFrame(
         {
-            "id": e.id,
-            "task": column,
-            "sample": 0,
-            "prompt_digest": g.prompt_digest,
-            "response": g.response.text,
-            "completion_tokens": g.response.completion_tokens,
-            "finish_reason": g.response.finish_reason,
-            "model": model,
-            "engine": engine,
-            "seed": seed,
+            "id": [e.id for e in examples],
+            "task": list(columns),
+            "prompt_digest": [g.prompt_digest for g in graded],
+            "response": [g.response.text for g in graded],
+            "completion_tokens": [g.response.completion_tokens for g in graded],
+            "finish_reason": [g.response.finish_reason for g in graded],
         }
-        for e, g, column in zip(examples, graded, columns, strict=True)
-    ]
-    _write(path, rows)
+    )
+    _write(path, frame.assign(**identity))
 
 
 def write_grades(
-    path: Path,
-    examples: Sequence[Example],
-    graded: Sequence[Graded],
-    columns: Sequence[str],
-    claims: Sequence[tuple[int, int]],
+    path: Path, examples: Sequence[Example], graded: Sequence[Graded], columns: Sequence[str]
 ) -> None:
-    """Write grades as parquet; ``claims`` holds (made, true) belief claims of each response."""
-    rows = [
+    """Write grades as parquet, one row per example; ``columns`` names its suite column."""
+    frame = pd.DataFrame(
         {
-            "id": e.id,
-            "task": column,
-            "sample": 0,
-            "correct": g.grade.correct,
-            "strict": g.grade.strict,
-            "format_ok": g.grade.format_ok,
-            "extracted": g.grade.extracted,
-            "reward": float(g.grade.correct),
-            "tokens": g.response.completion_tokens,
-            "claims": made,
-            "claims_true": true,
+            "id": [e.id for e in examples],
+            "task": list(columns),
+            "correct": [g.grade.correct for g in graded],
+            "strict": [g.grade.strict for g in graded],
+            "format_ok": [g.grade.format_ok for g in graded],
+            "extracted": [g.grade.extracted for g in graded],
+            "tokens": [g.response.completion_tokens for g in graded],
         }
-        for e, g, column, (made, true) in zip(examples, graded, columns, claims, strict=True)
-    ]
-    _write(path, rows)
+    )
+    _write(path, frame)
 
 
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+def _write(path: Path, frame: pd.DataFrame) -> None:
     with replacing(path) as temporary:
-        pd.DataFrame(rows).to_parquet(temporary, index=False)
+        frame.to_parquet(temporary, index=False)

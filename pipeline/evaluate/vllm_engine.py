@@ -10,25 +10,34 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.errors import UserError
 from pipeline.evaluate import vllm_worker
-from pipeline.evaluate.engine import TOO_LONG, Prompt, Response, respond
+from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, respond
+from pipeline.evaluate.vllm_worker import PromptRow, Request
 from pipeline.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.model.chat import encode_prompt
 from pipeline.model.decode import Sampling
+from pipeline.provenance import installed
 
 PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
 _WEIGHTS_PER_GPU = 40 * 2**30  # bytes in bfloat16: leaves room for keys and values on 80 GB
 _HOURS = 24.0
 
 Launch = Callable[[Path, Callable[[str], None]], None]
+
+
+def open_engine(place: Place) -> VllmEngine:
+    """Return the engine of a model: on the cluster of ``RAY_ADDRESS``, else on this machine."""
+    on_cluster = os.environ.get("RAY_ADDRESS")
+    return VllmEngine(
+        place.model, place.work, OnCluster() if on_cluster else Here(place.root, place.threads)
+    )
 
 
 class VllmEngine:
@@ -46,6 +55,7 @@ class VllmEngine:
         self.folder, self.work, self.launch = folder.resolve(), work.resolve(), launch
         self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        self.libraries = installed("tokenizers")
 
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
@@ -60,12 +70,12 @@ class VllmEngine:
         """
         context = int(self.config.max_position_embeddings)
         encoded = [encode_prompt(self.tokenizer, prompt.messages) for prompt in prompts]
-        rows = [
+        rows: list[PromptRow] = [
             {"index": index, "tokens": list(tokens), "seed": _seed(prompts[index].key)}
             for index, tokens in enumerate(encoded)
             if len(tokens) <= context - sampling.max_new_tokens
         ]
-        longest = max((len(row["tokens"]) for row in rows), default=0)  # type: ignore[arg-type]
+        longest = max((len(row["tokens"]) for row in rows), default=0)
         request = self._request(sampling, longest + sampling.max_new_tokens)
         job = self.work / digest_of([request, rows])[:12]
         output = job.with_suffix(".jsonl")
@@ -75,6 +85,8 @@ class VllmEngine:
         def hear(line: str) -> None:
             if line.startswith(vllm_worker.USER_ERROR):
                 raise UserError(f"engine vllm: {line.removeprefix(vllm_worker.USER_ERROR)}")
+            if line.startswith(vllm_worker.LIBRARIES):
+                self.libraries |= json.loads(line.removeprefix(vllm_worker.LIBRARIES))
             if line.startswith(vllm_worker.DONE):
                 report(skipped + int(line.removeprefix(vllm_worker.DONE)))
 
@@ -86,7 +98,7 @@ class VllmEngine:
         remove(output)
         return responses
 
-    def _request(self, sampling: Sampling, context: int) -> dict[str, Any]:
+    def _request(self, sampling: Sampling, context: int) -> Request:
         weights = sum(path.stat().st_size for path in self.folder.glob("*.safetensors"))
         width = 4 if self.config.dtype is None or "32" in str(self.config.dtype) else 2
         gpus = 1
@@ -100,6 +112,7 @@ class VllmEngine:
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "max_new_tokens": sampling.max_new_tokens,
+            "output": "",
         }
 
 
@@ -107,7 +120,7 @@ def _seed(key: tuple[int, ...]) -> int:
     return int(np.random.SeedSequence(list(key)).generate_state(1)[0])
 
 
-def _write(job: Path, request: dict[str, Any], rows: Sequence[Mapping[str, Any]]) -> None:
+def _write(job: Path, request: Request, rows: Sequence[PromptRow]) -> None:
     """Write the folder of a worker, with the worker itself."""
     remove(job)
     with replacing(job) as temporary:

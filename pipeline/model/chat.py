@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from transformers import PreTrainedTokenizerBase
 
-from pipeline.data.prompt import PREFILL
+PREFILL = "<think>"
+"""What every answer begins with, as in Study 1."""
 
 
-def encode_prompt(tokenizer: PreTrainedTokenizerBase, messages: Any) -> tuple[int, ...]:
+def encode_prompt(
+    tokenizer: PreTrainedTokenizerBase, messages: Iterable[Mapping[str, str]]
+) -> tuple[int, ...]:
     """Return the tokens of a chat prompt with the opening ``<think>`` of the answer pre-filled."""
     text = tokenizer.apply_chat_template(
         [dict(message) for message in messages], tokenize=False, add_generation_prompt=True

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +46,10 @@ class Completion:
 
 
 class _PreallocatedLayer(DynamicLayer):  # type: ignore[misc]
-    """A cache layer that writes into a buffer of the final size instead of concatenating."""
+    """A cache layer that writes into a buffer of the final size instead of concatenating.
+
+    Its length is counted on the layer: the buffer's own shape says how much there is room for.
+    """
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -56,7 +58,7 @@ class _PreallocatedLayer(DynamicLayer):  # type: ignore[misc]
         self.length = 0
 
     def update(
-        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+        self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object
     ) -> tuple[Tensor, Tensor]:
         start, self.length = self.length, self.length + key_states.shape[-2]
         if not self.is_initialized:
@@ -101,16 +103,17 @@ def generate(
     group = len(keys) // len(prompts)
     steps = sampling.max_new_tokens
     logits, position, prefix = encode_prompts(model, prompts, group)
+    # All draws at once: which ones a completion takes does not depend on who is left in the batch.
     uniform = np.stack([uniform_stream(key, steps) for key in keys])
     draws = torch.from_numpy(uniform).to(model.device)
 
-    decoder: Any = model
     cache = Cache(layers=[_PreallocatedLayer(steps) for _ in prefix.keys])
     tokens = torch.zeros(len(keys), steps, dtype=torch.long, device=model.device)
     rows = torch.arange(len(keys), device=model.device)  # the completion each batch row belongs to
     alive = torch.ones(len(keys), dtype=torch.bool, device=model.device)
     lengths = torch.zeros(len(keys), dtype=torch.long, device=model.device)
     with attending(model):
+        # The prompts' own logits choose the first token; each pass then chooses one more.
         for step in range(steps):
             chosen = _choose(logits, sampling, draws[rows, step])
             tokens[rows[alive], step] = chosen[alive]
@@ -119,13 +122,14 @@ def generate(
             living = int(alive.sum())
             if living == 0 or step == steps - 1:
                 break
+            # Between two drops, finished rows are computed along and their tokens not written.
             if living <= (1 - _DROP_SHARE) * len(rows):
                 keep = alive.nonzero().squeeze(-1)
-                if step:
+                if step:  # before the first pass the cache is empty
                     cache.batch_select_indices(keep)
                 prefix, rows, alive = prefix.keep(keep), rows[keep], alive[keep]
                 chosen, position = chosen[keep], position[keep]
-            logits = decoder(
+            logits = model(
                 input_ids=chosen.unsqueeze(1),
                 position_ids=position + step,
                 past_key_values=cache,
@@ -147,6 +151,7 @@ def _choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:
         ordered, order = probabilities.sort(dim=-1, descending=True)
         outside = ordered.cumsum(-1) - ordered >= sampling.top_p
         probabilities = probabilities.masked_fill(outside.gather(-1, order.argsort(-1)), 0)
+    # In float32 the steps of unlikely tokens would vanish in the sum of those before them.
     ladder = probabilities.double().cumsum(-1)
     target = draws.unsqueeze(-1) * ladder[:, -1:]
     return (

@@ -8,7 +8,6 @@ so the result equals the plain padded computation up to rounding.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -39,9 +38,8 @@ def completion_logits(
     first = logits.unsqueeze(1)
     if ids.shape[1] == 1:
         return first, ids, mask
-    decoder: Any = model
     with attending(model):
-        rest = decoder(
+        rest = model(
             input_ids=ids[:, :-1],
             position_ids=start + torch.arange(ids.shape[1] - 1, device=model.device),
             use_cache=False,

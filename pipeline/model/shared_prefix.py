@@ -64,7 +64,11 @@ class Prefix:
         return replace(self, places=self.places[rows])
 
     def stack(self, rows: Tensor) -> Tensor:
-        """Lay rows [N, H, R, D] out by prompt [P, H, G * R, D]; free places hold zeros."""
+        """Lay rows [N, H, R, D] out by prompt [P, H, G * R, D]; free places hold zeros.
+
+        Rows that have been dropped leave their places free, so that every prompt keeps G of them
+        and one batched product serves all prompts.
+        """
         prompts, (_, heads, repeats, size) = len(self.values[0]), rows.shape
         full = rows
         if len(rows) < prompts * self.group:
@@ -94,8 +98,7 @@ def encode_prompts(
     """
     ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
     cache = DynamicCache(config=model.config)
-    decoder: Any = model
-    logits = decoder(
+    logits = model(
         input_ids=ids,
         attention_mask=mask.long(),
         position_ids=positions(mask),
@@ -130,7 +133,7 @@ def _attention(
     *,
     scaling: float,
     prefix: Prefix,
-    **_: Any,
+    **_: object,
 ) -> tuple[Tensor, None]:
     """Attend to the prefix and, causally, to the row's own tokens, under one softmax.
 
@@ -150,20 +153,17 @@ def _attention(
     if query.shape[2] == 1:
         output = _last_token(query * scaling, key, value, *prompt, prefix)
     elif query.device.type == "cpu":
-        own = (_per_head(tensor, query) for tensor in (key, value))
-        output = _Joined.apply(query, *own, *prompt, prefix, scaling)  # type: ignore[no-untyped-call]
+        output = joined(query, key, value, *prompt, prefix, scaling)
     else:
         output = repeated(query, key, value, *prompt, prefix, scaling)
     return output.transpose(1, 2).contiguous(), None
 
 
-def _per_head(tensor: Tensor, query: Tensor) -> Tensor:
-    """Repeat key-value heads for the query heads that share them [N, heads, T, D]."""
-    return tensor.repeat_interleave(query.shape[1] // tensor.shape[1], 1)
-
-
 def _by_key_head(query: Tensor, heads: int) -> Tensor:
-    """Line up the query heads that share a key-value head [N, H, R * T, D]."""
+    """Line up the query heads that share a key-value head [N, H, R * T, D].
+
+    They meet the same keys, so to the prompt they are no more than further tokens of one head.
+    """
     lined: Tensor = query.unflatten(1, (heads, -1))
     return lined.flatten(2, 3)
 
@@ -172,6 +172,7 @@ def _last_token(
     query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, prefix: Prefix
 ) -> Tensor:
     """Attend from one token per row [N, heads, 1, D] to the prompts and to its own tokens."""
+    # Only one score per token is copied between the layouts by prompt and by row, no key or value.
     own = _by_key_head(query, key.shape[1])
     to_prefix = prefix.stack(own) @ keys.transpose(-1, -2)
     if prefix.bias is not None:
@@ -183,6 +184,24 @@ def _last_token(
     return (from_prefix + weights[..., length:] @ value).reshape_as(query)
 
 
+def joined(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    prefix: Prefix,
+    scaling: float,
+) -> Tensor:
+    """Attend from all own tokens [N, heads, T, D], with CPU kernels and no copy of a prompt."""
+    # Of the row's own tokens the kernels want as many key-value heads as query heads.
+    own = (
+        tensor.repeat_interleave(query.shape[1] // tensor.shape[1], 1) for tensor in (key, value)
+    )
+    output: Tensor = _Joined.apply(query, *own, keys, values, prefix, scaling)  # type: ignore[no-untyped-call]
+    return output
+
+
 def repeated(
     query: Tensor,
     key: Tensor,
@@ -192,11 +211,18 @@ def repeated(
     prefix: Prefix,
     scaling: float,
 ) -> Tensor:
-    """Attend from all own tokens [N, heads, T, D], with a copy of the prompt for each row."""
+    """Attend from all own tokens [N, heads, T, D], with a copy of the prompt for each row.
+
+    For accelerators: the kernels that :func:`joined` calls by name are those of a CPU, and the
+    portable attention of PyTorch returns no log-sum-exp to join two parts by.
+    """
     rows, length = prefix.places // prefix.group, query.shape[2]
     causal = torch.zeros(length, length, dtype=value.dtype, device=value.device)
     causal.masked_fill_(torch.ones_like(causal, dtype=torch.bool).triu(1), -torch.inf)
-    context = torch.zeros_like(keys[:, :1, :1, :, 0]) if prefix.bias is None else prefix.bias
+    prompts, _, prompt_length, _ = keys.shape
+    context = prefix.bias
+    if context is None:  # all prompts are of one length
+        context = keys.new_zeros(prompts, 1, 1, prompt_length)
     shape = (len(rows), 1, length)
     bias = torch.cat([context[rows].expand(*shape, -1), causal.expand(*shape, -1)], -1)
     return nn.functional.scaled_dot_product_attention(
@@ -230,6 +256,7 @@ class _Joined(torch.autograd.Function):
         """Return the attention output [N, heads, T, D]; key and value have all heads."""
         heads = keys.shape[1]
         stacked, bias = prefix.stack(_by_key_head(query, heads)), prefix.bias
+        # Two softmaxes, each over its own keys: their sums give the share of each in the joint one.
         far, far_sum = _flash(stacked, keys, values, 0.0, False, attn_mask=bias, scale=scale)
         near, near_sum = _flash(query, key, value, 0.0, True, scale=scale)
         far = prefix.unstack(far).reshape_as(near)
@@ -246,6 +273,8 @@ class _Joined(torch.autograd.Function):
         """Return the gradients of query, key, value, keys and values."""
         query, key, value, keys, values, stacked, output, total = context.saved_tensors
         prefix, heads, scale = context.prefix, keys.shape[1], {"scale": context.scale}
+        # Given the joint output and sum in place of its own, the kernel takes the weights of the
+        # joint softmax for its keys, and so returns this part's share of the gradient.
         lay = [prefix.stack(_by_key_head(tensor, heads)) for tensor in (gradient, output)]
         sums = prefix.stack(_by_key_head(total.unsqueeze(-1), heads)).squeeze(-1)
         far, of_keys, of_values = _flash_backward(

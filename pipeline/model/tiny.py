@@ -7,7 +7,6 @@ laptop trains in minutes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -24,6 +23,7 @@ from tokenizers import (
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
+from pipeline.config.models import TinySize
 from pipeline.model.linear import use_onednn
 
 if TYPE_CHECKING:
@@ -36,24 +36,6 @@ CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-@dataclass(frozen=True)
-class TinySize:
-    """The shape of a tiny model."""
-
-    hidden: int
-    layers: int
-    heads: int
-
-
-SIZES: dict[str, TinySize] = {
-    "nano": TinySize(hidden=64, layers=2, heads=2),
-    "micro": TinySize(hidden=96, layers=3, heads=3),
-    "small": TinySize(hidden=128, layers=4, heads=4),
-    "medium": TinySize(hidden=192, layers=4, heads=6),
-    "large": TinySize(hidden=256, layers=6, heads=8),
-}
 
 
 def make_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerBase:

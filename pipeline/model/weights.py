@@ -1,13 +1,8 @@
-"""Models as folders in Hugging Face layout, and the manifests that name them.
-
-A manifest (``checkpoints.json``) lists checkpoints by role; each has a step and the digest of its
-folder in the artifact store.
-"""
+"""Models as folders in Hugging Face layout."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -17,11 +12,10 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils.logging import disable_progress_bar
 
 from pipeline.errors import UserError
-from pipeline.files import read_json
 from pipeline.model.linear import use_onednn
-from pipeline.store import LocalStore
 
 WEIGHTS = "model.safetensors"
 
@@ -70,6 +64,7 @@ def load_model(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     Raises:
         UserError: If tokenizer and model have different vocabularies.
     """
+    disable_progress_bar()  # it would fill logs, and loading from the disk takes seconds
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForCausalLM.from_pretrained(
         folder, dtype=torch.float32, local_files_only=True, attn_implementation="sdpa"
@@ -82,26 +77,3 @@ def load_model(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     use_onednn(model)
     model.eval()
     return model, tokenizer
-
-
-def manifest(model: str, checkpoints: dict[str, dict[str, Any]], use: str) -> dict[str, Any]:
-    """Return a manifest.
-
-    Args:
-        model: Key of the model in the study.
-        checkpoints: For each role (``base``, ``best``, ``last``) its step and digest.
-        use: The role that later stages evaluate.
-    """
-    return {"model": model, "format": "safetensors", "use": use, "checkpoints": checkpoints}
-
-
-def resolve(path: Path, store: LocalStore, made_by: str) -> Path:
-    """Return the folder of the checkpoint that a manifest says to use.
-
-    Raises:
-        UserError: If the manifest is missing, or the object gone or altered.
-    """
-    if not path.is_file():
-        raise UserError(f"{path} does not exist; make it with: dvc repro {made_by}")
-    content = read_json(path)
-    return store.get(content["checkpoints"][content["use"]]["digest"], made_by)

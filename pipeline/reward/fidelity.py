@@ -17,11 +17,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from pipeline.reward.reward import Fidelity
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
-from pipeline.tom.belief import Beliefs, Chain
+from pipeline.tom.belief import Beliefs
+from pipeline.tom.language import PLAIN, UPSTREAM, language_of
+from pipeline.tom.observation import Chain
 from pipeline.tom.question import NOW, WhereQuestion
-from pipeline.tom.solve import BENCHMARKS, parse_question, read, rules_for
+from pipeline.tom.solve import read
 from pipeline.tom.trace import BeliefClaim, find_claims
 
 LONGEST_REASONING = 20_000
@@ -29,32 +32,6 @@ LONGEST_REASONING = 20_000
 
 _SENTENCE_END = re.compile(r"[.!?\n]")
 _WORD = re.compile(r"\w+")
-_PLACED = re.compile(r"^The ([\w-]+) is in the [\w-]+\.$", re.MULTILINE)
-_ENTERED = re.compile(r" entered the ([\w-]+)\.$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Fidelity:
-    """How faithful a piece of reasoning is to its story.
-
-    Attributes:
-        made: Distinct belief claims.
-        true: Those of them that hold in the story.
-        decisive: Chains whose beliefs lead to the answer.
-        covered: Those of them about which something true is claimed.
-    """
-
-    made: int
-    true: int
-    decisive: int
-    covered: int
-
-    @property
-    def score(self) -> float:
-        """Return the score, from 0 to 1."""
-        if not self.made or not self.decisive:
-            return 0.0
-        return self.true / self.made * (self.covered / self.decisive)
 
 
 def fidelity(response: str, example: Example) -> Fidelity | None:
@@ -147,35 +124,17 @@ class _Case:
 
 @lru_cache(maxsize=4096)  # the completions of a prompt follow each other, epoch after epoch
 def _read(benchmark: str, story: str, question: str) -> _Case | None:
-    language = next((name for name in BENCHMARKS if benchmark.startswith(name)), None)
+    language = language_of(benchmark)
     if language is None or not story:
         return None
-    released = "upstream" if benchmark == language else "plain"
+    rules = language.rules_named(UPSTREAM if benchmark == language.name else PLAIN)
     try:
-        asked = parse_question(language, question)
+        asked = language.question(question)
         if not isinstance(asked, WhereQuestion) or asked.when != NOW:
             return None
-        text = in_full(story) if language == "hi_tom" else story
-        _, beliefs = read(language, text, rules_for(language, released), asked.object)
+        _, beliefs = read(language, language.in_full(story), rules, asked.object)
     except (ValueError, KeyError):
         return None
     names = _names_of_two_words(asked, beliefs)
     copied = frozenset(_claims(f"{story}\n{question}", names))
     return _Case(asked, beliefs, names, copied, decisive_chains(asked))
-
-
-def in_full(story: str) -> str:
-    """Return a Hi-ToM story of the brief telling in the benchmark's words; others as they are.
-
-    The brief telling says "Ann left." and "Ann moved it to the box."; where she left and what she
-    moved is what the lines before it speak of.
-    """
-    lines = []
-    room = thing = ""
-    for line in story.split("\n"):
-        room = found[1] if (found := _ENTERED.search(line)) else room
-        thing = found[1] if (found := _PLACED.search(line)) else thing
-        if line.endswith(" left."):
-            line = f"{line.removesuffix(' left.')} exited the {room}."
-        lines.append(line.replace(" moved it to the ", f" moved the {thing} to the "))
-    return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Stage ``acquire@source``: verified upstream files, or generated rows, in ``data/raw``."""
+"""Stage ``acquire@source``: verified upstream files, or generated rows, for one study."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def main(stage: Stage, key: str) -> None:
                     key,
                     temporary,
                     mirror=Path(mirror) if mirror else None,
+                    known=_of_other_studies(stage, key),
                     offline=os.environ.get(OFFLINE_VARIABLE, "") not in ("", "0"),
                     parts=stage.work(key),
                 )
@@ -45,6 +46,12 @@ def main(stage: Stage, key: str) -> None:
                     write_lines(temporary / f"{purpose}.jsonl", rows)
     left_out = isinstance(source, UpstreamSource) and not found
     print(f"{'left out' if left_out else 'acquired'} {key} in {target.relative_to(stage.root)}")
+
+
+def _of_other_studies(stage: Stage, key: str) -> list[Path]:
+    """Return where other studies of this checkout keep the same upstream files."""
+    folders = sorted((stage.root / "data").glob(f"*/raw/{key}"))
+    return [folder for folder in folders if folder.parent != stage.raw]
 
 
 if __name__ == "__main__":

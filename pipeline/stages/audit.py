@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
-
 from pipeline.audit.card import data_card
 from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
 from pipeline.audit.figures import draw_all
+from pipeline.audit.records import Audit
 from pipeline.audit.sets import leakage, set_audit
 from pipeline.config.params import DatasetEntry
-from pipeline.data.build import read_examples, select_parts
+from pipeline.data.build import select_parts
+from pipeline.data.card import DatasetCard
+from pipeline.data.codec import read_dataset, read_examples
 from pipeline.errors import UserError
-from pipeline.files import read_json, remove_leftovers, replacing, write_json
+from pipeline.files import remove_leftovers, replacing
 from pipeline.stages.common import Stage, run
 from pipeline.tasks.example import Example
 
@@ -28,14 +27,11 @@ def main(stage: Stage) -> None:
     for key, entry in stage.params.dataset.items():
         overlaps[key] = _overlaps(stage, key, entry, suite)
         refuse_contamination(entry.split, overlaps[key])
-    result = {
-        "columns": {name: set_audit(examples) for name, examples in suite.items()},
-        "leakage": leakage(overlaps),
-    }
-    _write(stage, result)
-    for name, column in result["columns"].items():
-        best = column["baselines"]["best"]
-        print(f"audit {name}: {best['accuracy']:.1%} by the rule {best['rule']!r}")
+    columns = {name: set_audit(examples) for name, examples in suite.items()}
+    _write(stage, Audit(columns=columns, leakage=leakage(overlaps)))
+    for name, column in columns.items():
+        best = column.baselines.best
+        print(f"audit {name}: {best.accuracy:.1%} by the rule {best.rule!r}")
 
 
 def _overlaps(
@@ -56,7 +52,7 @@ def _training(stage: Stage, key: str, entry: DatasetEntry) -> list[Example]:
     if not path.is_file():
         raise UserError(f"{path} does not exist; make it with: dvc repro dataset@{key}")
     examples = select_parts(stage.raw, entry.train, entry.seed)
-    written = [info["id"] for info in pd.read_parquet(path, columns=["extra_info"])["extra_info"]]
+    written = [row.example.id for row in read_dataset(path)]
     if written != [example.id for example in examples]:
         raise UserError(
             f"{path} does not hold what params.yaml selects from {stage.raw}; "
@@ -65,19 +61,20 @@ def _training(stage: Stage, key: str, entry: DatasetEntry) -> list[Example]:
     return examples
 
 
-def _write(stage: Stage, result: dict[str, Any]) -> None:
+def _write(stage: Stage, audit: Audit) -> None:
     """Write audit.json, card.md and figures/ in one go."""
     cards = {
-        key: read_json(stage.data / "combos" / key / "card.json") for key in stage.params.dataset
+        key: DatasetCard.read(stage.data / "combos" / key / "card.json", f"dataset@{key}")
+        for key in stage.params.dataset
     }
     target = stage.runs / "audit"
     remove_leftovers(target.parent)
     with replacing(target) as temporary:
         (temporary / "figures").mkdir(parents=True)
-        write_json(temporary / "audit.json", result)
-        for name, svg in draw_all(result).items():
+        audit.write(temporary / "audit.json")
+        for name, svg in draw_all(audit).items():
             (temporary / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
-        card = data_card(stage.params, result, cards)
+        card = data_card(stage.params, audit, cards)
         (temporary / "card.md").write_text(card, encoding="utf-8")
 
 

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
-from pipeline.config.params import Cell, Params
+from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.errors import UserError
 from pipeline.files import NO_SPACE, digest_of, file_digest, folder_digests
@@ -33,8 +32,8 @@ class Stage:
 
     @property
     def raw(self) -> Path:
-        """Return the folder of acquired sources."""
-        return self.root / "data" / "raw"
+        """Return the folder of the study's acquired sources."""
+        return self.data / "raw"
 
     @property
     def data(self) -> Path:
@@ -56,7 +55,7 @@ class Stage:
         """Return the artifact store."""
         return default_store(self.root)
 
-    def work(self, *inputs: Any) -> Path:
+    def work(self, *inputs: object) -> Path:
         """Return the folder of resumable state for these inputs: other inputs, another folder."""
         return self.root / "work" / digest_of([self.name, *inputs])[:20]
 
@@ -112,9 +111,3 @@ def input_digest(path: Path) -> str:
     if path.is_dir():
         return digest_of(folder_digests(path))
     raise UserError(f"{path} does not exist; make it with: dvc repro")
-
-
-def cell_folder(stage: Stage, key: str) -> tuple[Cell, Path, Path]:
-    """Return a cell with its result folder and its log folder for this stage."""
-    cell = stage.params.cell(key)
-    return cell, stage.runs / key / stage.name, stage.logs / key / stage.name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.data.build import read_examples
+from pipeline.data.codec import read_examples
 from pipeline.model.decode import Sampling
 from pipeline.stages.common import Stage, run
 from pipeline.stages.scoring import score_cell
@@ -21,7 +21,6 @@ def main(stage: Stage, key: str) -> None:
         columns,
         prompt=settings.prompt,
         sampling=Sampling(settings.max_new_tokens, settings.temperature, settings.top_p),
-        batch=settings.batch,
     )
 
 

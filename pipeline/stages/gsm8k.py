@@ -23,7 +23,6 @@ def main(stage: Stage, key: str) -> None:
         {check.task: examples},
         prompt=check.prompt,
         sampling=Sampling(check.max_new_tokens, temperature=0),
-        batch=cell.evaluate.batch,
     )
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
+from pipeline.analysis.dvc_files import accuracies
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import collect
 from pipeline.files import remove_leftovers, replacing
 from pipeline.stages.common import Stage, run
-from pipeline.tracking import study_tracker
+from pipeline.stages.mirror import complete
+from pipeline.tracking import study_run
 
 
 def main(stage: Stage) -> None:
@@ -16,9 +20,10 @@ def main(stage: Stage) -> None:
     remove_leftovers(target.parent)
     with replacing(target) as temporary:
         write_report(results, temporary)
-    tracker = study_tracker(stage.params, stage.root)
-    tracker.artifact(target)
-    tracker.finish()
+    with study_run(stage.params, stage.root) as tracker:
+        complete(stage.params, stage.root)
+        tracker.step("accuracy", 0, accuracies(results), time.time())
+        tracker.artifact(target)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")
 
 

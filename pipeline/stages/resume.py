@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pipeline.errors import UserError
 from pipeline.files import read_json, remove, replacing, write_json
@@ -32,7 +31,7 @@ def read_options(arguments: Sequence[str]) -> Path | None:
     return found
 
 
-def take_up(work: Path, made_from: dict[str, Any], resume: Path | None) -> None:
+def take_up(work: Path, made_from: Mapping[str, object], resume: Path | None) -> None:
     """Note what a run is made from beside its state; with ``resume``, take that state over first.
 
     Args:
@@ -52,7 +51,7 @@ def take_up(work: Path, made_from: dict[str, Any], resume: Path | None) -> None:
     write_json(work / MADE_FROM, made_from)
 
 
-def _check(resume: Path, made_from: dict[str, Any]) -> None:
+def _check(resume: Path, made_from: Mapping[str, object]) -> None:
     path = resume / MADE_FROM
     if not path.is_file():
         raise UserError(
@@ -72,7 +71,7 @@ def _check(resume: Path, made_from: dict[str, Any]) -> None:
         )
 
 
-def _flat(content: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(content: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
     for name, value in content.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f"{prefix}{name}.")

@@ -2,45 +2,109 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
 
-from pipeline.config.params import Cell
+from pipeline.config.params import ApiCell, Cell
 from pipeline.errors import UserError
-from pipeline.evaluate.engine import Engine, TransformersEngine
+from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
+from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import Graded, evaluate, write_grades, write_responses
-from pipeline.files import remove_leftovers, write_json, write_lines
+from pipeline.files import remove_leftovers, write_lines
 from pipeline.model.decode import Sampling
-from pipeline.model.weights import resolve
+from pipeline.model.manifest import resolve
+from pipeline.plugins import ENGINES
 from pipeline.progress import ProgressReport
-from pipeline.stages.common import Stage, cell_folder, use_threads
+from pipeline.provenance import GRADING, installed
+from pipeline.stages.common import Stage, use_threads
+from pipeline.stages.mirror import mirror
 from pipeline.tasks.example import Example
-from pipeline.tracking import cell_tracker, scores
+from pipeline.tracking import cell_run
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of running a model, and with what; nothing where it was not run."""
+
+    engine: str
+    libraries: Mapping[str, str]
+    columns: Mapping[str, Sequence[Example]]
+    graded: Sequence[Graded]
+    prompt: str
 
 
 def score_cell(
     stage: Stage,
     key: str,
-    columns: dict[str, list[Example]],
+    columns: Mapping[str, Sequence[Example]],
     *,
     prompt: str,
     sampling: Sampling,
-    batch: int,
 ) -> None:
-    """Run a cell's model over columns of examples; write responses, grades and metrics."""
-    cell, folder, logs = cell_folder(stage, key)
-    remove_leftovers(folder)
+    """Run a cell's model over columns of examples; write responses, grades and metrics.
+
+    A model that cannot be run here leaves empty files and the reason in their place; once it can be
+    run, ``dvc repro --force`` on the stage runs it.
+    """
+    cell, logs = stage.params.cell(key), stage.logs / key / stage.name
+    remove_leftovers(stage.runs / key / stage.name)
+    if isinstance(cell, ApiCell):
+        why = f"{cell.title} is behind an address, and no engine here asks one"
+        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], prompt), absent=why)
+        print(f"{stage.name} {key}: absent: {why}")
+        return
     use_threads(stage.params.study.threads)
-    engine = _engine(stage, key, cell, batch)
+    with cell_run(stage.params, key, stage.root, stage.name) as tracker:
+        engine = _engine(stage, key, cell)
+        started = time.perf_counter()
+        graded = _run(stage, key, cell, engine, columns, prompt, sampling)
+        write_lines(logs / "timing.jsonl", [_timing(time.perf_counter() - started, graded)])
+        ran = Ran(engine.name, engine.libraries, columns, graded, prompt)
+        found = _write(stage, key, cell, ran)
+        mirror(tracker, stage.name, stage.runs / key / stage.name, logs)
+    for name, scores in found.tasks.items():
+        print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}")
+
+
+def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
+    """Return the engine of a cell.
+
+    Raises:
+        UserError: If the engine runs no weights, or the checkpoint is gone or cannot be loaded.
+    """
+    name = cell.evaluate.engine
+    if name not in ENGINES:
+        raise UserError(
+            f"cells.{key}.evaluate.engine: found {name!r}; a model with weights is run by: "
+            f"{', '.join(ENGINES)}"
+        )
+    manifest = stage.runs / key / "train" / "checkpoints.json"
+    place = Place(
+        model=resolve(manifest, stage.store, f"train@{key}"),
+        work=stage.work(name, key),
+        root=stage.root,
+        threads=stage.params.study.threads,
+        batch=cell.evaluate.batch,
+    )
+    open_engine = cast(Callable[[Place], Engine], ENGINES[name].load())
+    return open_engine(place)
+
+
+def _run(
+    stage: Stage,
+    key: str,
+    cell: Cell,
+    engine: Engine,
+    columns: Mapping[str, Sequence[Example]],
+    prompt: str,
+    sampling: Sampling,
+) -> list[Graded]:
     examples = [example for column in columns.values() for example in column]
-    names = [name for name, column in columns.items() for _ in column]
-    started = time.perf_counter()
     with ProgressReport(f"{stage.name} {key}", len(examples)) as progress:
-        graded = evaluate(
+        return evaluate(
             engine,
             examples,
             prompt=prompt,
@@ -48,40 +112,32 @@ def score_cell(
             seed=cell.seed,
             report=progress.at,
         )
-    seconds = time.perf_counter() - started
-    metrics = {"engine": engine.name, "prompt": prompt, "tasks": _by_column(columns, graded)}
-    timing = [_timing(seconds, graded)]
-    identity = {"model": cell.model, "engine": engine.name, "seed": cell.seed}
-    write_responses(folder / "responses.parquet", examples, graded, names, **identity)  # type: ignore[arg-type]
-    write_grades(folder / "grades.parquet", examples, graded, names, [(0, 0)] * len(graded))
-    write_lines(logs / "timing.jsonl", timing)
-    tracker = cell_tracker(stage.params, key, stage.root)
-    scores(tracker, stage.name, metrics, timing)
-    tracker.finish()
-    write_json(logs / "tracking.json", tracker.ids())
-    write_json(folder / "metrics.json", metrics)
-    for name, entry in metrics["tasks"].items():  # type: ignore[attr-defined]
-        print(f"{stage.name} {key}: {name} {entry['accuracy']:.1%} of {entry['count']}")
 
 
-def _engine(stage: Stage, key: str, cell: Cell, batch: int) -> Engine:
-    if cell.kind == "api" or cell.evaluate.engine == "openai":
-        raise UserError(
-            f"cell {key}: engine {cell.evaluate.engine!r} is not part of this installation; "
-            f"allowed: hf, vllm. Set cells.{key}.evaluate.engine"
-        )
-    manifest: Path = stage.runs / key / "train" / "checkpoints.json"
-    folder = resolve(manifest, stage.store, f"train@{key}")
-    if cell.evaluate.engine == "hf":
-        return TransformersEngine(folder, batch)
-    from pipeline.evaluate.vllm_engine import Here, OnCluster, VllmEngine
+def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:
+    """Write responses, grades and metrics; return the metrics."""
+    folder = stage.runs / key / stage.name
+    examples = [example for column in ran.columns.values() for example in column]
+    names = [name for name, column in ran.columns.items() for _ in column]
+    identity = {"model": cell.model, "engine": ran.engine}
+    write_responses(
+        folder / "responses.parquet", examples, ran.graded, names, {**identity, "seed": cell.seed}
+    )
+    write_grades(folder / "grades.parquet", examples, ran.graded, names)
+    found = Evaluation(
+        engine=ran.engine,
+        prompt=ran.prompt,
+        libraries={**ran.libraries, **installed(*GRADING)},
+        tasks=_by_column(ran.columns, ran.graded),
+        absent=absent,
+    )
+    found.write(folder / "metrics.json")
+    return found
 
-    on_cluster = os.environ.get("RAY_ADDRESS")
-    launch = OnCluster() if on_cluster else Here(stage.root, stage.params.study.threads)
-    return VllmEngine(folder, stage.work("vllm", key), launch)
 
-
-def _by_column(columns: dict[str, list[Example]], graded: Sequence[Graded]) -> dict[str, Any]:
+def _by_column(
+    columns: Mapping[str, Sequence[Example]], graded: Sequence[Graded]
+) -> dict[str, TaskScores]:
     start, result = 0, {}
     for name, examples in columns.items():
         result[name] = task_metrics(examples, graded[start : start + len(examples)])
@@ -89,7 +145,7 @@ def _by_column(columns: dict[str, list[Example]], graded: Sequence[Graded]) -> d
     return result
 
 
-def _timing(seconds: float, graded: Sequence[Graded]) -> dict[str, Any]:
+def _timing(seconds: float, graded: Sequence[Graded]) -> dict[str, float]:
     tokens = sum(g.response.completion_tokens for g in graded)
     return {
         "step": 0,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.data.build import select, write_examples
+from pipeline.data.build import select
+from pipeline.data.codec import write_examples
 from pipeline.files import remove_leftovers, replacing
 from pipeline.stages.common import Stage, run
+from pipeline.stages.sources import write_rules
 
 
 def main(stage: Stage) -> None:
@@ -17,6 +19,7 @@ def main(stage: Stage) -> None:
             examples = select(stage.raw, column, seed=0)
             write_examples(temporary / f"{name}.parquet", examples)
             print(f"suite {name}: {len(examples)} examples of task {column.task}")
+        write_rules(stage, "suite", temporary)
 
 
 if __name__ == "__main__":

@@ -2,90 +2,86 @@
 
 from __future__ import annotations
 
+import logging
+import shutil
 from pathlib import Path
-from typing import Any
 
-from pipeline.config.params import Cell
-from pipeline.files import read_json, remove, remove_leftovers, write_json, write_lines
-from pipeline.stages.common import Stage, cell_folder, run
+from pipeline.config.params import TrainedCell
+from pipeline.files import remove, remove_leftovers, replacing, write_lines
+from pipeline.model.manifest import Manifest
+from pipeline.progress import ProgressReport
+from pipeline.records import Figures
+from pipeline.stages.common import Stage, run
+from pipeline.stages.mirror import mirror
 from pipeline.stages.resume import read_options, take_up
-from pipeline.stages.training import Step, Trained, Training
-from pipeline.tracking import Tracker, cell_tracker
+from pipeline.stages.training import Training, TrainingConfig, prepare
+from pipeline.tracking import Tracker, cell_run
+from pipeline.train.contract import History, Outcome
+
+log = logging.getLogger(__name__)
 
 
 def main(stage: Stage, key: str, *options: str) -> None:
     """Train one cell; base and API cells train nothing and pass their manifest on."""
     resume = read_options(options)
-    cell, folder, logs = cell_folder(stage, key)
+    cell, folder = stage.params.cell(key), stage.runs / key / stage.name
     remove_leftovers(folder)
-    if cell.train is None:
-        content, trained, tracking = read_json(stage.root / cell.base), Trained([], [], {}), None
-    else:
-        content, trained, tracking = _train(stage, key, cell, resume)
-    write_json(folder / "config.json", cell.model_dump(mode="json"))
-    write_lines(folder / "metrics.jsonl", trained.metrics)
-    write_lines(logs / "timing.jsonl", trained.timing)
-    write_json(logs / "tracking.json", tracking)
-    write_json(folder / "checkpoints.json", content)
+    if isinstance(cell, TrainedCell):
+        with cell_run(stage.params, key, stage.root, stage.name) as tracker:
+            _train(stage, key, cell, resume, tracker)
+            mirror(tracker, stage.name, folder, stage.logs / key / stage.name)
+        return
+    _write(stage, key, TrainingConfig(cell=cell, libraries={}), History())
+    with replacing(folder / "checkpoints.json") as temporary:
+        shutil.copy(stage.root / cell.base, temporary)
+
+
+def _write(stage: Stage, key: str, config: TrainingConfig, history: History) -> None:
+    folder, logs = stage.runs / key / stage.name, stage.logs / key / stage.name
+    config.write(folder / "config.json")
+    write_lines(folder / "metrics.jsonl", history.rows())
+    write_lines(logs / "timing.jsonl", history.timing_rows())
 
 
 def _train(
-    stage: Stage, key: str, cell: Cell, resume: Path | None
-) -> tuple[dict[str, Any], Trained, dict[str, str]]:
-    """Train a cell; return its manifest, what came of it, and what leads to its MLflow run."""
-    from pipeline.model.weights import manifest
-    from pipeline.progress import ProgressReport
-
-    assert cell.train is not None
-    training = _prepare(stage, key, cell)
+    stage: Stage, key: str, cell: TrainedCell, resume: Path | None, tracker: Tracker
+) -> None:
+    """Train a cell and write what came of it."""
+    training = prepare(stage, key, cell)
     take_up(training.work, training.made_from, resume)
-    tracker = cell_tracker(stage.params, key, stage.root)
-    with ProgressReport(f"train {key}", training.total) as progress:
-
-        def report(step: Step) -> None:
-            progress.at(step.step, _note(step.metrics))
-            tracker.step("train", step.step, {**step.metrics, **step.timing}, step.at)
-            if step.collapse:
-                tracker.tags({"collapse_step": step.collapse.step})
-
-        trained = training.run(report)
-    content = manifest(cell.model, trained.checkpoints, cell.train.checkpoint)
-    content["skipped_prompts"] = training.skipped
     tracker.dataset("train", stage.root / cell.inputs / "train.parquet")
-    _track(tracker, trained)
-    best = trained.checkpoints["best"]
+    outcome = _followed(training, key, tracker)
+    _write(stage, key, TrainingConfig(cell=cell, libraries=outcome.libraries), outcome.history)
+    Manifest(
+        model=cell.model,
+        use=cell.train.checkpoint,
+        checkpoints={role: found for role, found in outcome.checkpoints.items()},
+        skipped_prompts=training.skipped,
+    ).write(stage.runs / key / stage.name / "checkpoints.json")
+    best, before = outcome.checkpoints["best"], outcome.history.steps[0]
     print(
-        f"train {key}: best validation accuracy {best['validation_accuracy']:.1%} at step "
-        f"{best['step']}, {trained.metrics[0]['validation_accuracy']:.1%} before"
+        f"train {key}: best validation accuracy {best.validation_accuracy:.1%} at step "
+        f"{best.step}, {before.accuracy:.1%} before"
     )
     remove(training.work)
-    return content, trained, tracker.ids()
 
 
-def _prepare(stage: Stage, key: str, cell: Cell) -> Training:
-    """Return the training run of a cell, by its backend."""
-    assert cell.train is not None
-    if cell.train.backend == "verl":
-        from pipeline.stages.train_verl import VerlTraining
+def _followed(training: Training, key: str, tracker: Tracker) -> Outcome:
+    """Train, showing every step and sending it to the tracker."""
+    with ProgressReport(f"train {key}", training.total) as progress:
 
-        return VerlTraining(stage, key, cell)
-    from pipeline.stages.train_local import LocalTraining
+        def report(history: History) -> None:
+            step = history.last
+            progress.at(step.step, _note(step.metrics))
+            tracker.step("train", step.step, {**step.metrics, **step.timing}, step.at)
+            if alarm := history.alarm:
+                log.warning("%s", alarm.describe())
+                tracker.tags({"collapse_step": alarm.step})
 
-    return LocalTraining(stage, key, cell)
-
-
-def _track(tracker: Tracker, trained: Trained) -> None:
-    """Send all figures again, and what they led to."""
-    best, last = trained.checkpoints["best"], trained.checkpoints["last"]
-    tracker.replay("train", trained.metrics, trained.timing)
-    tracker.tags({"best_step": best["step"], "checkpoint": best["digest"]})
-    tracker.tags({"last_step": last["step"]})
-    if trained.collapse:
-        tracker.tags({"collapse_step": trained.collapse.step})
-    tracker.finish()
+        return training.run(report)
 
 
-def _note(metrics: dict[str, Any]) -> str:
+def _note(metrics: Figures) -> str:
     if "reward_mean" not in metrics:
         return f"validation {metrics['validation_accuracy']:.0%}"
     note = (

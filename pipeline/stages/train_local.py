@@ -5,16 +5,22 @@ from __future__ import annotations
 import copy
 import signal
 from collections.abc import Callable
-from typing import Any
 
-from pipeline.config.params import Cell
+from torch import Tensor
+
+from pipeline.config.params import TrainedCell
 from pipeline.files import remove, replacing
-from pipeline.model.weights import load_model, resolve, save_model
+from pipeline.model.manifest import StoredModel, resolve
+from pipeline.model.weights import load_model, save_model
+from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.stages.common import Stage, input_digest, use_threads
-from pipeline.stages.training import Step, Trained, say_skipped
+from pipeline.stages.training import Settings, say_skipped
+from pipeline.train.contract import History, Outcome
 from pipeline.train.data import load_rows
-from pipeline.train.local import LocalTrainer, StepReport, TrainingResult
+from pipeline.train.local import LocalTrainer
 from pipeline.train.probe import load_probe
+
+Weights = dict[str, Tensor]
 
 
 class LocalTraining:
@@ -26,10 +32,10 @@ class LocalTraining:
         cell: A trained cell.
     """
 
-    def __init__(self, stage: Stage, key: str, cell: Cell) -> None:
+    def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
         recipe = cell.train
-        assert recipe is not None and cell.algorithm is not None
         self._stage, self._cell, self._recipe = stage, cell, recipe
+        self._algorithm = cell.algorithm
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
         threads = stage.params.study.threads
         use_threads(threads)
@@ -40,7 +46,7 @@ class LocalTraining:
         self._probe = load_probe(inputs, self._tokenizer, recipe)
         say_skipped(key, self._train.skipped, self._validation.skipped, limit)
         settings = cell.model_dump(mode="json", include={"algorithm", "seed", "train"})
-        self.made_from = {
+        self.made_from: Settings = {
             **settings,
             "threads": threads,
             "base": input_digest(base),
@@ -50,13 +56,8 @@ class LocalTraining:
         self.total = recipe.total_steps(len(self._train.rows))
         self.skipped = self._train.skipped
 
-    def run(self, report: Callable[[Step], None]) -> Trained:
+    def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        assert self._cell.algorithm is not None
-
-        def told(step: StepReport) -> None:
-            report(Step(step.step, step.metrics, step.timing, step.at, step.collapse))
-
         trainer = LocalTrainer(
             policy=self._policy,
             reference=copy.deepcopy(self._policy).requires_grad_(False),
@@ -64,33 +65,36 @@ class LocalTraining:
             train=self._train.rows,
             validation=self._validation.rows,
             recipe=self._recipe,
-            algorithm=self._cell.algorithm,
+            algorithm=self._algorithm,
             seed=self._cell.seed,
             work=self.work,
-            report=told,
+            report=report,
             should_stop=_StopRequest().requested,
             probe=self._probe,
         )
-        outcome = trainer.run()
-        checkpoints = self._store_checkpoints(trainer, outcome)
-        return Trained(outcome.metrics, outcome.timing, checkpoints, outcome.collapse)
+        history = trainer.run()
+        best, last = history.best, history.last
+        assert best is not None
+        return Outcome(
+            history=history,
+            checkpoints={
+                "best": StoredModel(
+                    step=best.step,
+                    digest=self._stored("best", trainer, trainer.best_weights()),
+                    validation_accuracy=best.accuracy,
+                ),
+                "last": StoredModel(step=last.step, digest=self._stored("last", trainer)),
+            },
+            libraries=installed(*MODEL, *GRADING),
+        )
 
-    def _store_checkpoints(
-        self, trainer: LocalTrainer, outcome: TrainingResult
-    ) -> dict[str, dict[str, Any]]:
-        """Put the best and the last weights into the store; return their manifest entries."""
-        digests = {}
-        for role, weights in (("best", trainer.best_weights()), ("last", None)):
-            folder = self.work / role / "model"
-            remove(folder)
-            with replacing(folder) as temporary:
-                save_model(temporary, trainer.policy, trainer.tokenizer, weights)
-            digests[role] = self._stage.store.put(folder)
-        best = {"validation_accuracy": outcome.best_accuracy}
-        return {
-            "best": {"step": outcome.best_step, "digest": digests["best"], **best},
-            "last": {"step": outcome.last_step, "digest": digests["last"]},
-        }
+    def _stored(self, role: str, trainer: LocalTrainer, weights: Weights | None = None) -> str:
+        """Put weights, or the policy's as they are, into the store; return their digest."""
+        folder = self.work / role / "model"
+        remove(folder)
+        with replacing(folder) as temporary:
+            save_model(temporary, trainer.policy, trainer.tokenizer, weights)
+        return self._stage.store.put(folder)
 
 
 class _StopRequest:

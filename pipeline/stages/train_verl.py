@@ -5,32 +5,31 @@ This process trains nothing and imports no verl.
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer
 
 import pipeline
 from pipeline.cluster.job import Job, JobOutcome
 from pipeline.cluster.run import run_job
 from pipeline.config.lookup import lookup
-from pipeline.config.params import Cell
+from pipeline.config.params import TrainedCell
 from pipeline.errors import UserError
-from pipeline.files import read_json, read_lines, remove, replacing
-from pipeline.model.weights import resolve
+from pipeline.files import remove, replacing
+from pipeline.model.manifest import Manifest, resolve
 from pipeline.stages.common import Stage, input_digest
-from pipeline.stages.training import Step, Trained, say_skipped
-from pipeline.train.collapse import collapse_at_end
-from pipeline.train.data import Rows, load_rows
+from pipeline.stages.training import Settings, say_skipped
+from pipeline.train.checks import check_fit
+from pipeline.train.contract import History, Outcome, Step
+from pipeline.train.data import load_rows
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.failures import explain
 from pipeline.train.verl.overrides import check_expressible, planned
 from pipeline.train.verl.placement import place
-from pipeline.train.verl.spec import NOTE, RESULT, STEP, JobSpec
+from pipeline.train.verl.spec import NAME, NOTE, OUTCOME, RESULT, STEP, JobSpec
 
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
@@ -49,9 +48,8 @@ class VerlTraining:
         cell: A trained cell.
     """
 
-    def __init__(self, stage: Stage, key: str, cell: Cell) -> None:
+    def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
         recipe = cell.train
-        assert recipe is not None and cell.algorithm is not None
         self._stage, self._key, self._cell, self._recipe = stage, key, cell, recipe
         check_expressible(recipe, cell.algorithm)
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
@@ -60,35 +58,34 @@ class VerlTraining:
         limit = recipe.max_prompt_tokens
         train = load_rows(inputs / "train.parquet", tokenizer, limit)
         validation = load_rows(inputs / "validation.parquet", tokenizer, limit)
-        check_vocabulary(folder, tokenizer, train, validation)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        check_fit(config, tokenizer, train.rows, validation.rows, recipe)
         say_skipped(key, train.skipped, validation.skipped, limit)
         if (inputs / "probe").is_dir():
             print(f"train {key}: the probe is left out; only the local backend measures one")
         self._inputs, self.skipped = inputs, train.skipped
         self.total, _ = planned(recipe, len(train.rows))
-        self.made_from = {
+        self.made_from: Settings = {
             **_settings(cell),
             "base": input_digest(base),
             "data": input_digest(inputs),
         }
         self.work = stage.work("verl", *self.made_from.values())
         model = lookup(stage.params.base, cell.model, "model").model
-        content = read_json(base)
         self._spec = JobSpec(
             key=key,
             cell=cell,
             placement=place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind),
-            base=content["checkpoints"][content["use"]]["digest"],
+            base=Manifest.read(base, f"base@{cell.model}").used.digest,
             made_by=f"base@{cell.model}",
             store=str(stage.store.root),
             state=str(self.work.resolve()),
             rows=len(train.rows),
             validation=dict(Counter(row.example.task for row in validation.rows)),
         )
-        self._curve: list[dict[str, Any]] = []
-        self._collapsed = False
+        self._history = History()
 
-    def run(self, report: Callable[[Step], None]) -> Trained:
+    def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
         self.work.mkdir(parents=True, exist_ok=True)
         folder = self.work / "job"
@@ -99,7 +96,8 @@ class VerlTraining:
 
             def hear(line: str) -> None:
                 if line.startswith(STEP):
-                    report(self._step(json.loads(line.removeprefix(STEP))))
+                    self._history = self._history.adding(Step.from_line(line.removeprefix(STEP)))
+                    report(self._history)
                 elif line.startswith(RESULT):
                     digests.append(line.removeprefix(RESULT).strip())
                 elif line.startswith((NOTE, "cluster: ")):
@@ -121,16 +119,6 @@ class VerlTraining:
             "on from its last checkpoint"
         )
 
-    def _step(self, row: dict[str, Any]) -> Step:
-        """Return a step that the job told of, with the collapse alarm if it fires there."""
-        self._curve = [each for each in self._curve if each["step"] < row["step"]]
-        self._curve.append({"step": row["step"], **row["metrics"]})
-        collapse = None if self._collapsed else collapse_at_end(self._curve)
-        self._collapsed = self._collapsed or collapse is not None
-        if collapse:
-            print(f"train {self._key}: {collapse.describe()}", flush=True)
-        return Step(row["step"], row["metrics"], row["timing"], row["at"], collapse)
-
     def _job(self, folder: Path) -> Job:
         cluster, placement = self._recipe.cluster, self._spec.placement
         return Job(
@@ -147,17 +135,10 @@ class VerlTraining:
             requires=REQUIRES,
         )
 
-    def _collect(self, digest: str) -> Trained:
+    def _collect(self, digest: str) -> Outcome:
         """Read the result that the job has put into the store."""
-        folder = self._stage.store.get(digest, f"train@{self._key}")
-        metrics = read_lines(folder / "metrics.jsonl")
-        ends = (collapse_at_end(metrics[:end]) for end in range(1, len(metrics) + 1))
-        return Trained(
-            metrics=metrics,
-            timing=read_lines(folder / "timing.jsonl"),
-            checkpoints=read_json(folder / "checkpoints.json"),
-            collapse=next((found for found in ends if found), None),
-        )
+        made_by = f"train@{self._key}"
+        return Outcome.read(self._stage.store.get(digest, made_by) / OUTCOME, made_by)
 
 
 def build_folder(folder: Path, spec: JobSpec, inputs: Path) -> None:
@@ -172,33 +153,13 @@ def build_folder(folder: Path, spec: JobSpec, inputs: Path) -> None:
         )
         for name in ("train.parquet", "validation.parquet"):
             shutil.copy2(inputs / name, temporary / name)
-        spec.write(temporary)
+        spec.write(temporary / NAME)
 
 
-def check_vocabulary(
-    folder: Path, tokenizer: PreTrainedTokenizerBase, train: Rows, validation: Rows
-) -> None:
-    """Check that a model knows every token of its tokenizer.
-
-    Raises:
-        UserError: If not.
-    """
-    knows = AutoConfig.from_pretrained(folder, local_files_only=True).vocab_size
-    reach = max(max(row.prompt) for row in (*train.rows, *validation.rows))
-    if len(tokenizer) > knows or reach >= knows:
-        raise UserError(
-            f"{folder}: the tokenizer has {len(tokenizer)} tokens and the prompts reach token "
-            f"{reach}, but the model knows only {knows}; they do not belong together"
-        )
-
-
-def _settings(cell: Cell) -> dict[str, Any]:
+def _settings(cell: TrainedCell) -> Settings:
     """Return what the result depends on."""
-    assert cell.train is not None
-    settings = cell.model_dump(mode="json", include={"algorithm", "seed", "train"})
-    for name in _PLACE | _PATIENCE:
-        del settings["train"]["cluster"][name]
-    return settings
+    anywhere = {"train": {"cluster": _PLACE | _PATIENCE}}
+    return cell.model_dump(mode="json", include={"algorithm", "seed", "train"}, exclude=anywhere)
 
 
 def _environment(spec: JobSpec, threads: int) -> dict[str, str]:

@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, cast
 
-from pipeline.train.collapse import Collapse
+from pipeline.config.params import Cell, TrainedCell
+from pipeline.plugins import BACKENDS
+from pipeline.provenance import Libraries
+from pipeline.records import Record
+from pipeline.stages.common import Stage
+from pipeline.train.contract import History, Outcome
 
-
-@dataclass(frozen=True)
-class Step:
-    """A finished step.
-
-    Attributes:
-        step: Its number; 0 is the base model.
-        metrics: Figures that are the same in every run.
-        timing: Seconds and bytes.
-        at: When it ended, in seconds since 1970.
-        collapse: Set at the one step at which the collapse alarm fires.
-    """
-
-    step: int
-    metrics: dict[str, Any]
-    timing: dict[str, float]
-    at: float
-    collapse: Collapse | None = None
-
-
-@dataclass(frozen=True)
-class Trained:
-    """What came of a training run.
-
-    Attributes:
-        metrics: Rows of ``metrics.jsonl``.
-        timing: Rows of ``timing.jsonl``.
-        checkpoints: Entries of the manifest, ``best`` and ``last``.
-        collapse: The collapse of the reasoning, if there was one.
-    """
-
-    metrics: list[dict[str, Any]]
-    timing: list[dict[str, Any]]
-    checkpoints: dict[str, dict[str, Any]]
-    collapse: Collapse | None = None
+Settings = dict[str, object]
+"""Settings by name, as JSON has them."""
 
 
 class Training(Protocol):
@@ -58,16 +29,34 @@ class Training(Protocol):
 
     total: int
     skipped: int
-    made_from: dict[str, Any]
+    made_from: Settings
     work: Path
 
-    def run(self, report: Callable[[Step], None]) -> Trained:
-        """Train to the end, telling of every step.
+    def run(self, report: Callable[[History], None]) -> Outcome:
+        """Train to the end, telling of every step with the history up to it.
 
         Raises:
             KeyboardInterrupt: If it was asked to stop; running again goes on from there.
             UserError: If something fails that its user must mend.
         """
+
+
+class TrainingConfig(Record):
+    """``config.json``: what a cell was trained with.
+
+    Attributes:
+        cell: Its parameters.
+        libraries: Versions of what computed it; none where nothing was trained.
+    """
+
+    cell: Cell
+    libraries: Libraries
+
+
+def prepare(stage: Stage, key: str, cell: TrainedCell) -> Training:
+    """Return the training run of a cell, by its backend."""
+    make = cast(Callable[[Stage, str, TrainedCell], Training], BACKENDS[cell.train.backend].load())
+    return make(stage, key, cell)
 
 
 def say_skipped(key: str, training: int, validation: int, limit: int) -> None:

@@ -15,7 +15,10 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 UPSTREAM = "sentence-transformers/all-roberta-large-v1"
 VARIABLE = "TOMRL_EMBEDDER"
@@ -30,8 +33,8 @@ class Embedder:
     """A sentence encoder; ``name`` is that of its model."""
 
     name: str
-    tokenizer: Any
-    model: Any
+    tokenizer: PreTrainedTokenizerBase
+    model: PreTrainedModel
 
     def similarity(self, one: str, other: str) -> float:
         """Return the cosine of two texts."""

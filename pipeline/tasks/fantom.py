@@ -276,6 +276,7 @@ def _register(
             benchmark="fantom",
             title=title,
             sources=("fantom", "percept_fantom"),
+            optional=("fantom_archive", "fantom_style"),
             load=partial(load, task=name, **options),
             match=fantom_rules.match,
             strict=fantom_rules.strict,

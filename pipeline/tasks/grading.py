@@ -19,7 +19,6 @@ _TAGS = ("<think>", THINK_END, ANSWER_START, ANSWER_END)
 _LONGEST_EQUAL = 10_000  # far beyond any truth
 _JSON_ANSWER = 'answer": "'
 _NORMALISED = str.maketrans("_", " ", ".,;:!?")
-_UNPUNCTUATED = str.maketrans("", "", ".,;:!?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +54,6 @@ def match_suffix(answer: str, example: Example) -> bool:
 def match_equal(answer: str, example: Example) -> bool:
     """The strict rule: equal after normalisation, spaces and a leading article aside."""
     return len(answer) < _LONGEST_EQUAL and _bare(answer) == _bare(example.answer) != ""
-
-
-def match_suffix_literal(answer: str, example: Example) -> bool:
-    """The suffix rule with ``_`` kept as it is.
-
-    It gives the grades recorded with Study 1's base models, lower than the published ones. Source:
-    zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``).
-    """
-    found, truth = _literal(answer), _literal(example.answer)
-    return bool(truth) and found.endswith(truth) and _ends_in_word(truth)
 
 
 def format_ok(response: str) -> bool:
@@ -129,10 +118,6 @@ def grade(
 
 def _collapse(text: str) -> str:
     return " ".join(text.split())
-
-
-def _literal(text: str) -> str:
-    return _collapse(text.lower()).translate(_UNPUNCTUATED)
 
 
 def _ends_in_word(text: str) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import extract_tagged_or_all
@@ -124,12 +124,13 @@ def _verify(expression: str, truth: str) -> bool:
 
 
 @cache
-def _math_verify() -> Any:
+def _math_verify() -> ModuleType:
     import math_verify  # type: ignore[import-untyped]
 
     # It warns once that its timeouts are off, which is on purpose.
     logging.getLogger("math_verify").setLevel(logging.ERROR)
-    return math_verify
+    library: ModuleType = math_verify
+    return library
 
 
 for _name, _file, _title, _count in (

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pipeline.tasks import opentom_rules
 from pipeline.tasks.example import AnswerKind, Example
@@ -82,7 +81,7 @@ def load(
 
 def _records(path: Path, kind: type) -> dict[str, Row]:
     """Return the records of a file by story id; a list is wrapped as the field ``value``."""
-    content: Any = read_json(path)
+    content = read_json(path)
     if not isinstance(content, dict):
         Row(str(path), {}).fail(f"it holds {type(content).__name__}, not stories by id")
     rows = {}

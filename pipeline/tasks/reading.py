@@ -13,13 +13,14 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn, TypeVar
 
 from pipeline.errors import UserError
 
 LARGEST_FILE = 256 << 20
 LARGEST_TEXT = 1 << 20  # the longest text in any benchmark is a conversation of about 20,000
 _REPAIR = "acquire the source again"
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +28,25 @@ class Row:
     """One record and the place it came from."""
 
     where: str
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
 
     def fail(self, why: str) -> NoReturn:
         """Raise the error that says what is wrong with this row."""
         raise UserError(f"{self.where}: {why}; {_REPAIR}")
 
-    def get(self, key: str, kind: type | tuple[type, ...]) -> Any:
+    def get(self, key: str, *kinds: type[Value]) -> Value:
         """Return a value of one of the given types."""
         if key not in self.values:
             self.fail(f"field {key!r} is missing")
         value = self.values[key]
         # A bool is an int to Python, but not in a data file.
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             self.fail(f"field {key!r} is {type(value).__name__}, which is the wrong type")
         return value
 
     def text(self, key: str) -> str:
         """Return a text that is neither blank nor absurdly long."""
-        value: str = self.get(key, str)
+        value = self.get(key, str)
         if not value.strip():
             self.fail(f"field {key!r} is blank")
         if len(value) > LARGEST_TEXT:
@@ -61,7 +62,7 @@ class Row:
 
     def integer(self, key: str, allowed: range | None = None) -> int:
         """Return a whole number, also where a file format stores it as 4.0."""
-        value = self.get(key, (int, float))
+        value = self.get(key, int, float)
         if not math.isfinite(value) or value != int(value):
             self.fail(f"field {key!r} is {value}, not a whole number")
         if allowed is not None and int(value) not in allowed:
@@ -82,17 +83,18 @@ class Row:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """Return a list of texts, which may be empty."""
-        items: list[Any] = self.get(key, list)
-        if not all(isinstance(item, str) and item.strip() for item in items):
+        items: list[object] = self.get(key, list)
+        texts = tuple(item for item in items if isinstance(item, str) and item.strip())
+        if len(texts) < len(items):
             self.fail(f"field {key!r} is not a list of texts")
-        return tuple(items)
+        return texts
 
 
 def unique(rows: Iterable[Row], key: str) -> Iterator[Row]:
     """Yield the rows, refusing a second one with the same upstream id."""
-    seen: dict[Any, str] = {}
+    seen: dict[object, str] = {}
     for row in rows:
-        value = row.get(key, (str, int))
+        value = row.get(key, str, int)
         if value in seen:
             row.fail(f"field {key!r} repeats {value!r} of {seen[value]}")
         seen[value] = row.where
@@ -104,7 +106,7 @@ def read_lines(path: Path) -> list[str]:
     return _read_text(path).removesuffix("\n").split("\n")
 
 
-def read_json(path: Path) -> Any:
+def read_json(path: Path) -> object:
     """Return the content of a JSON file; an object with a key twice is an error."""
     return _parse_json(_read_text(path), str(path))
 
@@ -198,7 +200,7 @@ def _read_text(path: Path) -> str:
         raise UserError(f"{path}, line {line}: not UTF-8 ({error.reason}); {_REPAIR}") from error
 
 
-def _parse_json(text: str, where: str) -> Any:
+def _parse_json(text: str, where: str) -> object:
     try:
         return json.loads(text, object_pairs_hook=_without_repeats)
     except RecursionError as error:
@@ -210,7 +212,7 @@ def _parse_json(text: str, where: str) -> Any:
         raise UserError(f"{where}: {error}; {_REPAIR}") from error
 
 
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -218,11 +220,11 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-def _as_rows(records: Sequence[Any], place: str, start: int = 1) -> list[Row]:
+def _as_rows(records: Sequence[object], place: str, start: int = 1) -> list[Row]:
     return [_as_row(value, place.format(n)) for n, value in enumerate(records, start)]
 
 
-def _as_row(value: Any, where: str) -> Row:
+def _as_row(value: object, where: str) -> Row:
     if not isinstance(value, dict):
         raise UserError(f"{where}: {type(value).__name__} instead of a record; {_REPAIR}")
     return Row(where, value)

@@ -1,17 +1,24 @@
 """The registry of tasks: one file per benchmark registers what it offers.
 
+The files are loaded when a task is first asked for. They are named here and not imported, so that
+an edit of one benchmark's rules is no edit of what another benchmark's results come from.
+
 A task knows where its rows come from, how many there must be, and how an answer is graded. Reward
 and evaluation both call :meth:`Task.grade`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 
 from pipeline.errors import UserError
+from pipeline.plugins import BENCHMARKS
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, grade
 
@@ -39,6 +46,7 @@ class Task:
         scores: The benchmark's own aggregate figures, beside the accuracy that every task has.
         folds_like: The task whose rows decide the folds, for tasks that share its stories; by
             default a task decides its own.
+        optional: Further sources, which it reads where they are there.
     """
 
     name: str
@@ -53,6 +61,7 @@ class Task:
     extract: Extractor = extract_tagged
     scores: Scores | None = None
     folds_like: str | None = None
+    optional: tuple[str, ...] = ()
 
     def examples(self, raw: Path) -> list[Example]:
         """Load all examples and check their number.
@@ -85,14 +94,23 @@ def _with_own_ids(examples: Iterable[Example]) -> Iterator[Example]:
 
 
 _TASKS: dict[str, Task] = {}
+_MODULES: dict[str, str] = {}
 
 
 def register(task: Task) -> Task:
-    """Add a task; a name can be taken only once."""
+    """Add a task of the calling module; a name can be taken only once."""
     if task.name in _TASKS:
         raise ValueError(f"task {task.name} is registered twice")
     _TASKS[task.name] = task
+    _MODULES[task.name] = sys._getframe(1).f_globals["__name__"]
     return task
+
+
+@lru_cache(maxsize=1)
+def _load() -> None:
+    """Load every benchmark."""
+    for module in BENCHMARKS:
+        import_module(module)
 
 
 def get(name: str) -> Task:
@@ -101,12 +119,23 @@ def get(name: str) -> Task:
     Raises:
         UserError: If there is no such task; lists those there are.
     """
+    _load()
     try:
         return _TASKS[name]
     except KeyError:
         raise UserError(f"unknown task {name!r}; there are: {', '.join(sorted(_TASKS))}") from None
 
 
+def module_of(name: str) -> str:
+    """Return the module that registers a task.
+
+    Raises:
+        UserError: If there is no such task; lists those there are.
+    """
+    return _MODULES[get(name).name]
+
+
 def all_tasks() -> tuple[Task, ...]:
     """Return every registered task, by name."""
+    _load()
     return tuple(_TASKS[name] for name in sorted(_TASKS))

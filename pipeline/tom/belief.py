@@ -13,36 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from pipeline.tom.observation import CONTAINER, ROOM, TOPIC, Chain, Observation
+from pipeline.tom.observation import CONTAINER, Observation
 from pipeline.tom.quirks import third_agent_overwrites
 from pipeline.tom.replay import Replay
-from pipeline.tom.rules import (
-    EXPLORE_TOM,
-    EXPLORE_TOM_PLAIN,
-    HI_TOM,
-    TOMI_PLAIN,
-    TOMI_RELEASED,
-    TOMI_UPSTREAM,
-    Rules,
-)
+from pipeline.tom.rules import HI_TOM, Rules
 from pipeline.tom.story import Story, agents_of
-
-__all__ = [
-    "CONTAINER",
-    "EXPLORE_TOM",
-    "EXPLORE_TOM_PLAIN",
-    "HI_TOM",
-    "ROOM",
-    "TOMI_PLAIN",
-    "TOMI_RELEASED",
-    "TOMI_UPSTREAM",
-    "TOPIC",
-    "Beliefs",
-    "Chain",
-    "Observation",
-    "Rules",
-    "beliefs",
-]
 
 
 @dataclass(frozen=True, slots=True)

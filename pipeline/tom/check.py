@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.tom.language import get_language
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import Rules
-from pipeline.tom.solve import Answer, parse_question, solve
+from pipeline.tom.solve import Answer, solve
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ def _same(found: str | None, label: str) -> bool:
 
 def _order_and_kind(benchmark: str, row: Mapping[str, Any]) -> tuple[str, str]:
     try:
-        question = parse_question(benchmark, row["question"])
+        question = get_language(benchmark).question(row["question"])
     except ParseError:
         return str(row.get("order", "?")), str(row.get("question_type", "unreadable"))
     kind = type(question).__name__.removesuffix("Question").lower()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pipeline.tom.belief import TOPIC, Beliefs, beliefs
+from pipeline.tom.belief import Beliefs
+from pipeline.tom.language import UPSTREAM, get_language
+from pipeline.tom.observation import TOPIC
 from pipeline.tom.parse.text import ParsedStory, listed
 from pipeline.tom.rules import Rules
-from pipeline.tom.solve import parse_story, rules_for
+from pipeline.tom.solve import read
 from pipeline.tom.story import agents_of
 
 
@@ -21,8 +23,8 @@ def explain(benchmark: str, story: str, rules: Rules | None = None) -> str:
         ParseError: If the story is not in the benchmark's language.
         ValueError: If there is no such benchmark.
     """
-    parsed = parse_story(benchmark, story)
-    believed = beliefs(parsed.events, rules or rules_for(benchmark))
+    language = get_language(benchmark)
+    parsed, believed = read(language, story, rules or language.rules[UPSTREAM])
     return "\n".join(_lines(parsed, believed))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipeline.tom.belief import CONTAINER, TOPIC, Beliefs, Chain, Observation
+from pipeline.tom.belief import Beliefs
+from pipeline.tom.observation import CONTAINER, TOPIC, Chain, Observation
 
 NOW, BEGINNING, BEFORE = "now", "beginning", "before"
 

@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.tom.belief import CONTAINER, Beliefs, beliefs
-from pipeline.tom.observation import ROOM
+from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.language import PLAIN, get_language
+from pipeline.tom.observation import CONTAINER, ROOM
 from pipeline.tom.parse.text import ParsedStory
 from pipeline.tom.question import KnowsQuestion, Question, WhereQuestion
-from pipeline.tom.solve import parse_question, parse_story, rules_for, split_choices
+from pipeline.tom.solve import split_choices
 from pipeline.tom.story import (
     WAITING_ROOM,
     Aside,
@@ -181,9 +182,10 @@ def guess(
     """
     if rule not in SHORTCUTS:
         raise ValueError(f"unknown rule {rule!r}; allowed: {', '.join(SHORTCUTS)}")
-    asked = parse_question(benchmark, question)
-    parsed = parse_story(benchmark, story, getattr(asked, "object", ""))
-    world = beliefs(parsed.events, rules_for(benchmark, "plain"))
+    language = get_language(benchmark)
+    asked = language.question(question)
+    parsed = language.story(story, getattr(asked, "object", ""))
+    world = beliefs(parsed.events, language.rules[PLAIN])
     return SHORTCUTS[rule](Surface(story, parsed, asked, split_choices(choices), world))
 
 

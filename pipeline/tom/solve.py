@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Never
 
-from pipeline.tom.belief import (
-    EXPLORE_TOM,
-    EXPLORE_TOM_PLAIN,
-    HI_TOM,
-    TOMI_PLAIN,
-    TOMI_RELEASED,
-    TOMI_UPSTREAM,
-    Beliefs,
-    Chain,
-    Observation,
-    Rules,
-    beliefs,
-)
-from pipeline.tom.parse import explore_tom, hi_tom, tomi
+from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.language import UPSTREAM, Language, get_language
+from pipeline.tom.observation import Chain, Observation
 from pipeline.tom.parse.text import ParsedStory
 from pipeline.tom.question import (
     BEFORE,
@@ -28,15 +18,8 @@ from pipeline.tom.question import (
     StateQuestion,
     WhereQuestion,
 )
-from pipeline.tom.state import best_change, object_of
-
-RULES: Mapping[str, Mapping[str, Rules]] = {
-    "hi_tom": {"plain": HI_TOM, "upstream": HI_TOM},
-    "tomi": {"plain": TOMI_PLAIN, "upstream": TOMI_UPSTREAM, "released": TOMI_RELEASED},
-    "explore_tom": {"plain": EXPLORE_TOM_PLAIN, "upstream": EXPLORE_TOM},
-}
-"""The named rules of each benchmark: as a person reads it, and as its labels were made."""
-BENCHMARKS = tuple(RULES)
+from pipeline.tom.rules import Rules
+from pipeline.tom.state import best_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +33,6 @@ class Answer:
 
     answer: str | None
     reason: str
-
-
-def rules_for(benchmark: str, name: str = "upstream") -> Rules:
-    """Return the rules of a benchmark by name.
-
-    Raises:
-        ValueError: If there is no such benchmark, or it has no rules of this name.
-    """
-    if benchmark not in RULES:
-        raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(BENCHMARKS)}")
-    if name not in RULES[benchmark]:
-        allowed = ", ".join(RULES[benchmark])
-        raise ValueError(f"{benchmark} has no rules {name!r}; allowed: {allowed}")
-    return RULES[benchmark][name]
 
 
 def solve(
@@ -86,10 +55,10 @@ def solve(
         ParseError: If story or question is not in the benchmark's language.
         ValueError: If there is no such benchmark.
     """
-    rules = rules or rules_for(benchmark)
-    asked = parse_question(benchmark, question)
+    language = get_language(benchmark)
+    asked = language.question(question)
     hint = asked.clause if isinstance(asked, StateQuestion) else getattr(asked, "object", "")
-    parsed, believed = read(benchmark, story, rules, hint)
+    parsed, believed = read(language, story, rules or language.rules[UPSTREAM], hint)
     answer = _answer(asked, parsed, believed)
     options = split_choices(choices)
     if answer.answer is not None and options and answer.answer not in options:
@@ -98,50 +67,22 @@ def solve(
     return answer
 
 
-def parse_question(benchmark: str, text: str) -> Question:
-    """Read a question in the words of a benchmark.
-
-    Raises:
-        ParseError: If it is not one of the benchmark's questions.
-        ValueError: If there is no such benchmark.
-    """
-    match benchmark:
-        case "hi_tom":
-            return hi_tom.parse_question(text)
-        case "tomi":
-            return tomi.parse_question(text)
-        case "explore_tom":
-            return explore_tom.parse_question(text)
-    raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(BENCHMARKS)}")
-
-
-def parse_story(benchmark: str, text: str, hint: str = "") -> ParsedStory:
-    """Read a story in the words of a benchmark.
+@lru_cache(maxsize=256)  # several questions about a story usually follow each other
+def read(
+    language: Language[Never], story: str, rules: Rules, hint: str = ""
+) -> tuple[ParsedStory, Beliefs]:
+    """Parse a story and replay it.
 
     Args:
-        benchmark: Whose language the text is in.
-        text: The story.
-        hint: The object asked about, or a clause that begins with it: helps to find the object of
-            ExploreToM's free sentences.
+        language: The language it is in.
+        story: Its text.
+        rules: How beliefs change.
+        hint: The object asked about, or a clause that begins with it.
 
     Raises:
-        ParseError: At the first sentence that is not in the benchmark's language.
-        ValueError: If there is no such benchmark.
+        ParseError: At the first sentence that is not in the language.
     """
-    match benchmark:
-        case "hi_tom":
-            return hi_tom.parse_story(text)
-        case "tomi":
-            return tomi.parse_story(text)
-        case "explore_tom":
-            return explore_tom.parse_story(text, object_of(hint, text))
-    raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(BENCHMARKS)}")
-
-
-@lru_cache(maxsize=256)  # several questions about a story usually follow each other
-def read(benchmark: str, story: str, rules: Rules, hint: str = "") -> tuple[ParsedStory, Beliefs]:
-    """Parse a story and replay it."""
-    parsed = parse_story(benchmark, story, hint if benchmark == "explore_tom" else "")
+    parsed = language.story(story, hint)
     return parsed, beliefs(parsed.events, rules)
 
 

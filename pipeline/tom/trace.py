@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from pipeline.tom.belief import Beliefs, Chain
+from pipeline.tom.belief import Beliefs
+from pipeline.tom.observation import Chain
 from pipeline.tom.question import WhereQuestion
 
 # Bounded repetition keeps the search linear in the length of any text.
@@ -54,10 +55,3 @@ def find_claims(text: str) -> list[BeliefClaim]:
         chain = tuple(_AGENT.findall(match["chain"])) if match["chain"] else ()
         claims.append(BeliefClaim(chain, match["place"] or match["real"]))
     return claims
-
-
-def check_claims(text: str, thing: str, beliefs: Beliefs) -> tuple[int, int]:
-    """Return (claims made, claims true) for the beliefs about ``thing`` stated in ``text``."""
-    claims = find_claims(text)
-    true = sum(beliefs.of(claim.chain, thing) == claim.container for claim in claims)
-    return len(claims), true

@@ -8,8 +8,21 @@ every token. Everything agrees with ``verl.trainer.ppo.core_algos``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import singledispatch
+
 import torch
 from torch import Tensor
+
+from pipeline.config.algorithms import (
+    AlgorithmBase,
+    Grpo,
+    Ppo,
+    ReinforcePlusPlus,
+    ReinforcePlusPlusBaseline,
+    Rloo,
+    Sft,
+)
 
 _EPSILON = 1e-6
 
@@ -36,16 +49,9 @@ def at_last_token(scores: Tensor, mask: Tensor) -> Tensor:
     return scores.unsqueeze(-1) * last
 
 
-def reward_to_go(rewards: Tensor, discount: float = 1.0) -> Tensor:
-    """Return the discounted sum of the rewards from each token on. [B, T] -> [B, T]."""
-    if discount == 1:
-        return rewards.flip(-1).cumsum(-1).flip(-1)
-    running = torch.zeros_like(rewards[:, 0])
-    sums = []
-    for step in reversed(range(rewards.shape[1])):
-        running = rewards[:, step] + discount * running
-        sums.append(running)
-    return torch.stack(sums[::-1], dim=1)
+def reward_to_go(rewards: Tensor) -> Tensor:
+    """Return the sum of the rewards from each token on. [B, T] -> [B, T]."""
+    return rewards.flip(-1).cumsum(-1).flip(-1)
 
 
 def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool = True) -> Tensor:
@@ -156,31 +162,78 @@ def gae_advantages(
     return whiten(advantage, mask) * mask, (advantage + values) * mask
 
 
-def advantages(
-    algorithm: str, rewards: Tensor, mask: Tensor, group: int, *, by_std: bool = True
-) -> Tensor:
-    """Return the advantages [B, T] of an algorithm that needs no critic.
+@dataclass(frozen=True)
+class Signal:
+    """What advantages are made from.
 
-    Args:
-        algorithm: Its name; ``sft`` imitates, so that every token is worth the same.
+    Attributes:
         rewards: Token rewards [B, T].
         mask: Response mask [B, T].
         group: Rollouts per prompt.
-        by_std: Whether GRPO divides by the standard deviation of the group.
+        values: The critic's value of the state before each token [B, T]; None without a critic.
+    """
+
+    rewards: Tensor
+    mask: Tensor
+    group: int
+    values: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Advantages [B, T], and the returns [B, T] that a critic learns."""
+
+    advantage: Tensor
+    returns: Tensor | None = None
+
+
+@singledispatch
+def estimate(algorithm: AlgorithmBase, signal: Signal) -> Estimate:
+    """Return the advantages of an algorithm.
+
+    Args:
+        algorithm: The algorithm with its settings.
+        signal: The batch.
 
     Raises:
-        ValueError: If there is no such algorithm.
+        TypeError: If nothing is registered for this kind of algorithm.
     """
-    match algorithm:
-        case "grpo":
-            return grpo_advantages(rewards, mask, group, by_std=by_std)
-        case "rloo":
-            return rloo_advantages(rewards, mask, group)
-        case "reinforce_plus_plus":
-            return reinforce_plus_plus_advantages(rewards, mask)
-        case "reinforce_plus_plus_baseline":
-            return reinforce_plus_plus_baseline_advantages(rewards, mask, group)
-        case "sft":
-            return mask.to(rewards.dtype)
-        case _:
-            raise ValueError(f"unknown algorithm {algorithm!r}")
+    raise TypeError(f"no advantages are registered for {algorithm!r}")
+
+
+@estimate.register
+def _(algorithm: Grpo, signal: Signal) -> Estimate:
+    by_std = algorithm.normalise_by_std
+    return Estimate(grpo_advantages(signal.rewards, signal.mask, signal.group, by_std=by_std))
+
+
+@estimate.register
+def _(algorithm: Rloo, signal: Signal) -> Estimate:
+    return Estimate(rloo_advantages(signal.rewards, signal.mask, signal.group))
+
+
+@estimate.register
+def _(algorithm: ReinforcePlusPlus, signal: Signal) -> Estimate:
+    return Estimate(reinforce_plus_plus_advantages(signal.rewards, signal.mask))
+
+
+@estimate.register
+def _(algorithm: ReinforcePlusPlusBaseline, signal: Signal) -> Estimate:
+    rewards, mask = signal.rewards, signal.mask
+    return Estimate(reinforce_plus_plus_baseline_advantages(rewards, mask, signal.group))
+
+
+@estimate.register
+def _(algorithm: Ppo, signal: Signal) -> Estimate:
+    assert signal.values is not None
+    discount, decay = algorithm.discount, algorithm.gae_decay
+    found = gae_advantages(
+        signal.rewards, signal.values, signal.mask, discount=discount, decay=decay
+    )
+    return Estimate(*found)
+
+
+@estimate.register
+def _(algorithm: Sft, signal: Signal) -> Estimate:
+    """Weigh every token of what is imitated the same."""
+    return Estimate(signal.mask.to(signal.rewards.dtype))

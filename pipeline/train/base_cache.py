@@ -7,29 +7,28 @@ it counts only if it and the model are whole, and a model is made again otherwis
 
 from __future__ import annotations
 
-import json
 import logging
 import platform
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import tokenizers
 import torch
 import transformers
 
-import pipeline
 from pipeline.config.params import BaseEntry
-from pipeline.files import digest_of, file_digest, read_json, write_json
+from pipeline.errors import UserError
+from pipeline.files import digest_of
+from pipeline.records import Record
 from pipeline.store import LocalStore
 from pipeline.train.warm_start import Demonstration
 
+_NAME = "made.json"
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class MadeModel:
+class MadeModel(Record):
     """A tiny model in the artifact store.
 
     Attributes:
@@ -45,36 +44,49 @@ class MadeModel:
     losses: tuple[float, ...]
 
 
+class _Entry(Record):
+    """A model with the digest of what is said of it."""
+
+    digest: str
+    model: MadeModel
+
+
 def key_of(
-    entry: BaseEntry, threads: int, examples: Sequence[Demonstration], texts: Sequence[str]
+    entry: BaseEntry,
+    threads: int,
+    examples: Sequence[Demonstration],
+    texts: Sequence[str],
+    code: Mapping[str, str],
 ) -> str:
-    """Return the digest of everything that decides the bytes of a tiny model."""
-    package = Path(pipeline.__file__).parent
-    code = {
-        path.relative_to(package).as_posix(): file_digest(path)
-        for path in sorted(package.rglob("*.py"))
-    }
+    """Return the digest of everything that decides the bytes of a tiny model.
+
+    Args:
+        entry: Its recipe and seed.
+        threads: Threads it is made with.
+        examples: Its demonstrations.
+        texts: What its tokenizer is trained on.
+        code: Digest of every module that makes it.
+    """
     libraries = [module.__version__ for module in (torch, transformers, tokenizers)]
     processor = [platform.machine(), torch.backends.cpu.get_cpu_capability()]
-    made_of = entry.model_dump(mode="json", exclude={"model": {"title"}})
+    made_of = entry.model_dump(mode="json", exclude={"model": {"title"}, "inputs": True})
     shown = [asdict(example) for example in examples]
-    return digest_of([made_of, threads, shown, list(texts), code, libraries, processor])
+    return digest_of([made_of, threads, shown, list(texts), dict(code), libraries, processor])
 
 
 def recall(folder: Path, store: LocalStore) -> MadeModel | None:
     """Return the model that an entry names, or None; says why where an entry is no good."""
-    path = folder / "made.json"
+    path = folder / _NAME
     if not path.is_file():
         return None
     try:
-        content = read_json(path)
-        found = MadeModel(**{**content["model"], "losses": tuple(content["model"]["losses"])})
-        whole = content["digest"] == digest_of(content["model"])
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        whole = False
-    if not whole:
+        entry = _Entry.read(path, "base")
+    except UserError:
+        entry = None
+    if entry is None or entry.digest != _digest(entry.model):
         log.warning("%s is damaged; the model is made again", path)
         return None
+    found = entry.model
     if found.digest not in store.digests():
         return None
     if not store.verify(found.digest):
@@ -85,5 +97,8 @@ def recall(folder: Path, store: LocalStore) -> MadeModel | None:
 
 def remember(folder: Path, made: MadeModel) -> None:
     """Write the entry of a model that is in the store."""
-    content: dict[str, Any] = json.loads(json.dumps(asdict(made)))
-    write_json(folder / "made.json", {"digest": digest_of(content), "model": content})
+    _Entry(digest=_digest(made), model=made).write(folder / _NAME)
+
+
+def _digest(made: MadeModel) -> str:
+    return digest_of(made.model_dump(mode="json"))

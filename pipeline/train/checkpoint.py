@@ -10,7 +10,6 @@ import logging
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
@@ -30,7 +29,7 @@ class Checkpoint:
 
     step: int
     tensors: dict[str, Tensor]
-    state: dict[str, Any]
+    state: object  # a JSON value
 
 
 def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:

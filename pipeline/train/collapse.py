@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Any
+
+from pipeline.records import Figures
 
 _WINDOW = 5  # steps averaged at the start and at each point, against sampling noise
 _SHARE = 0.5
@@ -34,7 +35,7 @@ class Collapse:
         )
 
 
-def find_collapse(curve: Sequence[dict[str, Any]]) -> Collapse | None:
+def find_collapse(curve: Sequence[Figures]) -> Collapse | None:
     """Return the first step with median length below half its start and accuracy above its start.
 
     Args:
@@ -45,16 +46,16 @@ def find_collapse(curve: Sequence[dict[str, Any]]) -> Collapse | None:
     return next((found for end in ends if (found := _collapse_at(steps[:end]))), None)
 
 
-def collapse_at_end(curve: Sequence[dict[str, Any]]) -> Collapse | None:
+def collapse_at_end(curve: Sequence[Figures]) -> Collapse | None:
     """Return the collapse if it has come about by the last step, whether or not it is the first."""
     return _collapse_at(_steps(curve))
 
 
-def _steps(curve: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _steps(curve: Sequence[Figures]) -> list[Figures]:
     return [row for row in curve if "length_median" in row]
 
 
-def _collapse_at(steps: Sequence[dict[str, Any]]) -> Collapse | None:
+def _collapse_at(steps: Sequence[Figures]) -> Collapse | None:
     if len(steps) < 2 * _WINDOW:
         return None
     start, end = steps[:_WINDOW], steps[-_WINDOW:]
@@ -63,5 +64,5 @@ def _collapse_at(steps: Sequence[dict[str, Any]]) -> Collapse | None:
     length = mean(row["length_median"] for row in end)
     accuracy = mean(row["accuracy"] for row in end)
     if length < _SHARE * start_length and accuracy > start_accuracy:
-        return Collapse(end[-1]["step"], start_length, length, start_accuracy, accuracy)
+        return Collapse(int(end[-1]["step"]), start_length, length, start_accuracy, accuracy)
     return None

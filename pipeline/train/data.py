@@ -6,17 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
 
-import pandas as pd
 from transformers import PreTrainedTokenizerBase
 
-from pipeline.data.rows import example_of
+from pipeline.data.codec import read_dataset
 from pipeline.errors import UserError
 from pipeline.model.chat import encode_prompt
 from pipeline.tasks.example import Example
-
-COLUMNS = ("data_source", "prompt", "ability", "reward_model", "extra_info")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,35 +31,13 @@ class Rows:
     skipped: int
 
 
-def read_parquet(path: Path) -> pd.DataFrame:
-    """Read a dataset parquet and check its columns.
+def load_rows(path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens: int) -> Rows:
+    """Tokenise a dataset parquet; prompts above the limit are skipped and counted.
 
     Raises:
-        UserError: If the file is missing, corrupt, empty, or not in the dataset contract.
+        UserError: If the file is not a dataset with rows, or every prompt is too long.
     """
-    try:
-        frame = pd.read_parquet(path)
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; make it with: dvc repro dataset") from None
-    except Exception as error:
-        raise UserError(
-            f"{path} is not a readable parquet file ({error}); delete it and run: dvc repro dataset"
-        ) from error
-    missing = [column for column in COLUMNS if column not in frame.columns]
-    if missing:
-        raise UserError(f"{path} lacks the columns {missing}; a dataset has {list(COLUMNS)}")
-    if frame.empty:
-        raise UserError(f"{path} holds no rows; check the limits of its combination in the study")
-    return frame
-
-
-def load_rows(path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens: int) -> Rows:
-    """Tokenise a dataset parquet; prompts above the limit are skipped and counted."""
-    frame = read_parquet(path)
-    rows = [
-        Row(encode_prompt(tokenizer, record["prompt"]), _example(record))
-        for record in frame.to_dict("records")
-    ]
+    rows = [Row(encode_prompt(tokenizer, row.prompt), row.example) for row in read_dataset(path)]
     kept = tuple(row for row in rows if len(row.prompt) <= max_prompt_tokens)
     if not kept:
         raise UserError(
@@ -72,19 +46,6 @@ def load_rows(path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens:
             "raise the limit"
         )
     return Rows(kept, len(rows) - len(kept))
-
-
-def _example(record: dict[Any, Any]) -> Example:
-    """Return the example that grades a row."""
-    info = record["extra_info"]
-    return example_of(
-        info,
-        benchmark=record["ability"],
-        task=record["data_source"],
-        answer=record["reward_model"]["ground_truth"],
-        story_id=info["story_id"],
-        id=info["id"],
-    )
 
 
 def batches(rows: Sequence[Row], size: int, seed: int) -> Iterator[list[Row]]:

@@ -6,7 +6,6 @@ import resource
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 import psutil
 import torch
@@ -35,7 +34,7 @@ def choose_device(name: str) -> torch.device:
     return torch.device("cuda" if present and name != "cpu" else "cpu")
 
 
-def autocast(device: torch.device, precision: str) -> AbstractContextManager[Any]:
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
     """Return a context in which forward passes run in ``float32`` or ``bfloat16``."""
     enabled = precision == "bfloat16"
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)

@@ -11,13 +11,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-AGGREGATIONS = (
-    "token-mean",
-    "token-sum",
-    "seq-mean-token-sum",
-    "seq-mean-token-sum-norm",
-    "seq-mean-token-mean",
-)
+
+@dataclass(frozen=True)
+class Kl:
+    """How the policy is held near the reference model.
+
+    Attributes:
+        kind: Estimator of the KL divergence, see :func:`kl_estimate`.
+        coefficient: Weight of the penalty.
+        in_reward: Take it off the reward of each token instead of adding it to the loss.
+    """
+
+    kind: str
+    coefficient: float
+    in_reward: bool
 
 
 def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
@@ -139,4 +146,4 @@ def loss_count(mask: Tensor, aggregation: str, longest: int) -> int:
             return max(1, int(mask.any(-1).sum()))
         case "seq-mean-token-sum-norm":
             return max(1, int(mask.any(-1).sum())) * longest
-    raise ValueError(f"unknown aggregation {aggregation!r}; allowed: {', '.join(AGGREGATIONS)}")
+    raise ValueError(f"unknown aggregation {aggregation!r}")

@@ -8,56 +8,16 @@ C library keeps much of what is freed between one tensor and the next.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
+from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
+from pipeline.train.shape import Shape
 
 _FLOAT = 4
 _MARGIN = 0.1  # of everything: allocator slack, temporary buffers
 _HEAP_MARGIN = 0.6  # of what comes and goes in the memory of a process
 _LIBRARIES = 650 * 2**20  # torch, transformers and the tokenizer, in the memory of the process
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a model's memory depends on, by the names of its Hugging Face configuration."""
-
-    hidden_size: int
-    intermediate_size: int
-    num_hidden_layers: int
-    num_attention_heads: int
-    num_key_value_heads: int
-    vocab_size: int
-    tie_word_embeddings: bool
-
-    @classmethod
-    def of(cls, config: Mapping[str, Any]) -> Shape:
-        """Return the shape in a model's ``config.json``."""
-        return cls(**{field.name: config[field.name] for field in fields(cls)})
-
-    @property
-    def head_size(self) -> int:
-        """Return the width of one attention head."""
-        return self.hidden_size // self.num_attention_heads
-
-    @property
-    def trunk(self) -> int:
-        """Return the number of parameters without the vocabulary head."""
-        key_value = self.num_key_value_heads * self.head_size
-        attention = 2 * self.hidden_size**2 + 2 * self.hidden_size * key_value
-        biases = self.hidden_size + 2 * key_value
-        layer = attention + biases + 3 * self.hidden_size * self.intermediate_size
-        layer += 2 * self.hidden_size
-        embedding = self.vocab_size * self.hidden_size
-        return embedding + self.num_hidden_layers * layer + self.hidden_size
-
-    @property
-    def parameters(self) -> int:
-        """Return the number of parameters."""
-        head = 0 if self.tie_word_embeddings else self.vocab_size * self.hidden_size
-        return self.trunk + head
 
 
 @dataclass(frozen=True)
@@ -89,18 +49,18 @@ class MemoryPlan:
         return [*items, ("peak", self.peak)]
 
 
-def plan(shape: Shape, recipe: Train, algorithm: str, *, on_gpu: bool = False) -> MemoryPlan:
+def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = False) -> MemoryPlan:
     """Return the memory of a training run with the longest prompts and completions allowed.
 
     Args:
         shape: Of the policy.
         recipe: The training recipe.
-        algorithm: Name of the algorithm; PPO adds a critic.
+        algorithm: The algorithm; one with a critic holds another model.
         on_gpu: Count the memory of the device, which does not hold the libraries.
     """
     weights = shape.parameters * _FLOAT
     computed = 2 if recipe.precision == "bfloat16" else _FLOAT
-    group = 1 if algorithm == "sft" else recipe.rollouts
+    group = recipe.rollouts if algorithm.samples else 1
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     groups, rows = _micro_batch(recipe, group)
     cached = recipe.prompts_per_step * (prompt + group * new)  # tokens; prompts are held once
@@ -110,8 +70,8 @@ def plan(shape: Shape, recipe: Train, algorithm: str, *, on_gpu: bool = False) -
         gradients=weights,
         optimiser=2 * weights,
         reference=weights,
-        critic=4 * shape.trunk * _FLOAT if algorithm == "ppo" else 0,
-        cache=0 if algorithm == "sft" else cached * key_value * computed,
+        critic=4 * shape.trunk * _FLOAT if algorithm.critic else 0,
+        cache=cached * key_value * computed if algorithm.samples else 0,
         # On a CPU, autocast keeps about as much as it saves: the tensors and their casts.
         activations=_activations(
             shape, recipe, groups, rows, computed if on_gpu else _FLOAT, on_gpu=on_gpu
@@ -125,11 +85,8 @@ def plan(shape: Shape, recipe: Train, algorithm: str, *, on_gpu: bool = False) -
 def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
     """Return the groups and the completions of the largest micro-batch."""
     groups = min(recipe.groups_per_micro_batch, recipe.prompts_per_step)
-    limit, prompt, new = (
-        recipe.tokens_per_micro_batch,
-        recipe.max_prompt_tokens,
-        recipe.max_new_tokens,
-    )
+    prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
+    limit = recipe.tokens_per_micro_batch
     if limit is None:
         return groups, groups * group
     groups = min(groups, limit // (prompt + group * new))

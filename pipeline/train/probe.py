@@ -15,8 +15,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.training import Train
 from pipeline.model.decode import Sampling
+from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row, load_rows
-from pipeline.train.rollout import roll_out
+from pipeline.train.rollout import Judge, sample
 
 Probe = Callable[[PreTrainedModel], Mapping[str, float]]
 """From the policy to figures by name; called with the policy in evaluation mode."""
@@ -25,20 +26,37 @@ _BATCH = 100  # prompts decoded at once
 log = logging.getLogger(__name__)
 
 
-def greedy_accuracy(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    rows: Sequence[Row],
-    recipe: Train,
-) -> float:
-    """Return the share of prompts that the model answers correctly without sampling."""
-    sampling = Sampling(recipe.max_new_tokens, temperature=0)
-    correct = 0
-    for start in range(0, len(rows), _BATCH):
-        batch = rows[start : start + _BATCH]
-        rollouts = roll_out(model, tokenizer, batch, sampling, recipe, group=1, stream=(0,))
-        correct += sum(r.grade.correct for r in rollouts.rewards)
-    return correct / len(rows)
+@dataclass(frozen=True)
+class GreedyAccuracy:
+    """Measures the share of prompts that a model answers correctly without sampling.
+
+    Attributes:
+        judge: Grades completions.
+        max_new_tokens: Longest completion.
+        precision: Number format of the forward pass.
+    """
+
+    judge: Judge
+    max_new_tokens: int
+    precision: str
+
+    def __call__(self, model: PreTrainedModel, rows: Sequence[Row]) -> float:
+        """Return the accuracy of a model in evaluation mode."""
+        sampling = Sampling(self.max_new_tokens, temperature=0)
+        correct = 0
+        for start in range(0, len(rows), _BATCH):
+            batch = rows[start : start + _BATCH]
+            completions = sample(
+                model,
+                self.judge.tokenizer,
+                batch,
+                sampling,
+                group=1,
+                stream=(0,),
+                precision=self.precision,
+            )
+            correct += sum(r.grade.correct for r in self.judge(batch, completions).rewards)
+        return correct / len(rows)
 
 
 @dataclass(frozen=True)
@@ -47,20 +65,15 @@ class AccuracyProbe:
 
     Attributes:
         sets: Rows by name, such as columns of the suite; none empty.
-        tokenizer: Of the policy.
-        recipe: Gives lengths and grading.
+        accuracy: Measures one set.
     """
 
     sets: Mapping[str, Sequence[Row]]
-    tokenizer: PreTrainedTokenizerBase
-    recipe: Train
+    accuracy: GreedyAccuracy
 
     def __call__(self, model: PreTrainedModel) -> dict[str, float]:
         """Return the accuracy on every set."""
-        return {
-            name: greedy_accuracy(model, self.tokenizer, rows, self.recipe)
-            for name, rows in self.sets.items()
-        }
+        return {name: self.accuracy(model, rows) for name, rows in self.sets.items()}
 
 
 def load_probe(
@@ -88,4 +101,7 @@ def load_probe(
                 found.skipped + len(found.rows),
                 recipe.max_prompt_tokens,
             )
-    return AccuracyProbe(sets, tokenizer, recipe) if sets else None
+    if not sets:
+        return None
+    judge = Judge(tokenizer, preset_of(recipe.reward))
+    return AccuracyProbe(sets, GreedyAccuracy(judge, recipe.max_new_tokens, recipe.precision))

@@ -1,16 +1,17 @@
-"""Rollouts: sampling completions for a batch of prompts and rewarding them."""
+"""Rollouts: sampling completions for a batch of prompts, and judging them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config.training import Train
 from pipeline.model.decode import Completion, Sampling, generate
-from pipeline.reward.presets import Reward, safe_reward
+from pipeline.reward.presets import safe_reward
+from pipeline.reward.reward import Preset, Reward
 from pipeline.train.data import Row
 from pipeline.train.device import autocast
 
@@ -31,76 +32,86 @@ class Rollouts:
         return len(self.completions) // len(self.rows)
 
     @property
-    def prompts(self) -> list[tuple[int, ...]]:
-        """Return the prompt tokens of each row."""
-        return [row.prompt for row in self.rows]
+    def tokens(self) -> int:
+        """Return the number of tokens of all completions."""
+        return sum(len(c.tokens) for c in self.completions)
 
 
-def roll_out(
+def sample(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     rows: Sequence[Row],
     sampling: Sampling,
-    recipe: Train,
     *,
     group: int,
     stream: tuple[int, ...],
-) -> Rollouts:
-    """Sample ``group`` completions for each row and reward them.
+    precision: str,
+) -> list[Completion]:
+    """Sample ``group`` completions for each row.
 
     Args:
-        model: The policy.
+        model: The policy, in evaluation mode.
         tokenizer: Its tokenizer.
         rows: Prompts.
         sampling: How tokens are chosen.
-        recipe: Gives the reward and the precision.
         group: Completions per prompt.
         stream: Prefix of every random key, such as (seed, step); a completion's random numbers
             depend on it, the prompt's id and the sample's index only.
+        precision: Number format of the forward pass.
     """
-    keys = [
-        (*stream, int(row.example.id[:12], 16), sample) for row in rows for sample in range(group)
-    ]
-    with autocast(model.device, recipe.precision):
-        completions = generate(model, [row.prompt for row in rows], keys, sampling, _end(tokenizer))
-    return _rewarded(tokenizer, rows, completions, recipe)
+    keys = list(_keys(rows, group, stream))
+    with autocast(model.device, precision):
+        return generate(model, [row.prompt for row in rows], keys, sampling, _end(tokenizer))
 
 
-def imitate(tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], recipe: Train) -> Rollouts:
+def _keys(rows: Sequence[Row], group: int, stream: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Yield the random key of each completion.
+
+    Samples of a prompt are numbered through the batch: a prompt that is there twice, as small data
+    makes happen, draws other completions the second time.
+    """
+    drawn: Counter[int] = Counter()
+    for row in rows:
+        prompt = int(row.example.id[:12], 16)
+        for index in range(drawn[prompt], drawn[prompt] + group):
+            yield (*stream, prompt, index)
+        drawn[prompt] += group
+
+
+def imitate(tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row]) -> list[Completion]:
     """Return one completion per row that answers with the gold answer and does not reason.
 
     The dataset holds no reasoning to imitate, so ``</think><answer> gold</answer>`` is all that
     supervised training can be shown.
     """
-    end = _end(tokenizer)
-    completions = []
-    for row in rows:
-        text = f"</think><answer> {row.example.answer}</answer>"
-        tokens = tokenizer.encode(text, add_special_tokens=False)
-        completions.append(Completion((*tokens, end), finished=True))
-    return _rewarded(tokenizer, rows, completions, recipe)
+    texts = [f"</think><answer> {row.example.answer}</answer>" for row in rows]
+    tokens = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    return [Completion((*each, _end(tokenizer)), finished=True) for each in tokens]
 
 
-def _rewarded(
-    tokenizer: PreTrainedTokenizerBase,
-    rows: Sequence[Row],
-    completions: Sequence[Completion],
-    recipe: Train,
-) -> Rollouts:
-    started = time.perf_counter()
-    texts = decode_texts(tokenizer, completions)
-    group = len(completions) // len(rows)
-    rewards = tuple(
-        safe_reward(
-            recipe.reward,
-            text,
-            rows[index // group].example,
-            fidelity_weight=recipe.fidelity_weight,
+@dataclass(frozen=True)
+class Judge:
+    """Decodes completions and rewards them.
+
+    Attributes:
+        tokenizer: Of the policy.
+        preset: What is paid for.
+    """
+
+    tokenizer: PreTrainedTokenizerBase
+    preset: Preset
+
+    def __call__(self, rows: Sequence[Row], completions: Sequence[Completion]) -> Rollouts:
+        """Return completions, as many for each row, with their texts and rewards."""
+        started = time.perf_counter()
+        texts = decode_texts(self.tokenizer, completions)
+        group = len(completions) // len(rows)
+        rewards = tuple(
+            safe_reward(self.preset, text, rows[index // group].example)
+            for index, text in enumerate(texts)
         )
-        for index, text in enumerate(texts)
-    )
-    seconds = time.perf_counter() - started
-    return Rollouts(tuple(rows), tuple(completions), texts, rewards, seconds)
+        seconds = time.perf_counter() - started
+        return Rollouts(tuple(rows), tuple(completions), texts, rewards, seconds)
 
 
 def decode_texts(

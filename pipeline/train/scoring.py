@@ -7,17 +7,43 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.config.training import Train
 from pipeline.model.batch import pad_left, pad_right, positions
 from pipeline.model.logprobs import completion_logits
 from pipeline.train.device import autocast
 from pipeline.train.rollout import Rollouts
+
+
+@dataclass(frozen=True)
+class Batching:
+    """How much goes through a model at once.
+
+    Attributes:
+        groups: Prompts with all their completions, at most.
+        tokens: Tokens with padding, at most; any number if None.
+    """
+
+    groups: int
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How completions are scored.
+
+    Attributes:
+        temperature: That of sampling; log-probabilities are those that tokens were drawn with.
+        precision: Number format of the forward pass.
+        entropy_gradient: Whether gradients flow back through the entropy.
+    """
+
+    temperature: float
+    precision: str
+    entropy_gradient: bool
 
 
 @dataclass(frozen=True)
@@ -38,22 +64,27 @@ class Scores:
     mask: Tensor
 
 
-def micro_batches(rollouts: Rollouts, recipe: Train, chosen: range) -> Iterator[MicroBatch]:
+def micro_batches(rollouts: Rollouts, batching: Batching, chosen: range) -> Iterator[MicroBatch]:
     """Split the chosen prompts into micro-batches, in their order.
 
-    A micro-batch holds at most ``groups_per_micro_batch`` whole groups and, where it holds several,
-    at most ``tokens_per_micro_batch`` tokens with padding. A single group above that is split into
-    as few parts as keep to it, of at least one completion.
+    A micro-batch holds at most ``batching.groups`` whole groups and, where it holds several, at
+    most ``batching.tokens`` tokens with padding. A single group above that is split into as few
+    parts as keep to it, of at least one completion.
     """
-    limit = recipe.tokens_per_micro_batch
     start = chosen.start
     for stop in range(chosen.start + 1, chosen.stop + 1):
-        count = stop - start
-        full = count > recipe.groups_per_micro_batch
-        if count > 1 and (full or (limit and _tokens(rollouts, range(start, stop)) > limit)):
-            yield from _parts(rollouts, range(start, stop - 1), limit)
+        # Grow [start, stop) by one prompt at a time, and cut before the one that is too much. One
+        # prompt alone is never too much: it cannot be cut between prompts.
+        if stop - start > 1 and _is_too_much(rollouts, batching, range(start, stop)):
+            yield from _parts(rollouts, range(start, stop - 1), batching.tokens)
             start = stop - 1
-    yield from _parts(rollouts, range(start, chosen.stop), limit)
+    yield from _parts(rollouts, range(start, chosen.stop), batching.tokens)
+
+
+def _is_too_much(rollouts: Rollouts, batching: Batching, chosen: range) -> bool:
+    if len(chosen) > batching.groups:
+        return True
+    return batching.tokens is not None and _tokens(rollouts, chosen) > batching.tokens
 
 
 def _tokens(rollouts: Rollouts, chosen: range) -> int:
@@ -65,9 +96,12 @@ def _tokens(rollouts: Rollouts, chosen: range) -> int:
 
 
 def _parts(rollouts: Rollouts, chosen: range, limit: int | None) -> Iterator[MicroBatch]:
+    """Yield whole groups as one micro-batch; a single group that is too long in several."""
     first, last = chosen.start * rollouts.group, chosen.stop * rollouts.group
     size = last - first
     if limit and len(chosen) == 1 and (tokens := _tokens(rollouts, chosen)) > limit:
+        # The prompt is encoded once for each part, so it counts once; what is left of the limit
+        # holds so many completions of the padded length.
         prompt = len(rollouts.rows[chosen.start].prompt)
         size = max(1, (limit - prompt) // ((tokens - prompt) // rollouts.group))
     prompts = tuple(row.prompt for row in rollouts.rows[chosen.start : chosen.stop])
@@ -76,35 +110,35 @@ def _parts(rollouts: Rollouts, chosen: range, limit: int | None) -> Iterator[Mic
         yield MicroBatch(prompts, tuple(c.tokens for c in rollouts.completions[rows]), rows)
 
 
-def score(model: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Scores:
+def score(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Scores:
     """Return log-probabilities and entropies under the sampling temperature."""
-    log_softmax, logprobs, mask = _log_softmax(model, batch, recipe)
+    log_softmax, logprobs, mask = _log_softmax(model, batch, scoring)
     # Without a bonus nothing flows back through the entropy, and its graph holds two [N, T, V].
-    wanted = log_softmax if recipe.entropy_coefficient > 0 else log_softmax.detach()
+    wanted = log_softmax if scoring.entropy_gradient else log_softmax.detach()
     entropies = -(wanted.exp() * wanted).sum(-1)
     return Scores(logprobs, entropies * mask, mask)
 
 
 @torch.no_grad()
-def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Tensor:
+def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Tensor:
     """Return the log-probabilities alone [N, T], without gradient; padding holds zeros."""
-    return _log_softmax(model, batch, recipe)[1]
+    return _log_softmax(model, batch, scoring)[1]
 
 
 def _log_softmax(
-    model: PreTrainedModel, batch: MicroBatch, recipe: Train
+    model: PreTrainedModel, batch: MicroBatch, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the log-softmax [N, T, V], that of the tokens [N, T], and the mask [N, T]."""
-    with autocast(model.device, recipe.precision):
+    with autocast(model.device, scoring.precision):
         logits, ids, mask = _logits(model, batch)
-    scaled = logits.float() if recipe.temperature == 1 else logits.float() / recipe.temperature
+    scaled = logits.float() if scoring.temperature == 1 else logits.float() / scoring.temperature
     log_softmax = torch.log_softmax(scaled, dim=-1)
     return log_softmax, log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1) * mask, mask
 
 
-def estimate_values(critic: PreTrainedModel, batch: MicroBatch, recipe: Train) -> Tensor:
+def estimate_values(critic: PreTrainedModel, batch: MicroBatch, precision: str) -> Tensor:
     """Return the critic's value of the state before each token [N, T]; padding holds zeros."""
-    with autocast(critic.device, recipe.precision):
+    with autocast(critic.device, precision):
         values, _, mask = _logits(critic, batch)
     return values.squeeze(-1).float() * mask
 
@@ -130,8 +164,7 @@ def plain_logits(
     ids, mask = pad_right(completions, pad, model.device)
     full = torch.cat([context.repeat_interleave(group, 0), ids[:, :-1]], 1)
     full_mask = torch.cat([context_mask.repeat_interleave(group, 0), mask[:, :-1]], 1)
-    decoder: Any = model
-    logits = decoder(
+    logits: Tensor = model(
         input_ids=full,
         attention_mask=full_mask.long(),
         position_ids=positions(full_mask),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.config.models import ApiModel, HubModel, TinyModel
+from pipeline.config.models import SIZES, ApiModel, HubModel, TinyModel
 from pipeline.errors import UserError
-from pipeline.model.tiny import SIZES
-from pipeline.train.memory import Shape
+from pipeline.train.shape import Shape
 
 # From the config.json of the repositories on the Hugging Face hub.
 QWEN25 = {
@@ -16,6 +15,8 @@ QWEN25 = {
     "14B": Shape(5120, 13_824, 48, 40, 8, 152_064, False),
     "32B": Shape(5120, 27_648, 64, 40, 8, 152_064, False),
 }
+PUBLISHED = {f"Qwen/Qwen2.5-{size}": shape for size, shape in QWEN25.items()}
+"""Shapes by repository; a name covers its variants, such as ``-Instruct``."""
 
 
 def shape_of(model: TinyModel | HubModel | ApiModel) -> Shape:
@@ -37,11 +38,12 @@ def shape_of(model: TinyModel | HubModel | ApiModel) -> Shape:
                 tie_word_embeddings=True,
             )
         case HubModel(repository=repository):
-            parts = repository.removeprefix("Qwen/Qwen2.5-").split("-")
-            if repository.startswith("Qwen/Qwen2.5-") and parts[0] in QWEN25:
-                return QWEN25[parts[0]]
+            for name, shape in PUBLISHED.items():
+                if f"{repository}-".startswith(f"{name}-"):
+                    return shape
             raise UserError(
-                f"the shape of {repository} is not known here; give its config.json with --config"
+                f"the shape of {repository} is not known: add it to pipeline/train/shapes.py, or "
+                "give its config.json with `tomrl train plan --config`"
             )
         case ApiModel(model=name):
             raise UserError(f"{name} is behind an API and is never trained")

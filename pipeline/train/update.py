@@ -1,21 +1,27 @@
-"""One policy update from one batch of rollouts."""
+"""One policy update from one batch of rollouts.
+
+Shapes: B = completions of the batch, T = tokens of the longest.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
 from pipeline.model.batch import pad_right
-from pipeline.train.algorithms import advantages, at_last_token, gae_advantages
+from pipeline.records import Figures
+from pipeline.train.algorithms import Signal, at_last_token, estimate
 from pipeline.train.critic import explained_variance
 from pipeline.train.learner import Learner, NotFinite
 from pipeline.train.losses import (
     Clip,
+    Kl,
     kl_estimate,
     loss_count,
     loss_sum,
@@ -24,8 +30,10 @@ from pipeline.train.losses import (
 )
 from pipeline.train.rollout import Rollouts
 from pipeline.train.scoring import (
+    Batching,
     MicroBatch,
     Scores,
+    Scoring,
     estimate_values,
     fixed_logprobs,
     micro_batches,
@@ -35,13 +43,55 @@ from pipeline.train.scoring import (
 
 
 @dataclass(frozen=True)
+class Objective:
+    """What an update minimises.
+
+    Attributes:
+        clip: How far the probability ratio may move.
+        kl: How the policy is held near the reference model.
+        entropy: Weight of the entropy bonus.
+        aggregation: How token losses become one number.
+        longest: The most tokens a completion may have.
+        value_clip: Clip range of the critic's change.
+    """
+
+    clip: Clip
+    kl: Kl
+    entropy: float
+    aggregation: str
+    longest: int
+    value_clip: float
+
+    @classmethod
+    def of(cls, recipe: Train, algorithm: Algorithm) -> Objective:
+        """Return the objective of a recipe."""
+        high = recipe.clip_range if recipe.clip_range_high is None else recipe.clip_range_high
+        return cls(
+            clip=Clip(recipe.clip_range, high, recipe.dual_clip),
+            kl=Kl(recipe.kl_kind, recipe.kl_coefficient, recipe.kl_in_reward),
+            entropy=recipe.entropy_coefficient,
+            aggregation=recipe.aggregation,
+            longest=recipe.max_new_tokens,
+            value_clip=algorithm.critic.value_clip if algorithm.critic else 0.0,
+        )
+
+    def sum(self, losses: Tensor, mask: Tensor) -> Tensor:
+        """Return the sum of token losses [N, T] that :meth:`count` makes a mean."""
+        return loss_sum(losses, mask, self.aggregation)
+
+    def count(self, mask: Tensor) -> int:
+        """Return what the sum over a whole batch is divided by."""
+        return loss_count(mask, self.aggregation, self.longest)
+
+
+@dataclass(frozen=True)
 class Batch:
     """What the update of a batch starts from, computed before the first optimiser step.
 
-    B = completions, T = tokens of the longest. ``old`` and ``reference`` are log-probabilities;
-    None where each micro-batch computes its own.
+    ``old`` and ``reference`` are log-probabilities; None where each micro-batch computes its own.
     """
 
+    rollouts: Rollouts
     mask: Tensor  # [B, T], True on completion tokens
     advantage: Tensor  # [B, T]
     old: Tensor | None = None  # [B, T]
@@ -67,188 +117,188 @@ class UpdateStatistics:
     value_gradient_norm: float | None = None
     explained_variance: float | None = None
 
-    def metrics(self) -> dict[str, Any]:
+    def metrics(self) -> Figures:
         """Return the statistics that the algorithm has, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def update(
-    policy: Learner,
-    reference: PreTrainedModel,
-    critic: Learner | None,
-    rollouts: Rollouts,
-    recipe: Train,
-    algorithm: str,
-) -> UpdateStatistics:
-    """Improve the policy on one batch: ``updates_per_batch`` optimiser steps over parts of it.
+@dataclass(frozen=True)
+class Updater:
+    """Improves a policy on batches of rollouts.
 
-    Args:
+    Attributes:
         policy: The policy.
         reference: The frozen base model.
-        critic: PPO's critic; None for the other algorithms.
-        rollouts: The batch.
-        recipe: The training recipe.
-        algorithm: Name of the algorithm.
-
-    Raises:
-        NotFinite: If a loss or gradient is not a finite number.
+        critic: The critic, where the algorithm has one.
+        algorithm: Gives the advantages.
+        objective: What is minimised.
+        scoring: How completions are scored.
+        batching: How much goes through a model at once.
+        parts: Optimiser steps on each batch.
+        gradient_clip: Largest gradient norm.
     """
-    batch = _prepare(policy.model, reference, critic, rollouts, recipe, algorithm)
-    prompts = len(rollouts.rows)
-    part = -(-prompts // recipe.updates_per_batch)
-    totals = torch.zeros(5)
-    norms, value_norms = [], []
-    for start in range(0, prompts, part):
-        chosen = range(start, min(start + part, prompts))
-        totals += _accumulate(
-            policy.model, reference, critic, rollouts, batch, chosen, recipe, algorithm
+
+    policy: Learner
+    reference: PreTrainedModel
+    critic: Learner | None
+    algorithm: Algorithm
+    objective: Objective
+    scoring: Scoring
+    batching: Batching
+    parts: int
+    gradient_clip: float
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Train,
+        algorithm: Algorithm,
+        policy: Learner,
+        reference: PreTrainedModel,
+        critic: Learner | None,
+    ) -> Updater:
+        """Return the updater of a recipe."""
+        return cls(
+            policy=policy,
+            reference=reference,
+            critic=critic,
+            algorithm=algorithm,
+            objective=Objective.of(recipe, algorithm),
+            scoring=Scoring(recipe.temperature, recipe.precision, recipe.entropy_coefficient > 0),
+            batching=Batching(recipe.groups_per_micro_batch, recipe.tokens_per_micro_batch),
+            parts=recipe.updates_per_batch,
+            gradient_clip=recipe.gradient_clip,
         )
-        if not torch.isfinite(totals).all():
-            policy.optimizer.zero_grad()
-            raise NotFinite(f"the loss is {totals[0].item()}")
-        norms.append(policy.step(recipe.gradient_clip))
-        if critic is not None:
-            value_norms.append(critic.step(recipe.gradient_clip))
-    return _statistics(batch, totals, norms, value_norms, recipe)
 
+    def prepare(self, rollouts: Rollouts) -> Batch:
+        """Return the advantages of a batch, and what else its optimiser steps share."""
+        policy, kl = self.policy.model, self.objective.kl
+        _, mask = pad_right([c.tokens for c in rollouts.completions], 0, policy.device)
+        scores = torch.tensor([r.score for r in rollouts.rewards], device=policy.device)
+        rewards = at_last_token(scores, mask)
+        parts = list(micro_batches(rollouts, self.batching, range(len(rollouts.rows))))
+        old = anchor = None
+        if self.parts > 1 or kl.in_reward:
+            old = self._all_logprobs(policy, parts)
+        if kl.in_reward and self.algorithm.reference:
+            assert old is not None
+            anchor = self._all_logprobs(self.reference, parts)
+            rewards = rewards - kl.coefficient * (kl_estimate(old, anchor, kl.kind) * mask)
+        values = self._all_values(parts)
+        found = estimate(self.algorithm, Signal(rewards, mask, rollouts.group, values))
+        # With a single step on the batch, the policy is still the one that it was sampled from.
+        old = old if self.parts > 1 else None
+        return Batch(rollouts, mask, found.advantage, old, anchor, values, found.returns)
 
-def _prepare(
-    policy: PreTrainedModel,
-    reference: PreTrainedModel,
-    critic: Learner | None,
-    rollouts: Rollouts,
-    recipe: Train,
-    algorithm: str,
-) -> Batch:
-    _, mask = pad_right([c.tokens for c in rollouts.completions], 0, policy.device)
-    scores = torch.tensor([r.score for r in rollouts.rewards], device=policy.device)
-    rewards = at_last_token(scores, mask)
-    parts = list(micro_batches(rollouts, recipe, range(len(rollouts.rows))))
-    old = before = anchor = None
-    if recipe.updates_per_batch > 1 or recipe.kl_in_reward:
-        old = _all_logprobs(policy, parts, recipe)
-        before = old if recipe.updates_per_batch > 1 else None
-    if recipe.kl_in_reward and algorithm != "sft":
-        assert old is not None
-        anchor = _all_logprobs(reference, parts, recipe)
-        penalty = kl_estimate(old, anchor, recipe.kl_kind) * mask
-        rewards = rewards - recipe.kl_coefficient * penalty
-    if critic is None:
-        group, by_std = rollouts.group, recipe.normalise_by_std
-        advantage = advantages(algorithm, rewards, mask, group, by_std=by_std)
-        return Batch(mask, advantage, before, anchor)
-    with torch.no_grad():
-        values = whole_batch([estimate_values(critic.model, part, recipe) for part in parts])
-    advantage, returns = gae_advantages(
-        rewards, values, mask, discount=recipe.discount, decay=recipe.gae_decay
-    )
-    return Batch(mask, advantage, before, anchor, values, returns)
+    def update(self, batch: Batch) -> UpdateStatistics:
+        """Take the optimiser steps, each on its part of the prompts.
 
+        Raises:
+            NotFinite: If a loss or gradient is not a finite number.
+        """
+        prompts = len(batch.rollouts.rows)
+        part = -(-prompts // self.parts)
+        totals = torch.zeros(5)
+        norms, value_norms = [], []
+        for start in range(0, prompts, part):
+            totals += self._accumulate(batch, range(start, min(start + part, prompts)))
+            if not torch.isfinite(totals).all():
+                self.policy.optimizer.zero_grad()
+                raise NotFinite(f"the loss is {totals[0].item()}")
+            norms.append(self.policy.step(self.gradient_clip))
+            if self.critic is not None:
+                value_norms.append(self.critic.step(self.gradient_clip))
+        return self._statistics(batch, totals, norms, value_norms)
 
-def _all_logprobs(model: PreTrainedModel, parts: list[MicroBatch], recipe: Train) -> Tensor:
-    """Return the log-probabilities of the whole batch [B, T]."""
-    return whole_batch([fixed_logprobs(model, part, recipe) for part in parts])
+    def _all_logprobs(self, model: PreTrainedModel, parts: Sequence[MicroBatch]) -> Tensor:
+        """Return the log-probabilities of the whole batch [B, T]."""
+        return whole_batch([fixed_logprobs(model, part, self.scoring) for part in parts])
 
+    @torch.no_grad()
+    def _all_values(self, parts: Sequence[MicroBatch]) -> Tensor | None:
+        """Return the critic's values of the whole batch [B, T]."""
+        if self.critic is None:
+            return None
+        model, precision = self.critic.model, self.scoring.precision
+        return whole_batch([estimate_values(model, part, precision) for part in parts])
 
-def _accumulate(
-    policy: PreTrainedModel,
-    reference: PreTrainedModel,
-    critic: Learner | None,
-    rollouts: Rollouts,
-    batch: Batch,
-    chosen: range,
-    recipe: Train,
-    algorithm: str,
-) -> Tensor:
-    """Add the gradients of some prompts.
+    def _accumulate(self, batch: Batch, chosen: range) -> Tensor:
+        """Add the gradients of some prompts.
 
-    Returns:
-        Sums over them of the loss, KL, entropy, clipped tokens and value loss [5].
-    """
-    rows = slice(chosen.start * rollouts.group, chosen.stop * rollouts.group)
-    count = loss_count(batch.mask[rows], recipe.aggregation, recipe.max_new_tokens)
-    totals = torch.zeros(5)
-    for part in micro_batches(rollouts, recipe, chosen):
-        scores = score(policy, part, recipe)
-        if algorithm == "sft":
-            loss, sums = _imitation(scores, recipe)
-        else:
-            anchor = _reference_logprobs(reference, part, batch, recipe)
-            loss, sums = _policy(scores, anchor, part, batch, recipe)
-        (loss / count).backward()  # type: ignore[no-untyped-call]
-        totals += torch.stack([*sums, _value(critic, part, batch, recipe, count)]).cpu()
-    return totals
+        Returns:
+            Sums over them of the loss, KL, entropy, clipped tokens and value loss [5].
+        """
+        rollouts = batch.rollouts
+        rows = slice(chosen.start * rollouts.group, chosen.stop * rollouts.group)
+        count = self.objective.count(batch.mask[rows])
+        learn = self._policy_loss if self.algorithm.samples else self._imitation_loss
+        totals = torch.zeros(5)
+        for part in micro_batches(rollouts, self.batching, chosen):
+            loss, sums = learn(score(self.policy.model, part, self.scoring), part, batch)
+            (loss / count).backward()  # type: ignore[no-untyped-call]
+            totals += torch.stack([*sums, self._value_loss(part, batch, count)]).cpu()
+        return totals
 
+    def _policy_loss(
+        self, scores: Scores, part: MicroBatch, batch: Batch
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return the loss of a micro-batch, and its sums of loss, KL, entropy, clipped tokens."""
+        objective, mask, width = self.objective, scores.mask, scores.mask.shape[1]
+        before = scores.logprobs.detach() if batch.old is None else batch.old[part.rows, :width]
+        advantage = batch.advantage[part.rows, :width]
+        surrogate = policy_loss(scores.logprobs, before, advantage, objective.clip)
+        kl = kl_estimate(scores.logprobs, self._anchor(part, batch), objective.kl.kind)
+        weight = 0.0 if objective.kl.in_reward else objective.kl.coefficient
+        loss = (
+            objective.sum(surrogate.losses, mask)
+            + weight * objective.sum(kl, mask)
+            - objective.entropy * objective.sum(scores.entropies, mask)
+        )
+        clipped = (surrogate.clipped & mask).sum().float()
+        sums = [loss, (kl * mask).sum(), scores.entropies.sum(), clipped]
+        return loss, [value.detach() for value in sums]
 
-def _reference_logprobs(
-    reference: PreTrainedModel, part: MicroBatch, batch: Batch, recipe: Train
-) -> Tensor:
-    if batch.reference is not None:
-        width = max(map(len, part.completions))
-        return batch.reference[part.rows, :width]
-    return fixed_logprobs(reference, part, recipe)
+    def _anchor(self, part: MicroBatch, batch: Batch) -> Tensor:
+        """Return the reference model's log-probabilities of a micro-batch."""
+        if batch.reference is not None:
+            return batch.reference[part.rows, : max(map(len, part.completions))]
+        return fixed_logprobs(self.reference, part, self.scoring)
 
+    def _imitation_loss(
+        self, scores: Scores, part: MicroBatch, batch: Batch
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Return the negative log-likelihood, and the same sums as :meth:`_policy_loss`."""
+        loss = self.objective.sum(-scores.logprobs, scores.mask)
+        nothing = torch.zeros_like(loss)
+        return loss, [loss.detach(), nothing, scores.entropies.sum().detach(), nothing]
 
-def _policy(
-    scores: Scores, anchor: Tensor, part: MicroBatch, batch: Batch, recipe: Train
-) -> tuple[Tensor, list[Tensor]]:
-    """Return the loss of a micro-batch, and its sums of loss, KL, entropy and clipped tokens."""
-    mask, width = scores.mask, scores.mask.shape[1]
-    before = scores.logprobs.detach() if batch.old is None else batch.old[part.rows, :width]
-    surrogate = policy_loss(
-        scores.logprobs, before, batch.advantage[part.rows, :width], _clip(recipe)
-    )
-    kl = kl_estimate(scores.logprobs, anchor, recipe.kl_kind)
-    weight = 0.0 if recipe.kl_in_reward else recipe.kl_coefficient
-    loss = (
-        loss_sum(surrogate.losses, mask, recipe.aggregation)
-        + weight * loss_sum(kl, mask, recipe.aggregation)
-        - recipe.entropy_coefficient * loss_sum(scores.entropies, mask, recipe.aggregation)
-    )
-    clipped = (surrogate.clipped & mask).sum().float()
-    sums = [loss, (kl * mask).sum(), scores.entropies.sum(), clipped]
-    return loss, [value.detach() for value in sums]
+    def _value_loss(self, part: MicroBatch, batch: Batch, count: int) -> Tensor:
+        """Add the critic's gradients of a micro-batch; return the sum of its losses."""
+        if self.critic is None:
+            return torch.zeros((), device=batch.mask.device)
+        assert batch.values is not None and batch.returns is not None
+        values = estimate_values(self.critic.model, part, self.scoring.precision)
+        rows, width = part.rows, values.shape[1]
+        losses = value_loss(
+            values,
+            batch.values[rows, :width],
+            batch.returns[rows, :width],
+            self.objective.value_clip,
+        )
+        total = self.objective.sum(losses, batch.mask[rows, :width])
+        (total / count).backward()  # type: ignore[no-untyped-call]
+        return total.detach()
 
-
-def _imitation(scores: Scores, recipe: Train) -> tuple[Tensor, list[Tensor]]:
-    """Return the negative log-likelihood, and the same sums as :func:`_policy`."""
-    loss = loss_sum(-scores.logprobs, scores.mask, recipe.aggregation)
-    nothing = torch.zeros_like(loss)
-    return loss, [loss.detach(), nothing, scores.entropies.sum().detach(), nothing]
-
-
-def _value(
-    critic: Learner | None, part: MicroBatch, batch: Batch, recipe: Train, count: int
-) -> Tensor:
-    """Add the critic's gradients of a micro-batch; return the sum of its losses."""
-    if critic is None:
-        return torch.zeros((), device=batch.mask.device)
-    assert batch.values is not None and batch.returns is not None
-    values = estimate_values(critic.model, part, recipe)
-    rows, width = part.rows, values.shape[1]
-    losses = value_loss(
-        values, batch.values[rows, :width], batch.returns[rows, :width], recipe.value_clip
-    )
-    total = loss_sum(losses, batch.mask[rows, :width], recipe.aggregation)
-    (total / count).backward()  # type: ignore[no-untyped-call]
-    return total.detach()
-
-
-def _clip(recipe: Train) -> Clip:
-    high = recipe.clip_range if recipe.clip_range_high is None else recipe.clip_range_high
-    return Clip(recipe.clip_range, high, recipe.dual_clip)
-
-
-def _statistics(
-    batch: Batch, totals: Tensor, norms: list[float], value_norms: list[float], recipe: Train
-) -> UpdateStatistics:
-    mask, tokens = batch.mask, max(1, int(batch.mask.sum()))
-    count = loss_count(mask, recipe.aggregation, recipe.max_new_tokens)
-    counts = torch.tensor([count, tokens, tokens, tokens, count])
-    loss, kl, entropy, clipped, value = (totals / counts).tolist()
-    spread = float(batch.advantage[mask].std()) if tokens > 1 else 0.0
-    statistics = (loss, kl, entropy, clipped, spread, sum(norms) / len(norms))
-    if batch.values is None or batch.returns is None:
-        return UpdateStatistics(*statistics)
-    foreseen = explained_variance(batch.values[mask], batch.returns[mask])
-    return UpdateStatistics(*statistics, value, sum(value_norms) / len(value_norms), foreseen)
+    def _statistics(
+        self, batch: Batch, totals: Tensor, norms: list[float], value_norms: list[float]
+    ) -> UpdateStatistics:
+        mask, tokens = batch.mask, max(1, int(batch.mask.sum()))
+        count = self.objective.count(mask)
+        counts = torch.tensor([count, tokens, tokens, tokens, count])
+        loss, kl, entropy, clipped, value = (totals / counts).tolist()
+        spread = float(batch.advantage[mask].std()) if tokens > 1 else 0.0
+        statistics = (loss, kl, entropy, clipped, spread, sum(norms) / len(norms))
+        if batch.values is None or batch.returns is None:
+            return UpdateStatistics(*statistics)
+        foreseen = explained_variance(batch.values[mask], batch.returns[mask])
+        return UpdateStatistics(*statistics, value, sum(value_norms) / len(value_norms), foreseen)

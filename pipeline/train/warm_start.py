@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 from statistics import mean
-from typing import Any
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.models import WarmStart
 from pipeline.config.sources import ArithmeticSource, GeneratedSource
-from pipeline.data.generated import arithmetic, stories
+from pipeline.data.generated import Problem, StoryRow, arithmetic, stories
 from pipeline.data.prompt import compact
 from pipeline.model.batch import pad_right
 from pipeline.model.chat import encode_prompt
@@ -62,13 +61,13 @@ def demonstrations(
             yield _story(row, direct=random.random() < recipe.direct_share)
 
 
-def _story(row: dict[str, Any], direct: bool) -> Demonstration:
+def _story(row: StoryRow, direct: bool) -> Demonstration:
     example = Example("generated", "warm_start", row["story"], row["question"], row["answer"])
     trace = "" if direct else f" {row['trace']}"
     return Demonstration(compact(example), f"{trace}</think><answer> {row['answer']}</answer>")
 
 
-def _arithmetic(row: dict[str, Any]) -> Demonstration:
+def _arithmetic(row: Problem) -> Demonstration:
     example = Example("arithmetic", "warm_start", "", row["question"], row["answer"])
     response = f" {row['solution']}</think><answer> {row['answer']}</answer>"
     return Demonstration(compact(example), response)

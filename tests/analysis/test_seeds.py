@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.analysis.figures import draw_all, training_curves
 from pipeline.analysis.findings import findings
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import Results
 from pipeline.analysis.seeds import BEST, LAST, Estimate, changes, groups
+from pipeline.audit.records import Audit
 from pipeline.config.expand import expand
+from pipeline.config.params import TrainedCell
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
+from pipeline.data.card import DatasetCard, SetCard
+from pipeline.records import Figures
+from tests.analysis.made import result, scores
 from tests.conftest import PROJECT
-
-
-def scores(accuracy: float) -> dict[str, Any]:
-    order = {"0": {"accuracy": accuracy, "correct": round(100 * accuracy), "count": 100}}
-    return {
-        "accuracy": accuracy,
-        "strict_accuracy": accuracy,
-        "format_rate": 1.0,
-        "length_mean": 10.0,
-        "unfinished": 0,
-        "prompts_too_long": 0,
-        "count": 100,
-        "interval": [0.0, 1.0],
-        "by_order": order,
-    }
 
 
 def seeded(after: list[float], *, probe: bool = False) -> Results:
@@ -41,10 +30,11 @@ def seeded(after: list[float], *, probe: bool = False) -> Results:
     params = expand(Study.model_validate(study))
     cells = {}
     for key, cell in params.cells.items():
-        end = after[cell.seed] if cell.train else 0.5
-        curve: list[dict[str, Any]] = []
-        for step in range(4) if cell.train else ():
-            row: dict[str, Any] = {
+        is_trained = isinstance(cell, TrainedCell)
+        end = after[cell.seed] if is_trained else 0.5
+        curve: list[Figures] = []
+        for step in range(4) if is_trained else ():
+            row: Figures = {
                 "step": step,
                 "validation_accuracy": 0.5 + step * (end - 0.5) / 3,
             }
@@ -54,21 +44,21 @@ def seeded(after: list[float], *, probe: bool = False) -> Results:
                 row |= {"probe/hi_tom_orders_0_2": 0.5 + step / 10}
                 row |= {"probe/hi_tom_order_3": 0.3 + (0.1 if step == 1 else 0)}
             curve.append(row)
-        best = {"step": 2, "validation_accuracy": end + 0.05, "digest": ""}
         tasks = {
-            "hi_tom_orders_0_2": scores(end),
-            "hi_tom_order_3": scores(0.4 if cell.train else 0.5),
+            "hi_tom_orders_0_2": scores(end, {"0": end}),
+            "hi_tom_order_3": scores(0.4 if is_trained else 0.5, {"0": 0.4}),
         }
-        cells[key] = CellResult(
-            key, cell, curve, {"checkpoints": {"best": best}}, tasks, {"arithmetic": scores(0.5)}
-        )
-    card: dict[str, Any] = {
-        "split": "by-story",
-        "licences": {},
-        "licence_note": None,
-        "sets": {"train": {"rows": 32, "stories": 32, "orders": {"0": 32}}},
-    }
-    return Results(params, cells, {"columns": {}, "leakage": {}}, {"hi": card})
+        cells[key] = result(key, cell, tasks, {"arithmetic": scores(0.5)}, curve, best=end + 0.05)
+    train = SetCard(rows=32, stories=32, orders={"0": 32}, benchmarks={"hi_tom_style": 32}, gold={})
+    card = DatasetCard(
+        split="by-story",
+        prompt="compact",
+        licences={},
+        licence_note=None,
+        stories_shared={},
+        sets={"train": train},
+    )
+    return Results(params, cells, Audit(columns={}, leakage={}), {"hi": card})
 
 
 def test_an_interval_is_that_of_students_t() -> None:
@@ -77,7 +67,7 @@ def test_an_interval_is_that_of_students_t() -> None:
         found = Estimate.of(values)
         low, high = stats.t.interval(0.95, len(values) - 1, loc=found.mean, scale=stats.sem(values))
         assert (found.low, found.high) == pytest.approx((low, high), abs=1e-5)
-    assert Estimate.of([0.3]) == Estimate(0.3, 0.3, 0.3, 1)
+    assert Estimate.of([0.3]) == Estimate(mean=0.3, low=0.3, high=0.3, seeds=1)
 
 
 def test_cells_that_differ_in_their_seed_are_one_group() -> None:
@@ -85,7 +75,7 @@ def test_cells_that_differ_in_their_seed_are_one_group() -> None:
     assert [group.label for group in found] == ["nano-hi-grpo", "nano-hi-reinforce-plus-plus"]
     assert all(len(group.cells) == 3 for group in found)
     curve = dict(found[0].curve("validation_accuracy"))
-    assert curve[0] == Estimate(0.5, 0.5, 0.5, 3)
+    assert curve[0] == Estimate(mean=0.5, low=0.5, high=0.5, seeds=3)
     assert curve[3].mean == pytest.approx(0.65) and curve[3].low < 0.65 < curve[3].high
 
 

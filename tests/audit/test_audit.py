@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import replace
 from math import comb
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,12 +13,14 @@ from hypothesis import strategies as some
 
 from pipeline.audit.figures import draw_all
 from pipeline.audit.lexical import lexical_dependence
-from pipeline.audit.reading import language_of, read_all
+from pipeline.audit.reading import read_all
+from pipeline.audit.records import Audit
 from pipeline.audit.rules import baselines
 from pipeline.audit.sets import set_audit
 from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
+from pipeline.tom.language import EXPLORE_TOM, TOMI, language_of
 
 FULL = (
     "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nAnn exited the hall.\n"
@@ -60,40 +62,40 @@ def test_rules_answer_in_both_tellings(story: str, benchmark: str) -> None:
 def test_a_story_that_does_not_parse_falls_back_to_the_text_and_is_counted() -> None:
     told = "The hat lay in the jar. Later somebody put it into the tin."
     audit = set_audit([example(), example(told, answer="tin")])
-    assert audit["unread"] == 1
-    rules = audit["baselines"]
-    assert rules["coverage"]["earliest exit"] == 0.5
-    assert rules["rules"]["earliest exit"] == 0.5  # undefined counts as wrong
-    assert rules["rules"]["last mention"] == 0.5
-    assert rules["coverage"]["last mention"] == 1
+    assert audit.unread == 1
+    rules = audit.baselines
+    assert rules.coverage["earliest exit"] == 0.5
+    assert rules.rules["earliest exit"] == 0.5  # undefined counts as wrong
+    assert rules.rules["last mention"] == 0.5
+    assert rules.coverage["last mention"] == 1
 
 
 def test_languages() -> None:
-    assert language_of("explore_tom_style") == "explore_tom"
-    assert language_of("tomi") == "tomi"
+    assert language_of("explore_tom_style") is EXPLORE_TOM
+    assert language_of("tomi") is TOMI
     assert language_of("tomix") is None
     assert language_of("fantom") is None
 
 
 def test_the_same_question_with_two_answers_is_a_conflict_and_twice_the_same_a_duplicate() -> None:
     audit = set_audit([example(), example(), example(answer="tin")])
-    assert (audit["duplicates"], audit["label_conflicts"]) == (1, 1)
-    [conflict] = audit["label_conflict_examples"]
-    assert set(conflict["answers"]) == {"jar", "tin"}
-    assert {flag["kind"] for flag in audit["flags"]} >= {"conflict", "duplicate"}
+    assert (audit.duplicates, audit.label_conflicts) == (1, 1)
+    [conflict] = audit.label_conflict_examples
+    assert set(conflict.answers) == {"jar", "tin"}
+    assert {flag.kind for flag in audit.flags} >= {"conflict", "duplicate"}
 
 
 def test_twins_that_disagree_are_counted_by_order() -> None:
     rows = [example(meta={"label_conflict": conflict}) for conflict in (True, False)]
-    assert set_audit(rows)["twin_conflicts"] == {"2": 1}
+    assert set_audit(rows).twin_conflicts == {"2": 1}
 
 
 def test_the_shortcut_conflict_lists_what_the_best_rule_gets_wrong() -> None:
     wrong = example(answer="red_box", question="Where does Bob think Cleo thinks the hat is?")
     rows = [example(), example(BRIEF), example(FULL + "\nAnn likes the tin."), wrong]
     audit = set_audit(rows)
-    assert audit["baselines"]["best"]["rule"] in ("first move", "innermost exit", "earliest exit")
-    assert audit["shortcut_conflict"]["ids"] == [wrong.id]
+    assert audit.baselines.best.rule in ("first move", "innermost exit", "earliest exit")
+    assert audit.shortcut_conflict.ids == [wrong.id]
 
 
 def test_phrase_cue_and_majority_of_lettered_options() -> None:
@@ -129,12 +131,12 @@ def test_a_guess_stands_in_where_a_rule_is_undefined() -> None:
 
 
 def test_balance_says_where_the_gold_answer_stands() -> None:
-    balance = set_audit([example(choices=("tin", "jar")), example(BRIEF)])["balance"]
-    assert balance["choice_position"] == {"2": 1}
-    assert balance["mention_rank"] == {"2": 2}
-    assert sum(balance["mention_part"].values()) == 2
-    gone = set_audit([example(answer="elsewhere")])["balance"]
-    assert gone["mention_rank"] == gone["mention_part"] == {"none": 1}
+    balance = set_audit([example(choices=("tin", "jar")), example(BRIEF)]).balance
+    assert balance.choice_position == {"2": 1}
+    assert balance.mention_rank == {"2": 2}
+    assert sum(balance.mention_part.values()) == 2
+    gone = set_audit([example(answer="elsewhere")]).balance
+    assert gone.mention_rank == gone.mention_part == {"none": 1}
 
 
 def test_one_word_that_decides_the_label_is_found() -> None:
@@ -164,10 +166,11 @@ def test_one_word_that_decides_the_label_is_found() -> None:
         {"answer_kind": "choice", "choices": ("(a) x",), "answer": "(b) y"},
     ],
 )
-def test_odd_examples_are_data_not_a_crash(odd: dict[str, object]) -> None:
-    audit = set_audit([example(**odd), example()])
-    json.dumps(audit)
-    draw_all({"columns": {"odd": audit}})
+def test_odd_examples_are_data_not_a_crash(odd: dict[str, object], tmp_path: Path) -> None:
+    audit = Audit(columns={"odd": set_audit([example(**odd), example()])}, leakage={})
+    audit.write(tmp_path / "audit.json")
+    assert Audit.read(tmp_path / "audit.json", "audit") == audit
+    draw_all(audit)
 
 
 def test_nothing_to_audit_is_an_error() -> None:
@@ -176,7 +179,7 @@ def test_nothing_to_audit_is_an_error() -> None:
 
 
 def test_figures_are_the_same_bytes_each_time() -> None:
-    audit = {"columns": {"a": set_audit([example(), example(BRIEF)])}}
+    audit = Audit(columns={"a": set_audit([example(), example(BRIEF)])}, leakage={})
     first = draw_all(audit)
     assert set(first) == {"rules-by-order", "answer-balance"}
     assert draw_all(audit) == first
@@ -231,7 +234,7 @@ STORIES = some.text("AnBobthe hatred_box.\n ", max_size=80)
 def test_any_text_can_be_audited(rows: list[tuple[str, str, str]]) -> None:
     examples = [example(story, answer, question=question) for story, question, answer in rows]
     audit = set_audit(examples)
-    assert all(0 <= share <= 1 for share in audit["baselines"]["rules"].values())
-    best = audit["baselines"]["best"]["accuracy"]
-    assert best == max(audit["baselines"]["rules"].values())
-    assert len(audit["shortcut_conflict"]["ids"]) == round((1 - best) * len(rows))
+    assert all(0 <= share <= 1 for share in audit.baselines.rules.values())
+    best = audit.baselines.best.accuracy
+    assert best == max(audit.baselines.rules.values())
+    assert len(audit.shortcut_conflict.ids) == round((1 - best) * len(rows))

@@ -9,7 +9,7 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from pipeline.cli.audit import app
+from pipeline.cli.app import app
 from pipeline.errors import UserError
 
 

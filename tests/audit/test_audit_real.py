@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pipeline.audit.contamination import Fingerprints
+from pipeline.audit.records import ColumnAudit
 from pipeline.audit.sets import set_audit
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import get
 
-Audited = Callable[[str], dict[str, Any]]
+Audited = Callable[[str], ColumnAudit]
 
 
 @lru_cache(maxsize=4)
@@ -36,22 +35,22 @@ def percent(share: float) -> float:
 
 def test_hi_tom_earliest_exit(audited: Audited) -> None:
     audit = audited("hi_tom")
-    rules = audit["baselines"]
-    assert rules["best"]["rule"] == "earliest exit"
-    assert percent(rules["best"]["accuracy"]) == 88.5
-    assert len(audit["shortcut_conflict"]["ids"]) == 69
-    by_order = [percent(group["rules"]["earliest exit"]) for group in rules["by_order"].values()]
+    rules = audit.baselines
+    assert rules.best.rule == "earliest exit"
+    assert percent(rules.best.accuracy) == 88.5
+    assert len(audit.shortcut_conflict.ids) == 69
+    by_order = [percent(group.rules["earliest exit"]) for group in rules.by_order.values()]
     assert by_order == [100.0, 82.5, 84.2, 88.3, 87.5]
-    start = [percent(group["rules"]["scene start"]) for group in rules["by_order"].values()]
+    start = [percent(group.rules["scene start"]) for group in rules.by_order.values()]
     assert start[1:] == [32.5, 40.8, 49.2, 50.0]
 
 
 def test_hi_tom_labels_conflict_with_their_twins(audited: Audited) -> None:
-    assert audited("hi_tom")["twin_conflicts"] == {"2": 35, "3": 48, "4": 55}
+    assert audited("hi_tom").twin_conflicts == {"2": 35, "3": 48, "4": 55}
 
 
 def test_tomi_last_and_initial(audited: Audited, mirror: Path) -> None:
-    rules = audited("tomi")["baselines"]["rules"]
+    rules = audited("tomi").baselines.rules
     assert percent(rules["last"]) == 62.1
     # There are two containers, so the initial place is right where the last one is wrong.
     assert percent(rules["initial"]) == 37.9
@@ -66,7 +65,7 @@ def test_tomi_last_and_initial(audited: Audited, mirror: Path) -> None:
 
 
 def test_explore_tom_most_frequent(audited: Audited, mirror: Path) -> None:
-    rules = audited("explore_tom")["baselines"]["rules"]
+    rules = audited("explore_tom").baselines.rules
     assert round(1066 * rules["most frequent"]) == 746  # 70.0 %, of equals the first named
     assert percent(rules["last mention"]) == 89.7
     assert percent(rules["earliest exit"]) == 87.7
@@ -87,10 +86,10 @@ def test_explore_tom_most_frequent(audited: Audited, mirror: Path) -> None:
     ("scenario", "guessing", "sure"), [("inaccessible", 90.9, 82.1), ("accessible", 5.5, 0.0)]
 )
 def test_fantom_phrase_cue(audited: Audited, scenario: str, guessing: float, sure: float) -> None:
-    types = audited("fantom_belief")["baselines"]["by_type"]
+    types = audited("fantom_belief").baselines.by_type
     group = types[f"tom:belief:{scenario}:multiple-choice"]
-    assert percent(group["rules"]["phrase cue"]) == sure
-    assert percent(group["with_guess"]["phrase cue"]) == guessing
+    assert percent(group.rules["phrase cue"]) == sure
+    assert percent(group.with_guess["phrase cue"]) == guessing
 
 
 @pytest.mark.parametrize(
@@ -104,7 +103,7 @@ def test_fantom_phrase_cue(audited: Audited, scenario: str, guessing: float, sur
     ],
 )
 def test_flags_agree_with_the_published_audit(audited: Audited, task: str, flagged: bool) -> None:
-    kinds = {flag["kind"] for flag in audited(task)["flags"]}
+    kinds = {flag.kind for flag in audited(task).flags}
     assert bool(kinds & {"rule", "lexical"}) == flagged
 
 
@@ -118,18 +117,16 @@ def test_leakage_of_study_1(mirror: Path) -> None:
         "hi_tom": (600, 0, 0, 0),
     }
     for name, counts in expected.items():
-        found = known.overlap(get(name).examples(mirror)).as_json()
+        found = known.overlap(get(name).examples(mirror)).record()
         assert (
-            found["rows"],
-            found["leaked"],
-            found["normalised_story"],
-            found["item"],
+            found.rows,
+            found.leaked,
+            found.normalised_story,
+            found.item,
         ) == counts, name
 
 
-def test_an_audit_of_ten_thousand_examples_takes_seconds(mirror: Path) -> None:
+def test_an_audit_reads_ten_thousand_examples(mirror: Path) -> None:
     examples = get("explore_tom_sample").examples(mirror)
-    start = time.perf_counter()
     audit = set_audit(examples)
-    assert time.perf_counter() - start < 20
-    assert (audit["rows"], audit["unread"], audit["label_conflicts"]) == (13309, 0, 1)
+    assert (audit.rows, audit.unread, audit.label_conflicts) == (13309, 0, 1)

@@ -13,7 +13,7 @@ from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study import Study
 from pipeline.errors import UserError
-from pipeline.stages import acquire, audit, dataset, suite
+from pipeline.stages import acquire, audit, dataset, sources, suite
 from pipeline.stages.common import Stage
 
 
@@ -38,6 +38,7 @@ def build(params: Params, root: Path) -> Stage:
     for key in params.acquire:
         acquire.main(Stage("acquire", root, params), key)
     for key in params.dataset:
+        sources.main(Stage("sources", root, params))
         dataset.main(Stage("dataset", root, params), key)
     suite.main(Stage("suite", root, params))
     return Stage("audit", root, params)

@@ -72,7 +72,7 @@ def test_short_texts_and_empty_sets() -> None:
 
 def test_ids_of_what_was_found_are_kept() -> None:
     found = overlap(example(), example())
-    assert found.as_json()["examples"]["story"] == [example().id]
+    assert found.record().examples["story"] == [example().id]
 
 
 def test_leaks_are_refused_unless_they_are_published() -> None:

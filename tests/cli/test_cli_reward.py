@@ -66,7 +66,7 @@ def test_fidelity_reads_the_story(tmp_path: Path) -> None:
         "question": QUESTION,
     }
     silent = {**row, "completion": "</think><answer> blue_jar</answer>"}
-    score(write(tmp_path, row, silent), "--fidelity-weight", "0.4", preset="fidelity")
+    score(write(tmp_path, row, silent), "--weight", "0.4", preset="fidelity")
     assert [each["score"] for each in read(tmp_path)] == pytest.approx([1.1, 0.7])
 
 

@@ -31,7 +31,8 @@ SLEEP = """
 CALLER = """
 import sys
 from pathlib import Path
-from pipeline.cluster import Job, run_job
+from pipeline.cluster.job import Job
+from pipeline.cluster.run import run_job
 
 name, folder = sys.argv[1:]
 job = Job(

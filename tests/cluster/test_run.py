@@ -294,7 +294,7 @@ def test_an_environment_that_does_not_fit_is_refused_before_the_job(
 
 @pytest.mark.parametrize(
     ("gpus", "nodes", "needs"),
-    [(GPUS + 1, 1, "3 GPUs on each of 1 node(s)"), (1, 2, "1 GPUs on each of 2 node(s)")],
+    [(GPUS + 1, 1, "3 GPUs on each of 1 node"), (1, 2, "1 GPU on each of 2 nodes")],
 )
 def test_too_few_accelerators_are_counted(
     cluster: Client, make_job: MakeJob, heard: Heard, gpus: int, nodes: int, needs: str
@@ -302,6 +302,6 @@ def test_too_few_accelerators_are_counted(
     with pytest.raises(UserError) as refused:
         heard.run(make_job("", gpus=gpus, nodes=nodes))
     message = str(refused.value)
-    assert f"needs {needs}, the cluster has 2 GPUs on 1 node(s) (2)" in message
+    assert f"needs {needs}, the cluster has 2 GPUs on 1 node (2)" in message
     assert "What would fit: 2 on one node." in message
     assert "train.cluster.gpus" in message

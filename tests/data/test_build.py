@@ -12,13 +12,12 @@ from pipeline.audit.contamination import Fingerprints
 from pipeline.config.data import Part
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.data.build import select, select_parts, training_rows
+from pipeline.data.build import select, select_parts
 from pipeline.data.folds import FOLDS, Folds
 from pipeline.data.prompt import PROMPTS
 from pipeline.data.sources import SOURCES
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import get
-from pipeline.train.data import COLUMNS, read_parquet
 from tests.conftest import PROJECT
 
 
@@ -55,17 +54,6 @@ def test_options_are_shown_where_the_task_says_so_and_nowhere_else() -> None:
     silent = replace(example, benchmark="hi_tom", task="hi_tom")
     assert PROMPTS["rlvr"](silent)[-1]["content"] == "Story: Once.\nQuestion: How?"
     assert PROMPTS["compact"](replace(example, choices=None))[-1]["content"] == "Once.\nHow?"
-
-
-def test_training_rows_carry_story_and_question(tmp_path: Path) -> None:
-    import pandas as pd
-
-    (row,) = training_rows([Example("b", "t", "Once.", "How?", "so", order=2)], "compact", "train")
-    assert row["extra_info"]["story"] == "Once." and row["extra_info"]["question"] == "How?"
-    pd.DataFrame([row]).to_parquet(tmp_path / "train.parquet")
-    frame = read_parquet(tmp_path / "train.parquet")
-    assert tuple(frame.columns) == COLUMNS
-    assert frame["extra_info"][0]["question"] == "How?"
 
 
 def test_the_sources_table_names_every_source_and_its_limits() -> None:

@@ -18,17 +18,20 @@ import numpy as np
 import torch
 from omegaconf import OmegaConf
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
+from pipeline.config.algorithms import AlgorithmName, with_defaults
+from pipeline.config.models import TinySize
 from pipeline.config.training import Train
 from pipeline.model.decode import Completion
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
-from pipeline.reward.presets import PRESETS, Reward, reward, safe_reward
+from pipeline.model.tiny import make_model, make_tokenizer
+from pipeline.plugins import REWARDS
+from pipeline.reward.presets import load_preset, reward, safe_reward
+from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
-from pipeline.train.algorithms import advantages, at_last_token
+from pipeline.train.algorithms import Signal, at_last_token, estimate
 from pipeline.train.data import Row
 from pipeline.train.learner import Learner
 from pipeline.train.rollout import Rollouts
-from pipeline.train.update import update
+from pipeline.train.update import Updater
 
 PROMPTS, GROUP = 6, 4
 RECIPE = Train(
@@ -58,20 +61,20 @@ def main() -> None:
     print(json.dumps(found))
 
 
-def losses(algorithm: str) -> dict[str, dict[str, float]]:
+def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
     """Return advantages, loss, KL, entropy and gradient norm of one random batch, from both."""
     tokenizer = make_tokenizer(TEXTS, 300)
     policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
     reference = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=1)
     twin = copy.deepcopy(policy)
     rollouts = _rollouts()
-    statistics = update(
-        Learner.of(policy, RECIPE.learning_rate), reference, None, rollouts, RECIPE, algorithm
-    )
+    learner, chosen = Learner.of(policy, RECIPE.learning_rate), with_defaults(algorithm)
+    updater = Updater.of(RECIPE, chosen, learner, reference, None)
+    statistics = updater.update(updater.prepare(rollouts))
     lengths = torch.tensor([len(c.tokens) for c in rollouts.completions])
     mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
     scores = at_last_token(torch.tensor([r.score for r in rollouts.rewards]), mask)
-    own = advantages(algorithm, scores, mask, GROUP, by_std=RECIPE.normalise_by_std)
+    own = estimate(chosen, Signal(scores, mask, GROUP)).advantage
     theirs = _verl_advantages(algorithm, scores, mask)
     return {
         "ours": {
@@ -98,7 +101,7 @@ def _rollouts() -> Rollouts:
         Completion(tuple(random.randrange(5, 250) for _ in range(random.randrange(1, 16))), False)
         for _ in range(PROMPTS * GROUP)
     )
-    verdict = reward("rlvr", "", rows[0].example).grade
+    verdict = reward(load_preset("rlvr"), "", rows[0].example).grade
     rewards_ = tuple(Reward(random.choice((0.0, 0.1, 1.1)), 0.0, 0.0, verdict) for _ in completions)
     return Rollouts(rows, completions, tuple("" for _ in completions), rewards_)
 
@@ -142,7 +145,7 @@ def _verl_update(
         kl_loss_coef=RECIPE.kl_coefficient,
         kl_loss_type=RECIPE.kl_kind,
     )
-    prompts = [rollouts.prompts[i // GROUP] for i in range(PROMPTS * GROUP)]
+    prompts = [rollouts.rows[i // GROUP].prompt for i in range(PROMPTS * GROUP)]
     responses = [c.tokens for c in rollouts.completions]
     sequences = [torch.tensor([*p, *r]) for p, r in zip(prompts, responses, strict=True)]
     scored = [_score(policy, ids) for ids in sequences]
@@ -211,8 +214,8 @@ async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
     chosen = [random.randrange(len(rows)) for _ in range(500)]
     texts = [_response(random, rows[i].example.answer) for i in chosen]
     found: dict[str, dict[str, Any]] = {}
-    for preset in PRESETS:
-        config = OmegaConf.create(_reward_config(preset, folder))
+    for preset in REWARDS:
+        config = OmegaConf.create(_reward_config(preset))
         for key, value in hooks("").items():
             if key.startswith("reward."):
                 OmegaConf.update(config, key, value)
@@ -234,7 +237,7 @@ async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
             scored = await manager.run_single(data)
             through.append(scored["reward_score"])
             seen = tokenizer.decode(ids[:-1], skip_special_tokens=False)
-            direct.append(safe_reward(preset, seen, rows[index].example).score)
+            direct.append(safe_reward(load_preset(preset), seen, rows[index].example).score)
         found[preset] = {"verl": through, "direct": direct}
     return found
 
@@ -247,12 +250,12 @@ def _records(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _reward_config(preset: str, folder: Path) -> dict[str, Any]:
+def _reward_config(preset: str) -> dict[str, Any]:
     import pipeline.reward.verl_entry as entry
 
     settings: dict[str, Any] = {"preset": preset}
     if preset == "fidelity":
-        settings |= {"fidelity_weight": 0.5, "rows": [str(folder / "train.parquet")]}
+        settings |= {"settings": {"weight": 0.5}}
     return {
         "reward": {
             "custom_reward_function": {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.reward.presets import PRESETS
+from pipeline.plugins import REWARDS
 from tests.conftest import PROJECT
 
 TOLERANCE = 1e-5
@@ -45,7 +45,7 @@ def test_advantages_loss_kl_and_gradient_agree(losses: Any, algorithm: str) -> N
 
 def test_500_responses_earn_the_same_through_verl(engine: Path, study: Path) -> None:
     found = ask(engine, "rewards", str(study / "data/mini/combos/hi"))
-    assert set(found) == set(PRESETS)
+    assert set(found) == set(REWARDS)
     for rewards in found.values():
         assert len(rewards["verl"]) == 500
         assert rewards["verl"] == rewards["direct"]

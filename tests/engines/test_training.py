@@ -170,7 +170,7 @@ def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) 
             assert tags["checkpoint"] == manifest(checkout, cell)["checkpoints"]["best"]["digest"]
             wanted = {"train/reward_mean", "train/validation_accuracy", "train/length_median"}
             assert wanted | {"evaluate/hi_tom_order_3/accuracy"} <= set(metrics)
-            linked = json.loads((checkout / "logs/mini" / cell / "train/tracking.json").read_text())
+            linked = json.loads((checkout / "logs/mini" / cell / "tracking.json").read_text())
             assert linked["run_id"] == runs[cell]
         points = database.execute(
             "select count(*), count(distinct step) from metrics "

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from transformers import PreTrainedTokenizerBase
 
+from pipeline.config.models import TinySize
 from pipeline.config.sources import HiTomSource
 from pipeline.data import generated
-from pipeline.evaluate.engine import Engine, Prompt, Response, TransformersEngine
+from pipeline.evaluate.engine import Engine, Prompt, Response
+from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.vllm_engine import Here, VllmEngine
 from pipeline.model.decode import Sampling
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 
 PROMPTS, NEW_TOKENS = 50, 64

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
-from pipeline.evaluate.engine import Prompt, Response, TransformersEngine
+from pipeline.config.models import TinySize
+from pipeline.evaluate.engine import Prompt, Response
+from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.metrics import task_metrics, wilson_interval
 from pipeline.evaluate.runner import evaluate, grade_response
 from pipeline.model.decode import Sampling
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tasks.example import Example
 
@@ -54,9 +55,9 @@ def test_metrics_by_order() -> None:
         seed=0,
     )
     metrics = task_metrics(questions, graded)
-    assert metrics["accuracy"] == 5 / 6 and metrics["format_rate"] == 1
-    assert metrics["by_order"]["1"]["correct"] == 1
-    assert metrics["by_order"]["0"]["accuracy"] == 1
+    assert metrics.accuracy == 5 / 6 and metrics.format_rate == 1
+    assert metrics.by_order["1"].correct == 1
+    assert metrics.by_order["0"].accuracy == 1
 
 
 def test_json_prompts_have_their_own_extraction() -> None:

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.config.models import TinySize
 from pipeline.errors import UserError
 from pipeline.evaluate import vllm_worker
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.vllm_engine import PYTHON_VARIABLE, Here, VllmEngine
 from pipeline.model.decode import Sampling
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 
 PROMPTS = [

@@ -14,6 +14,7 @@ import yaml
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.expand import expand
+from pipeline.config.models import TinySize
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study import Study
@@ -23,9 +24,10 @@ from pipeline.files import read_json
 from pipeline.model import snapshot as snapshot_module
 from pipeline.model.check import check_model
 from pipeline.model.hub import Access, access_from, fetch
+from pipeline.model.manifest import resolve
 from pipeline.model.snapshot import INDEX, Snapshot, pinned
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
-from pipeline.model.weights import load_model, resolve, save_model
+from pipeline.model.tiny import make_model, make_tokenizer
+from pipeline.model.weights import load_model, save_model
 from pipeline.stages import base
 from pipeline.stages.common import Stage
 from tests.conftest import Run, shrink
@@ -459,7 +461,9 @@ def test_a_hub_model_goes_through_the_chain(
     assert offline.returncode != 0
     assert f"models/{REPOSITORY}/{COMMIT}/" in offline.stderr and "Traceback" not in offline.stderr
     (cell,) = [
-        key for key, cell in read_params(checkout / "params.yaml").cells.items() if cell.train
+        key
+        for key, cell in read_params(checkout / "params.yaml").cells.items()
+        if cell.kind == "trained"
     ]
     ran = typed("dvc", "repro", f"evaluate@{cell}", HF_ENDPOINT=hub.url)
     assert ran.returncode == 0, ran.stderr

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
+from pipeline.model import shared_prefix
 from pipeline.model.decode import Completion, Sampling, generate
 from pipeline.model.logprobs import completion_logits
-from pipeline.model.shared_prefix import Prefix, _Joined, repeated
+from pipeline.model.shared_prefix import Prefix, joined, repeated
 
 PROMPTS = [[5, 6, 7, 8, 9], [10, 11], [12]]
 COMPLETIONS = [[20, 21, 22], [30], [40, 41], [50, 51, 52, 53], [60, 61], [70]]
@@ -68,25 +69,46 @@ def test_rows_that_end_early_leave_the_others_alone(model: PreTrainedModel) -> N
         assert stopped == Completion(whole.tokens[:length], finished=end in whole.tokens)
 
 
-def test_both_ways_to_attend_agree() -> None:
-    """Joined flash attention, and a copy of the prompt for each row; with gradients and padding."""
+@pytest.mark.parametrize("heads", [2, 4], ids=["grouped", "ungrouped"])
+@pytest.mark.parametrize("padding", [(0, 3), (0, 0), (0,), (2,)], ids=str)
+@pytest.mark.parametrize("group", [1, 3])
+def test_both_ways_to_attend_agree(heads: int, padding: tuple[int, ...], group: int) -> None:
+    """Joined flash attention, and a copy of the prompt for each row; with gradients.
+
+    One prompt or several, of one length or not; ``heads`` of four query heads have their own keys.
+    """
     generator = torch.Generator().manual_seed(0)
 
     def draw(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator).requires_grad_()
 
-    query, key, value = draw(6, 4, 5, 16), draw(6, 2, 5, 16), draw(6, 2, 5, 16)
-    keys, values = draw(2, 2, 7, 16), draw(2, 2, 7, 16)
+    rows, prompts = len(padding) * group, len(padding)
+    inputs = draw(rows, 4, 5, 16), draw(rows, heads, 5, 16), draw(rows, heads, 5, 16)
+    inputs += draw(prompts, heads, 7, 16), draw(prompts, heads, 7, 16)
     cache = DynamicCache()
-    cache.update(keys, values, 0)
-    mask = torch.tensor([[True] * 7, [False] * 3 + [True] * 4])
-    prefix = Prefix.of(cache, mask, 3)
-    heads = [tensor.repeat_interleave(2, 1) for tensor in (key, value)]
-    joined = _Joined.apply(query, *heads, keys, values, prefix, 0.25)  # type: ignore[no-untyped-call]
-    copied = repeated(query, key, value, keys, values, prefix, 0.25)
-    torch.testing.assert_close(joined, copied, atol=1e-6, rtol=1e-5)
-    wanted = torch.randn(joined.shape, generator=generator)
-    inputs = (query, key, value, keys, values)
-    one = torch.autograd.grad(joined, inputs, wanted)
-    for ours, other in zip(one, torch.autograd.grad(copied, inputs, wanted), strict=True):
-        torch.testing.assert_close(ours, other, atol=1e-5, rtol=1e-4)
+    cache.update(*inputs[3:], 0)
+    mask = torch.arange(7) >= torch.tensor(padding)[:, None]
+    prefix = Prefix.of(cache, mask, group)
+    assert (prefix.bias is None) == (not any(padding))
+    one, other = (way(*inputs, prefix, 0.25) for way in (joined, repeated))
+    torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+    wanted = torch.randn(one.shape, generator=generator)
+    gradients = (torch.autograd.grad(output, inputs, wanted) for output in (one, other))
+    for ours, others in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, others, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "prompts", [PROMPTS, [[5, 6], [10, 11], [12, 13]]], ids=["ragged", "equal"]
+)
+@pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])
+def test_the_way_of_accelerators_gives_the_logits_of_the_cpu(
+    model: PreTrainedModel, prompts: list[list[int]], half: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Through a whole model, in both number formats."""
+    tolerance = {"atol": 0.15, "rtol": 0.05} if half else {"atol": 1e-5, "rtol": 1e-5}
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
+        cpu, _, mask = completion_logits(model, prompts, COMPLETIONS)
+        monkeypatch.setattr(shared_prefix, "joined", repeated)
+        accelerator, _, _ = completion_logits(model, prompts, COMPLETIONS)
+    torch.testing.assert_close(accelerator[mask], cpu[mask], **tolerance)

@@ -8,15 +8,18 @@ from random import Random
 
 import pytest
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
 from pipeline.config.sources import ExploreTomSource, GeneratedSource, HiTomSource, TomiSource
 from pipeline.data.generated import stories
-from pipeline.reward import presets
-from pipeline.reward.fidelity import Fidelity, fidelity, in_full, is_readable
-from pipeline.reward.presets import PRESETS, reward, safe_reward
+from pipeline.plugins import REWARDS
+from pipeline.reward.fidelity import fidelity, is_readable
+from pipeline.reward.presets import load_preset, reward, safe_reward
+from pipeline.reward.reward import Fidelity
+from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
+from pipeline.tom.language import HI_TOM
 
+FIDELITY = load_preset("fidelity")
 STORY = (
     "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nAnn moved it to the blue_jar."
     "\nAnn left.\nBob moved it to the green_bag.\nBob left.\nCleo moved it to the tin."
@@ -96,7 +99,7 @@ def test_stories_without_rules_are_not_checked() -> None:
     for benchmark, story in (("opentom", STORY), ("hi_tom_style", ""), ("hi_tom_style", "Boo!")):
         example = Example(benchmark, "hi_tom_style_train", story, QUESTION, "blue_jar")
         assert not is_readable(example)
-        given = reward("fidelity", " x</think><answer> blue_jar</answer>", example)
+        given = reward(FIDELITY, " x</think><answer> blue_jar</answer>", example)
         assert given.fidelity is None and given.score == pytest.approx(1.1)
 
 
@@ -117,44 +120,44 @@ def test_stories_without_rules_are_not_checked() -> None:
 def test_an_empty_or_copied_trace_earns_nothing_anywhere(reasoning: str, score: float) -> None:
     example = Example("opentom", "hi_tom_style_train", STORY, QUESTION, "blue_jar")
     tail = "" if reasoning == "no end" else "</think><answer> blue_jar</answer>"
-    given = reward("fidelity", reasoning + tail, example)
+    given = reward(FIDELITY, reasoning + tail, example)
     assert given.fidelity is None and given.score == pytest.approx(score)
 
 
 def test_the_brief_telling_in_full() -> None:
-    assert "Ann exited the hall.\nBob moved the hat to the green_bag." in in_full(STORY)
+    assert "Ann exited the hall.\nBob moved the hat to the green_bag." in HI_TOM.in_full(STORY)
 
 
 def test_the_preset_mixes_answer_and_reasoning() -> None:
     faithful = f" {BOB} {ANN}blue_jar.</think>"
     for tail, part in (("<answer> blue_jar</answer>", 1.0), ("<answer> tin</answer>", 0.0)):
-        given = reward("fidelity", faithful + tail, EXAMPLE, fidelity_weight=0.3)
+        given = reward(load_preset("fidelity", {"weight": 0.3}), faithful + tail, EXAMPLE)
         assert given.answer_part == pytest.approx(0.7 * part)
         assert given.fidelity_part == pytest.approx(0.3)
         assert given.score == pytest.approx(0.1 + 0.7 * part + 0.3)
-    broken = reward("fidelity", faithful, EXAMPLE)
+    broken = reward(FIDELITY, faithful, EXAMPLE)
     assert broken.score == 0  # no answer, so the format fails
-    silent = reward("fidelity", "</think><answer> blue_jar</answer>", EXAMPLE)
+    silent = reward(FIDELITY, "</think><answer> blue_jar</answer>", EXAMPLE)
     assert silent.fidelity_part == 0 and silent.score == pytest.approx(0.6)
 
 
 def test_weight_nought_is_the_preset_of_study_2() -> None:
     for response in (f"{BOB}</think><answer> blue_jar</answer>", "</think>", ""):
-        without = reward("fidelity", response, EXAMPLE, fidelity_weight=0)
-        assert without.score == reward("rlvr", response, EXAMPLE).score
+        without = reward(load_preset("fidelity", {"weight": 0}), response, EXAMPLE)
+        assert without.score == reward(load_preset("rlvr"), response, EXAMPLE).score
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", REWARDS)
 def test_a_grader_that_raises_gives_the_score_of_an_empty_response(
     preset: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    empty = reward(preset, "", EXAMPLE).score
+    empty = reward(load_preset(preset), "", EXAMPLE).score
 
     def grade(*_: object) -> Grade:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(presets.registry.Task, "grade", grade)
-    given = safe_reward(preset, "anything", EXAMPLE)
+    monkeypatch.setattr(registry.Task, "grade", grade)
+    given = safe_reward(load_preset(preset), "anything", EXAMPLE)
     assert given.score == empty and given.error == "RecursionError: too deep"
 
 
@@ -174,16 +177,16 @@ UNITS = (
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("preset", [*PRESETS, "fidelity, unreadable"])
+@pytest.mark.parametrize("preset", [*REWARDS, "fidelity, unreadable"])
 def test_a_hostile_megabyte_takes_less_than_50_ms(preset: str, unit: str) -> None:
     response = unit * (2**20 // len(unit)) + "</think><answer> blue_jar</answer>"
     preset, _, unreadable = preset.partition(", ")
     example = replace(EXAMPLE, benchmark="opentom") if unreadable else EXAMPLE
-    reward(preset, response, example)
+    reward(load_preset(preset), response, example)
 
     def seconds() -> float:
         start = time.process_time()
-        reward(preset, response, example)
+        reward(load_preset(preset), response, example)
         return time.process_time() - start
 
     assert min(seconds() for _ in range(3)) < 0.05
@@ -194,8 +197,8 @@ def test_noise_never_raises() -> None:
     pieces = (*UNITS, "</think>", BOB, ANN, "blue_jar", "</answer>", "{", "\\boxed{")
     for _ in range(500):
         response = "".join(random.choices(pieces, k=random.randrange(12)))
-        for preset in PRESETS:
-            given = safe_reward(preset, response, EXAMPLE)
+        for preset in REWARDS:
+            given = safe_reward(load_preset(preset), response, EXAMPLE)
             assert given.error is None
             parts = given.format_part + given.answer_part + given.fidelity_part
             assert given.score == pytest.approx(parts)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
 from pipeline.errors import UserError
-from pipeline.reward.presets import PRESETS, reward
+from pipeline.plugins import REWARDS
+from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 
 EXAMPLE = Example("hi_tom_style", "hi_tom_style_train", "s", "q", "red_box")
@@ -26,17 +29,35 @@ REPEATED = " a</think></think><answer>red_box</answer>"
 )
 def test_totals(preset: str, scores: tuple[float, ...]) -> None:
     for response, score in zip((RIGHT, WRONG, NO_FORMAT, REPEATED), scores, strict=True):
-        assert reward(preset, response, EXAMPLE).score == pytest.approx(score), response
+        assert reward(load_preset(preset), response, EXAMPLE).score == pytest.approx(score), (
+            response
+        )
 
 
 def test_parts_add_up_and_the_grade_is_the_graders() -> None:
-    for preset in PRESETS:
+    for preset in REWARDS:
         for response in (RIGHT, WRONG, NO_FORMAT, REPEATED, ""):
-            given = reward(preset, response, EXAMPLE)
+            given = reward(load_preset(preset), response, EXAMPLE)
             assert given.score == pytest.approx(given.format_part + given.answer_part)
             assert given.grade.correct == (response in (RIGHT, NO_FORMAT, REPEATED))
 
 
 def test_unknown_preset_lists_those_there_are() -> None:
     with pytest.raises(UserError, match=r"'grand'.*tom-rl, tom-rl-text, rlvr"):
-        reward("grand", RIGHT, EXAMPLE)
+        load_preset("grand")
+
+
+def test_a_setting_of_another_preset_is_refused() -> None:
+    with pytest.raises(UserError, match="the reward preset 'rlvr' has no setting weight"):
+        load_preset("rlvr", {"weight": 0.3})
+
+
+def test_only_fidelity_loads_the_belief_engine() -> None:
+    code = (
+        "import sys; from pipeline.reward.presets import load_preset; load_preset(sys.argv[1]); "
+        "print('pipeline.reward.fidelity' in sys.modules)"
+    )
+    for preset in REWARDS:
+        command = [sys.executable, "-c", code, preset]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert shown.stdout.strip() == str(preset == "fidelity"), preset

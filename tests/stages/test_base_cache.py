@@ -10,7 +10,7 @@ import yaml
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study import Study
-from pipeline.stages import acquire, base, dataset
+from pipeline.stages import acquire, base, dataset, sources
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, shrink
 
@@ -33,6 +33,7 @@ def build(params: Params, root: Path) -> dict[str, bytes]:
     if not stage.data.exists():
         for key in params.acquire:
             acquire.main(Stage("acquire", root, params), key)
+        sources.main(Stage("sources", root, params))
         dataset.main(Stage("dataset", root, params), "hi")
     base.main(stage, "nano")
     return {path.name: path.read_bytes() for path in (stage.runs / "base" / "nano").iterdir()}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pipeline.analysis.results import CellResult
 from pipeline.train import local
 from pipeline.train.collapse import find_collapse
 from tests.analysis.test_seeds import seeded
@@ -43,16 +43,15 @@ def test_the_report_says_what_the_alarm_said() -> None:
     from pipeline.analysis.findings import findings
 
     results = seeded([0.6])
-    key, result = next((k, r) for k, r in results.cells.items() if r.cell.train)
+    result = results.trained()[0]
+    key = result.key
     lengths = [20.0] * 6 + [5.0] * 8
     curve = [{"step": 0, "validation_accuracy": 0.5}]
     curve += [
         {"step": step, "length_median": length, "accuracy": step / 20, "validation_accuracy": 0.6}
         for step, length in enumerate(lengths, 1)
     ]
-    results.cells[key] = CellResult(
-        key, result.cell, curve, result.checkpoints, result.tasks, result.side_check
-    )
+    results.cells[key] = replace(result, curve=curve)
     found = find_collapse(curve)
     assert found is not None
     sentences = [sentence for sentence in findings(results) if "collapse" in sentence]

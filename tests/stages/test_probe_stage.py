@@ -16,7 +16,7 @@ from pipeline.config.study import Study
 from pipeline.config.study_files import load_study
 from pipeline.errors import UserError
 from pipeline.files import read_lines
-from pipeline.stages import acquire, base, dataset, train
+from pipeline.stages import acquire, base, dataset, sources, train
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, shrink
 
@@ -47,6 +47,7 @@ def trained(root: Path, study: dict[str, Any]) -> tuple[Stage, list[dict[str, An
     params = expand(Study.model_validate(study))
     for key in params.acquire:
         acquire.main(Stage("acquire", root, params), key)
+    sources.main(Stage("sources", root, params))
     dataset.main(Stage("dataset", root, params), "hi")
     base.main(Stage("base", root, params), "nano")
     stage = Stage("train", root, params)

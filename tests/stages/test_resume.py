@@ -16,7 +16,8 @@ from pipeline.files import read_lines
 from pipeline.stages import train
 from pipeline.stages.common import Stage
 from pipeline.train import local
-from pipeline.train.metrics import step_metrics
+from pipeline.train.local import step_metrics
+from pipeline.train.stopping import Interrupted
 from tests.stages.test_probe_stage import own_signals, study_with, trained  # noqa: F401
 
 
@@ -33,7 +34,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Pat
 
     with monkeypatch.context() as patch:
         patch.setattr(local, "step_metrics", stopping)
-        with pytest.raises(local.Interrupted, match="stopped after step 2 of 4"):
+        with pytest.raises(Interrupted, match="stopped after step 2 of 4"):
             trained(tmp_path / "root", study)
     stage = Stage("train", tmp_path / "root", expand(Study.model_validate(study)))
     state = next(path.parent for path in (stage.root / "work").glob("*/state"))

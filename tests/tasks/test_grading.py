@@ -19,7 +19,6 @@ from pipeline.tasks.grading import (
     grade,
     match_equal,
     match_suffix,
-    match_suffix_literal,
     normalise,
 )
 from pipeline.tasks.registry import get
@@ -29,22 +28,21 @@ MEGABYTE = 1 << 20
 
 
 @pytest.mark.parametrize(
-    ("answer", "suffix", "literal", "equal"),
+    ("answer", "suffix", "equal"),
     [
-        ("green_drawer", True, True, True),
-        ("Green Drawer.", True, False, True),
-        ("the green_drawer", True, True, True),
-        ("It is in the green_drawer!", True, True, False),
-        ("in the evergreen_drawer", True, True, False),
-        ("green_drawer, I think", False, False, False),
-        ("green_drawer .", False, False, True),
-        ("drawer", False, False, False),
-        ("", False, False, False),
+        ("green_drawer", True, True),
+        ("Green Drawer.", True, True),
+        ("the green_drawer", True, True),
+        ("It is in the green_drawer!", True, False),
+        ("in the evergreen_drawer", True, False),
+        ("green_drawer, I think", False, False),
+        ("green_drawer .", False, True),
+        ("drawer", False, False),
+        ("", False, False),
     ],
 )
-def test_rules(answer: str, suffix: bool, literal: bool, equal: bool) -> None:
+def test_rules(answer: str, suffix: bool, equal: bool) -> None:
     assert match_suffix(answer, GOLD) is suffix
-    assert match_suffix_literal(answer, GOLD) is literal
     assert match_equal(answer, GOLD) is equal
 
 
@@ -147,23 +145,11 @@ def test_a_hostile_megabyte_is_graded_at_once(response: str) -> None:
     assert min(seconds() for _ in range(3)) < 0.05
 
 
-def test_thirty_thousand_responses_a_second() -> None:
-    response = "Anne left before it was moved, so</think><answer>the green_drawer</answer>"
-
-    def rate() -> float:
-        start = time.process_time()
-        for _ in range(3000):
-            grade(response, GOLD, match_suffix, match_equal)
-        return 3000 / (time.process_time() - start)
-
-    assert max(rate() for _ in range(5)) > 30_000
-
-
 @given(st.text())
 def test_no_text_breaks_the_grader(text: str) -> None:
     for response in (text, f"</think><answer>{text}</answer>", f'"answer": "{text}"'):
         grade(response, GOLD, match_suffix, match_equal)
-        grade(response, GOLD, match_suffix_literal, match_equal, extract_json)
+        grade(response, GOLD, match_suffix, match_equal, extract_json)
 
 
 PLACES = {"original_place": "box", "move_to_place": "a bin", "suffix": "_fo"}

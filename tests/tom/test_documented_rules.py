@@ -8,8 +8,9 @@ from dataclasses import fields, replace
 
 import pytest
 
+from pipeline.tom.language import get_language
 from pipeline.tom.rules import Rules
-from pipeline.tom.solve import rules_for, solve
+from pipeline.tom.solve import solve
 from tests.conftest import PROJECT
 
 TEXT = (PROJECT / "docs" / "belief-engine.md").read_text(encoding="utf-8")
@@ -37,5 +38,5 @@ def test_the_example_is_true(
 ) -> None:
     # ToMi's other quirks build on the first, and are set as in the archive that has them.
     name = "released" if rule in ("quirk_mover_exit_protects", "quirk_return") else "upstream"
-    rules = replace(rules_for(benchmark, name), **{rule: on})
+    rules = replace(get_language(benchmark).rules_named(name), **{rule: on})
     assert solve(benchmark, story, question, None, rules).answer == answer

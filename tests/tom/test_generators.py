@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from pipeline.tom.belief import EXPLORE_TOM_PLAIN, TOMI_UPSTREAM, TOPIC, beliefs
+from pipeline.tom.belief import beliefs
 from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, surface, tomi
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.explore_tom_text import TOPICS
@@ -19,7 +19,9 @@ from pipeline.tom.generate.names import NAMES, VILLAGE, WORKPLACE
 from pipeline.tom.generate.opentom import OpenTomSettings
 from pipeline.tom.generate.styles import BENCHMARK, LOG, STYLE_NAMES, get_style
 from pipeline.tom.generate.tomi import TomiSettings
+from pipeline.tom.observation import TOPIC
 from pipeline.tom.question import WhereQuestion
+from pipeline.tom.rules import EXPLORE_TOM_PLAIN, TOMI_UPSTREAM
 from pipeline.tom.story import Aside, Carry, Discuss, Exit
 
 GENERATORS = ("hi_tom", "tomi", "explore_tom", "fantom", "opentom")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.tom.parse import explore_tom, hi_tom, opentom, tomi
+from pipeline.tom.parse import explore_tom, hi_tom, tomi
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import (
     BEFORE,
@@ -206,18 +206,6 @@ def test_explore_tom_question(text: str, question: object) -> None:
     assert explore_tom.parse_question(text) == question
 
 
-def test_opentom_plot() -> None:
-    plot = (
-        "Ann entered the hall.\nBob is in the hall.\n"
-        "Both Bob and Ann noticed that the hat is in the box in the hall.\n"
-        "Ann moved the hat to the a top shelf but Bob did not witness the action."
-    )
-    move = Move("Ann", "hat", "a top shelf")
-    before = (Enter(("Ann",), "hall"), Present("Bob", "hall"), Place("hat", "box", "hall"))
-    assert opentom.parse_plot(plot).events == (*before, Aside(move, distracted=("Bob",)))
-    assert opentom.parse_plot(plot, observed=True).events == (*before, move)
-
-
 @pytest.mark.parametrize(
     ("parse", "text", "number", "why"),
     [
@@ -239,7 +227,6 @@ def test_opentom_plot() -> None:
             1,
             "follows no action",
         ),
-        (opentom.parse_plot, "Ann sang.", 1, "Ann sang."),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_number(
@@ -250,7 +237,7 @@ def test_what_cannot_be_read_is_named_with_its_number(
     assert why in str(caught.value)
 
 
-@pytest.mark.parametrize("module", [hi_tom, tomi, explore_tom, opentom])
+@pytest.mark.parametrize("module", [hi_tom, tomi, explore_tom])
 def test_what_is_no_question_is_refused(module: object) -> None:
     with pytest.raises(ParseError, match="not a question"):
         module.parse_question("Why?")  # type: ignore[attr-defined]

@@ -16,19 +16,12 @@ from zipfile import ZipFile
 
 import pytest
 
-from pipeline.tom.belief import (
-    EXPLORE_TOM,
-    TOMI_PLAIN,
-    TOMI_RELEASED,
-    Rules,
-    beliefs,
-)
+from pipeline.tom.belief import beliefs
 from pipeline.tom.check import Agreement, Disagreement, check
 from pipeline.tom.parse import hi_tom, tomi
-from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import WhereQuestion
+from pipeline.tom.rules import EXPLORE_TOM, TOMI_PLAIN, TOMI_RELEASED, Rules
 from pipeline.tom.solve import solve
-from pipeline.tom.solve_plot import solve_plot
 from pipeline.tom.story import Enter, Place, Story, agents_of
 
 Row = dict[str, Any]
@@ -258,76 +251,6 @@ def test_the_distracted_quirk_decides_two_rows(explore_rows: list[Row]) -> None:
     plain = Rules(containers_hide=True)
     quirk = len(check("explore_tom", explore_rows, EXPLORE_TOM).disagreements)
     assert len(check("explore_tom", explore_rows, plain).disagreements) == quirk + 2
-
-
-# OpenToM
-
-
-FILES = (
-    "location_cg_fo",
-    "location_cg_so",
-    "location_fg_fo_new",
-    "location_fg_so_new",
-    "multihop_fo",
-    "multihop_so",
-)
-
-
-@pytest.fixture(scope="module")
-def opentom(mirror: Path) -> dict[str, dict[str, int]]:
-    """Count, by file and kind, answers that agree, that do not, and that need the narrative."""
-    folder = mirror / "opentom"
-    records = json.loads((folder / "meta_data.json").read_text(encoding="utf-8"))
-    counts: dict[str, dict[str, int]] = {}
-    for name in FILES:
-        questions = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        for story, asked in questions.items():
-            for row in asked:
-                kind = next((k for k in ("fullness", "accessib") if k in row["question"]), "place")
-                verdict = judge(records[story], row)
-                counter = counts.setdefault(f"{name} {kind}", {})
-                counter[verdict] = counter.get(verdict, 0) + 1
-    return counts
-
-
-def judge(record: Row, row: Row) -> str:
-    try:
-        found = solve_plot(record, row["question"])
-    except ParseError:
-        return "broken plot"  # one plot of 596 names the observer where it means the mover
-    if found.answer is None:
-        return "open"
-    return "agrees" if found.answer == row["answer"] else "differs"
-
-
-def share(counter: dict[str, int]) -> float:
-    return counter["agrees"] / (sum(counter.values()) - counter.get("open", 0))
-
-
-@pytest.mark.parametrize(
-    ("what", "floor"),
-    [
-        ("location_cg_fo place", 0.99),
-        ("location_fg_fo_new place", 0.99),
-        ("multihop_fo fullness", 0.99),
-        ("location_cg_so place", 0.98),
-        ("location_fg_so_new place", 0.98),
-        ("multihop_so fullness", 0.98),
-        ("multihop_fo accessib", 0.98),
-        ("multihop_so accessib", 0.98),
-    ],
-)
-def test_opentom_answers_from_the_plot(
-    opentom: dict[str, dict[str, int]], what: str, floor: float
-) -> None:
-    assert share(opentom[what]) >= floor, opentom[what]
-
-
-def test_opentom_says_of_every_mover_about_observer_that_it_is_open(
-    opentom: dict[str, dict[str, int]],
-) -> None:
-    assert opentom["location_cg_so place"]["open"] == 596
-    assert opentom["location_fg_so_new place"]["open"] == 596
 
 
 def test_where_questions_know_their_order() -> None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.tom.belief import (
+from pipeline.tom.belief import beliefs
+from pipeline.tom.observation import ROOM, TOPIC, Chain
+from pipeline.tom.rules import (
     EXPLORE_TOM,
     EXPLORE_TOM_PLAIN,
     HI_TOM,
-    ROOM,
     TOMI_PLAIN,
     TOMI_RELEASED,
     TOMI_UPSTREAM,
-    TOPIC,
-    Chain,
     Rules,
-    beliefs,
 )
 from pipeline.tom.story import (
     WAITING_ROOM,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.tom.belief import TOMI_PLAIN
 from pipeline.tom.check import check
 from pipeline.tom.explain import explain
+from pipeline.tom.language import get_language
 from pipeline.tom.parse.text import ParseError
-from pipeline.tom.solve import rules_for, solve, split_choices
-from pipeline.tom.solve_plot import solve_plot
+from pipeline.tom.rules import TOMI_PLAIN
+from pipeline.tom.solve import solve, split_choices
 
 HI_TOM = (
     "Ann, Bob and Cleo entered the hall. The hat is in the red_box. Bob exited the hall. "
@@ -54,7 +54,8 @@ def test_tomi_has_three_readings() -> None:
     question = "Where does Ann think that Bob searches for the hat?"
     assert solve("tomi", TOMI, question).answer == "jar"
     assert solve("tomi", TOMI, question, rules=TOMI_PLAIN).answer == "box"
-    assert solve("tomi", TOMI, question, rules=rules_for("tomi", "released")).answer == "jar"
+    released = get_language("tomi").rules_named("released")
+    assert solve("tomi", TOMI, question, rules=released).answer == "jar"
 
 
 @pytest.mark.parametrize(
@@ -90,61 +91,7 @@ def test_unknown_benchmarks_and_rules_are_refused() -> None:
     with pytest.raises(ValueError, match="unknown benchmark 'x'; allowed: hi_tom, tomi"):
         solve("x", HI_TOM, "Where is the hat really?")
     with pytest.raises(ValueError, match="hi_tom has no rules 'released'"):
-        rules_for("hi_tom", "released")
-
-
-PLOT = {
-    "plot": "Ann entered the hall.\nBob entered the hall.\n"
-    "Both Ann and Bob noticed that the hat is in the box in the hall.\nBob exited the hall.\n"
-    "Ann moved the hat to Ann's own room and Bob did not witness the event.",
-    "plot_info": {"mover": "Ann", "original_place": "box", "move_to_place": "Ann's own room"},
-    "observed": False,
-}
-END = "by the end of the story?"
-
-
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        (f"From Ann's perspective, is the hat in its initial location {END}", "No"),
-        (f"From Bob's perspective, is the hat in its initial location {END}", "Yes"),
-        (f"From Bob's perspective, where is the hat located precisely {END}", "box"),
-        (f"From narrator's perspective, where is hat located {END}", "Ann's own room"),
-        (
-            "From narrator's perspective, where is hat located in the beginning of the story?",
-            "box",
-        ),
-        (
-            f"From Bob's perspective, where precisely does Ann think that the hat is located {END}",
-            "box",
-        ),
-        (f"From Ann's perspective, how does box's fullness change {END}", "less full"),
-        (f"From Bob's perspective, how does box's fullness change {END}", "equally full"),
-        (
-            f"From Bob's perspective, how would hat's accessibility change {END}",
-            "equally accessible",
-        ),
-    ],
-)
-def test_opentom(question: str, answer: str) -> None:
-    assert solve_plot(PLOT, question).answer == answer
-
-
-def test_opentom_says_what_only_the_narrative_tells() -> None:
-    question = (
-        f"From Ann's perspective, does Bob think that the hat is in its initial location {END}"
-    )
-    found = solve_plot(PLOT, question)
-    assert found.answer is None
-    assert "the narrative alone" in found.reason
-    attitude = "As Bob, what is your attitude towards Ann's action of moving hat from box to bin?"
-    assert "common sense" in solve_plot(PLOT, attitude).reason
-
-
-def test_opentom_labels_of_places_named_after_the_mover() -> None:
-    question = f"From Bob's perspective, how does Ann's own room's fullness change {END}"
-    assert solve_plot(PLOT, question).answer == "more full"
-    assert solve_plot(PLOT, question, upstream=False).answer == "equally full"
+        get_language("hi_tom").rules_named("released")
 
 
 def test_explain_tells_who_believes_what_after_each_sentence() -> None:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.tom.belief import EXPLORE_TOM, HI_TOM, ROOM, TOPIC, Chain, Rules, beliefs
+from pipeline.tom.belief import beliefs
 from pipeline.tom.generate import explore_tom, hi_tom_items, surface, tomi
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.hi_tom import HiTomSettings
@@ -22,8 +22,11 @@ from pipeline.tom.generate.item import GeneratedItem
 from pipeline.tom.generate.names import NAMES, Names
 from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES, STYLES
 from pipeline.tom.generate.tomi import TomiSettings
+from pipeline.tom.language import get_language
+from pipeline.tom.observation import ROOM, TOPIC, Chain
 from pipeline.tom.parse.text import ParseError
-from pipeline.tom.solve import parse_story, rules_for, solve
+from pipeline.tom.rules import EXPLORE_TOM, HI_TOM, Rules
+from pipeline.tom.solve import solve
 from pipeline.tom.story import (
     WAITING_ROOM,
     Aside,
@@ -262,7 +265,7 @@ BENCHMARKS = pytest.mark.parametrize("benchmark", ["hi_tom", "tomi", "explore_to
 def test_stories_parse_back_to_the_same_events(benchmark: str, seed: int) -> None:
     item = generated(benchmark, seed)
     hint = "" if benchmark != "explore_tom" else thing_of(item)
-    assert parse_story(benchmark, item.story, hint).events == item.events
+    assert get_language(benchmark).story(item.story, hint).events == item.events
 
 
 def thing_of(item: GeneratedItem) -> str:
@@ -276,7 +279,7 @@ def thing_of(item: GeneratedItem) -> str:
 @given(seed=SEEDS)
 def test_the_solver_gives_the_gold_answer_to_every_question(benchmark: str, seed: int) -> None:
     item = generated(benchmark, seed)
-    plain = rules_for(benchmark, "plain")
+    plain = get_language(benchmark).rules_named("plain")
     for question in item.questions:
         found = solve(benchmark, item.story, question.text, question.choices, plain)
         assert found.answer == question.answer, (item.story, question, found)
@@ -307,7 +310,7 @@ def test_sentences_in_any_order_are_answered_or_refused(
     benchmark: str, seed: int, data: st.DataObject
 ) -> None:
     item = generated(benchmark, seed)
-    sentences = parse_story(benchmark, item.story).sentences
+    sentences = get_language(benchmark).story(item.story).sentences
     story = "\n".join(data.draw(st.permutations(sentences)))
     for question in item.questions:
         try:

@@ -14,8 +14,10 @@ from statistics import mean
 import pytest
 import torch
 
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
-from pipeline.reward.presets import Reward
+from pipeline.config.algorithms import AlgorithmName, with_defaults
+from pipeline.config.models import TinySize
+from pipeline.model.tiny import make_model, make_tokenizer
+from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
 from pipeline.train import rollout
@@ -31,12 +33,12 @@ def graded(right: bool, score: float) -> Reward:
 
 
 def accuracy_after(
-    work: Path, algorithm: str, noise: bool, monkeypatch: pytest.MonkeyPatch
+    work: Path, algorithm: AlgorithmName, noise: bool, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[float, float]:
     """Train on the toy task; return the mean accuracy of the first and of the last ten steps."""
     random = Random(0)
 
-    def score(_: str, text: str, example: Example, **__: object) -> Reward:
+    def score(_: object, text: str, example: Example, **__: object) -> Reward:
         right = example.answer in text and not any(
             word in text for word in WORDS if word != example.answer
         )
@@ -67,17 +69,17 @@ def accuracy_after(
         train=rows,
         validation=rows,
         recipe=recipe,
-        algorithm=algorithm,
+        algorithm=with_defaults(algorithm),
         seed=0,
         work=work,
     )
-    steps = [row["accuracy"] for row in run.run().metrics[1:]]
+    steps = [step.metrics["accuracy"] for step in run.run().steps[1:]]
     return mean(steps[:10]), mean(steps[-10:])
 
 
 @pytest.mark.parametrize("algorithm", ["grpo", "reinforce_plus_plus", "ppo"])
 def test_the_true_reward_teaches_and_noise_does_not(
-    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    algorithm: AlgorithmName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -12,10 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.cli.train import app
-from pipeline.config.models import HubModel, TinyModel, WarmStart
+from pipeline.config.algorithms import with_defaults
+from pipeline.config.models import SIZES, HubModel, TinyModel, WarmStart
 from pipeline.errors import UserError
-from pipeline.model.tiny import SIZES, make_model, make_tokenizer
-from pipeline.train.memory import Shape, plan
+from pipeline.model.tiny import make_model, make_tokenizer
+from pipeline.train.memory import plan
+from pipeline.train.shape import Shape
 from pipeline.train.shapes import QWEN25, shape_of
 from tests.train import tiny
 
@@ -58,22 +60,28 @@ def test_what_costs_more_says_so() -> None:
         max_new_tokens=256,
         groups_per_micro_batch=4,
     )
-    usual = plan(shape, recipe, "grpo")
+    usual = plan(shape, recipe, with_defaults("grpo"))
     assert usual.parameters == 4 * shape.parameters == usual.gradients == usual.reference
     assert usual.optimiser == 2 * usual.parameters and usual.critic == 0
     assert usual.cache == 8 * (1024 + 16 * 256) * 2 * 24 * 2 * 64 * 4
-    assert plan(shape, recipe, "ppo").peak > usual.peak > plan(shape, recipe, "sft").peak
+    assert (
+        plan(shape, recipe, with_defaults("ppo")).peak
+        > usual.peak
+        > plan(shape, recipe, with_defaults("sft")).peak
+    )
     for saving in (
         {"tokens_per_micro_batch": 6000},
         {"groups_per_micro_batch": 1},
         {"gradient_checkpointing": True},
     ):
-        assert plan(shape, recipe.model_copy(update=saving), "grpo").peak < usual.peak, saving
+        assert (
+            plan(shape, recipe.model_copy(update=saving), with_defaults("grpo")).peak < usual.peak
+        ), saving
     half = recipe.model_copy(update={"precision": "bfloat16"})
-    on_gpu = plan(shape, recipe, "grpo", on_gpu=True)
+    on_gpu = plan(shape, recipe, with_defaults("grpo"), on_gpu=True)
     assert on_gpu.libraries == 0
-    assert plan(shape, half, "grpo", on_gpu=True).activations < on_gpu.activations
-    assert plan(shape, half, "grpo").activations == usual.activations
+    assert plan(shape, half, with_defaults("grpo"), on_gpu=True).activations < on_gpu.activations
+    assert plan(shape, half, with_defaults("grpo")).activations == usual.activations
 
 
 MEASURE = """
@@ -84,8 +92,8 @@ from pipeline.model.decode import Sampling
 from pipeline.model.linear import use_onednn
 from pipeline.train.device import peak_of_process
 from pipeline.train.learner import Learner
-from pipeline.train.rollout import roll_out
-from pipeline.train.update import update
+from pipeline.reward.presets import load_preset
+from pipeline.train.rollout import Judge, sample
 from tests.train import tiny
 torch.set_num_threads(1)
 _, tokenizer = tiny.base()
@@ -102,9 +110,11 @@ reference = copy.deepcopy(model).requires_grad_(False)
 learner = Learner.of(model, 1e-4)
 sampling = Sampling(64)
 model.eval()
-rollouts = roll_out(model, tokenizer, rows, sampling, recipe, group=8, stream=(0,))
+completions = sample(model, tokenizer, rows, sampling, group=8, stream=(0,),
+    precision=recipe.precision)
+rollouts = Judge(tokenizer, load_preset('rlvr'))(rows, completions)
 model.train()
-update(learner, reference, None, rollouts, recipe, "grpo")
+tiny.improve(learner, reference, None, rollouts, recipe, "grpo")
 print(peak_of_process())
 """
 
@@ -129,7 +139,10 @@ def test_the_plan_is_near_the_truth_and_not_below_it(
         check=True,
     )
     shape = Shape(256, 1024, 6, 8, 8, 2000, True)
-    measured, planned = int(shown.stdout), plan(shape, tiny.changed(**changes), "grpo").peak
+    measured, planned = (
+        int(shown.stdout),
+        plan(shape, tiny.changed(**changes), with_defaults("grpo")).peak,
+    )
     assert measured < planned < 1.6 * measured, (measured, planned)
 
 

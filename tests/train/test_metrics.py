@@ -8,16 +8,17 @@ import math
 import pytest
 import torch
 
+from pipeline.config.algorithms import with_defaults
 from pipeline.model.decode import Completion
-from pipeline.reward.presets import Reward
+from pipeline.reward.reward import Reward
 from pipeline.tasks.grading import Grade
-from pipeline.train.algorithms import advantages, at_last_token
+from pipeline.train.algorithms import Signal, at_last_token, estimate
 from pipeline.train.learner import Learner
+from pipeline.train.local import step_metrics
 from pipeline.train.losses import kl_estimate
-from pipeline.train.metrics import step_metrics
 from pipeline.train.rollout import Rollouts
 from pipeline.train.scoring import plain_logits
-from pipeline.train.update import UpdateStatistics, update
+from pipeline.train.update import UpdateStatistics
 from tests.train import tiny
 
 STATISTICS = UpdateStatistics(0.5, 0.01, 1.5, 0.0, 0.9, 2.0)
@@ -76,7 +77,8 @@ def test_the_figures_of_an_update_are_those_of_the_plain_computation() -> None:
     logprobs, entropies, mask = plain(model)
     with torch.no_grad():
         anchor = plain(reference)[0]
-    advantage = advantages("grpo", at_last_token(torch.tensor(scores), mask), mask, 2)
+    signal = Signal(at_last_token(torch.tensor(scores), mask), mask, 2)
+    advantage = estimate(with_defaults("grpo"), signal).advantage
     kl = kl_estimate(logprobs, anchor, "low_var_kl")
     ratio = (logprobs - logprobs.detach()).exp()
     tokens = mask.sum()
@@ -85,7 +87,7 @@ def test_the_figures_of_an_update_are_those_of_the_plain_computation() -> None:
     norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
 
     learner = Learner.of(model, recipe.learning_rate)
-    found = update(learner, reference, None, rollouts, recipe, "grpo")
+    found = tiny.improve(learner, reference, None, rollouts, recipe, "grpo")
     assert found.loss == pytest.approx(loss.item(), abs=1e-5)
     assert found.kl == pytest.approx(((kl * mask).sum() / tokens).item(), abs=1e-5)
     assert found.entropy == pytest.approx((entropies.sum() / tokens).item(), abs=1e-5)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,24 @@ import torch
 from transformers import PreTrainedModel
 
 from pipeline.errors import UserError
-from pipeline.reward import presets
+from pipeline.reward.presets import load_preset
+from pipeline.reward.reward import Reward
+from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
 from pipeline.train import rollout
 from pipeline.train.collapse import collapse_at_end, find_collapse
-from pipeline.train.local import Interrupted, LocalTrainer, StepReport
-from pipeline.train.probe import AccuracyProbe
+from pipeline.train.contract import History
+from pipeline.train.local import LocalTrainer
+from pipeline.train.probe import AccuracyProbe, GreedyAccuracy
+from pipeline.train.rollout import Judge
+from pipeline.train.stopping import Interrupted
 from tests.train import tiny
+
+WRONG = Grade(correct=False, strict=False, format_ok=False, extracted=None)
 
 
 def patched_scores(monkeypatch: pytest.MonkeyPatch, score: float) -> None:
-    given = presets.Reward(score, 0.0, score, presets._NOTHING)
+    given = Reward(score, 0.0, score, WRONG)
     monkeypatch.setattr(rollout, "safe_reward", lambda *_, **__: given)
 
 
@@ -50,14 +56,14 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"step 1: the loss is nan, on the prompts"):
         run.run()
     assert (tmp_path / "refused-step-000001.json").is_file()
-    run.metrics.clear()
+    run.history = History()
     assert tiny.digest(run) == before
 
 
 def test_a_response_that_breaks_the_grader_is_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, graded = presets.registry.Task.grade, [0]
+    real, graded = registry.Task.grade, [0]
 
     def grade(*arguments: Any) -> Grade:
         graded[0] += 1
@@ -65,10 +71,10 @@ def test_a_response_that_breaks_the_grader_is_data(
             raise RecursionError("too deep")
         return real(*arguments)
 
-    monkeypatch.setattr(presets.registry.Task, "grade", grade)
+    monkeypatch.setattr(registry.Task, "grade", grade)
     breaking = 4 + 2  # after the validation of step 0, the second response of step 1
     run = tiny.trainer(tmp_path, tiny.changed(steps=1))
-    row = run.run().metrics[1]
+    row = run.run().steps[1].metrics
     assert row["reward_errors"] == 1 and "validation_accuracy" in row
 
 
@@ -96,16 +102,17 @@ def test_prompts_longer_than_the_context_are_refused(tmp_path: Path) -> None:
 def test_early_stopping_ends_where_it_would_have_ended(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path, tiny.changed(steps=20, early_stop_patience=2))
     result = run.run()
-    assert (result.best_step, result.last_step) == (2, 6)
+    assert result.best is not None and (result.best.step, result.last.step) == (2, 6)
     again = tiny.trainer(tmp_path, tiny.changed(steps=20, early_stop_patience=2))
-    assert again.run().last_step == 6
+    assert again.run().last.step == 6
     assert tiny.digest(again) == tiny.digest(run)
 
 
 def test_the_probe_runs_on_the_base_model_after_every_epoch_and_at_the_end(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path, tiny.changed(steps=8))
-    run.probe = AccuracyProbe({"in": tiny.rows(2), "out": tiny.rows(3)}, run.tokenizer, run.recipe)
-    probed = [m["step"] for m in run.run().metrics if "probe/in" in m and "probe/out" in m]
+    accuracy = GreedyAccuracy(Judge(run.tokenizer, load_preset("rlvr")), 5, "float32")
+    run.probe = AccuracyProbe({"in": tiny.rows(2), "out": tiny.rows(3)}, accuracy)
+    probed = [m["step"] for m in run.run().rows() if "probe/in" in m and "probe/out" in m]
     assert probed == [0, 4, 7, 8]  # 7 rows, 2 a step
 
 
@@ -153,16 +160,16 @@ def test_a_long_step_is_left_within_seconds(tmp_path: Path) -> None:
 def test_a_stop_inside_the_updates_costs_one_step_at_most(
     patience: float, saved: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipeline.train import local
+    from pipeline.train import stopping
 
-    monkeypatch.setattr(local, "_PATIENCE_SECONDS", patience)
+    monkeypatch.setattr(stopping, "PATIENCE_SECONDS", patience)
     recipe = tiny.changed(steps=4, updates_per_batch=2, validate_every=4, save_every=2)
     whole = tiny.trainer(tmp_path / "whole", recipe)
     whole.run()
     run, asked = tiny.trainer(tmp_path / "stopped", recipe), []
 
     def should_stop() -> bool:
-        if run._changing and len(run.metrics) == 3:  # steps 0 to 2 are done
+        if run._stopping.changing and len(run.history.steps) == 3:  # steps 0 to 2 are done
             asked.append(True)
         return bool(asked)
 
@@ -195,23 +202,23 @@ def test_a_collapse_needs_short_responses_and_a_better_policy() -> None:
 
 @pytest.mark.parametrize("stop", [11, 12], ids=["in the validation of its step", "later"])
 def test_the_collapse_alarm_fires_once(
-    stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    stop: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pipeline.train import local
 
     real = local.step_metrics
 
     def collapsing(*arguments: object) -> dict[str, object]:
-        step = len(run.metrics)
+        step = len(run.history.steps)
         short = step > 6
         return real(*arguments) | {"length_median": 5 if short else 50, "accuracy": float(short)}  # type: ignore[arg-type]
 
     monkeypatch.setattr(local, "step_metrics", collapsing)
     alarms: list[int] = []
 
-    def note(report: StepReport) -> None:
-        if report.collapse is not None:
-            alarms.append(report.step)
+    def note(history: History) -> None:
+        if history.alarm is not None:
+            alarms.append(history.alarm.step)
 
     def start() -> LocalTrainer:
         made = tiny.trainer(tmp_path, tiny.changed(steps=14))
@@ -219,17 +226,17 @@ def test_the_collapse_alarm_fires_once(
         return made
 
     run = start()
-    run.should_stop = lambda: len(run.metrics) == stop
-    with caplog.at_level(logging.WARNING), pytest.raises(Interrupted):
+    run.should_stop = lambda: len(run.history.steps) == stop
+    with pytest.raises(Interrupted):
         run.run()
     run = start()
     result = run.run()
-    assert alarms == [10] and caplog.text.count("reasoning collapse at step 10") == 1
+    assert alarms == [10]
     assert result.collapse is not None and result.collapse.step == 10
 
 
 def test_timing_says_where_the_time_and_memory_went(tmp_path: Path) -> None:
-    row = tiny.trainer(tmp_path, tiny.changed(steps=2)).run().timing[2]
+    row = tiny.trainer(tmp_path, tiny.changed(steps=2)).run().steps[2].timing
     parts = ("rollout_seconds", "reward_seconds", "update_seconds")
     assert sum(row[part] for part in parts) == pytest.approx(row["seconds"], rel=1e-3)
     assert row["peak_memory_bytes"] > 10**7 and row["tokens_per_second"] > 0

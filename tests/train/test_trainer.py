@@ -8,34 +8,37 @@ from pathlib import Path
 import pytest
 import torch
 
+from pipeline.config.algorithms import AlgorithmName
 from pipeline.config.training import Train
 from pipeline.model.weights import load_weights, weights_of
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.checkpoint import Checkpoint
+from pipeline.train.contract import History
 from pipeline.train.data import batches
-from pipeline.train.local import Interrupted, LocalTrainer, StepReport, TrainingResult
+from pipeline.train.local import LocalTrainer
+from pipeline.train.stopping import Interrupted
 from tests.train import tiny
 
 RECIPE = tiny.changed(entropy_coefficient=0.0)
 
 
-def trainer(work: Path, recipe: Train = RECIPE, algorithm: str = "grpo") -> LocalTrainer:
+def trainer(work: Path, recipe: Train = RECIPE, algorithm: AlgorithmName = "grpo") -> LocalTrainer:
     return tiny.trainer(work, recipe, algorithm)
 
 
 def stopped_after(run: LocalTrainer, step: int) -> LocalTrainer:
     seen: list[int] = [0]
-    run.report = lambda report: seen.append(report.step)
+    run.report = lambda history: seen.append(history.last.step)
     run.should_stop = lambda: seen[-1] >= step
     return run
 
 
-def outcome(run: LocalTrainer, result: TrainingResult) -> tuple[str, dict[str, torch.Tensor]]:
-    return json.dumps(result.metrics), weights_of(run.policy)
+def outcome(run: LocalTrainer, history: History) -> tuple[str, dict[str, torch.Tensor]]:
+    return json.dumps(history.rows()), weights_of(run.policy)
 
 
 @pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
-def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path, algorithm: str) -> None:
+def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path, algorithm: AlgorithmName) -> None:
     whole = trainer(tmp_path / "whole", algorithm=algorithm)
     metrics, weights = outcome(whole, whole.run())
     for step in (1, 3, 5):
@@ -94,18 +97,18 @@ def test_a_checkpoint_without_digests_is_damaged(tmp_path: Path, digests: str) -
 def test_the_earliest_best_step_wins_a_tie(tmp_path: Path) -> None:
     run = trainer(tmp_path)
     result = run.run()
-    assert {m["validation_accuracy"] for m in result.metrics if "validation_accuracy" in m} == {0}
-    assert result.best_step == 2
-    assert result.last_step == 6
+    assert {step.accuracy for step in result.steps} == {0, None}
+    assert result.best is not None and result.best.step == 2
+    assert result.last.step == 6
 
 
 def test_several_updates_per_batch_move_the_policy_off_the_batch(tmp_path: Path) -> None:
     recipe = RECIPE.model_copy(update={"updates_per_batch": 2, "steps": 2})
-    reports: list[StepReport] = []
+    reports: list[int] = []
     run = trainer(tmp_path, recipe)
-    run.report = reports.append
-    assert run.run().last_step == 2
-    assert [report.step for report in reports] == [0, 1, 2]
+    run.report = lambda history: reports.append(history.last.step)
+    assert run.run().last.step == 2
+    assert reports == [0, 1, 2]
 
 
 def test_micro_batches_change_nothing_but_rounding(tmp_path: Path) -> None:

@@ -10,21 +10,29 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from pipeline.config.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    AlgorithmName,
+    Grpo,
+    with_defaults,
+)
 from pipeline.config.training import Train
 from pipeline.model.decode import Completion, Sampling
 from pipeline.model.weights import weights_of
-from pipeline.reward.presets import Reward
+from pipeline.reward.presets import load_preset
+from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
 from pipeline.train.algorithms import at_last_token
 from pipeline.train.critic import explained_variance, make_critic
 from pipeline.train.data import Row
 from pipeline.train.learner import Learner
-from pipeline.train.rollout import Rollouts, imitate, roll_out
-from pipeline.train.scoring import micro_batches, score
-from pipeline.train.update import UpdateStatistics, _prepare, update
+from pipeline.train.rollout import Judge, Rollouts, imitate, sample
+from pipeline.train.scoring import Batching, Scoring, micro_batches, score
+from pipeline.train.update import Updater, UpdateStatistics
 from tests.train import tiny
 
 GROUP, LENGTHS = 3, (4, 1, 6, 2, 5, 5, 3, 6, 1, 2, 2, 4)
@@ -48,7 +56,9 @@ def ragged() -> Rollouts:
 
 
 def learn(
-    algorithm: str = "grpo", rollouts: Rollouts | None = None, **settings: Any
+    algorithm: Algorithm | AlgorithmName = "grpo",
+    rollouts: Rollouts | None = None,
+    **settings: Any,
 ) -> tuple[dict[str, torch.Tensor], UpdateStatistics]:
     """Update the tiny model once; return its weights and the statistics."""
     recipe = tiny.changed(learning_rate=1e-2, kl_coefficient=0.05, **settings)
@@ -60,7 +70,7 @@ def learn(
     model.train()
     critic = Learner.of(make_critic(reference), 1e-2) if algorithm == "ppo" else None
     policy = Learner.of(model, recipe.learning_rate)
-    found = update(policy, reference, critic, rollouts or ragged(), recipe, algorithm)
+    found = tiny.improve(policy, reference, critic, rollouts or ragged(), recipe, algorithm)
     return weights_of(model), found
 
 
@@ -77,9 +87,6 @@ def assert_same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) ->
         torch.testing.assert_close(tensor, other[name], atol=1e-4, rtol=1e-3)
 
 
-ALGORITHMS = ("grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseline", "ppo", "sft")
-
-
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(
     "settings",
@@ -92,7 +99,7 @@ ALGORITHMS = ("grpo", "rloo", "reinforce_plus_plus", "reinforce_plus_plus_baseli
     ids=str,
 )
 def test_how_the_work_is_cut_changes_rounding_only(
-    algorithm: str, settings: dict[str, Any]
+    algorithm: AlgorithmName, settings: dict[str, Any]
 ) -> None:
     for aggregation in ("token-mean", "seq-mean-token-mean"):
         whole, figures = learn(algorithm, aggregation=aggregation)
@@ -104,7 +111,7 @@ def test_how_the_work_is_cut_changes_rounding_only(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"normalise_by_std": False},
+        {"algorithm": Grpo(normalise_by_std=False)},
         {"aggregation": "seq-mean-token-mean"},
         {"aggregation": "token-sum"},
         {"aggregation": "seq-mean-token-sum"},
@@ -139,11 +146,13 @@ def test_kl_in_the_reward_is_taken_off_every_token() -> None:
     model, _ = tiny.base()
     reference = copy.deepcopy(model).requires_grad_(False)
     _shake(model)
-    batch = _prepare(model, reference, None, rollouts, recipe, "reinforce_plus_plus")
+    algorithm = with_defaults("reinforce_plus_plus")
+    updater = Updater.of(recipe, algorithm, Learner.of(model, 1e-2), reference, None)
+    batch = updater.prepare(rollouts)
     assert batch.reference is not None
-    part = next(micro_batches(rollouts, recipe, range(4)))
+    part = next(micro_batches(rollouts, Batching(4, None), range(4)))
     with torch.no_grad():
-        logprobs = score(model, part, recipe).logprobs
+        logprobs = score(model, part, Scoring(1.0, "float32", False)).logprobs
     scores = torch.tensor([r.score for r in rollouts.rewards])
     penalty = 0.3 * (logprobs - batch.reference) * batch.mask
     rewards = at_last_token(scores, batch.mask) - penalty
@@ -156,14 +165,13 @@ def test_kl_in_the_reward_is_taken_off_every_token() -> None:
 def test_micro_batches_keep_to_their_budget_and_their_order() -> None:
     rollouts = ragged()
     for budget, groups in itertools.product((1, 12, 16, 25, 40, 60, 1000), (1, 2, 16)):
-        recipe = tiny.changed(tokens_per_micro_batch=budget, groups_per_micro_batch=groups)
-        parts = list(micro_batches(rollouts, recipe, range(4)))
+        parts = list(micro_batches(rollouts, Batching(groups, budget), range(4)))
         covered = [row for part in parts for row in range(12)[part.rows]]
         assert covered == list(range(12))
         for part in parts:
             completions = len(part.completions)
             assert part.prompts == tuple(
-                dict.fromkeys(rollouts.prompts[row // GROUP] for row in range(12)[part.rows])
+                dict.fromkeys(rollouts.rows[row // GROUP].prompt for row in range(12)[part.rows])
             )
             tokens = len(part.prompts) * max(map(len, part.prompts))
             tokens += completions * max(map(len, part.completions))
@@ -182,7 +190,8 @@ def test_the_critic_learns_what_a_prompt_is_worth() -> None:
     policy = Learner.of(model, 1e-5)
     critic = Learner.of(make_critic(reference), 3e-3)
     seen = [
-        update(policy, reference, critic, rollouts, tiny.RECIPE, "ppo").metrics() for _ in range(60)
+        tiny.improve(policy, reference, critic, rollouts, tiny.RECIPE, "ppo").metrics()
+        for _ in range(60)
     ]
     assert seen[0]["explained_variance"] == 0 and seen[-1]["explained_variance"] > 0.9
     assert seen[-1]["value_loss"] < 0.2 * seen[0]["value_loss"]
@@ -206,6 +215,27 @@ def test_explained_variance_without_variance_is_nothing() -> None:
     assert explained_variance(torch.arange(4.0), torch.arange(4.0)) == 1
 
 
+def drawn(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[Row],
+    step: int,
+) -> Rollouts:
+    completions = sample(
+        model, tokenizer, rows, Sampling(8), group=3, stream=(0, step), precision="float32"
+    )
+    return Judge(tokenizer, load_preset("rlvr"))(rows, completions)
+
+
+def test_the_same_prompt_twice_draws_other_completions_the_second_time() -> None:
+    model, tokenizer = tiny.base()
+    one, two = tiny.rows(2)
+    other = replace(two, example=replace(two.example, id="2" * 12))
+    once = drawn(model, tokenizer, [one, other], 1).texts
+    twice = drawn(model, tokenizer, [one, other, one], 1).texts
+    assert twice[:6] == once and not set(twice[6:]) & set(twice[:3])
+
+
 def test_a_completion_does_not_depend_on_its_batch() -> None:
     model, tokenizer = tiny.base()
     one, two = (
@@ -214,8 +244,7 @@ def test_a_completion_does_not_depend_on_its_batch() -> None:
     )
 
     def texts(*rows: Row, step: int = 1) -> list[tuple[str, ...]]:
-        sampling = Sampling(8)
-        made = roll_out(model, tokenizer, rows, sampling, tiny.RECIPE, group=3, stream=(0, step))
+        made = drawn(model, tokenizer, rows, step)
         return [made.texts[i : i + 3] for i in range(0, len(made.texts), 3)]
 
     assert texts(one, two) == [*texts(one), *texts(two)] == texts(two, one)[::-1]
@@ -227,10 +256,10 @@ def test_imitation_learns_the_gold_answer() -> None:
     model, tokenizer = tiny.base()
     recipe: Train = tiny.changed(learning_rate=1e-2)
     rows: Sequence[Row] = tiny.rows(3)
-    rollouts = imitate(tokenizer, rows, recipe)
+    rollouts = Judge(tokenizer, load_preset("rlvr"))(rows, imitate(tokenizer, rows))
     assert rollouts.texts == ("</think><answer> yes</answer>",) * 3
     assert all(r.grade.correct and r.grade.format_ok for r in rollouts.rewards)
     assert all(c.tokens[-1] == tokenizer.eos_token_id for c in rollouts.completions)
     policy = Learner.of(model, 1e-2)
-    losses = [update(policy, model, None, rollouts, recipe, "sft").loss for _ in range(40)]
+    losses = [tiny.improve(policy, model, None, rollouts, recipe, "sft").loss for _ in range(40)]
     assert losses[-1] < 0.1 * losses[0]

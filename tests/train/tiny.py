@@ -16,15 +16,19 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
+from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
+from pipeline.config.models import TinySize
 from pipeline.config.training import Train
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import weights_of
 from pipeline.tasks.example import Example
 from pipeline.train import checkpoint as checkpoints
-from pipeline.train import local
+from pipeline.train.contract import History
 from pipeline.train.data import Row
-from pipeline.train.local import LocalTrainer, StepReport
+from pipeline.train.learner import Learner
+from pipeline.train.local import LocalTrainer
+from pipeline.train.rollout import Rollouts
+from pipeline.train.update import Batch, Updater, UpdateStatistics
 
 RECIPE = Train(
     reward="rlvr",
@@ -54,7 +58,7 @@ def base() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     return make_model(TinySize(16, 1, 1), tokenizer, context=64, seed=0), tokenizer
 
 
-def trainer(work: Path, recipe: Train = RECIPE, algorithm: str = "grpo") -> LocalTrainer:
+def trainer(work: Path, recipe: Train = RECIPE, algorithm: AlgorithmName = "grpo") -> LocalTrainer:
     """Return a trainer of the tiny model."""
     model, tokenizer = base()
     return LocalTrainer(
@@ -64,7 +68,7 @@ def trainer(work: Path, recipe: Train = RECIPE, algorithm: str = "grpo") -> Loca
         train=rows(7),
         validation=rows(4),
         recipe=recipe,
-        algorithm=algorithm,
+        algorithm=with_defaults(algorithm),
         seed=3,
         work=work,
     )
@@ -75,9 +79,23 @@ def changed(**settings: Any) -> Train:
     return RECIPE.model_copy(update=settings)
 
 
+def improve(
+    policy: Learner,
+    reference: PreTrainedModel,
+    critic: Learner | None,
+    rollouts: Rollouts,
+    recipe: Train,
+    algorithm: Algorithm | AlgorithmName,
+) -> UpdateStatistics:
+    """Update a policy once."""
+    chosen = with_defaults(algorithm) if isinstance(algorithm, str) else algorithm
+    updater = Updater.of(recipe, chosen, policy, reference, critic)
+    return updater.update(updater.prepare(rollouts))
+
+
 def digest(run: LocalTrainer) -> str:
     """Return a digest of the metrics and weights of a run."""
-    found = hashlib.sha256(json.dumps(run.metrics).encode())
+    found = hashlib.sha256(json.dumps(run.history.rows()).encode())
     for name, tensor in sorted(weights_of(run.policy).items()):
         found.update(name.encode() + tensor.numpy().tobytes())
     return found.hexdigest()
@@ -88,10 +106,10 @@ def _say(text: str) -> None:
     time.sleep(0.05)  # whoever kills at this point gets to do so
 
 
-def main(work: Path, algorithm: str) -> None:
+def main(work: Path, algorithm: AlgorithmName) -> None:
     """Train, announcing every update, every finished step, and the halves of every checkpoint."""
     run = trainer(work, algorithm=algorithm)
-    write, update, done = checkpoints.write_tensors, local.update, [0]
+    write, update, done = checkpoints.write_tensors, Updater.update, [0]
 
     def write_in_halves(path: Path, tensors: dict[str, torch.Tensor]) -> None:
         write(path, tensors)
@@ -101,16 +119,16 @@ def main(work: Path, algorithm: str) -> None:
         path.write_bytes(whole)
         _say(f"written after {done[0]}")
 
-    def update_slowly(*arguments: Any) -> Any:
+    def update_slowly(updater: Updater, batch: Batch) -> UpdateStatistics:
         _say(f"updating after {done[0]}")
-        return update(*arguments)
+        return update(updater, batch)
 
-    def report(step: StepReport) -> None:
-        done[0] = step.step
-        _say(f"done {step.step}")
+    def report(history: History) -> None:
+        done[0] = history.last.step
+        _say(f"done {done[0]}")
 
     checkpoints.write_tensors = write_in_halves
-    local.update = update_slowly
+    Updater.update = update_slowly  # type: ignore[method-assign]
     run.report = report
     run.run()
     print(f"digest {digest(run)}", flush=True)
@@ -118,4 +136,4 @@ def main(work: Path, algorithm: str) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), sys.argv[2])  # type: ignore[arg-type]

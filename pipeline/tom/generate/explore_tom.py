@@ -11,15 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from pipeline.tom.belief import (
-    CONTAINER,
-    EXPLORE_TOM_PLAIN,
-    ROOM,
-    TOPIC,
-    Beliefs,
-    Rules,
-    beliefs,
-)
+from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.generate import surface
 from pipeline.tom.generate.explore_tom_questions import questions
 from pipeline.tom.generate.explore_tom_text import STATES, TOPICS, render
@@ -27,6 +19,8 @@ from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
 from pipeline.tom.generate.names import NAMES, Names
 from pipeline.tom.generate.pair import witness_twins
 from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.observation import CONTAINER, ROOM, TOPIC
+from pipeline.tom.rules import EXPLORE_TOM_PLAIN, Rules
 from pipeline.tom.story import (
     Action,
     Aside,

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import permutations
 
-from pipeline.tom.belief import CONTAINER, ROOM, Beliefs, Chain
+from pipeline.tom.belief import Beliefs
 from pipeline.tom.generate import surface
 from pipeline.tom.generate.explore_tom_text import STATES, quoted
 from pipeline.tom.generate.item import GeneratedQuestion
 from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.observation import CONTAINER, ROOM, Chain
 from pipeline.tom.question import (
     BEFORE,
     BEGINNING,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from pipeline.tom.belief import EXPLORE_TOM_PLAIN, TOPIC, Beliefs, Chain, beliefs
+from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.generate.fantom_text import MANNERS, SUBJECTS, Manner, Subject
 from pipeline.tom.generate.item import (
     CounterfactualPair,
@@ -20,6 +20,8 @@ from pipeline.tom.generate.item import (
     GeneratedQuestion,
 )
 from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES
+from pipeline.tom.observation import TOPIC, Chain
+from pipeline.tom.rules import EXPLORE_TOM_PLAIN
 from pipeline.tom.story import Discuss, Enter, Event, Exit, Story
 
 _ROOM = "conversation"

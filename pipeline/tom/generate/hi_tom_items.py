@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from pipeline.tom.belief import HI_TOM, beliefs
+from pipeline.tom.belief import beliefs
 from pipeline.tom.generate import surface
 from pipeline.tom.generate.hi_tom import (
     HiTomSettings,
@@ -21,6 +21,7 @@ from pipeline.tom.generate.item import (
 )
 from pipeline.tom.generate.pair import witness_twins
 from pipeline.tom.generate.styles import BENCHMARK, get_style
+from pipeline.tom.rules import HI_TOM
 from pipeline.tom.story import Story
 
 _ATTEMPTS = 1000

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from pipeline.tom.belief import HI_TOM, Beliefs, Chain, beliefs
+from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.generate.item import (
     CounterfactualPair,
     GeneratedItem,
@@ -28,6 +28,8 @@ from pipeline.tom.generate.opentom_text import (
     NewPlace,
 )
 from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES
+from pipeline.tom.observation import Chain
+from pipeline.tom.rules import HI_TOM
 from pipeline.tom.story import Aside, Enter, Event, Exit, Move, Place, Story
 
 SEEN, GLIMPSED, MISSED, OVERLOOKED = "seen", "glimpsed", "missed", "overlooked"

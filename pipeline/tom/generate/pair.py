@@ -6,7 +6,8 @@ alone therefore answer both alike, while the belief of the witness differs.
 
 from __future__ import annotations
 
-from pipeline.tom.belief import Rules, beliefs
+from pipeline.tom.belief import beliefs
+from pipeline.tom.rules import Rules
 from pipeline.tom.story import Aside, Enter, Exit, Move, Present, Story
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from random import Random
 
-from pipeline.tom.belief import TOMI_PLAIN, Beliefs, Rules, beliefs
+from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.generate import surface
 from pipeline.tom.generate.item import (
     CounterfactualPair,
@@ -24,6 +24,7 @@ from pipeline.tom.generate.names import NAMES, Names
 from pipeline.tom.generate.pair import witness_twins
 from pipeline.tom.generate.styles import BENCHMARK, get_style
 from pipeline.tom.question import BEGINNING, WhereQuestion
+from pipeline.tom.rules import TOMI_PLAIN, Rules
 from pipeline.tom.story import Enter, Event, Exit, Move, Place, Present, Remark, Story
 
 TRUE_BELIEF, FALSE_BELIEF, SECOND_ORDER = (

@@ -104,3 +104,24 @@ def parse_question(text: str) -> WhereQuestion:
     if match := _BELIEF.fullmatch(question):
         return WhereQuestion(match[2], tuple(_THINKER.findall(match[1])))
     raise ParseError("hi_tom", 1, text.strip(), "it is not a question of this benchmark")
+
+
+_PLACED_LINE = re.compile(r"^The ([\w-]+) is in the [\w-]+\.$", re.MULTILINE)
+_ENTERED_LINE = re.compile(r" entered the ([\w-]+)\.$", re.MULTILINE)
+
+
+def in_full(story: str) -> str:
+    """Return a story of the brief telling in the benchmark's words; others as they are.
+
+    The brief telling (``pipeline.tom.generate.brief``) says "Ann left." and "Ann moved it to the
+    box."; where she left and what she moved is what the lines before it speak of.
+    """
+    lines = []
+    room = thing = ""
+    for line in story.split("\n"):
+        room = found[1] if (found := _ENTERED_LINE.search(line)) else room
+        thing = found[1] if (found := _PLACED_LINE.search(line)) else thing
+        if line.endswith(" left."):
+            line = f"{line.removesuffix(' left.')} exited the {room}."
+        lines.append(line.replace(" moved it to the ", f" moved the {thing} to the "))
+    return "\n".join(lines)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
-import torch.distributed.tensor  # what shards are made of is safe to load once this is imported
 from torch import Tensor
-from transformers import AutoConfig, AutoTokenizer
+
+# What shards are made of is safe to load once this is imported.
+from torch.distributed.tensor import DTensor, Shard
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from pipeline.errors import UserError
 from pipeline.files import read_json, remove, write_text
 from pipeline.model.weights import WEIGHTS, load_model
 from pipeline.train.checkpoint import write_tensors
-from pipeline.train.verl.collect import StepRow, best_row
+from pipeline.train.contract import History
 from pipeline.train.verl.layout import PROBE, State
 
 TOLERANCE = {"float32": 1e-4, "bfloat16": 0.25}
@@ -62,7 +63,7 @@ def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
     return found
 
 
-def thin(state: State, rows: Sequence[StepRow]) -> None:
+def thin(state: State, history: History) -> None:
     """Remove the checkpoints that can neither turn out the best nor be resumed from.
 
     Kept are the best step so far, the newest two that are whole and logged, and what is not logged
@@ -70,11 +71,12 @@ def thin(state: State, rows: Sequence[StepRow]) -> None:
 
     Args:
         state: The state folder.
-        rows: The steps logged so far, with a validated one among them.
+        history: The steps logged so far, with a validated one among them.
     """
-    logged = {row.step for row in rows}
+    assert history.best is not None
+    logged = {each.step for each in history.steps}
     whole = [step for step in whole_steps(state) if step in logged]
-    for step in set(whole[:-2]) - {best_row(rows).step}:
+    for step in set(whole[:-2]) - {history.best.step}:
         remove(state.step(step))
 
 
@@ -101,9 +103,9 @@ def merge(actor: Path) -> dict[str, Tensor]:
     """
     ranks = _ranks(actor)
     shards = [_shard(actor, ranks, 0)]
-    first: Any = next(iter(shards[0].values()))
+    first = next(iter(shards[0].values()))
     # With replicas (mesh: replicas x shards), the first row of the mesh holds everything.
-    count = first.device_mesh.shape[-1] if hasattr(first, "device_mesh") else ranks
+    count = first.device_mesh.shape[-1] if isinstance(first, DTensor) else ranks
     shards += [_shard(actor, ranks, rank) for rank in range(1, count)]
     # Each part is let go as soon as it is merged: large models are held once, not twice.
     return {name: _whole(name, [s.pop(name) for s in shards]) for name in list(shards[0])}
@@ -114,15 +116,17 @@ def _shard(actor: Path, ranks: int, rank: int) -> dict[str, Tensor]:
     return torch.load(path, map_location="cpu", weights_only=True)  # type: ignore[no-any-return]
 
 
-def _whole(name: str, parts: list[Any]) -> Tensor:
-    if not hasattr(parts[0], "placements"):
+def _whole(name: str, parts: list[Tensor]) -> Tensor:
+    shards = [part for part in parts if isinstance(part, DTensor)]
+    if not shards:
         if all(torch.equal(parts[0], part) for part in parts[1:]):
-            return parts[0].contiguous()  # type: ignore[no-any-return]
+            return parts[0].contiguous()
         raise UserError(f"weight {name} is split without saying how; use the strategy fsdp2")
-    placement = parts[0].placements[-1]
-    local = [part.to_local() for part in parts]
+    placement = shards[0].placements[-1]
+    local = [shard.to_local() for shard in shards]
     if placement.is_replicate():
-        return local[0].contiguous()  # type: ignore[no-any-return]
+        return local[0].contiguous()
+    assert isinstance(placement, Shard), f"{name}: {placement}"
     return torch.cat(local, dim=placement.dim).contiguous()
 
 
@@ -163,7 +167,7 @@ def verify(folder: Path, state: State, step: int, precision: str) -> float:
 
 
 @torch.no_grad()
-def logprobs(model: Any, prompt: Sequence[int], response: Sequence[int]) -> Tensor:
+def logprobs(model: PreTrainedModel, prompt: Sequence[int], response: Sequence[int]) -> Tensor:
     """Return the log-probability of each token of a response [T], without a cache or padding."""
     ids = torch.tensor([[*prompt, *response]])
     logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any
 
 from pipeline.errors import UserError
 from pipeline.train.verl.overrides import Overrides, as_arguments
@@ -30,13 +29,14 @@ class Composed:
         defaults: verl's own, by dotted name.
     """
 
-    config: dict[str, Any]
-    defaults: dict[str, Any]
+    config: dict[str, object]
+    defaults: dict[str, object]
 
-    def value(self, key: str) -> Any:
+    def value(self, key: str) -> object:
         """Return the setting of a dotted name."""
-        found: Any = self.config
+        found: object = self.config
         for part in key.split("."):
+            assert isinstance(found, Mapping)
             found = found[part]
         return found
 
@@ -103,14 +103,14 @@ def compose_here(overrides: Overrides) -> Composed:
     return Composed(resolved, shown)  # type: ignore[arg-type]
 
 
-def _resolved(config: Any) -> Any:
+def _resolved(config: object) -> object:
     """Return verl's defaults as far as they can be resolved: the rollout has no default name."""
     from omegaconf import OmegaConf
 
     return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
 
 
-def _leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(node: object, prefix: str = "") -> Iterator[tuple[str, object]]:
     """Yield every setting with its dotted name; also the empty mappings, which can be added to."""
     if not isinstance(node, Mapping) or not node:
         yield prefix, node
@@ -119,7 +119,7 @@ def _leaves(node: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
         yield from _leaves(value, f"{prefix}.{key}" if prefix else str(key))
 
 
-def _check(key: str, value: Any, defaults: Mapping[str, Any]) -> None:
+def _check(key: str, value: object, defaults: Mapping[str, object]) -> None:
     """Check one override against verl's schema.
 
     Raises:
@@ -139,7 +139,7 @@ def _check(key: str, value: Any, defaults: Mapping[str, Any]) -> None:
         raise UserError(f"{where}: found {value!r}; allowed: {kind}, such as {defaults[key]!r}")
 
 
-def _kind(value: Any) -> str | None:
+def _kind(value: object) -> str | None:
     match value:
         case bool():
             return "true or false"
@@ -149,7 +149,7 @@ def _kind(value: Any) -> str | None:
             return None if not isinstance(value, str) or "${" in value else "a text"
 
 
-def _validate(config: Any) -> None:
+def _validate(config: object) -> None:
     """Run verl's own checks.
 
     Raises:
@@ -177,7 +177,7 @@ def _validate(config: Any) -> None:
 def main() -> None:
     """Answer one question on standard input."""
     overrides = json.load(sys.stdin)
-    answer: dict[str, Any]
+    answer: dict[str, object]
     with redirect_stdout(sys.stderr):
         try:
             composed = compose_here(overrides)

@@ -26,7 +26,7 @@ _HERE = __name__.rpartition(".")[0]
 class _DeviceModule(types.ModuleType):
     """Stands in for ``torch.cuda``: what ``torch.cpu`` lacks does nothing and returns 0."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(torch.cpu, name, None) or (lambda *_, **__: 0)
@@ -103,7 +103,7 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
         """Mark nothing."""
         yield
 
-    def _nothing(self, *_: Any) -> None:
+    def _nothing(self, *_: object) -> None:
         """Do nothing, which is all that CPU asks for."""
 
     set_device = synchronize = set_allocator_settings = empty_cache = _nothing
@@ -132,7 +132,9 @@ def _load_critics_without_flash_attention() -> None:
     import verl.utils.model as models
     from transformers import AutoModelForTokenClassification
 
-    def load(local_path: str, torch_dtype: Any, model_config: Any, trust_remote_code: bool) -> Any:
+    def load(
+        local_path: str, torch_dtype: object, model_config: object, trust_remote_code: bool
+    ) -> object:
         return AutoModelForTokenClassification.from_pretrained(
             local_path, dtype=torch_dtype, config=model_config, attn_implementation="sdpa"
         )

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, TypedDict
 
 import ray
 import torch
@@ -35,10 +35,27 @@ class _Request:
     answer: asyncio.Future[Completion]
 
 
+class _Config(Protocol):
+    """What is read of verl's configuration of rollouts."""
+
+    response_length: int
+    seed: int
+
+
+class _Asked(TypedDict, total=False):
+    """What is read of the sampling parameters of a request."""
+
+    max_tokens: int
+    max_new_tokens: int
+    temperature: float
+    top_p: float
+    logprobs: bool
+
+
 class TransformersServer:
     """Decodes with transformers; its methods are those that verl asks of a rollout server."""
 
-    def __init__(self, config: Any, model_config: Any, replica_rank: int) -> None:
+    def __init__(self, config: _Config, model_config: object, replica_rank: int) -> None:
         from pipeline.model.weights import load_model
 
         self._config = config
@@ -62,8 +79,8 @@ class TransformersServer:
         self,
         request_id: str,
         prompt_ids: Sequence[int],
-        sampling_params: dict[str, Any],
-        **_: Any,
+        sampling_params: _Asked,
+        **_: object,
     ) -> TokenOutput:
         """Return one completion of a prompt.
 
@@ -90,7 +107,7 @@ class TransformersServer:
             extra_fields={"global_steps": self._step},
         )
 
-    def _sampling(self, params: dict[str, Any]) -> Sampling:
+    def _sampling(self, params: _Asked) -> Sampling:
         limit = params.get("max_tokens") or params.get("max_new_tokens")
         return Sampling(
             limit or self._config.response_length,
@@ -136,12 +153,11 @@ class TransformersServer:
     ) -> list[float]:
         """Return the log-probability that each token was drawn with, before the nucleus."""
         ids = torch.tensor([[*prompt, *tokens]])
-        decoder: Any = self._model
-        logits = decoder(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
+        logits = self._model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
         scaled = torch.log_softmax(logits.float() / (sampling.temperature or 1.0), dim=-1)
         return scaled.gather(-1, torch.tensor(tokens).unsqueeze(-1)).squeeze(-1).tolist()
 
-    async def ready(self, *_: Any, **__: Any) -> None:
+    async def ready(self, *_: object, **__: object) -> None:
         """Do nothing: a server on CPU holds no memory that has to be given back."""
 
     wake_up = sleep = abort_all_requests = resume_generation = ready
@@ -167,7 +183,7 @@ class WeightSender(BaseRollout):  # type: ignore[misc]
     """The training process's side: sends its rank's server the weights."""
 
     def __init__(
-        self, config: Any, model_config: Any, device_mesh: Any, replica_rank: int = -1
+        self, config: object, model_config: object, device_mesh: object, replica_rank: int = -1
     ) -> None:
         super().__init__(config, model_config, device_mesh)
         self._rank = int(os.environ["RANK"])
@@ -182,7 +198,7 @@ class WeightSender(BaseRollout):  # type: ignore[misc]
         self,
         weights: Iterator[tuple[str, torch.Tensor]] | AsyncIterator[tuple[str, torch.Tensor]],
         global_steps: int | None = None,
-        **_: Any,
+        **_: object,
     ) -> None:
         """Send the weights; every rank walks through all of them, because each is gathered."""
         assert isinstance(weights, Iterator)

@@ -15,14 +15,16 @@ from typing import Any
 
 import torch
 import transfer_queue as tq
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.utils.padding import response_from_nested
 
-from pipeline.train.verl.collect import BATCH_PREFIX, batch_metrics
+from pipeline.records import Figures
+from pipeline.train.metrics import batch_metrics, exceptional_metrics
+from pipeline.train.verl.collect import BATCH_PREFIX
 from pipeline.train.verl.layout import PROBE
 
 _PARTITION = "probe"
@@ -32,14 +34,14 @@ _POLL_SECONDS = 0.25  # between looks whether a batch is complete
 class Measured(ReplayBuffer):  # type: ignore[misc]
     """verl's replay buffer, which also measures each training batch."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
+    def __init__(self, *arguments: object, **settings: object) -> None:
         super().__init__(*arguments, **settings, poll_interval=_POLL_SECONDS)
         tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
         self._end = int(tokenizer.eos_token_id)
 
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, object]]:
         """Return a batch and its metrics."""
         batch, metrics = super().sample(global_steps, partition_id, batch_size)
         if partition_id == "train":
@@ -48,7 +50,7 @@ class Measured(ReplayBuffer):  # type: ignore[misc]
         return batch, metrics
 
 
-def _measure(batch: Any, end: int) -> dict[str, float]:
+def _measure(batch: Any, end: int) -> Figures:
     data = tq.kv_batch_get(
         keys=batch.keys,
         partition_id=batch.partition_id,
@@ -60,12 +62,14 @@ def _measure(batch: Any, end: int) -> dict[str, float]:
     scores = [float(row.sum()) for row in data["rm_scores"]]
     for key, score in zip(batch.keys, scores, strict=True):
         groups[key.rsplit("_", 2)[0]].append(score)
-    return batch_metrics(
+    rewards = [fields["reward_extra_info"] for fields in extra]
+    measured = batch_metrics(
         groups=list(groups.values()),
         lengths=[len(row) for row in responses],
         finished=[bool(row[-1] == end) for row in responses],
-        rewards=[fields["reward_extra_info"] for fields in extra],
+        rewards=rewards,
     )
+    return measured | exceptional_metrics(rewards)
 
 
 class Verbatim(NaiveRewardManager):  # type: ignore[misc]
@@ -75,17 +79,23 @@ class Verbatim(NaiveRewardManager):  # type: ignore[misc]
     stray one cannot be wrong there and right here.
     """
 
-    def __init__(self, config: Any, tokenizer: Any, *arguments: Any, **settings: Any) -> None:
+    def __init__(
+        self,
+        config: object,
+        tokenizer: PreTrainedTokenizerBase,
+        *arguments: object,
+        **settings: object,
+    ) -> None:
         super().__init__(config, _WholeText(tokenizer), *arguments, **settings)
 
 
 class _WholeText:
     """Decodes all of a response but the token that ends it."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer
 
-    def decode(self, tokens: torch.Tensor, **_: Any) -> str:
+    def decode(self, tokens: torch.Tensor, **_: object) -> str:
         """Return the text of the tokens [T]."""
         listed: list[int] = tokens.tolist()
         if listed and listed[-1] == self._tokenizer.eos_token_id:
@@ -106,7 +116,7 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
         global_step: int,
         checkpoint_dir: str,
         async_save: bool = False,
-        **_: Any,
+        **_: object,
     ) -> None:
         """Ask the actor for the log-probabilities and write them."""
         folder = Path(checkpoint_dir)
@@ -148,7 +158,7 @@ def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list
         tq.kv_clear(keys=keys, partition_id=_PARTITION)
 
 
-def _fields(sequence: dict[str, list[int]]) -> dict[str, Any]:
+def _fields(sequence: dict[str, list[int]]) -> dict[str, torch.Tensor | dict[str, object]]:
     """Return a sequence in the form in which verl keeps rollouts."""
     prompt, response = torch.tensor(sequence["prompt"]), torch.tensor(sequence["response"])
     mask = torch.ones_like(response)

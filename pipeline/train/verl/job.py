@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import importlib
-import json
 import signal
 import subprocess
 import sys
@@ -17,22 +16,35 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.errors import UserError
-from pipeline.files import NO_SPACE, read_json, remove, replacing, write_json, write_lines
+from pipeline.files import NO_SPACE, remove, replacing, write_json
+from pipeline.model.manifest import StoredModel
+from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.store import LocalStore
+from pipeline.train.contract import Outcome
 from pipeline.train.data import Row, load_rows
 from pipeline.train.verl import checkpoints
-from pipeline.train.verl.collect import StepRow, best_row, step_row
+from pipeline.train.verl.collect import step_row
 from pipeline.train.verl.failures import explain
-from pipeline.train.verl.journal import Follower, Journal
+from pipeline.train.verl.journal import Follower, Journal, LoggedStep
 from pipeline.train.verl.layout import PROBE, State
 from pipeline.train.verl.overrides import JobPaths, Overrides, as_arguments, planned, verl_overrides
 from pipeline.train.verl.prompt import write_tokenizer
-from pipeline.train.verl.spec import ERROR, NOTE, RESULT, STEP, USER_ERROR, JobSpec
+from pipeline.train.verl.spec import (
+    ERROR,
+    NAME,
+    NOTE,
+    OUTCOME,
+    RESULT,
+    STEP,
+    USER_ERROR,
+    JobResult,
+    JobSpec,
+)
 
 _POLL_SECONDS = 0.5
 _KEPT_LINES = 2000  # of verl's output, to explain a failure from
@@ -45,7 +57,8 @@ def main() -> None:
     """Run the job of the current folder."""
     signal.signal(signal.SIGTERM, _leave)
     try:
-        digest = Job(JobSpec.read(Path.cwd()), Path.cwd()).run()
+        spec = JobSpec.read(Path.cwd() / NAME, "train")
+        digest = Job(spec, Path.cwd()).run()
     except UserError as error:
         _say(ERROR, str(error))
         sys.exit(USER_ERROR)
@@ -71,7 +84,7 @@ class Job:
 
     def __init__(self, spec: JobSpec, folder: Path) -> None:
         recipe = spec.cell.train
-        assert recipe is not None
+        self.algorithm = spec.cell.algorithm
         self.spec, self.folder, self.recipe = spec, folder, recipe
         self.state = State(Path(spec.state))
         self.store = LocalStore(Path(spec.store))
@@ -85,7 +98,7 @@ class Job:
             UserError: If something fails that its user must mend.
         """
         if self.state.result.is_file():
-            return str(read_json(self.state.result)["digest"])
+            return JobResult.read(self.state.result, f"train@{self.spec.key}").digest
         base = self.store.get(self.spec.base, self.spec.made_by)
         done = self._resume()
         if done < self.total:
@@ -94,7 +107,7 @@ class Job:
 
     def _resume(self) -> int:
         """Return the step to go on from; what lies after it is forgotten."""
-        logged = [row.step for row in self.journal.rows]
+        logged = [each.step for each in self.journal.history.steps]
         done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
         if done:
@@ -122,7 +135,7 @@ class Job:
         )
         return {
             **verl_overrides(spec.cell, spec.placement, paths, spec.rows),
-            **_architecture(base, spec.cell.algorithm),
+            **_architecture(base, critic=self.algorithm.critic is not None),
             **({"trainer.val_before_train": False} if done else {}),
         }
 
@@ -146,10 +159,11 @@ class Job:
             running = True
             while running:
                 running = verl.wait(_POLL_SECONDS)
-                for line in log.read():
-                    if line["step"] > done or not self.journal.rows:
-                        self._note(step_row(line["step"], line["data"], self._sources, time.time()))
-        reached = self.journal.rows[-1].step if self.journal.rows else 0
+                for logged in log.read():
+                    if logged.step > done or not self.journal.history.steps:
+                        self._note(logged)
+        steps = self.journal.history.steps
+        reached = steps[-1].step if steps else 0
         if verl.status == 0 and reached == self.total:
             return
         why = explain(verl.lines, self.spec.key, self.spec.placement, self.spec.state)
@@ -157,33 +171,31 @@ class Job:
             raise UserError(why)
         raise RuntimeError(f"verl ended with status {verl.status} after step {reached}")
 
-    @property
-    def _sources(self) -> dict[str, int]:
-        return self.spec.validation
-
-    def _note(self, row: StepRow) -> None:
-        self.journal.add(row)
-        if row.step > 0 and row.accuracy is not None:
-            checkpoints.thin(self.state, self.journal.rows)
-        _say(STEP, json.dumps(row.as_json()))
+    def _note(self, logged: LoggedStep) -> None:
+        step = step_row(logged.step, logged.figures, self.spec.validation, time.time())
+        self.journal.add(step)
+        if self.journal.history.best is not None and step.accuracy is not None:
+            checkpoints.thin(self.state, self.journal.history)
+        _say(STEP, step.line)
 
     def _finish(self, base: Path) -> str:
         """Store the best and the last weights and all figures, prune, and return the digest."""
-        rows = self.journal.rows
-        best, last = best_row(rows), rows[-1]
-        digests: dict[int, str] = {}
-        for step in dict.fromkeys((best.step, last.step)):
-            digests[step] = self._store(base, step)
-        entries = {
-            "best": {
-                "step": best.step,
-                "digest": digests[best.step],
-                "validation_accuracy": best.accuracy,
+        history = self.journal.history
+        best, last = history.best, history.last
+        assert best is not None
+        digests = {step: self._store(base, step) for step in {best.step: None, last.step: None}}
+        outcome = Outcome(
+            history=history,
+            checkpoints={
+                "best": StoredModel(
+                    step=best.step, digest=digests[best.step], validation_accuracy=best.accuracy
+                ),
+                "last": StoredModel(step=last.step, digest=digests[last.step]),
             },
-            "last": {"step": last.step, "digest": digests[last.step]},
-        }
-        digest = self._store_result(entries)
-        write_json(self.state.result, {"digest": digest})
+            libraries=installed(*MODEL, *GRADING, "verl", "vllm"),
+        )
+        digest = self._store_outcome(outcome)
+        JobResult(digest=digest).write(self.state.result)
         for folder in self.state.checkpoints.glob("global_step_*"):
             remove(folder)
         return digest
@@ -201,15 +213,11 @@ class Job:
         _say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
         return digest
 
-    def _store_result(self, entries: dict[str, Any]) -> str:
+    def _store_outcome(self, outcome: Outcome) -> str:
         folder = self.state.root / "result"
         remove(folder)
-        rows = self.journal.rows
         with replacing(folder) as temporary:
-            write_lines(temporary / "metrics.jsonl", [{"step": r.step, **r.metrics} for r in rows])
-            timing = [{"step": r.step, "at": r.at, **r.timing} for r in rows]
-            write_lines(temporary / "timing.jsonl", timing)
-            write_json(temporary / "checkpoints.json", entries)
+            outcome.write(temporary / OUTCOME)
         digest = self.store.put(folder)
         remove(folder)
         return digest
@@ -273,7 +281,7 @@ def check_reward() -> None:
         ) from error
 
 
-def _architecture(base: Path, algorithm: str | None) -> Overrides:
+def _architecture(base: Path, *, critic: bool) -> Overrides:
     """Name the model's class where its configuration does not, as verl wants it to."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -281,7 +289,7 @@ def _architecture(base: Path, algorithm: str | None) -> Overrides:
     if config.architectures:
         return {}
     name = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config.model_type]
-    models = ["actor_rollout_ref.model", *(["critic.model"] if algorithm == "ppo" else [])]
+    models = ["actor_rollout_ref.model", *(["critic.model"] if critic else [])]
     return {f"+{model}.override_config.architectures": [name] for model in models}
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
-from pipeline.files import write_lines
-from pipeline.train.verl.collect import StepRow
+from pydantic import BaseModel
+
+from pipeline.files import write_text
+from pipeline.train.contract import History, Step
 
 
 class Journal:
@@ -15,29 +16,42 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.rows = [StepRow(**each) for each in _whole_lines(path)]
+        steps = [Step.from_line(line) for line in _whole_lines(path)]
+        self.history = History(steps=tuple(steps))
 
     def keep_until(self, step: int) -> None:
         """Forget what lies after a step."""
-        self.rows = [row for row in self.rows if row.step <= step]
-        write_lines(self.path, [row.as_json() for row in self.rows])
+        self.history = self.history.until(step)
+        write_text(self.path, "".join(f"{s.line}\n" for s in self.history.steps))
 
-    def add(self, row: StepRow) -> None:
+    def add(self, step: Step) -> None:
         """Append a step."""
-        self.rows.append(row)
+        self.history = self.history.adding(step)
         with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row.as_json()) + "\n")
+            file.write(f"{step.line}\n")
+
+
+class LoggedStep(BaseModel):
+    """A row of verl's file logger; what is no number in it is of no interest here."""
+
+    step: int
+    data: dict[str, object]
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Return the numbers by verl's names."""
+        return {n: v for n, v in self.data.items() if isinstance(v, int | float)}
 
 
 class Follower:
-    """Reads the lines that another process appends to a file of JSON lines."""
+    """Reads the steps that verl appends to its log."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
 
-    def read(self) -> list[dict[str, Any]]:
-        """Return the lines that were completed since the last call."""
+    def read(self) -> list[LoggedStep]:
+        """Return the steps that were completed since the last call."""
         if not self._path.is_file():
             return []
         with self._path.open("rb") as file:
@@ -45,11 +59,8 @@ class Follower:
             content = file.read()
         end = content.rfind(b"\n") + 1
         self._offset += end
-        return [json.loads(line) for line in content[:end].splitlines()]
+        return [LoggedStep.model_validate(json.loads(line)) for line in content[:end].splitlines()]
 
 
-def _whole_lines(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [json.loads(line) for line in lines]
+def _whole_lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1] if path.is_file() else []

@@ -1,6 +1,7 @@
 """A cell's parameters as settings of verl 0.9.1 (Hydra overrides of its ``ppo_trainer``).
 
-Every field of :class:`pipeline.config.Train` is mapped here, refused here, or has another owner:
+Every field of :class:`pipeline.config.training.Train` is mapped here, refused here, or has another
+owner:
 
 - ``backend``, ``checkpoint``, ``cluster`` (but its overrides): the stage and the job;
 - ``groups_per_micro_batch``, ``device``: the local trainer's; the placement decides them for verl,
@@ -17,25 +18,24 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import Any
 
-from pipeline.config.params import Cell
+from pipeline.config.algorithms import ALGORITHMS, Algorithm, CriticSettings
+from pipeline.config.params import TrainedCell
+from pipeline.config.reward import own_settings
 from pipeline.config.training import Train
 from pipeline.errors import UserError
-from pipeline.reward.presets import FIDELITY
 from pipeline.train.verl.placement import Placement
 
-Overrides = dict[str, Any]
+Setting = bool | int | float | str | list[str] | None
+Overrides = dict[str, Setting]
 """From verl's dotted names to values; a leading ``+`` adds a key that verl's schema lacks."""
 
-ESTIMATORS = {
-    "grpo": "grpo",
-    "rloo": "rloo",
-    "reinforce_plus_plus": "reinforce_plus_plus",
-    "reinforce_plus_plus_baseline": "reinforce_plus_plus_baseline",
-    "ppo": "gae",
+_SETTINGS = {
+    "normalise_by_std": "algorithm.norm_adv_by_std_in_grpo",
+    "discount": "algorithm.gamma",
+    "gae_decay": "algorithm.lam",
 }
-"""verl's advantage estimators by our algorithms."""
+"""verl's names of algorithms' own settings; those of the critic stand in its section."""
 
 # Log-ratios are clamped to 20, so that no ratio reaches this: the loss is then not bounded.
 _NO_DUAL_CLIP = 1e9
@@ -68,7 +68,9 @@ class JobPaths:
     validation_dump: str
 
 
-def verl_overrides(cell: Cell, placement: Placement, paths: JobPaths, rows: int) -> Overrides:
+def verl_overrides(
+    cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int
+) -> Overrides:
     """Return the settings with which verl trains a cell.
 
     Args:
@@ -81,7 +83,6 @@ def verl_overrides(cell: Cell, placement: Placement, paths: JobPaths, rows: int)
         UserError: If the cell asks for something that verl cannot do.
     """
     recipe, algorithm = cell.train, cell.algorithm
-    assert recipe is not None and algorithm is not None
     check_expressible(recipe, algorithm)
     return {
         **_algorithm(recipe, algorithm),
@@ -89,25 +90,26 @@ def verl_overrides(cell: Cell, placement: Placement, paths: JobPaths, rows: int)
         **_model(recipe, placement, paths),
         **_actor(cell, recipe, placement),
         **_rollout(cell, recipe, placement),
-        **(_critic(cell, recipe, placement, paths) if algorithm == "ppo" else {}),
+        **(_critic(cell, recipe, algorithm.critic, placement, paths) if algorithm.critic else {}),
         **_reward(recipe, paths),
         **_trainer(cell, recipe, placement, paths, rows),
         **hooks(paths.tokenizer),
-        **(_cpu(algorithm) if placement.on_cpu else {}),
+        **(_cpu(critic=algorithm.critic is not None) if placement.on_cpu else {}),
         **recipe.cluster.overrides,
     }
 
 
-def check_expressible(recipe: Train, algorithm: str) -> None:
+def check_expressible(recipe: Train, algorithm: Algorithm) -> None:
     """Check that verl can do what a recipe asks for.
 
     Raises:
         UserError: If it cannot; says which field to change.
     """
-    if algorithm not in ESTIMATORS:
+    if algorithm.estimator is None:
+        allowed = (name for name, kind in ALGORITHMS.items() if kind.estimator)
         raise UserError(
-            f"grid.algorithms: verl has no algorithm {algorithm!r}; allowed with train.backend "
-            f"verl: {', '.join(ESTIMATORS)}. Set train.backend: local"
+            f"grid.algorithms: verl has no algorithm {algorithm.name!r}; allowed with "
+            f"train.backend verl: {', '.join(allowed)}. Set train.backend: local"
         )
     if recipe.early_stop_patience is not None:
         raise UserError(
@@ -121,22 +123,20 @@ def check_expressible(recipe: Train, algorithm: str) -> None:
         )
 
 
-def _algorithm(recipe: Train, algorithm: str) -> Overrides:
+def _algorithm(recipe: Train, algorithm: Algorithm) -> Overrides:
+    own = {_SETTINGS[name]: value for name, value in algorithm if name in _SETTINGS}
     settings: Overrides = {
-        "algorithm.adv_estimator": ESTIMATORS[algorithm],
-        "algorithm.norm_adv_by_std_in_grpo": recipe.normalise_by_std,
+        "algorithm.adv_estimator": algorithm.estimator,
+        **own,
         "algorithm.use_kl_in_reward": recipe.kl_in_reward,
     }
     if recipe.kl_in_reward:
         settings["algorithm.kl_penalty"] = recipe.kl_kind
         settings["algorithm.kl_ctrl.kl_coef"] = recipe.kl_coefficient
-    if algorithm == "ppo":  # REINFORCE++ would discount too, which ours never does
-        settings["algorithm.gamma"] = recipe.discount
-        settings["algorithm.lam"] = recipe.gae_decay
     return settings
 
 
-def _data(cell: Cell, recipe: Train, paths: JobPaths) -> Overrides:
+def _data(cell: TrainedCell, recipe: Train, paths: JobPaths) -> Overrides:
     return {
         "data.train_files": paths.train,
         "data.val_files": paths.validation,
@@ -168,7 +168,7 @@ def _attention(model: str, recipe: Train, placement: Placement) -> Overrides:
     }
 
 
-def _actor(cell: Cell, recipe: Train, placement: Placement) -> Overrides:
+def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
     high = recipe.clip_range if recipe.clip_range_high is None else recipe.clip_range_high
     return {
         f"{_ACTOR}.optim.lr": recipe.learning_rate,
@@ -193,7 +193,7 @@ def _actor(cell: Cell, recipe: Train, placement: Placement) -> Overrides:
     }
 
 
-def _fsdp(section: str, cell: Cell, recipe: Train, placement: Placement) -> Overrides:
+def _fsdp(section: str, cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
     return {
         f"{section}.seed": cell.seed,
         f"{section}.param_offload": placement.offload,
@@ -212,7 +212,7 @@ def _precision(section: str, recipe: Train) -> Overrides:
     }
 
 
-def _rollout(cell: Cell, recipe: Train, placement: Placement) -> Overrides:
+def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
     return {
         f"{_ROLLOUT}.name": "hf_cpu" if placement.on_cpu else "vllm",
         f"{_ROLLOUT}.n": recipe.rollouts,
@@ -228,11 +228,13 @@ def _rollout(cell: Cell, recipe: Train, placement: Placement) -> Overrides:
     }
 
 
-def _critic(cell: Cell, recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
+def _critic(
+    cell: TrainedCell, recipe: Train, critic: CriticSettings, placement: Placement, paths: JobPaths
+) -> Overrides:
     return {
-        "critic.optim.lr": recipe.value_learning_rate or recipe.learning_rate,
+        "critic.optim.lr": critic.learning_rate or recipe.learning_rate,
         "critic.optim.clip_grad": recipe.gradient_clip,
-        "critic.cliprange_value": recipe.value_clip,
+        "critic.cliprange_value": critic.value_clip,
         "critic.ppo_micro_batch_size_per_gpu": placement.micro_batch,
         "critic.data_loader_seed": cell.seed,
         "critic.model.path": paths.model,
@@ -244,21 +246,21 @@ def _critic(cell: Cell, recipe: Train, placement: Placement, paths: JobPaths) ->
 
 
 def _reward(recipe: Train, paths: JobPaths) -> Overrides:
-    section = "reward.custom_reward_function"
+    section, reward = "reward.custom_reward_function", recipe.reward
     settings: Overrides = {
         f"{section}.path": paths.reward,
         f"{section}.name": "compute_score",
-        f"+{section}.reward_kwargs.preset": recipe.reward,
+        f"+{section}.reward_kwargs.preset": reward.preset,
     }
-    if recipe.reward == FIDELITY:
-        settings[f"+{section}.reward_kwargs.fidelity_weight"] = recipe.fidelity_weight
-        settings[f"+{section}.reward_kwargs.rows"] = [paths.train, paths.validation]
+    for name, value in own_settings(reward).items():
+        settings[f"+{section}.reward_kwargs.settings.{name}"] = value
     return settings
 
 
 def _trainer(
-    cell: Cell, recipe: Train, placement: Placement, paths: JobPaths, rows: int
+    cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths, rows: int
 ) -> Overrides:
+    name = f"{cell.model}-{cell.combination}-{cell.algorithm.name}-{cell.seed}"
     total, passes = planned(recipe, rows)
     return {
         "trainer.nnodes": placement.nodes,
@@ -272,7 +274,7 @@ def _trainer(
         "trainer.default_local_dir": paths.checkpoints,
         "trainer.validation_data_dir": paths.validation_dump,
         "trainer.project_name": "tomrl",
-        "trainer.experiment_name": f"{cell.model}-{cell.combination}-{cell.algorithm}-{cell.seed}",
+        "trainer.experiment_name": name,
         # MLflow has one writer, the stage.
         "trainer.logger": ["console", "file"],
     }
@@ -315,7 +317,7 @@ def planned(recipe: Train, rows: int) -> tuple[int, int]:
     return total, math.ceil(total / steps_per_pass)
 
 
-def _cpu(algorithm: str) -> Overrides:
+def _cpu(*, critic: bool) -> Overrides:
     """What runs verl without an accelerator; the rollout backend is this package's plugin."""
     settings: Overrides = {
         "trainer.device": "cpu",
@@ -328,7 +330,7 @@ def _cpu(algorithm: str) -> Overrides:
         "reward.num_workers": 1,
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
     }
-    if algorithm == "ppo":
+    if critic:
         settings |= {"critic.strategy": "fsdp2", "critic.fsdp.use_torch_compile": False}
     return settings
 
@@ -338,7 +340,7 @@ def as_arguments(overrides: Overrides) -> list[str]:
     return [f"{key}={_value(value)}" for key, value in overrides.items()]
 
 
-def _value(value: Any) -> str:
+def _value(value: Setting) -> str:
     match value:
         case None:
             return "null"

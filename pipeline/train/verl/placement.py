@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.errors import UserError
-from pipeline.train.memory import Shape
+from pipeline.train.shape import Shape
 
 GIB = 2**30
 MEMORY: dict[str, float] = {"a100-40": 39.4, "a100-80": 79.2, "h100": 79.2, "h200": 139.8}
@@ -98,7 +99,7 @@ class Placement:
 def place(
     shape: Shape,
     recipe: Train,
-    algorithm: str,
+    algorithm: Algorithm,
     cluster: Cluster,
     model_kind: Literal["tiny", "hub", "api"] = "hub",
 ) -> Placement:
@@ -107,7 +108,7 @@ def place(
     Args:
         shape: Of the policy.
         recipe: The training recipe.
-        algorithm: Name of the algorithm; PPO adds a critic.
+        algorithm: The algorithm; one with a critic holds another model.
         cluster: What the study asks for.
         model_kind: Kind of the base model: ``auto`` puts tiny models on CPU.
 
@@ -118,6 +119,8 @@ def place(
     accelerator = cluster.accelerator
     if accelerator == "auto":
         accelerator = "cpu" if model_kind == "tiny" else "a100-80"
+    # The fewest accelerators win, and on them the fastest way. What comes nearest to fitting is
+    # kept for the error message.
     best: Placement | None = None
     for gpus in _gpu_counts(cluster, accelerator, recipe):
         for found in _options(shape, recipe, algorithm, cluster, accelerator, gpus):
@@ -135,6 +138,7 @@ def _gpu_counts(cluster: Cluster, accelerator: Accelerator, recipe: Train) -> li
     asked = cluster.gpus
     tried = (1,) if accelerator == "cpu" else GPUS_PER_NODE
     counts = [asked] if asked else list(tried)
+    # verl gives each rank the same number of sequences and refuses to start with a remainder.
     usable = [gpus for gpus in counts if sequences % (gpus * cluster.nodes) == 0]
     if not usable:
         found = asked or counts[0]
@@ -167,12 +171,14 @@ def _sequences_per_update(recipe: Train) -> int:
 def _options(
     shape: Shape,
     recipe: Train,
-    algorithm: str,
+    algorithm: Algorithm,
     cluster: Cluster,
     accelerator: Accelerator,
     gpus: int,
 ) -> Iterator[Placement]:
     """Yield placements on so many accelerators, the fastest first."""
+    # Offload costs a copy over the bus in every phase, so it is tried last; a wider spread of the
+    # rollout model costs communication in every token; smaller micro-batches idle the accelerator.
     offloads = (False, True) if cluster.offload is None else (cluster.offload,)
     if accelerator == "cpu":
         offloads = (cluster.offload or False,)
@@ -224,7 +230,7 @@ def _tensor_parallels(
 def _plan(
     shape: Shape,
     recipe: Train,
-    algorithm: str,
+    algorithm: Algorithm,
     *,
     accelerator: Accelerator,
     nodes: int,
@@ -237,7 +243,9 @@ def _plan(
     size = 2 if recipe.precision == "bfloat16" else _FLOAT
     recompute = recipe.gradient_checkpointing or not on_cpu
     policy = _trained(shape.parameters, ranks)
-    critic = _trained(shape.trunk if algorithm == "ppo" else 0, ranks)
+    critic = _trained(shape.trunk if algorithm.critic else 0, ranks)
+    # On accelerators the cache gets what is left in the end (_with_cache): a small one makes vLLM
+    # sample in turns, which is slow but works, so that only one completion's must fit.
     least, wanted = _cache(shape, recipe, size, ranks, tensor_parallel)
     # Without offload each of policy and critic stays while the other is updated.
     waits = 0 if offload else critic["parameters"] + critic["optimiser"]
@@ -345,7 +353,7 @@ def _with_margin(items: dict[str, int]) -> int:
 
 
 def _too_big(
-    best: Placement, shape: Shape, recipe: Train, algorithm: str, cluster: Cluster
+    best: Placement, shape: Shape, recipe: Train, algorithm: Algorithm, cluster: Cluster
 ) -> UserError:
     """Return the error of a plan that does not fit, with its numbers and one that would."""
     assert best.capacity is not None
@@ -354,15 +362,15 @@ def _too_big(
     largest = sorted(items.items(), key=lambda item: -item[1])[:4]
     parts = ", ".join(f"{name} {held / GIB:.1f}" for name, held in largest)
     return UserError(
-        f"train.cluster: {shape.parameters / 1e9:.1f} billion parameters with {algorithm} do not "
-        f"fit on {best.describe()}: {phase} needs {max(best.peaks) / GIB:.1f} GiB on each, it has "
-        f"{best.capacity / GIB:.1f} ({parts} GiB). "
+        f"train.cluster: {shape.parameters / 1e9:.1f} billion parameters with {algorithm.name} "
+        f"do not fit on {best.describe()}: {phase} needs {max(best.peaks) / GIB:.1f} GiB on each, "
+        f"it has {best.capacity / GIB:.1f} ({parts} GiB). "
         f"{_would_fit(shape, recipe, algorithm, cluster, best)}"
     )
 
 
 def _would_fit(
-    shape: Shape, recipe: Train, algorithm: str, cluster: Cluster, best: Placement
+    shape: Shape, recipe: Train, algorithm: Algorithm, cluster: Cluster, best: Placement
 ) -> str:
     """Return the smallest placement that fits, or that none does."""
     for nodes in (best.nodes, *(n for n in (1, 2, 4, 8) if n > best.nodes)):

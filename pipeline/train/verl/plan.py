@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
-from pipeline.config.params import Cell, Params
+from pipeline.config.params import Params, TrainedCell
 from pipeline.errors import UserError
 from pipeline.tasks import registry
 from pipeline.train.shapes import shape_of
@@ -42,16 +42,18 @@ class Plan:
         notes: What verl does otherwise than the local trainer.
     """
 
-    cell: Cell
+    cell: TrainedCell
     rows: int
     placement: Placement
     overrides: Overrides
     differences: dict[str, list[Difference]]
-    unstated: dict[str, dict[str, Any]]
+    unstated: dict[str, dict[str, object]]
     notes: list[str]
 
 
-def plan_of(params: Params, key: str, rows: int, changes: dict[str, Any] | None = None) -> Plan:
+def plan_of(
+    params: Params, key: str, rows: int, changes: Mapping[str, object] | None = None
+) -> Plan:
     """Return the plan of a cell.
 
     Args:
@@ -64,7 +66,6 @@ def plan_of(params: Params, key: str, rows: int, changes: dict[str, Any] | None 
         UserError: If the cell trains nothing, verl cannot do what it asks for, or it does not fit.
     """
     cell = params.trained_cell(key)
-    assert cell.train is not None and cell.algorithm is not None and cell.combination is not None
     cluster = cell.train.cluster.model_copy(update=changes or {})
     recipe = cell.train.model_copy(update={"cluster": cluster})
     model = lookup(params.base, cell.model, "model").model
@@ -83,7 +84,7 @@ def plan_of(params: Params, key: str, rows: int, changes: dict[str, Any] | None 
     )
 
 
-def count_rows(params: Params, cell: Cell, root: Path | None = None) -> int:
+def count_rows(params: Params, cell: TrainedCell, root: Path | None = None) -> int:
     """Return the number of training prompts: of the dataset if it is made, else as planned.
 
     Raises:
@@ -91,7 +92,6 @@ def count_rows(params: Params, cell: Cell, root: Path | None = None) -> int:
     """
     from pyarrow import parquet  # type: ignore[import-untyped]
 
-    assert cell.combination is not None
     path = None if root is None else root / cell.inputs / "train.parquet"
     if path is not None and path.is_file():
         return int(parquet.read_metadata(path).num_rows)

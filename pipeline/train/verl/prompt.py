@@ -11,8 +11,8 @@ from pathlib import Path
 
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from pipeline.data.prompt import PREFILL
 from pipeline.errors import UserError
+from pipeline.model.chat import PREFILL
 
 
 def prefilled(template: str) -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from pipeline.config.params import Cell
+from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.train.verl.placement import Placement
 
@@ -27,7 +26,7 @@ MICRO_BATCH, ALGORITHM = "micro_batch_per_accelerator", "algorithm"
 class Published:
     """A value that a paper or its code states, and where."""
 
-    value: Any
+    value: object
     source: str
 
 
@@ -36,8 +35,8 @@ class Difference:
     """Something that a cell does otherwise than its paper."""
 
     name: str
-    published: Any
-    here: Any
+    published: object
+    here: object
     source: str
 
 
@@ -87,7 +86,7 @@ RECIPES: dict[str, dict[str, Published]] = {
 # What each backend does in its own way, or what decides nothing about the result.
 _OWN = {
     *("backend", "cluster", "device", "groups_per_micro_batch", "tokens_per_micro_batch"),
-    *("value_learning_rate", "value_clip", "discount", "gae_decay", "fidelity_weight"),
+    *("value_learning_rate", "value_clip", "discount", "gae_decay"),
     *("steps", "early_stop_patience", "gradient_checkpointing"),
 }
 
@@ -98,32 +97,37 @@ def recipes_of(paper: str | None) -> dict[str, dict[str, Published]]:
 
 
 def differences(
-    cell: Cell, placement: Placement, recipe: Mapping[str, Published]
+    cell: TrainedCell, placement: Placement, recipe: Mapping[str, Published]
 ) -> list[Difference]:
     """Return everything that a cell does otherwise than a recipe."""
     here = _settings(cell, placement)
     return [
-        Difference(name, published.value, here[name], published.source)
+        Difference(name, published.value, here.get(name), published.source)
         for name, published in recipe.items()
-        if here[name] != published.value
+        if here.get(name) != published.value
     ]
 
 
-def unstated(cell: Cell, recipe: Mapping[str, Published]) -> dict[str, Any]:
+def unstated(cell: TrainedCell, recipe: Mapping[str, Published]) -> dict[str, object]:
     """Return the settings of a cell on which a recipe is silent."""
-    assert cell.train is not None
     return {
-        name: getattr(cell.train, name)
-        for name in Train.model_fields
+        name: value
+        for name, value in _parameters(cell).items()
         if name not in recipe and name not in _OWN
     }
 
 
-def _settings(cell: Cell, placement: Placement) -> dict[str, Any]:
-    assert cell.train is not None
+def _parameters(cell: TrainedCell) -> dict[str, object]:
+    """Return the recipe of a cell and its algorithm's own settings, side by side."""
+    own = {name: getattr(cell.algorithm, name) for name in cell.algorithm.own_settings()}
+    recipe = {name: getattr(cell.train, name) for name in Train.model_fields}
+    return recipe | own | {"reward": cell.train.reward.preset}
+
+
+def _settings(cell: TrainedCell, placement: Placement) -> dict[str, object]:
     return {
-        **{name: getattr(cell.train, name) for name in Train.model_fields},
-        ALGORITHM: cell.algorithm,
+        **_parameters(cell),
+        ALGORITHM: cell.algorithm.name,
         "gradient_checkpointing": placement.gradient_checkpointing,
         HARDWARE: placement.describe(),
         OFFLOAD: placement.offload,
@@ -132,7 +136,7 @@ def _settings(cell: Cell, placement: Placement) -> dict[str, Any]:
     }
 
 
-def notes(cell: Cell, *, probed: bool) -> list[str]:
+def notes(cell: TrainedCell, *, probed: bool) -> list[str]:
     """Return what verl does otherwise than the local trainer with the same cell.
 
     Args:
@@ -140,7 +144,6 @@ def notes(cell: Cell, *, probed: bool) -> list[str]:
         probed: Whether the cell's data has a probe.
     """
     recipe = cell.train
-    assert recipe is not None
     found = [
         "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "
         "pass that do not fill a batch are left out of it",
@@ -150,7 +153,7 @@ def notes(cell: Cell, *, probed: bool) -> list[str]:
             f"save_every: saves at each validation, every {recipe.validate_every} steps, not every "
             f"{recipe.save_every}: the best step must have been saved"
         )
-    if cell.algorithm == "ppo":
+    if cell.algorithm.critic:
         found.append("critic: its head starts at random values, not at 0")
     if probed:
         found.append("dataset.probe: not measured; only validation is")

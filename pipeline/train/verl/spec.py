@@ -1,15 +1,16 @@
-"""What a stage asks a job to do: ``job.json`` in the folder that is uploaded."""
+"""What a stage and its job tell each other: ``job.json`` in the folder that is uploaded, lines on
+the job's output, and what the job puts into the store.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from pathlib import Path
-
-from pipeline.config.params import Cell
-from pipeline.files import read_json, write_json
+from pipeline.config.params import TrainedCell
+from pipeline.records import Record
 from pipeline.train.verl.placement import Placement
 
 NAME = "job.json"
+OUTCOME = "outcome.json"
+"""The record that the result in the store holds."""
 STEP, NOTE, RESULT, ERROR = "TOMRL_STEP ", "TOMRL_NOTE ", "TOMRL_RESULT ", "TOMRL_ERROR "
 """How the lines begin by which a job speaks to its stage: a finished step as JSON, a remark, the
 digest of the result, and what its user must mend."""
@@ -17,8 +18,7 @@ USER_ERROR = 3
 """Exit status after an ERROR line: trying again cannot help."""
 
 
-@dataclass(frozen=True)
-class JobSpec:
+class JobSpec(Record):
     """One training run.
 
     Attributes:
@@ -34,7 +34,7 @@ class JobSpec:
     """
 
     key: str
-    cell: Cell
+    cell: TrainedCell
     placement: Placement
     base: str
     made_by: str
@@ -43,17 +43,12 @@ class JobSpec:
     rows: int
     validation: dict[str, int]
 
-    def write(self, folder: Path) -> None:
-        """Write the specification into a job folder."""
-        cell = self.cell.model_dump(mode="json")
-        placement = asdict(self.placement)
-        plain = {name: value for name, value in vars(self).items()}
-        write_json(folder / NAME, {**plain, "cell": cell, "placement": placement})
 
-    @classmethod
-    def read(cls, folder: Path) -> JobSpec:
-        """Read the specification of a job folder."""
-        content = read_json(folder / NAME)
-        content["cell"] = Cell.model_validate(content["cell"])
-        content["placement"] = Placement(**content["placement"])
-        return cls(**content)
+class JobResult(Record):
+    """``result.json`` of the state folder: the job is done.
+
+    Attributes:
+        digest: Of the result in the store, which holds an outcome.
+    """
+
+    digest: str

@@ -27,7 +27,7 @@ STAND_IN = 1000
 def plan_of_study(path: Path) -> tuple[str, Plan]:
     """Return a study's first trained cell, and its plan."""
     params = expand(load_study(path))
-    key = next(key for key, cell in params.cells.items() if cell.train is not None)
+    key = next(key for key, cell in params.cells.items() if cell.kind == "trained")
     try:
         rows = count_rows(params, params.cells[key])
     except UserError:

@@ -9,14 +9,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
-from pipeline.data.build import training_rows, write_rows
+from pipeline.data.codec import example_of, write_dataset
+from pipeline.data.prompt import PROMPTS
 from pipeline.errors import UserError
-from pipeline.reward.presets import FIDELITY, PRESETS, Reward, safe_reward
+from pipeline.plugins import REWARDS
+from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.reward.verl_entry import compute_score
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.train.data import _example
 
 STORY = (
     "1 Ann, Bob and Cal entered the hall.\n2 The pear is in the red_box.\n"
@@ -65,7 +65,7 @@ def responses(count: int) -> list[str]:
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset as the stage writes it."""
     path = tmp_path_factory.mktemp("data") / "train.parquet"
-    write_rows(path, training_rows(examples(), "compact", "train"))
+    write_dataset(path, examples(), PROMPTS["compact"], "train")
     return path
 
 
@@ -76,43 +76,26 @@ def called(row: dict[Any, Any], response: str, **kwargs: Any) -> dict[str, float
     return compute_score(row["data_source"], response, truth, extra_info=info, **kwargs)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", REWARDS)
 def test_the_entry_gives_the_local_trainers_reward(dataset: Path, preset: str) -> None:
     rows = pd.read_parquet(dataset).to_dict("records")
-    checked = 0
-    for row in rows:
+    checked, own = 0, {"weight": 0.3} if preset == "fidelity" else {}
+    for row, example in zip(rows, examples(), strict=True):
         for response in responses(80):
-            direct = safe_reward(preset, response, _example(row), fidelity_weight=0.3)
-            found = called(row, response, preset=preset, fidelity_weight=0.3, rows=(str(dataset),))
-            assert found == _expected(direct), (row["data_source"], response)
+            direct = safe_reward(load_preset(preset, own), response, example)
+            found = called(row, response, preset=preset, settings=own)
+            assert found == direct.figures(), (row["data_source"], response)
             checked += found["checked"] > 0
-    assert (checked > 0) == (preset == FIDELITY)
+    assert (checked > 0) == (preset == "fidelity")
 
 
-def _expected(direct: Reward) -> dict[str, float]:
-    fidelity = direct.fidelity
-    return {
-        "score": direct.score,
-        "acc": direct.grade.correct,
-        "format": direct.grade.format_ok,
-        "format_reward": direct.format_part,
-        "answer_reward": direct.answer_part,
-        "fidelity_reward": direct.fidelity_part,
-        "checked": fidelity is not None,
-        "fidelity": 0.0 if fidelity is None else fidelity.score,
-        "claims": 0 if fidelity is None else fidelity.made,
-        "claims_true": 0 if fidelity is None else fidelity.true,
-        "error": direct.error is not None,
-    }
-
-
-def test_the_example_is_the_local_trainers(dataset: Path) -> None:
-    from pipeline.reward.verl_entry import _benchmarks, example_of
-
-    for row in pd.read_parquet(dataset).to_dict("records"):
-        truth, info = row["reward_model"]["ground_truth"], row["extra_info"]
-        found = example_of(row["data_source"], truth, info, _benchmarks((str(dataset),)))
-        assert found == _example(row)
+def test_a_row_of_another_layout_is_no_response_failing(dataset: Path) -> None:
+    row = pd.read_parquet(dataset).to_dict("records")[0]
+    info = {key: value for key, value in row["extra_info"].items() if key != "benchmark"}
+    with pytest.raises(UserError, match=r"(?s)no dataset's layout.*benchmark"):
+        called({**row, "extra_info": info}, "", preset="rlvr")
+    with pytest.raises(UserError, match="no dataset's layout"):
+        example_of({**row["extra_info"], "meta": "{"}, "hi_tom", "blue_box")
 
 
 def test_grading_that_raises_costs_one_response(
@@ -147,7 +130,10 @@ def test_verl_loads_it_by_path(project: Path, dataset: Path) -> None:
     function = {
         "path": str(project / "pipeline/reward/verl_entry.py"),
         "name": "compute_score",
-        "reward_kwargs": {"preset": FIDELITY, "fidelity_weight": 0.5, "rows": [str(dataset)]},
+        "reward_kwargs": {
+            "preset": "fidelity",
+            "settings": {"weight": 0.5},
+        },
     }
     config = OmegaConf.create({"reward": {"custom_reward_function": function}})
     score = reward.get_custom_reward_fn(config)
@@ -159,5 +145,5 @@ def test_verl_loads_it_by_path(project: Path, dataset: Path) -> None:
         ground_truth=row["reward_model"]["ground_truth"],
         extra_info=dict(row["extra_info"]),
     )
-    direct = safe_reward(FIDELITY, response, _example(row))
+    direct = safe_reward(load_preset("fidelity"), response, examples()[0])
     assert found["score"] == direct.score and found["checked"] == 1

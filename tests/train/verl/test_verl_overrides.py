@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from pipeline.config.training import Algorithm, Cluster, Train
+from pipeline.config.algorithms import ALGORITHMS, Algorithm, AlgorithmName, Grpo, Ppo
+from pipeline.config.training import Cluster, Train
 from pipeline.errors import UserError
 from pipeline.train import learner
 from pipeline.train.shapes import QWEN25
 from pipeline.train.verl.compose import Composed, compose_here
-from pipeline.train.verl.overrides import ESTIMATORS, as_arguments, planned, verl_overrides
+from pipeline.train.verl.overrides import as_arguments, planned, verl_overrides
 from pipeline.train.verl.placement import place
 from tests.train.verl.verl_cells import PATHS, TINY, cell, recipe
 
 UNUSUAL: dict[str, Any] = {
     "updates_per_batch": 2,
-    "normalise_by_std": False,
     "clip_range": 0.1,
     "clip_range_high": 0.3,
     "dual_clip": 4.0,
@@ -26,10 +26,6 @@ UNUSUAL: dict[str, Any] = {
     "kl_coefficient": 0.02,
     "kl_kind": "mse",
     "entropy_coefficient": 0.03,
-    "value_learning_rate": 2e-6,
-    "value_clip": 0.25,
-    "discount": 0.9,
-    "gae_decay": 0.8,
     "gradient_clip": 0.5,
     "temperature": 0.7,
     "top_p": 0.9,
@@ -38,12 +34,17 @@ UNUSUAL: dict[str, Any] = {
 }
 
 
-def settings(algorithm: Algorithm = "grpo", *, gpu: bool = False, **changes: Any) -> dict[str, Any]:
+UNUSUAL_PPO = Ppo(value_learning_rate=2e-6, value_clip=0.25, discount=0.9, gae_decay=0.8)
+ESTIMATORS = {name: kind.estimator for name, kind in ALGORITHMS.items() if kind.estimator}
+
+
+def settings(
+    algorithm: Algorithm | AlgorithmName = "grpo", *, gpu: bool = False, **changes: Any
+) -> dict[str, Any]:
     """Return the overrides of a cell, on CPU or on accelerators."""
     chosen = cell(algorithm, **changes)
-    assert chosen.train is not None
     shape, kind = (QWEN25["7B"], "hub") if gpu else (TINY, "tiny")
-    placement = place(shape, chosen.train, algorithm, chosen.train.cluster, kind)  # type: ignore[arg-type]
+    placement = place(shape, chosen.train, chosen.algorithm, chosen.train.cluster, kind)  # type: ignore[arg-type]
     return verl_overrides(chosen, placement, PATHS, rows=20)
 
 
@@ -55,7 +56,7 @@ def asked_of_verl(*arguments: Any, **changes: Any) -> Composed:
 
 @pytest.mark.parametrize("algorithm", ESTIMATORS)
 @pytest.mark.parametrize("gpu", [False, True])
-def test_verl_accepts_every_algorithm_on_every_machine(algorithm: Algorithm, gpu: bool) -> None:
+def test_verl_accepts_every_algorithm_on_every_machine(algorithm: AlgorithmName, gpu: bool) -> None:
     found = asked_of_verl(algorithm, gpu=gpu, precision="bfloat16" if gpu else "float32")
     assert found.value("algorithm.adv_estimator") == ESTIMATORS[algorithm]
     assert found.value("trainer.device") == ("cuda" if gpu else "cpu")
@@ -63,7 +64,7 @@ def test_verl_accepts_every_algorithm_on_every_machine(algorithm: Algorithm, gpu
 
 
 def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
-    found = asked_of_verl("ppo", **UNUSUAL)
+    found = asked_of_verl(UNUSUAL_PPO, **UNUSUAL)
     actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
     expected = {
         "data.train_files": PATHS.train,
@@ -94,7 +95,6 @@ def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
         f"{actor}.kl_loss_type": "mse",
         f"{actor}.fsdp_config.mixed_precision.param_dtype": "fp32",
         "actor_rollout_ref.model.enable_gradient_checkpointing": True,
-        "algorithm.norm_adv_by_std_in_grpo": False,
         "algorithm.use_kl_in_reward": False,
         "algorithm.gamma": 0.9,
         "algorithm.lam": 0.8,
@@ -141,9 +141,23 @@ def test_kl_in_the_reward() -> None:
     assert found.value("actor_rollout_ref.actor.use_kl_loss") is False
 
 
-def test_reinforce_plus_plus_never_discounts() -> None:
-    found = settings("reinforce_plus_plus", discount=0.5)
-    assert "algorithm.gamma" not in found  # verl's own is 1
+def test_an_algorithms_own_settings_arrive_and_no_others() -> None:
+    found = asked_of_verl(Grpo(normalise_by_std=False))
+    assert found.value("algorithm.norm_adv_by_std_in_grpo") is False
+    # verl would discount for REINFORCE++ too; its own default is not to.
+    assert "algorithm.gamma" not in settings("reinforce_plus_plus")
+
+
+@pytest.mark.parametrize("name", Ppo.own_settings())
+def test_no_setting_of_the_critic_is_ignored(name: str) -> None:
+    changed = Ppo(**{name: getattr(UNUSUAL_PPO, name)})
+    assert settings(changed) != settings("ppo")
+
+
+def test_the_rewards_own_settings_arrive() -> None:
+    reward = {"preset": "fidelity", "weight": 0.1}
+    found = asked_of_verl(reward=reward).value("reward.custom_reward_function.reward_kwargs")
+    assert found == {"preset": "fidelity", "settings": {"weight": 0.1}}
 
 
 # Fields that change nothing of verl's settings: another owner, or the local trainer's own.
@@ -159,7 +173,6 @@ CHANGED: dict[str, Any] = {
     "steps": 9,
     "learning_rate": 3e-6,
     "kl_in_reward": True,
-    "fidelity_weight": 0.1,
     "max_prompt_tokens": 32,
     "max_new_tokens": 8,
     "precision": "bfloat16",
@@ -171,10 +184,9 @@ CHANGED: dict[str, Any] = {
 
 @pytest.mark.parametrize("field", [f for f in Train.model_fields if f not in OTHERS | {"epochs"}])
 def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
-    base: dict[str, Any] = {"reward": "fidelity"} if field == "fidelity_weight" else {}
-    before = settings("ppo", **base)
+    before = settings("ppo")
     try:
-        after = settings("ppo", **base, **{field: CHANGED[field]})
+        after = settings("ppo", **{field: CHANGED[field]})
     except UserError as error:
         assert field in str(error)
     else:
@@ -212,7 +224,9 @@ def test_less_than_one_batch_of_data() -> None:
         ("grpo", {"updates_per_batch": 3}, "train.updates_per_batch: found 3; with verl it must"),
     ],
 )
-def test_what_verl_cannot_do(algorithm: Algorithm, changes: dict[str, Any], message: str) -> None:
+def test_what_verl_cannot_do(
+    algorithm: AlgorithmName, changes: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UserError, match=message):
         settings(algorithm, **changes)
 

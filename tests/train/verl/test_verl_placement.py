@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.errors import UserError
 from pipeline.train.shapes import QWEN25
@@ -15,6 +16,9 @@ from tests.train.verl.verl_cells import recipe
 
 _TOM_RL = "github.com/bigai-ai/ToM-RL: tom_grpo.sh and README (4 x A100 80G)"
 _VERL = "github.com/volcengine/verl: "
+
+
+GRPO, PPO = with_defaults("grpo"), with_defaults("ppo")
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Run:
             "tensor_parallel": self.tensor_parallel,
         }
         cluster = Cluster(**{**asked, **changes})
-        return place(QWEN25[self.size], self.recipe(), self.algorithm, cluster)
+        return place(QWEN25[self.size], self.recipe(), with_defaults(self.algorithm), cluster)
 
 
 PUBLISHED = [
@@ -125,23 +129,23 @@ def test_what_is_plainly_too_big_is_refused(size: str, accelerator: Accelerator,
     assert 16 * shape.parameters > gpus * MEMORY[accelerator] * GIB
     cluster = Cluster(accelerator=accelerator, gpus=gpus)
     with pytest.raises(UserError, match=f"do not fit on {gpus} x {accelerator}: .* GiB on each"):
-        place(shape, recipe(precision="bfloat16"), "grpo", cluster)
+        place(shape, recipe(precision="bfloat16"), GRPO, cluster)
 
 
 def test_the_refusal_has_the_numbers_and_what_would_fit() -> None:
     with pytest.raises(UserError) as refused:
-        place(QWEN25["7B"], recipe(precision="bfloat16"), "grpo", Cluster(gpus=1))
+        place(QWEN25["7B"], recipe(precision="bfloat16"), GRPO, Cluster(gpus=1))
     text = str(refused.value)
     assert "7.6 billion parameters with grpo do not fit on 1 x a100-80: update needs" in text
     assert "it has 79.2 (optimiser 56.7, parameters 28.4, gradients 28.4," in text
     assert text.endswith("It would fit on 2 x a100-80: set nodes: 1 and gpus: 2")
-    fitting = place(QWEN25["7B"], recipe(precision="bfloat16"), "grpo", Cluster(gpus=2))
+    fitting = place(QWEN25["7B"], recipe(precision="bfloat16"), GRPO, Cluster(gpus=2))
     assert fitting.fits
 
 
 def test_the_training_state_is_exact() -> None:
     shape = QWEN25["7B"]
-    found = place(shape, recipe(precision="bfloat16"), "grpo", Cluster(gpus=8))
+    found = place(shape, recipe(precision="bfloat16"), GRPO, Cluster(gpus=8))
     assert shape.parameters == 7_615_616_512  # of the published weights
     assert found.update["parameters"] == found.update["gradients"] == shape.parameters * 4 // 8
     assert found.update["optimiser"] == shape.parameters
@@ -151,7 +155,7 @@ def test_the_training_state_is_exact() -> None:
 
 def test_offload_empties_the_accelerators_for_sampling_only() -> None:
     stays, waits = (
-        place(QWEN25["7B"], recipe(precision="bfloat16"), "ppo", Cluster(gpus=8, offload=offload))
+        place(QWEN25["7B"], recipe(precision="bfloat16"), PPO, Cluster(gpus=8, offload=offload))
         for offload in (False, True)
     )
     assert stays.rollout["optimiser"] > 0 == waits.rollout["optimiser"]
@@ -162,7 +166,7 @@ def test_offload_empties_the_accelerators_for_sampling_only() -> None:
 
 def test_tensor_parallel_spreads_the_samplers_weights() -> None:
     one, four = (
-        place(QWEN25["14B"], recipe(precision="bfloat16"), "grpo",
+        place(QWEN25["14B"], recipe(precision="bfloat16"), GRPO,
               Cluster(gpus=8, tensor_parallel=count))
         for count in (1, 4)
     )  # fmt: skip
@@ -171,7 +175,7 @@ def test_tensor_parallel_spreads_the_samplers_weights() -> None:
 
 def test_full_precision_takes_more() -> None:
     half, full = (
-        place(QWEN25["3B"], recipe(precision=p, max_new_tokens=2048), "grpo", Cluster(gpus=1))
+        place(QWEN25["3B"], recipe(precision=p, max_new_tokens=2048), GRPO, Cluster(gpus=1))
         for p in ("bfloat16", "float32")
     )
     assert full.update["logits"] > half.update["logits"]
@@ -180,36 +184,36 @@ def test_full_precision_takes_more() -> None:
 
 def test_micro_batches_keep_to_the_tokens_that_the_recipe_allows() -> None:
     chosen = recipe(precision="bfloat16", tokens_per_micro_batch=3 * 80)
-    assert place(QWEN25["0.5B"], chosen, "grpo", Cluster()).micro_batch == 2  # divides 32
+    assert place(QWEN25["0.5B"], chosen, GRPO, Cluster()).micro_batch == 2  # divides 32
     chosen = recipe(precision="bfloat16", tokens_per_micro_batch=10)
-    assert place(QWEN25["0.5B"], chosen, "grpo", Cluster()).micro_batch == 1
+    assert place(QWEN25["0.5B"], chosen, GRPO, Cluster()).micro_batch == 1
 
 
 @pytest.mark.parametrize("prompts", [1, 3, 8, 24])
 @pytest.mark.parametrize("gpus", [1, 2, 4])
 def test_micro_batches_divide_the_work_of_each_accelerator(prompts: int, gpus: int) -> None:
     chosen = recipe(prompts_per_step=prompts, rollouts=4, precision="bfloat16")
-    found = place(QWEN25["0.5B"], chosen, "grpo", Cluster(gpus=gpus))
+    found = place(QWEN25["0.5B"], chosen, GRPO, Cluster(gpus=gpus))
     assert (prompts * 4 // gpus) % found.micro_batch == 0
 
 
 def test_a_batch_that_does_not_divide() -> None:
     with pytest.raises(UserError, match="3 accelerators each cannot share 32 completions evenly"):
-        place(QWEN25["0.5B"], recipe(precision="bfloat16"), "grpo", Cluster(gpus=3))
+        place(QWEN25["0.5B"], recipe(precision="bfloat16"), GRPO, Cluster(gpus=3))
 
 
 def test_tensor_parallel_that_does_not_divide() -> None:
     with pytest.raises(UserError, match="train.cluster.tensor_parallel: found 3; allowed: a div"):
-        place(QWEN25["0.5B"], recipe(), "grpo", Cluster(gpus=4, tensor_parallel=3))
+        place(QWEN25["0.5B"], recipe(), GRPO, Cluster(gpus=4, tensor_parallel=3))
 
 
 def test_tiny_models_train_on_cpu_and_all_others_do_not() -> None:
-    tiny = place(QWEN25["0.5B"], recipe(), "grpo", Cluster(), "tiny")
+    tiny = place(QWEN25["0.5B"], recipe(), GRPO, Cluster(), "tiny")
     assert (tiny.accelerator, tiny.gpus, tiny.capacity) == ("cpu", 1, None)
-    hub = place(QWEN25["0.5B"], recipe(), "grpo", Cluster(), "hub")
+    hub = place(QWEN25["0.5B"], recipe(), GRPO, Cluster(), "hub")
     assert hub.accelerator == "a100-80"
 
 
 def test_ranks_on_cpu() -> None:
-    found = place(QWEN25["0.5B"], recipe(), "grpo", Cluster(gpus=2), "tiny")
+    found = place(QWEN25["0.5B"], recipe(), GRPO, Cluster(gpus=2), "tiny")
     assert (found.ranks, found.tensor_parallel, found.micro_batch) == (2, 1, 16)

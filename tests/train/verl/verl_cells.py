@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
 from pipeline.config.evaluation import Evaluate, SideCheck
-from pipeline.config.params import Cell
-from pipeline.config.training import Algorithm, Train
-from pipeline.train.memory import Shape
+from pipeline.config.params import TrainedCell
+from pipeline.config.training import Train
+from pipeline.train.shape import Shape
 from pipeline.train.verl.overrides import JobPaths
 
 PATHS = JobPaths(
@@ -39,14 +40,16 @@ def recipe(**changes: Any) -> Train:
     return Train(**{**BASE, **changes})
 
 
-def cell(algorithm: Algorithm = "grpo", seed: int = 7, **changes: Any) -> Cell:
+def cell(
+    algorithm: Algorithm | AlgorithmName = "grpo", seed: int = 7, **changes: Any
+) -> TrainedCell:
     """Return a trained cell."""
-    return Cell(
+    return TrainedCell(
         kind="trained",
         model="nano",
         title="nano",
         combination="hi",
-        algorithm=algorithm,
+        algorithm=with_defaults(algorithm) if isinstance(algorithm, str) else algorithm,
         seed=seed,
         base="runs/t/base/nano/checkpoints.json",
         inputs="data/t/combos/hi",

@@ -10,10 +10,12 @@ import pytest
 import torch
 from torch import multiprocessing
 
+from pipeline.config.models import TinySize
 from pipeline.errors import UserError
 from pipeline.files import write_json
-from pipeline.model.tiny import TinySize, make_model, make_tokenizer
+from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import load_model, save_model, weights_of
+from pipeline.train.contract import History, Step
 from pipeline.train.verl.checkpoints import (
     check_ranks,
     export,
@@ -24,7 +26,6 @@ from pipeline.train.verl.checkpoints import (
     verify,
     whole_steps,
 )
-from pipeline.train.verl.collect import StepRow
 from pipeline.train.verl.layout import PROBE, State
 
 RANKS = 2
@@ -188,10 +189,10 @@ def test_only_what_may_still_be_needed_is_kept(tmp_path: Path) -> None:
         write_json(state.step(step) / PROBE, {"logprobs": []})
     (state.step(12) / "actor").mkdir(parents=True)  # still being written
     accuracies = {0: 0.9, 2: 0.3, 3: None, 4: 0.5, 6: 0.5, 8: 0.4}
-    rows = [
-        StepRow(step=step, metrics={"validation_accuracy": value} if value else {}, timing={}, at=0)
+    steps = [
+        Step(step=step, metrics={"validation_accuracy": value} if value else {}, timing={}, at=0)
         for step, value in accuracies.items()
     ]
-    thin(state, rows)
+    thin(state, History(steps=tuple(steps)))
     kept = sorted(int(folder.name.split("_")[-1]) for folder in state.checkpoints.iterdir())
     assert kept == [4, 6, 8, 10, 12]

@@ -5,25 +5,20 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from random import Random
-from statistics import mean
 
-import numpy as np
 import pytest
 
-import pipeline.tasks  # noqa: F401  (registers the tasks)
 from pipeline.model.decode import Completion
-from pipeline.reward.presets import safe_reward
+from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.reward.verl_entry import compute_score
 from pipeline.tasks.example import Example
+from pipeline.train.contract import Step
 from pipeline.train.data import Row
-from pipeline.train.metrics import step_metrics
+from pipeline.train.local import step_metrics
+from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.rollout import Rollouts
 from pipeline.train.update import UpdateStatistics
 from pipeline.train.verl.collect import (
-    StepRow,
-    batch_metrics,
-    best_row,
-    percentile,
     step_row,
     validation_accuracy,
 )
@@ -91,15 +86,6 @@ def test_the_validation_accuracy_counts_prompts_not_tasks() -> None:
         validation_accuracy({"val-core/hi_tom/acc/mean@1": 0.5}, VALIDATION)
 
 
-def test_the_earliest_best_step_wins_and_the_base_model_is_no_candidate() -> None:
-    accuracies = {0: 0.9, 1: 0.2, 2: None, 3: 0.7, 4: 0.7}
-    rows = [
-        StepRow(step, {} if accuracy is None else {"validation_accuracy": accuracy}, {}, 0.0)
-        for step, accuracy in accuracies.items()
-    ]
-    assert best_row(rows).step == 3
-
-
 @pytest.mark.parametrize("preset", ["rlvr", "tom-rl", "fidelity"])
 def test_a_batch_has_the_local_trainers_metrics(preset: str) -> None:
     random = Random(3)
@@ -121,52 +107,55 @@ def test_a_batch_has_the_local_trainers_metrics(preset: str) -> None:
     completions = tuple(
         Completion(tuple(range(random.randrange(1, 9))), random.random() < 0.5) for _ in texts
     )
-    rewards = tuple(safe_reward(preset, text, rows[i // 4].example) for i, text in enumerate(texts))
+    rewards = tuple(
+        safe_reward(load_preset(preset), text, rows[i // 4].example) for i, text in enumerate(texts)
+    )
     rollouts = Rollouts(rows, completions, texts, rewards)
     nothing = UpdateStatistics(0, 0, 0, 0, 0, 0)
     local = step_metrics(rollouts, nothing)
     scores = [each.score for each in rewards]
-    info = {"story": story, "question": "Where is the pear?"}
+    info = {
+        **{"id": "a0", "benchmark": "hi_tom", "story_id": "s", "story": story},
+        **{"question": "Where is the pear?", "question_type": "", "answer_kind": "span"},
+        **{"order": None, "choices": None, "meta": "{}"},
+    }
+    info_of = [compute_score("hi_tom", text, "red_box", info, preset=preset) for text in texts]
     found = batch_metrics(
         groups=[scores[i : i + 4] for i in range(0, 12, 4)],
         lengths=[len(c.tokens) for c in completions],
         finished=[c.finished for c in completions],
-        rewards=[compute_score("hi_tom", text, "red_box", info, preset=preset) for text in texts],
-    )
+        rewards=info_of,
+    ) | exceptional_metrics(info_of)
     expected = {name: value for name, value in local.items() if name not in nothing.metrics()}
-    assert found == pytest.approx(expected)
+    assert found == expected
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 100])
-def test_the_percentile_is_numpys(count: int) -> None:
-    values = [Random(count).uniform(0, 9) for _ in range(count)]
-    assert percentile(values, 0.95) == pytest.approx(float(np.percentile(values, 95)))
-    assert percentile(values, 0.0) == min(values)
-    assert mean(values) <= percentile(values, 1.0)
+def made(step: int, at: float) -> Step:
+    return Step(step=step, metrics={"reward_errors": 2, "loss": float("nan")}, timing={}, at=at)
 
 
 def test_the_journal_survives_a_kill(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "steps.jsonl")
     for step in range(4):
-        journal.add(StepRow(step, {"accuracy": step / 4}, {"seconds": 1.0}, float(step)))
+        journal.add(made(step, step / 4))
     with journal.path.open("a") as file:
         file.write('{"step": 4, "metr')
     again = Journal(journal.path)
-    assert again.rows == journal.rows
+    assert repr(again.history) == repr(journal.history)  # NaN is unlike itself
     again.keep_until(2)
-    again.add(StepRow(3, {}, {}, 9.0))
-    assert [row.step for row in Journal(journal.path).rows] == [0, 1, 2, 3]
-    assert Journal(journal.path).rows[-1].at == 9.0
+    again.add(made(3, 9.0))
+    assert [each.step for each in Journal(journal.path).history.steps] == [0, 1, 2, 3]
+    assert Journal(journal.path).history.last.at == 9.0
 
 
 def test_a_follower_waits_for_whole_lines(tmp_path: Path) -> None:
     follower = Follower(tmp_path / "log.jsonl")
     assert follower.read() == []
     with (tmp_path / "log.jsonl").open("a") as file:
-        file.write(json.dumps({"step": 0}) + '\n{"st')
+        file.write(json.dumps({"step": 0, "data": {}}) + '\n{"st')
         file.flush()
-        assert follower.read() == [{"step": 0}]
+        assert [each.step for each in follower.read()] == [0]
         assert follower.read() == []
-        file.write('ep": 1}\n')
+        file.write('ep": 1, "data": {"loss": 1.5, "note": "x"}}\n')
         file.flush()
-    assert follower.read() == [{"step": 1}]
+    assert [each.figures for each in follower.read()] == [{"loss": 1.5}]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Cluster
-from pipeline.train.memory import Shape
+from pipeline.train.shape import Shape
 from pipeline.train.verl.failures import explain
 from pipeline.train.verl.placement import Placement, place
 from tests.train.tiny import RECIPE
@@ -32,7 +33,7 @@ FREE = "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
 @pytest.fixture(scope="module")
 def placement() -> Placement:
     shape = Shape(64, 256, 2, 2, 2, 500, True)
-    return place(shape, RECIPE, "grpo", Cluster(gpus=2), "tiny")
+    return place(shape, RECIPE, with_defaults("grpo"), Cluster(gpus=2), "tiny")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,42 @@
+"""What ``dvc metrics``, ``dvc plots`` and ``dvc artifacts`` read: small files with fixed names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.analysis.results import Results
+from pipeline.files import write_json
+from pipeline.records import Figures
+
+CURVES = ("validation_accuracy", "reward_mean", "accuracy", "length_median")
+
+
+def write_dvc_files(results: Results, folder: Path) -> None:
+    """Write ``metrics.json``, ``curves/CELL.json`` and ``checkpoints.json`` into a folder."""
+    write_json(folder / "metrics.json", accuracies(results))
+    for result in results.trained():
+        write_json(folder / "curves" / f"{result.key}.json", curve(result.curve))
+    write_json(
+        folder / "checkpoints.json",
+        {
+            result.key: {role: stored.digest for role, stored in result.checkpoints.items()}
+            for result in results.trained()
+        },
+    )
+
+
+def accuracies(results: Results) -> dict[str, dict[str, float]]:
+    """Return the accuracy of every cell on every task, in percent, one decimal."""
+    return {
+        result.key: {
+            task: round(100 * scores.accuracy, 1) for task, scores in result.all_tasks().items()
+        }
+        for result in results.cells.values()
+        if result.all_tasks()
+    }
+
+
+def curve(rows: list[Figures]) -> list[Figures]:
+    """Return the validated steps with the figures worth a plot."""
+    validated = [row for row in rows if "validation_accuracy" in row]
+    return [{name: row[name] for name in ("step", *CURVES) if name in row} for row in validated]

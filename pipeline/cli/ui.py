@@ -1,0 +1,62 @@
+"""``tomrl ui``: MLflow's pages on the runs of this checkout, in one process."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from pipeline.checkout import find_root
+from pipeline.errors import UserError
+
+_SERVER = "mlflow.server.fastapi_app:app"
+console = Console()
+
+
+def ui(
+    port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 5000,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+) -> None:
+    """Open MLflow on the runs of this checkout; stop it with Ctrl-C.
+
+    Example: `tomrl ui --port 5001`, then open the address that it prints
+    """
+    from pipeline.tracking import EXPERIMENT, prepare, tracking_uri
+
+    root = find_root()
+    _refuse_taken(host, port)
+    experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
+    uri, page = tracking_uri(root), f"#/experiments/{experiment}/runs"
+    if uri.startswith("http"):
+        console.print(f"the runs are on an MLflow server: {uri}/{page}", soft_wrap=True)
+        return
+    console.print(f"MLflow: http://{host}:{port}/{page}", highlight=False, soft_wrap=True)
+    _serve(uri, host, port)
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    try:
+        with socket.create_server((host, port)):
+            return
+    except OSError as error:
+        raise UserError(
+            f"{host}:{port}: cannot be listened on ({error.strerror}); choose another one with "
+            "--port, or --host"
+        ) from None
+
+
+def _serve(uri: str, host: str, port: int) -> None:
+    """Serve MLflow's application from this process until a signal ends it.
+
+    `mlflow ui` starts four workers, a job runner and seven consumers of job queues that nothing
+    here fills: sixteen processes, which outlive a signal to the first.
+    """
+    import uvicorn
+    from mlflow.server.constants import BACKEND_STORE_URI_ENV_VAR
+
+    os.environ[BACKEND_STORE_URI_ENV_VAR] = uri
+    os.environ["MLFLOW_SERVER_ENABLE_JOB_EXECUTION"] = "false"
+    uvicorn.run(_SERVER, host=host, port=port, log_level="warning", timeout_graceful_shutdown=1)

@@ -1,0 +1,27 @@
+"""The checkout that keeps what others share: artifacts and runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_GIT_DIR = "gitdir: "
+
+
+def home_of(root: Path) -> Path:
+    """Return the checkout whose store and runs a checkout uses.
+
+    That of a git worktree is the main one, that of a DVC experiment under way (``dvc exp run
+    --temp`` and ``--queue`` run in a copy) the one it was started in; any other is its own.
+    """
+    root = root.resolve()
+    for folder in root.parents:
+        if folder.parts[-3:] == (".dvc", "tmp", "exps"):
+            return home_of(folder.parents[2])
+    link = root / ".git"
+    if not link.is_file():
+        return root
+    text = link.read_text(encoding="utf-8").strip()
+    # The link of a worktree names MAIN/.git/worktrees/NAME.
+    place = Path(text.removeprefix(_GIT_DIR))
+    main = (root / place).resolve().parents[2] if len(place.parts) > 3 else root
+    return main if (main / "dvc.yaml").is_file() else root

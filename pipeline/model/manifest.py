@@ -1,0 +1,86 @@
+"""Manifests: the records (``checkpoints.json``) that name models in the artifact store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from pipeline.provenance import Libraries
+from pipeline.records import Record
+from pipeline.store import LocalStore
+
+Role = Literal["base", "best", "last"]
+
+
+def _absent(value: object) -> bool:
+    return value is None
+
+
+class StoredModel(Record):
+    """A model folder in the artifact store.
+
+    Attributes:
+        step: The training step that its weights come from; 0 for a base model.
+        digest: Of its folder.
+        validation_accuracy: Of the weights of the best step.
+    """
+
+    step: int
+    digest: str
+    validation_accuracy: float | None = Field(default=None, exclude_if=_absent)
+
+
+class Manifest(Record):
+    """The checkpoints of a model. What a kind of model lacks is left out of the file.
+
+    Attributes:
+        model: Key of the model in the study.
+        format: Of the weights.
+        use: The role that later stages evaluate.
+        checkpoints: Base models have ``base``, trained ones ``best`` and ``last``.
+        skipped_prompts: Training prompts that were too long.
+        parameters: Number of weights of a base model.
+        repository: Where a published model comes from.
+        revision: The commit of the repository.
+        files: sha256 of each published file, where its host knows it.
+        libraries: Versions of what made a base model.
+    """
+
+    model: str
+    format: Literal["safetensors"] = "safetensors"
+    use: Role
+    checkpoints: dict[Role, StoredModel]
+    skipped_prompts: int | None = Field(default=None, exclude_if=_absent)
+    parameters: int | None = Field(default=None, exclude_if=_absent)
+    repository: str | None = Field(default=None, exclude_if=_absent)
+    revision: str | None = Field(default=None, exclude_if=_absent)
+    files: dict[str, str | None] | None = Field(default=None, exclude_if=_absent)
+    libraries: Libraries | None = Field(default=None, exclude_if=_absent)
+
+    @property
+    def used(self) -> StoredModel:
+        """Return the checkpoint that later stages evaluate."""
+        return self.checkpoints[self.use]
+
+
+class ApiManifest(Record):
+    """A model behind an address: it has no weights here.
+
+    Attributes:
+        model: Key of the model in the study.
+        api: Its name at the address.
+    """
+
+    model: str
+    api: str
+
+
+def resolve(path: Path, store: LocalStore, made_by: str) -> Path:
+    """Return the folder of the checkpoint that a manifest says to use.
+
+    Raises:
+        UserError: If the manifest is missing or damaged, or the object gone or altered.
+    """
+    return store.get(Manifest.read(path, made_by).used.digest, made_by)

@@ -1,0 +1,41 @@
+"""Study 2's reward, with the answer's part divided among the answer and the reasoning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.reward.fidelity import fidelity, has_own_words, is_readable
+from pipeline.reward.reward import Earned, Preset
+from pipeline.reward.rlvr import Rlvr
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade
+
+_ANSWER = Rlvr()
+
+
+@dataclass(frozen=True)
+class FidelityReward(Preset):
+    """Pays for true and decisive belief claims, which the belief engine checks.
+
+    Attributes:
+        weight: The share of the answer's reward that the reasoning earns instead. Where the engine
+            cannot read the story, the answer earns all, unless the reasoning is empty or only
+            repeats the story and the question.
+    """
+
+    weight: float = 0.5
+
+    def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
+        """Return what a response earns."""
+        plain = _ANSWER(grade, example, response)
+        checked = fidelity(response, example)
+        answer, reasoning = plain.answer, 0.0
+        if checked is not None or not has_own_words(response, example):
+            answer *= 1 - self.weight
+        if checked is not None:
+            reasoning = self.weight * checked.score * grade.format_ok
+        return Earned(plain.form, answer, reasoning, checked)
+
+    def applies_to(self, example: Example) -> bool:
+        """Return whether the engine can check reasoning about an example."""
+        return is_readable(example)

@@ -1,0 +1,15 @@
+"""Base models of kind ``api``: nothing to make, an address to ask."""
+
+from __future__ import annotations
+
+from pipeline.config.models import ApiModel
+from pipeline.config.params import BaseEntry
+from pipeline.model.manifest import ApiManifest
+from pipeline.stages.base import Made
+from pipeline.stages.common import Stage
+
+
+def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
+    """Return what names the model."""
+    assert isinstance(entry.model, ApiModel)
+    return Made(ApiManifest(model=key, api=entry.model.model))

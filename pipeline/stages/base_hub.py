@@ -1,0 +1,45 @@
+"""Base models of kind ``hub``: published weights, fetched and put into the store."""
+
+from __future__ import annotations
+
+from pipeline.config.models import HubModel
+from pipeline.config.params import BaseEntry
+from pipeline.errors import UserError
+from pipeline.files import remove
+from pipeline.model.check import check_model
+from pipeline.model.hub import access_from, fetch
+from pipeline.model.manifest import Manifest, StoredModel
+from pipeline.stages.base import Made
+from pipeline.stages.common import Stage
+
+
+def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
+    """Fetch a published model and put it into the store."""
+    model = entry.model
+    assert isinstance(model, HubModel)
+    store = stage.store
+
+    def stored(digest: str) -> bool:
+        return digest in store.digests() and store.verify(digest)
+
+    work = stage.work(model.repository)
+    snapshot, files = fetch(model.repository, model.revision, work, access_from(), stored=stored)
+    digest = snapshot.stored_digest()
+    assert digest is not None
+    parameters = check_model(files or store.root / digest)
+    if files:
+        if store.put(files) != digest:
+            raise UserError(f"{files}: files changed while they were stored; run it again")
+        remove(files)
+    print(f"base {key}: {model.repository} at {snapshot.revision}, {parameters:,} parameters")
+    return Made(
+        Manifest(
+            model=key,
+            use="base",
+            checkpoints={"base": StoredModel(step=0, digest=digest)},
+            parameters=parameters,
+            repository=snapshot.repository,
+            revision=snapshot.revision,
+            files={file.name: file.sha256 for file in snapshot.files},
+        )
+    )

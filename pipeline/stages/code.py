@@ -1,0 +1,77 @@
+"""Stage ``code``: for each stage, a digest of the syntax of everything its result can come from.
+
+Every other stage depends on its own file here in place of the code itself, so that an edit reruns
+what it can change and nothing else: a comment, a docstring or another backend's code reruns
+nothing. What a stage loads by name has a file of its own. The benchmarks' rules come with the data
+that they grade (:mod:`pipeline.stages.sources`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.closure import closure
+from pipeline.files import remove_leftovers, replacing, write_json
+from pipeline.plugins import BACKENDS, BASES, BENCHMARKS, ENGINES, REWARDS
+from pipeline.stages.common import Stage, run
+
+CARRIERS = frozenset(
+    {
+        "pipeline.closure",
+        "pipeline.cluster",
+        "pipeline.errors",
+        "pipeline.home",
+        "pipeline.plugins",
+        "pipeline.progress",
+        "pipeline.stages.mirror",
+        "pipeline.tracking",
+    }
+)
+"""What carries, names or shows results and cannot shape them: its code is in no digest."""
+
+_READS_TASKS = ("dataset", "suite", "audit", "sources")
+_PLAIN = ("acquire", *_READS_TASKS, "report")
+
+
+def main(stage: Stage) -> None:
+    """Write one file for each stage and variant of a stage."""
+    target = stage.root / "code"
+    remove_leftovers(stage.root)
+    with replacing(target) as temporary:
+        temporary.mkdir()
+        for name, modules in variants():
+            found = closure(package_root(), modules, CARRIERS)
+            write_json(temporary / f"{name}.json", found)
+
+
+def package_root() -> Path:
+    """Return the folder that holds this package."""
+    return Path(__file__).parents[2]
+
+
+def variants() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the name of each file with the modules whose imports it covers.
+
+    Cells that train nothing have the backend and the reward ``none``, models behind an address the
+    engine ``openai``.
+    """
+    for name in _PLAIN:
+        tasks = BENCHMARKS if name in _READS_TASKS else ()
+        yield name, (f"pipeline.stages.{name}", *tasks)
+    for kind, plugin in BASES.items():
+        yield f"base-{kind}", ("pipeline.stages.base", *plugin.modules)
+    yield "train-none", ("pipeline.stages.train",)
+    for backend, plugin in BACKENDS.items():
+        yield f"train-{backend}", ("pipeline.stages.train", *plugin.modules)
+    for name in ("evaluate", "gsm8k"):
+        yield f"{name}-openai", (f"pipeline.stages.{name}",)
+        for engine, plugin in ENGINES.items():
+            yield f"{name}-{engine}", (f"pipeline.stages.{name}", *plugin.modules)
+    yield "reward-none", ()
+    for preset, plugin in REWARDS.items():
+        yield f"reward-{preset}", plugin.modules
+
+
+if __name__ == "__main__":
+    run("code", main)

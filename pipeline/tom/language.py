@@ -1,0 +1,132 @@
+"""The languages that the engine reads: all that is particular to one benchmark, in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+from types import MappingProxyType
+from typing import Generic, Never, TypeVar
+
+from pipeline.tom import rules
+from pipeline.tom.generate import explore_tom as explore_tom_stories
+from pipeline.tom.generate import hi_tom_items as hi_tom_stories
+from pipeline.tom.generate import tomi as tomi_stories
+from pipeline.tom.generate.item import GeneratedItem
+from pipeline.tom.parse import explore_tom, hi_tom, tomi
+from pipeline.tom.parse.text import ParsedStory
+from pipeline.tom.question import Question
+from pipeline.tom.rules import Rules
+from pipeline.tom.state import object_of
+
+PLAIN, UPSTREAM, RELEASED = "plain", "upstream", "released"
+Settings = TypeVar("Settings", contravariant=True)
+
+
+def _as_it_is(text: str) -> str:
+    return text
+
+
+@dataclass(frozen=True, eq=False)
+class Language(Generic[Settings]):
+    """The words of one benchmark, and what its stories mean.
+
+    Attributes:
+        name: The benchmark.
+        parse: From a story, and the objects asked about that it mentions, to its events. Raises
+            ParseError at the first sentence that is not in the language.
+        question: From a question to what it asks. Raises ParseError if it is not in the language.
+        rules: How beliefs change, by name: as a person reads it (``plain``), and as the
+            benchmark's labels were made (``upstream``; of ToMi's older archive ``released``).
+        generate: Draws a story with its questions, from settings of its own, in some style.
+        in_full: From a shorter telling of a story to the benchmark's words.
+        needs_object: Whether only the question tells what some sentences are about.
+    """
+
+    name: str
+    parse: Callable[[str, tuple[str, ...]], ParsedStory]
+    question: Callable[[str], Question]
+    rules: Mapping[str, Rules]
+    generate: Callable[[Settings, Random, str], GeneratedItem]
+    in_full: Callable[[str], str] = _as_it_is
+    needs_object: bool = False
+
+    def story(self, text: str, hint: str = "") -> ParsedStory:
+        """Read a story.
+
+        Args:
+            text: The story.
+            hint: The object asked about, or a clause that begins with it.
+
+        Raises:
+            ParseError: At the first sentence that is not in the language.
+        """
+        return self.parse(text, self.objects(text, hint))
+
+    def objects(self, text: str, hint: str) -> tuple[str, ...]:
+        """Return what of the hint matters to reading the story."""
+        return object_of(hint, text) if self.needs_object else ()
+
+    def rules_named(self, name: str) -> Rules:
+        """Return rules by name.
+
+        Raises:
+            ValueError: If there are none of this name; lists those there are.
+        """
+        if name not in self.rules:
+            allowed = ", ".join(self.rules)
+            raise ValueError(f"{self.name} has no rules {name!r}; allowed: {allowed}")
+        return self.rules[name]
+
+
+HI_TOM = Language(
+    name="hi_tom",
+    parse=lambda text, _: hi_tom.parse_story(text),
+    question=hi_tom.parse_question,
+    rules={PLAIN: rules.HI_TOM, UPSTREAM: rules.HI_TOM},
+    generate=hi_tom_stories.generate_item,
+    in_full=hi_tom.in_full,
+)
+TOMI = Language(
+    name="tomi",
+    parse=lambda text, _: tomi.parse_story(text),
+    question=tomi.parse_question,
+    rules={
+        PLAIN: rules.TOMI_PLAIN,
+        UPSTREAM: rules.TOMI_UPSTREAM,
+        RELEASED: rules.TOMI_RELEASED,
+    },
+    generate=tomi_stories.generate,
+)
+EXPLORE_TOM = Language(
+    name="explore_tom",
+    parse=explore_tom.parse_story,
+    question=explore_tom.parse_question,
+    rules={PLAIN: rules.EXPLORE_TOM_PLAIN, UPSTREAM: rules.EXPLORE_TOM},
+    generate=explore_tom_stories.generate,
+    needs_object=True,
+)
+# Settings are contravariant: of a language looked up by name, nobody knows what to generate from.
+LANGUAGES: Mapping[str, Language[Never]] = MappingProxyType(
+    {language.name: language for language in (HI_TOM, TOMI, EXPLORE_TOM)}
+)
+"""The languages that can be read, by benchmark."""
+
+
+def get_language(benchmark: str) -> Language[Never]:
+    """Return the language of a benchmark.
+
+    Raises:
+        ValueError: If the engine cannot read it; lists those it can.
+    """
+    if benchmark not in LANGUAGES:
+        raise ValueError(f"unknown benchmark {benchmark!r}; allowed: {', '.join(LANGUAGES)}")
+    return LANGUAGES[benchmark]
+
+
+def language_of(benchmark: str) -> Language[Never] | None:
+    """Return whose words a benchmark's stories are in: ``hi_tom_style`` is in those of Hi-ToM."""
+    for name, language in LANGUAGES.items():
+        if benchmark == name or benchmark.startswith(f"{name}_"):
+            return language
+    return None

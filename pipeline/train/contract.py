@@ -1,0 +1,109 @@
+"""What every training backend reports and returns: steps, their history, the outcome.
+
+``metrics.jsonl`` holds the figures of a step that are the same in every run, ``timing.jsonl`` those
+that are not; both are written from here.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pipeline.model.manifest import StoredModel
+from pipeline.provenance import Libraries
+from pipeline.records import Figures, Record
+from pipeline.train.collapse import Collapse, collapse_at_end, find_collapse
+
+
+class Step(Record):
+    """A finished step.
+
+    Attributes:
+        step: Its number; 0 is the base model.
+        metrics: Figures that are the same in every run.
+        timing: Seconds, tokens per second, bytes.
+        at: When it ended, in seconds since 1970.
+    """
+
+    step: int
+    metrics: Figures
+    timing: Figures
+    at: float
+
+    @classmethod
+    def from_line(cls, line: str) -> Step:
+        """Return the step that :meth:`line` stands for."""
+        return cls.model_validate(json.loads(line))
+
+    @property
+    def line(self) -> str:
+        """Return the step as one line of JSON."""
+        return json.dumps(self.model_dump())
+
+    @property
+    def accuracy(self) -> float | None:
+        """Return the validation accuracy, if the step was validated."""
+        return self.metrics.get("validation_accuracy")
+
+
+class History(Record):
+    """The steps of a run so far, in order."""
+
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def last(self) -> Step:
+        """Return the last step."""
+        return self.steps[-1]
+
+    @property
+    def validated(self) -> tuple[Step, ...]:
+        """Return the validated steps; the base model is none of them."""
+        return tuple(s for s in self.steps if s.step > 0 and s.accuracy is not None)
+
+    @property
+    def best(self) -> Step | None:
+        """Return the best validated step: the earliest wins a tie."""
+        return max(self.validated, key=lambda s: (s.accuracy or 0, -s.step), default=None)
+
+    @property
+    def collapse(self) -> Collapse | None:
+        """Return the collapse of the reasoning, if there was one."""
+        return find_collapse(self.rows())
+
+    @property
+    def alarm(self) -> Collapse | None:
+        """Return the collapse if it has come about at the last step, and at none before."""
+        rows = self.rows()
+        found = collapse_at_end(rows)
+        return None if found is None or find_collapse(rows[:-1]) else found
+
+    def adding(self, step: Step) -> History:
+        """Return the history with a step more; it takes the place of its number and all later."""
+        return History(steps=(*self.until(step.step - 1).steps, step))
+
+    def until(self, step: int) -> History:
+        """Return the history without what lies after a step."""
+        return History(steps=tuple(s for s in self.steps if s.step <= step))
+
+    def rows(self) -> list[Figures]:
+        """Return the rows of ``metrics.jsonl``."""
+        return [{"step": s.step, **s.metrics} for s in self.steps]
+
+    def timing_rows(self) -> list[Figures]:
+        """Return the rows of ``timing.jsonl``."""
+        return [{"step": s.step, "at": s.at, **s.timing} for s in self.steps]
+
+
+class Outcome(Record):
+    """What came of a training run.
+
+    Attributes:
+        history: All its steps.
+        checkpoints: The weights of the best and of the last step.
+        libraries: Versions of what computed them.
+    """
+
+    history: History
+    checkpoints: dict[Literal["best", "last"], StoredModel]
+    libraries: Libraries

@@ -1,0 +1,57 @@
+"""A batch that cannot be learned from: written down, and refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import UserError
+from pipeline.files import write_json
+from pipeline.train.learner import NotFinite
+from pipeline.train.rollout import Rollouts
+
+
+@contextmanager
+def refusing(work: Path, step: int, rollouts: Rollouts) -> Iterator[None]:
+    """Refuse a batch whose rewards, losses or gradients are not finite numbers.
+
+    Raises:
+        UserError: If they are not; names the prompts and the file that holds the batch.
+    """
+    try:
+        if not all(math.isfinite(reward.score) for reward in rollouts.rewards):
+            raise NotFinite("a reward is not a finite number")
+        yield
+    except NotFinite as error:
+        path = work / f"refused-step-{step:06d}.json"
+        write_json(path, {"step": step, "why": str(error), "rows": _rows(rollouts)})
+        ids = ", ".join(row.example.id for row in rollouts.rows)
+        raise UserError(
+            f"step {step}: {error}, on the prompts {ids}; the batch is in {path}. Lower "
+            "train.learning_rate, or look at the reward of the responses there"
+        ) from error
+
+
+def _rows(rollouts: Rollouts) -> list[dict[str, object]]:
+    group = rollouts.group
+    completions = [
+        {"tokens": completion.tokens, "text": text, "reward": _number(reward.score)}
+        for completion, text, reward in zip(
+            rollouts.completions, rollouts.texts, rollouts.rewards, strict=True
+        )
+    ]
+    return [
+        {
+            "id": row.example.id,
+            "prompt": row.prompt,
+            "completions": completions[index * group : (index + 1) * group],
+        }
+        for index, row in enumerate(rollouts.rows)
+    ]
+
+
+def _number(value: float) -> float | str:
+    """Return a number that JSON can hold, or its name."""
+    return value if math.isfinite(value) else str(value)

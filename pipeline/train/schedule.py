@@ -1,0 +1,64 @@
+"""When a run validates, probes, saves and ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.config.training import Train
+from pipeline.train.contract import History
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """When a run does what; step 0 is the base model.
+
+    Attributes:
+        total: Planned steps.
+        rows: Training prompts.
+        prompts_per_step: Prompts in one batch.
+        validate_every: Steps between validations.
+        save_every: Steps between checkpoints.
+        patience: Validations without a new best after which training ends; None: it never does.
+    """
+
+    total: int
+    rows: int
+    prompts_per_step: int
+    validate_every: int
+    save_every: int
+    patience: int | None
+
+    @classmethod
+    def of(cls, recipe: Train, rows: int) -> Schedule:
+        """Return the schedule of a recipe on so many prompts."""
+        return cls(
+            total=recipe.total_steps(rows),
+            rows=rows,
+            prompts_per_step=recipe.prompts_per_step,
+            validate_every=recipe.validate_every,
+            save_every=recipe.save_every,
+            patience=recipe.early_stop_patience,
+        )
+
+    def validates(self, step: int) -> bool:
+        """Return whether a validation is due."""
+        return step % self.validate_every == 0 or step == self.total
+
+    def probes(self, step: int) -> bool:
+        """Return whether a probe is due: on the base model, after every epoch, at the last step."""
+        size = self.prompts_per_step
+        ends_epoch = step * size // self.rows > (step - 1) * size // self.rows
+        return step in (0, self.total) or ends_epoch
+
+    def saves(self, step: int) -> bool:
+        """Return whether a checkpoint is due."""
+        return step % self.save_every == 0
+
+    def is_over(self, history: History) -> bool:
+        """Return whether the run is at its end, planned or early."""
+        best = history.best
+        if history.last.step == self.total:
+            return True
+        if self.patience is None or best is None:
+            return False
+        return sum(each.step > best.step for each in history.validated) >= self.patience

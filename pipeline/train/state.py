@@ -1,0 +1,88 @@
+"""The resumable state of a local run: models with their optimisers, the history, the best weights.
+
+All tensors and figures that decide what comes next are in it, so that a killed run which goes on
+from here ends in the same bytes as one that was not killed.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from pipeline.files import remove
+from pipeline.model.weights import weights_of
+from pipeline.train import checkpoint as checkpoints
+from pipeline.train.checkpoint import Checkpoint
+from pipeline.train.contract import History
+from pipeline.train.learner import Learner
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class RunState:
+    """What a run writes while it goes on.
+
+    Attributes:
+        work: Its folder.
+        learners: The models that learn, by the prefix of their tensors.
+        saved: The step that was saved last.
+    """
+
+    work: Path
+    learners: dict[str, Learner]
+    saved: int = 0
+
+    def save(self, history: History) -> None:
+        """Write the state after the last finished step, unless it is there already."""
+        step = history.last.step if history.steps else 0
+        if step == self.saved:
+            return
+        tensors: dict[str, Tensor] = {}
+        for prefix, learner in self.learners.items():
+            tensors |= learner.tensors(prefix)
+        checkpoints.save(self.work / "state", Checkpoint(step, tensors, history.model_dump()))
+        self.saved = step
+
+    def restore(self) -> History:
+        """Set the models to the newest state that is whole, and return its history.
+
+        Without one, or where the best weights so far are lost, everything starts again.
+        """
+        found = checkpoints.load_latest(self.work / "state")
+        history = History() if found is None else History.model_validate(found.state)
+        if found is None or not self._has_best(history):
+            for name in ("state", "best"):
+                remove(self.work / name)
+            return History()
+        for prefix, learner in self.learners.items():
+            learner.load(found.tensors, prefix)
+        self.saved = found.step
+        return history
+
+    def keep_best(self, step: int, model: PreTrainedModel) -> None:
+        """Keep the weights of a model as those of the best step."""
+        checkpoints.save(self.work / "best", Checkpoint(step, weights_of(model), {}), keep=2)
+
+    def best_weights(self, history: History) -> dict[str, Tensor]:
+        """Return the weights of the best step."""
+        assert history.best is not None
+        return checkpoints.load_step(self.work / "best", history.best.step).tensors
+
+    def _has_best(self, history: History) -> bool:
+        """Return whether the weights of the best step so far are there and whole, if needed."""
+        if history.best is None:
+            return True
+        try:
+            self.best_weights(history)
+        except checkpoints.DAMAGE as error:
+            step = history.best.step
+            if checkpoints.newest_step(self.work / "best") > step:
+                return True  # a better one came later, and will come again
+            log.warning("best checkpoint of step %s is damaged (%s): starting again", step, error)
+            return False
+        return True

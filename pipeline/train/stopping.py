@@ -1,0 +1,72 @@
+"""Stopping in the middle of a step: leaving a forward pass when someone asks for it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+from transformers import PreTrainedModel
+
+PATIENCE_SECONDS = 5.0
+"""How long a step that has begun to change the weights may still take once a stop is asked for."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop; its state was written first, running again goes on from there."""
+
+
+class Leave(Exception):
+    """Leaves a step from inside a forward pass."""
+
+
+class Stopping:
+    """Watches a policy and leaves its step when a stop is asked for; to be used as a context.
+
+    A step that has begun to change the weights may end first if it is quick.
+
+    Args:
+        policy: Asked before each of its forward passes.
+        optimizer: Its optimiser: with its first step the weights begin to change.
+        asked: Whether to stop.
+
+    Attributes:
+        changing: Whether the weights have left the last finished step.
+    """
+
+    def __init__(
+        self,
+        policy: PreTrainedModel,
+        optimizer: torch.optim.Optimizer,
+        asked: Callable[[], bool],
+    ) -> None:
+        self.asked = asked
+        self.changing = False
+        self._policy, self._optimizer = policy, optimizer
+        self._since: float | None = None  # when a stop was first asked for
+
+    def __enter__(self) -> Stopping:
+        self._hooks = (
+            self._policy.register_forward_pre_hook(self._leave_if_asked),
+            self._optimizer.register_step_pre_hook(self._mark_changing),
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+    def step_done(self) -> None:
+        """Note that the weights are those after a finished step."""
+        self.changing = False
+
+    def _mark_changing(self, *_: object) -> None:
+        self.changing = True
+
+    def _leave_if_asked(self, *_: object) -> None:
+        if not self.asked():
+            return
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if not self.changing or now - self._since > PATIENCE_SECONDS:
+            raise Leave

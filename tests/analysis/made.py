@@ -1,0 +1,54 @@
+"""Results made up for tests of what the report says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipeline.analysis.results import CellResult, TrainedResult
+from pipeline.config.params import Cell, TrainedCell
+from pipeline.evaluate.records import Share, TaskScores
+from pipeline.model.manifest import StoredModel
+from pipeline.records import Figures
+
+
+def scores(accuracy: float, by_order: Mapping[str, float] | None = None) -> TaskScores:
+    """The scores of 100 questions."""
+    orders = {order: share(found) for order, found in (by_order or {}).items()}
+    return TaskScores(
+        **dict(share(accuracy)),
+        strict_accuracy=accuracy,
+        format_rate=1.0,
+        length_mean=10.0,
+        length_median=10.0,
+        unfinished=0,
+        prompts_too_long=0,
+        by_order=orders,
+        by_question_type={},
+    )
+
+
+def share(accuracy: float) -> Share:
+    """So many of 100 answers."""
+    return Share(count=100, correct=round(100 * accuracy), accuracy=accuracy, interval=(0.0, 1.0))
+
+
+def result(
+    key: str,
+    cell: Cell,
+    tasks: dict[str, TaskScores],
+    side_check: dict[str, TaskScores],
+    curve: list[Figures],
+    best: float,
+) -> CellResult:
+    """The result of a cell; ``best`` is the validation accuracy of its best step."""
+    if not isinstance(cell, TrainedCell):
+        return CellResult(key, cell, tasks, side_check)
+    stored = StoredModel(step=2, digest="", validation_accuracy=best)
+    return TrainedResult(
+        key=key,
+        cell=cell,
+        tasks=tasks,
+        side_check=side_check,
+        curve=curve,
+        checkpoints={"best": stored},
+    )

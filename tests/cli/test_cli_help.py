@@ -1,0 +1,55 @@
+"""Every command of ``tomrl``: its help, an example in it, and nothing lost from it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import click
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pipeline.cli.app import app
+from tests.conftest import PROJECT
+
+
+def walk(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    for name, below in getattr(command, "commands", {}).items():
+        yield from walk(below, (*path, name))
+
+
+COMMANDS = {path: path for path in walk(typer.main.get_command(app))}
+
+
+def shown(*words: str, columns: int = 80) -> str:
+    result = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_of_every_command(path: tuple[str, ...]) -> None:
+    text = shown(*path, "--help")
+    assert shown(*path, "-h") == text
+    assert re.search(r"Examples?: ", text), text
+    assert "…" not in text
+    assert f"tomrl {' '.join(path)}".strip() in " ".join(text.split("Example")[1].split())
+
+
+def test_nothing_is_lost_between_brackets() -> None:
+    assert "the pre-filled <think>" in " ".join(shown("reward", "score", "-h", columns=200).split())
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version(option: str) -> None:
+    assert re.fullmatch(r"tomrl \d+\.\d+\.\d+\n", shown(option))
+
+
+def test_the_readme_names_every_command() -> None:
+    readme = (PROJECT / "README.md").read_text(encoding="utf-8")
+    table = readme[readme.index("## The command") : readme.index("## Studies")]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `tomrl")]
+    named = set(re.findall(r"[a-z]+", re.sub(r"\[.*?\]", "", " ".join(rows)))) - {"tomrl"}
+    assert named == {name for path in COMMANDS for name in path}

@@ -1,0 +1,79 @@
+"""``tomrl ui``: one process, which serves the runs and ends with the signal."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import Run, environment
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def started(checkout: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    port = free_port()
+    process = subprocess.Popen(
+        ["tomrl", "ui", "--port", str(port)],
+        cwd=checkout,
+        env=environment(tmp_path),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    yield process, port
+    if process.poll() is None:
+        process.kill()
+    process.wait()
+
+
+def fetch(port: int, path: str) -> str:
+    """Return a page, as soon as somebody answers."""
+    deadline = time.monotonic() + 120
+    while True:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=60) as answer:
+                return str(answer.read().decode())
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_the_runs_are_served_until_the_signal(
+    started: tuple[subprocess.Popen[str], int], checkout: Path
+) -> None:
+    process, port = started
+    assert "MLflow" in fetch(port, "/")
+    experiments = "/ajax-api/2.0/mlflow/experiments"
+    found = json.loads(fetch(port, f"{experiments}/get-by-name?experiment_name=tomrl"))
+    whole = psutil.Process(process.pid)
+    assert whole.children(recursive=True) == []
+    assert whole.memory_info().rss < 700 * 2**20
+    process.send_signal(signal.SIGTERM)
+    shown, _ = process.communicate(timeout=15)
+    page = f"http://127.0.0.1:{port}/#/experiments/{found['experiment']['experiment_id']}/runs"
+    assert shown == f"MLflow: {page}\n"
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=5)
+    assert not (checkout / "mlruns").exists()
+
+
+def test_a_port_that_is_taken(typed: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        shown = typed("tomrl", "ui", "--port", port)
+    assert shown.returncode == 2
+    assert f"127.0.0.1:{port}: cannot be listened on" in shown.stderr and "--port" in shown.stderr

@@ -1,0 +1,77 @@
+"""Tables at 80 columns, as they are typed: no heading and no cell is cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from pipeline.analysis.table import rich_table
+from pipeline.config.study_files import study_files
+from tests.analysis.test_findings import study
+from tests.audit.test_audit_command import row, story
+from tests.conftest import PROJECT, type_command
+
+
+def typed(folder: Path, *command: str, columns: int = 80) -> str:
+    shown = type_command(PROJECT, folder, "tomrl", *command, COLUMNS=str(columns))
+    assert shown.returncode == 0, shown.stderr
+    assert "…" not in shown.stdout
+    return shown.stdout
+
+
+def narrow(text: str) -> None:
+    assert max(map(len, text.splitlines())) <= 80, text
+
+
+def test_doctor(tmp_path: Path) -> None:
+    narrow(typed(tmp_path, "doctor"))
+
+
+def test_study_list_and_show(tmp_path: Path) -> None:
+    text = typed(tmp_path, "study", "list")
+    narrow(text)
+    for word in ("study", "cells", "models", "backend", "title", *study_files(PROJECT)):
+        assert word in text.split()
+    assert re.search(r"\* +mini +4 ", text)
+    narrow(typed(tmp_path, "study", "show", "grid"))
+
+
+def test_plans_of_training(tmp_path: Path) -> None:
+    plan = typed(tmp_path, "train", "plan", "--study", "mini", "--cell", "nano-hi")
+    narrow(plan)
+    assert "PPO's: weights, gradients, moments" in plan
+    cell = ("--study", "tom-rl", "--cell", "qwen25-7b-hi-exp")
+    text = typed(tmp_path, "train", "show", *cell)
+    for name in ("update", "sampling", "host", "published", "source"):
+        assert name in text.split()
+    assert "\n  actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu = 4\n" in text
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_audit(tmp_path: Path, columns: int) -> None:
+    for split in ("test", "train", "validation"):
+        path = tmp_path / "raw" / "hi_tom_style" / f"{split}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rows = (row(story(number), order) for order in range(5) for number in range(3))
+        path.write_text("".join(json.dumps(each) + "\n" for each in rows))
+    command = ("audit", "hi_tom_style", "--raw", str(tmp_path / "raw"))
+    text = typed(tmp_path, *command, "--against", "hi_tom_style_train", columns=columns)
+    narrow("\n".join(line for line in text.splitlines() if not line.startswith("flag")))
+    for heading in ("conflicts", "majority", "guess", "question", "n-gram", "innermost exit"):
+        assert heading in text
+    assert re.search(r"order 0 +order 1 +order 2 +order 3 +order 4", text)
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_the_results(columns: int) -> None:
+    console = Console(width=columns, record=True)
+    console.print(rich_table(study(order_3=0.3, lengths=[20.0] * 20)))
+    text = console.export_text()
+    narrow(text)
+    assert "…" not in text
+    for words in ("base", "after RL", "change", "rule baseline", "hi_tom_orders_0_2", "55.0 last"):
+        assert words in text

@@ -1,0 +1,59 @@
+"""A study with a model behind an address: reported, with that model's rows marked absent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from pipeline.analysis.results import collect
+from pipeline.analysis.table import markdown
+from pipeline.config.expand import expand
+from pipeline.config.params import ApiCell, Params
+from pipeline.config.study import Study
+from pipeline.stages import acquire, audit, base, dataset, evaluate, gsm8k, sources, suite, train
+from pipeline.stages.common import Stage
+from tests.conftest import PROJECT, shrink
+
+
+@pytest.fixture
+def params(tmp_path: Path) -> Params:
+    """The mini study, small, with GPT beside it; its own models are left out."""
+    (tmp_path / "studies").mkdir()
+    path = tmp_path / "studies" / "mini.yaml"
+    path.write_text((PROJECT / "studies" / "mini.yaml").read_text())
+    shrink(tmp_path)
+    study = yaml.safe_load(path.read_text())
+    study["base"]["models"]["gpt"] = {"kind": "api", "title": "GPT", "model": "gpt-4o"}
+    study["grid"]["evaluate_only"] = ["gpt"]
+    params = expand(Study.model_validate(study))
+    return params.model_copy(update={"cells": {"gpt-base": params.cells["gpt-base"]}})
+
+
+def test_it_is_reported_as_absent(
+    params: Params, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "root"
+    assert isinstance(params.cells["gpt-base"], ApiCell)
+
+    def stage(name: str) -> Stage:
+        return Stage(name, root, params)
+
+    for key in params.acquire:
+        acquire.main(stage("acquire"), key)
+    sources.main(stage("sources"))
+    dataset.main(stage("dataset"), "hi")
+    suite.main(stage("suite"))
+    audit.main(stage("audit"))
+    base.main(stage("base"), "gpt")
+    for name, module in (("train", train), ("evaluate", evaluate), ("gsm8k", gsm8k)):
+        module.main(stage(name), "gpt-base")
+    assert "evaluate gpt-base: absent: GPT is behind an address" in capsys.readouterr().out
+    folder = stage("evaluate").runs / "gpt-base" / "evaluate"
+    grades = pd.read_parquet(folder / "grades.parquet")
+    assert grades.empty and "correct" in grades.columns
+    table = markdown(collect(params, root))
+    assert "| GPT | - | hi_tom_orders_0_2 * | absent | - | - |" in table
+    assert not (root / "mlflow.db").exists(), "nothing ran, so no run is made"

@@ -1,0 +1,108 @@
+"""What DVC users look for: metrics, plots, artifacts, and the three ways to run an experiment."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import type_command
+
+pytestmark = pytest.mark.chain
+LENGTH = "cells.nano-hi.gsm8k.max_new_tokens"
+
+
+@pytest.fixture(scope="module")
+def clone(reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a checkout on which everything was run, committed."""
+    target = tmp_path_factory.mktemp("experiments") / "a clone"
+    shutil.copytree(reproduced[0], target, symlinks=True)
+    for command in (
+        ("git", "config", "user.name", "a"),
+        ("git", "config", "user.email", "a@b.c"),
+        ("git", "add", "-A"),
+        ("git", "commit", "-qm", "all"),
+    ):
+        dvc(target, *command)
+    return target
+
+
+def dvc(clone: Path, *command: str) -> str:
+    done = type_command(clone, clone.parent, *command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def experiments(clone: Path) -> dict[str, dict[str, object]]:
+    """The parameters of every experiment on the last commit, by its name."""
+    (_, *commits) = json.loads(dvc(clone, "dvc", "exp", "show", "--json"))
+    found = {}
+    for experiment in commits[0]["experiments"] or []:
+        (run,) = experiment["revs"][-1:]
+        cells = run["data"]["params"]["params.yaml"]["data"]["cells"]
+        found[str(experiment["name"])] = cells["nano-hi"]["gsm8k"]
+    return found
+
+
+def test_metrics_are_few_and_named_by_cell_and_task(clone: Path) -> None:
+    shown = json.loads(dvc(clone, "dvc", "metrics", "show", "--json"))
+    (file,) = shown[""]["data"].values()
+    scores = json.loads((clone / "runs/mini/nano-hi/evaluate/metrics.json").read_text())["tasks"]
+    for task, found in scores.items():
+        assert file["data"]["nano-hi"][task] == pytest.approx(100 * found["accuracy"], abs=0.05)
+    assert set(file["data"]) == {"nano-base", "nano-hi"}
+    dvc(clone, "dvc", "metrics", "diff", "HEAD")
+
+
+def test_plots_are_drawn_for_every_trained_cell(clone: Path) -> None:
+    page = dvc(clone, "dvc", "plots", "show", "--out", "plots").strip()
+    assert "nano-hi" in Path(page.removeprefix("file://").replace("%20", " ")).read_text()
+    dvc(clone, "dvc", "plots", "diff", "HEAD", "--out", "plots")
+
+
+def test_artifacts_are_had_by_name_once_a_version_is_tagged(clone: Path) -> None:
+    dvc(clone, "git", "tag", "-a", "results@v1.0.0", "-m", "as run")
+    dvc(clone, "dvc", "artifacts", "get", ".", "results", "-o", "taken.json")
+    report = clone / "reports" / "mini" / "results.json"
+    assert (clone / "taken.json").read_bytes() == report.read_bytes()
+
+
+def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
+    said = dvc(clone, "dvc", "exp", "run", "-n", "here", "-S", f"{LENGTH}=7")
+    assert "Running stage 'gsm8k@nano-hi'" in said and "Running stage 'train" not in said
+    assert experiments(clone)["here"]["max_new_tokens"] == 7
+    diff = json.loads(dvc(clone, "dvc", "params", "diff", "--json"))
+    assert diff["params.yaml"] == {LENGTH: {"old": 8, "new": 7, "diff": -1}}
+    dvc(clone, "git", "checkout", "-q", ".")
+    dvc(clone, "dvc", "checkout")
+
+
+def test_experiments_in_copies_share_store_and_runs(clone: Path) -> None:
+    said = dvc(clone, "dvc", "exp", "run", "--temp", "-n", "apart", "-S", f"{LENGTH}=6")
+    assert "Running stage 'gsm8k@nano-hi'" in said
+    dvc(clone, "dvc", "exp", "run", "--queue", "-n", "queued", "-S", f"{LENGTH}=5")
+    dvc(clone, "dvc", "queue", "start")
+    deadline = time.monotonic() + 180
+    while "queued" not in (done := finished(clone)) and time.monotonic() < deadline:
+        time.sleep(1)
+    assert done.get("queued") == "Success", dvc(clone, "dvc", "queue", "logs", "queued")
+    lengths = {name: cell["max_new_tokens"] for name, cell in experiments(clone).items()}
+    assert lengths["apart"] == 6 and lengths["queued"] == 5
+    copies = list((clone / ".dvc/tmp/exps").rglob("mlflow.db"))
+    assert not copies and not list((clone / ".dvc/tmp/exps").rglob("store"))
+
+
+def finished(clone: Path) -> dict[str, str]:
+    """The state of every queued experiment that has ended."""
+    lines = [line.split() for line in dvc(clone, "dvc", "queue", "status").splitlines()]
+    ended = ("Success", "Failed")
+    return {line[1]: line[-1] for line in lines if len(line) > 2 and line[-1] in ended}
+
+
+def test_a_comparison_has_a_readable_number_of_columns(clone: Path) -> None:
+    shown = dvc(clone, "dvc", "exp", "show", "--only-changed", "--hide-workspace", "--csv")
+    columns = shown.splitlines()[0].split(",")
+    assert LENGTH in columns and len(columns) <= 20

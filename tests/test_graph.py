@@ -1,0 +1,187 @@
+"""What DVC reruns after an edit: everything whose result the edit can change, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.closure import closure
+from pipeline.stages.code import CARRIERS
+from tests.conftest import edited, environment, type_command
+
+pytestmark = pytest.mark.chain
+CELLS = ("nano-base", "nano-hi")
+
+
+def of_cells(*stages: str) -> set[str]:
+    return {f"{stage}@{cell}" for stage in stages for cell in CELLS}
+
+
+DATA = {"dataset@hi", "suite", "audit", "sources"}
+EDITS: dict[str, tuple[str, str, str, set[str]]] = {
+    "a prompt": (
+        "pipeline/data/prompt.py",
+        'return [{"role": "user", "content": _body(example, "\\n")}]',
+        'return [{"role": "user", "content": _body(example, "\\n\\n")}]',
+        {"dataset@hi", "base@nano", *of_cells("evaluate", "gsm8k")},
+    ),
+    "a line of the reward in use": (
+        "pipeline/reward/rlvr.py",
+        "1.0 * (grade",
+        "2.0 * (grade",
+        {"train@nano-hi"},
+    ),
+    "a line of another reward": ("pipeline/reward/tom_rl.py", "-1.0", "-1.5", set()),
+    "a line of the belief engine": (
+        "pipeline/tom/trace.py",
+        "def write_trace",
+        "_UNUSED = 1\n\n\ndef write_trace",
+        {"acquire@hi_tom_style", "acquire@arithmetic", "base@nano"},
+    ),
+    "a line of the trainer": (
+        "pipeline/train/losses.py",
+        "0.5 * difference.square()",
+        "0.6 * difference.square()",
+        {"train@nano-hi"},
+    ),
+    "a line of the other backend": (
+        "pipeline/train/verl/overrides.py",
+        '"data.truncation": "error"',
+        '"data.truncation": "left"',
+        set(),
+    ),
+    "a line of the other engine": (
+        "pipeline/evaluate/vllm_engine.py",
+        "_HOURS = 24.0",
+        "_HOURS = 25.0",
+        set(),
+    ),
+    "a line of another benchmark's rules": (
+        "pipeline/tasks/opentom_rules.py",
+        "\n\ndef ",
+        "\n\n_UNUSED = 1\n\n\ndef ",
+        DATA,
+    ),
+    "a comment": (
+        "pipeline/train/losses.py",
+        "    difference = logprobs - reference\n",
+        "    # In nats.\n    difference = logprobs - reference\n",
+        set(),
+    ),
+    "a docstring": (
+        "pipeline/tasks/grading.py",
+        '"""',
+        '"""Altogether: ',
+        set(),
+    ),
+    "MLflow's mirror": ("pipeline/tracking.py", "_BATCH = 900", "_BATCH = 800", set()),
+}
+
+
+@pytest.fixture(scope="module")
+def clone(reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of a checkout on which everything was run."""
+    target = tmp_path_factory.mktemp("graph") / "a clone"
+    shutil.copytree(reproduced[0], target, symlinks=True)
+    return target
+
+
+def would_run(clone: Path) -> set[str]:
+    """The stages that ``dvc repro`` would start with, once the digests of the code are made."""
+    made = type_command(clone, clone.parent, "dvc", "repro", "-q", "-s", "code")
+    assert made.returncode == 0, made.stderr
+    shown = type_command(clone, clone.parent, "dvc", "status", "--json")
+    assert shown.returncode == 0, shown.stderr
+    return set(json.loads(shown.stdout or "{}"))
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_reruns_what_it_can_change(clone: Path, name: str) -> None:
+    file, old, new, expected = EDITS[name]
+    path = clone / file
+    text = path.read_text()
+    assert old in text, f"{file} no longer holds {old!r}: choose another line"
+    path.write_text(text.replace(old, new, 1))
+    try:
+        assert would_run(clone) == expected
+    finally:
+        path.write_text(text)
+
+
+def test_a_seed_reruns_its_cell(clone: Path) -> None:
+    text = (clone / "params.yaml").read_text()
+    with edited(clone / "params.yaml") as params:
+        params["cells"]["nano-hi"]["seed"] = 7
+    found = would_run(clone)
+    (clone / "params.yaml").write_text(text)
+    assert found == {"report", *(f"{s}@nano-hi" for s in ("train", "evaluate", "gsm8k"))}
+
+
+def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) -> None:
+    path = clone / "pipeline/tasks/opentom_rules.py"
+    text = path.read_text()
+    path.write_text(f"{text}\n_UNUSED = 1\n")
+    done = type_command(clone, clone.parent, "dvc", "repro")
+    path.write_text(text)
+    assert done.returncode == 0, done.stderr
+    ran = set(re.findall(r"Running stage '(.*)'", done.stdout))
+    assert ran == {"code", *DATA}
+
+
+@pytest.mark.parametrize(
+    ("stage", "file"),
+    [
+        ("acquire arithmetic", "acquire"),
+        ("dataset hi", "dataset"),
+        ("suite", "suite"),
+        ("audit", "audit"),
+        ("base nano", "base-tiny"),
+        ("train nano-base", "train-none"),
+        ("train nano-hi", "train-local reward-rlvr"),
+        ("evaluate nano-hi", "evaluate-hf"),
+        ("gsm8k nano-hi", "gsm8k-hf"),
+        ("report", "report"),
+    ],
+)
+def test_what_a_stage_really_loads_is_in_its_digest(clone: Path, stage: str, file: str) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", f"pipeline.stages.{stage.split()[0]}"]
+    done = subprocess.run(
+        [*command, *stage.split()[1:]],
+        cwd=clone,
+        env=environment(clone.parent),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    loaded = set(re.findall(r"\| +(pipeline(?:\.\w+)*)$", done.stderr, re.MULTILINE))
+    known = {n for f in file.split() for n in json.loads((clone / f"code/{f}.json").read_text())}
+    data = known_by_data(clone) if stage.split()[0] in ("train", "evaluate", "gsm8k") else set()
+    carried = {n for n in loaded if any(n == c or n.startswith(f"{c}.") for c in CARRIERS)}
+    carried |= set(closure(clone, ["pipeline.stages.mirror"]))  # for its own use
+    assert loaded > {"pipeline", "pipeline.stages.common"}
+    assert loaded - known - data - carried == set()
+
+
+def known_by_data(clone: Path) -> set[str]:
+    """The benchmarks' modules: loaded together, and digested with the rows that each one grades."""
+    return set(json.loads((clone / "code/suite.json").read_text()))
+
+
+def test_a_dry_run_works_in_a_fresh_clone(clone: Path, tmp_path: Path) -> None:
+    fresh = tmp_path / "fresh"
+    for command in (
+        ("git", "add", "-A"),
+        ("git", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "all"),
+        ("git", "clone", "-q", ".", str(fresh)),
+    ):
+        assert type_command(clone, tmp_path, *command).returncode == 0
+    shown = type_command(fresh, tmp_path, "dvc", "repro", "--dry", "--allow-missing")
+    assert shown.returncode == 0, shown.stderr
+    assert "failed to reproduce" not in shown.stdout + shown.stderr

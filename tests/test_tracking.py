@@ -1,0 +1,142 @@
+"""MLflow runs: how they end, how long they took, which is current; and where they are kept."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from time import sleep
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.study_files import find_study
+from pipeline.errors import UserError
+from pipeline.home import home_of
+from pipeline.tracking import EXPERIMENT, cell_run, prepare, tracking_uri
+from tests.conftest import PROJECT
+
+KEY = "nano-hi"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def params() -> Params:
+    return expand(find_study(PROJECT, "mini"))
+
+
+def runs(client: MlflowClient, level: str) -> list[Run]:
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    return list(client.search_runs([experiment.experiment_id], f"tags.level = '{level}'"))
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (None, "FINISHED"),
+        (UserError("no such thing\nat all"), "FAILED"),
+        (KeyboardInterrupt(), "KILLED"),
+    ],
+)
+def test_a_run_ends_as_its_stage_does(
+    root: Path, params: Params, error: BaseException | None, status: str
+) -> None:
+    client = prepare(root)
+
+    def work() -> None:
+        with cell_run(params, KEY, root, "train") as tracker:
+            tracker.step("train", 1, {"accuracy": 0.5}, at=1.0)
+            (started,) = runs(client, "cell")
+            assert started.info.status == "RUNNING"
+            if error is not None:
+                raise error
+
+    if error is None:
+        work()
+    else:
+        with pytest.raises(type(error)):
+            work()
+    for level in ("cell", "study"):
+        (ended,) = runs(client, level)
+        assert ended.info.status == status
+        said = ended.data.tags.get("failure")
+        assert said == ("no such thing" if status == "FAILED" else None)
+
+
+def test_a_run_lasts_as_long_as_its_stages_worked(root: Path, params: Params) -> None:
+    for stage in ("train", "evaluate"):
+        with cell_run(params, KEY, root, stage):
+            sleep(0.3)
+        sleep(0.6)
+    (run,) = runs(prepare(root), "cell")
+    worked = sum(float(v) for k, v in run.data.tags.items() if k.startswith("seconds."))
+    assert run.info.end_time - run.info.start_time == int(1000 * worked)
+    assert worked < 0.6 * 2
+
+
+def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
+    for command in (
+        ("init", "-q"),
+        (
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b.c",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "first",
+        ),
+    ):
+        subprocess.run(["git", *command], cwd=root, check=True)
+    with cell_run(params, KEY, root, "train"):
+        pass
+    (run,) = runs(prepare(root), "cell")
+    tags = run.data.tags
+    assert len(tags["mlflow.source.git.commit"]) == 40 and tags["git.edited"] == "false"
+    assert tags["mlflow.user"] and tags["version.torch"] and int(tags["hardware.cores"]) >= 1
+    assert tags["combination"] == "hi" and tags["algorithm"] == "grpo"
+
+
+def test_an_edit_gives_the_cell_a_new_run_under_the_same_study(root: Path, params: Params) -> None:
+    cell = params.cells[KEY]
+    edited = params.model_copy(
+        update={"cells": {**params.cells, KEY: cell.model_copy(update={"seed": 5})}}
+    )
+    for study in (params, edited):
+        with cell_run(study, KEY, root, "train"):
+            pass
+    client = prepare(root)
+    (parent,) = runs(client, "study")
+    cells = runs(client, "cell")
+    assert parent.info.run_name == "study mini"
+    assert {run.data.tags["mlflow.parentRunId"] for run in cells} == {parent.info.run_id}
+    current = {run.data.tags["seed"]: run.data.tags["current"] for run in cells}
+    assert current == {"0": "false", "5": "true"}
+
+
+def test_worktrees_and_experiments_use_the_home_checkout(root: Path) -> None:
+    main = root / "main checkout"
+    main.mkdir()
+    (main / "dvc.yaml").write_text("stages: {}\n")
+    for command in (
+        ("init", "-q"),
+        ("add", "-A"),
+        ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "first"),
+        ("worktree", "add", "-q", str(root / "beside"), "-b", "beside"),
+    ):
+        subprocess.run(["git", *command], cwd=main, check=True)
+    experiment = main / ".dvc" / "tmp" / "exps" / "standalone" / "tmpabc"
+    experiment.mkdir(parents=True)
+    for checkout in (main, root / "beside", experiment):
+        assert home_of(checkout) == main.resolve()
+        assert tracking_uri(checkout) == f"sqlite:///{main.resolve() / 'mlflow.db'}"
+    assert home_of(root) == root.resolve()

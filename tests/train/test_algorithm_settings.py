@@ -1,0 +1,103 @@
+"""An algorithm is a value: its own settings in a study, in params.yaml, and nobody else's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from pipeline.config.algorithms import ALGORITHMS, Ppo, with_defaults
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.params_file import dump_params
+from pipeline.config.study_files import load_study
+from pipeline.errors import UserError
+from pipeline.train.algorithms import Signal, estimate
+from tests.conftest import PROJECT
+
+
+def expanded(folder: Path, train: dict[str, Any], algorithms: list[str]) -> Params:
+    """Return the mini study with these changes, written and read again."""
+    study = yaml.safe_load((PROJECT / "studies" / "mini.yaml").read_text())
+    study["train"] |= train
+    study["grid"] |= {"algorithms": algorithms, "models": ["nano"]}
+    (folder / "study.yaml").write_text(yaml.safe_dump(study))
+    params = expand(load_study(folder / "study.yaml"))
+    return Params.model_validate(yaml.safe_load(dump_params(params)))
+
+
+def test_a_cell_has_its_own_algorithm_fully_resolved(tmp_path: Path) -> None:
+    given = {"algorithms": {"grpo": {"normalise_by_std": False}, "ppo": {"gae_decay": 0.9}}}
+    cells = expanded(tmp_path, given, ["grpo", "ppo", "sft"]).cells
+    found = [cell.model_dump()["algorithm"] for cell in cells.values() if cell.kind == "trained"]
+    assert found == [
+        {"name": "grpo", "normalise_by_std": False},
+        Ppo(gae_decay=0.9).model_dump(),
+        {"name": "sft"},
+    ]
+    assert all("algorithms" not in (c.model_dump()["train"] or {}) for c in cells.values())
+
+
+@pytest.mark.parametrize(
+    ("train", "message"),
+    [
+        (
+            {"algorithms": {"rloo": {"value_clip": 0.1}}},
+            "rloo has no setting 'value_clip'; its own settings: none",
+        ),
+        (
+            {"algorithms": {"grpo": {"gae_decay": 0.1}}},
+            "grpo has no setting 'gae_decay'; its own settings: normalise_by_std",
+        ),
+        ({"algorithms": {"ppo": {}}}, "train.algorithms: found 'ppo'; allowed: grpo, rloo"),
+        (
+            {"normalise_by_std": False},
+            "normalise_by_std belongs to the algorithm grpo; a study writes train.algorithms: "
+            "{grpo: {normalise_by_std: ...}}",
+        ),
+        ({"discount": 0.9}, "discount belongs to the algorithm ppo; a study writes"),
+        (
+            {"fidelity_weight": 0.3},
+            "fidelity_weight belongs to the reward; write train.reward: "
+            "{preset: fidelity, weight: ...}",
+        ),
+        ({"reward": {"preset": "rlvr", "weight": 0.3}}, "train.reward.plain.weight: there is no"),
+        ({"reward": "rlhf"}, "train.reward: found 'rlhf'; allowed: 'tom-rl', 'tom-rl-text'"),
+    ],
+)
+def test_a_setting_in_the_wrong_place_is_refused_by_name(
+    tmp_path: Path, train: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        expanded(tmp_path, train, ["grpo", "rloo"])
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("rlvr", {"preset": "rlvr"}),
+        ({"preset": "rlvr"}, {"preset": "rlvr"}),
+        ("fidelity", {"preset": "fidelity", "weight": 0.5}),
+        ({"preset": "fidelity", "weight": 0.2}, {"preset": "fidelity", "weight": 0.2}),
+    ],
+    ids=str,
+)
+def test_a_reward_is_a_name_or_a_preset_with_settings(
+    tmp_path: Path, written: object, kept: object
+) -> None:
+    params = expanded(tmp_path, {"reward": written}, ["grpo"])
+    assert params.cells["nano-hi"].model_dump()["train"]["reward"] == kept
+
+
+def test_every_algorithm_makes_advantages() -> None:
+    mask = torch.ones(4, 3, dtype=torch.bool)
+    rewards = torch.randn(4, 3)
+    for name in ALGORITHMS:
+        algorithm = with_defaults(name)
+        found = estimate(algorithm, Signal(rewards, mask, 2, torch.zeros(4, 3)))
+        assert found.advantage.shape == mask.shape and torch.isfinite(found.advantage).all()
+        assert (found.returns is not None) == (algorithm.critic is not None)
