@@ -28,13 +28,14 @@ repro: $(READY) ## Run the default study and print its results
 
 test: $(READY) ## Lint, type-check and run the tests
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
-	@$(IN_ENVIRONMENT) python -m pytest --ignore=tests/engines
+	@$(IN_ENVIRONMENT) python -m pytest --ignore=tests/engines -n 2 --dist loadgroup
 
 test-engines: $(READY) setup-vllm ## Set up the environments of verl and vLLM too, and go through them
 	@PYTHON="$(PYTHON)" scripts/setup_engines.sh
 	@$(IN_ENVIRONMENT) python -m pytest tests/engines
 
-test-nightly: $(READY) ## Does RL beat its warm start over five seeds? Half an hour on one core
+test-nightly: $(READY) ## 200 kills, every full disk, and five seeds of RL; hours
+	@$(IN_ENVIRONMENT) python -m pytest -m nightly
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m benchmarks.learning
 
 setup-vllm: ## Create .venv-vllm with vLLM for CPUs, 3 GB

@@ -23,6 +23,7 @@ from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
 from pipeline.data.codec import read_examples
+from pipeline.output import write_output
 from pipeline.stages import acquire, dataset, sources, suite
 from pipeline.stages.common import Stage
 from pipeline.train.device import peak_of_process
@@ -98,7 +99,7 @@ def main() -> None:
             "peak_bytes": peak,
             "targets": {"seconds": TARGET_SECONDS, "bytes": TARGET_BYTES},
         }
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        write_output(options.json, json.dumps(figures, indent=2) + "\n")
     print(
         f"study {STUDY}, {len(params.dataset)} combinations: {total:.1f} s (target "
         f"{TARGET_SECONDS:.0f} s), peak {peak / 1e9:.2f} GB (target {TARGET_BYTES / 1e9:.0f} GB)"

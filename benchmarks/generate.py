@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
+from pipeline.output import write_output
 from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, tomi
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.fantom import FantomSettings
@@ -69,7 +70,7 @@ def main() -> None:
 
     if options.json:
         figures = {"items_per_cpu_second": rates, "targets": TARGETS, "growth": growth}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        write_output(options.json, json.dumps(figures, indent=2) + "\n")
     print(f"hi_tom {rates['hi_tom']:,.0f} items/s, tomi {rates['tomi']:,.0f} items/s (CPU)")
 
 

@@ -36,7 +36,7 @@ SAFE = 0.9  # of the free memory
 MODELS = ("0.5B", "1.5B")
 
 RECIPE: dict[str, Any] = {
-    "reward": "tom-rl",
+    "reward": "tom-rl-strict",
     "prompts_per_step": 8,
     "rollouts": 16,
     "steps": 1,
@@ -317,7 +317,9 @@ def main() -> None:
         if device.type == "cuda":
             torch.cuda.empty_cache()
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        from pipeline.output import write_output
+
+        write_output(arguments.json, json.dumps(rows, indent=1) + "\n")
 
 
 if __name__ == "__main__":

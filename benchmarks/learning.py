@@ -43,7 +43,7 @@ which runs the study in a fresh clone and exits 1 unless every algorithm gains a
 {table}
 Accuracy in %; the interval is Student's t over seeds. The best step is chosen by the validation set
 that it is measured on, which flatters it; the last step and the tasks are not chosen.
-`hi_tom_order_3` is never trained on, `arithmetic` is the side-check.
+`hi_tom_order_3` is shown in the warm start and not trained on, `arithmetic` is the side-check.
 
 ![training curves: the mean over seeds in its 95 % interval](images/learning.svg)
 

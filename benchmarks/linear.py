@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from pipeline.model.linear import use_onednn
+from pipeline.output import write_output
 
 ROUNDS = 100
 
@@ -99,7 +100,7 @@ def main() -> None:
             f"| {row['ratio']:.1f} ({row['ratio_low']:.1f}-{row['ratio_high']:.1f}) |"
         )
     if options.json:
-        options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        write_output(options.json, json.dumps(found, indent=2) + "\n")
     figure = median(row["ratio"] for row in found)
     print(f"linear layers through oneDNN: {figure:.1f} times faster, {options.threads} thread(s)")
 

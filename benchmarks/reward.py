@@ -16,6 +16,7 @@ from time import process_time
 
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
+from pipeline.output import write_output
 from pipeline.plugins import REWARDS
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.tasks.example import Example
@@ -70,7 +71,7 @@ def main() -> None:
         figures[preset] = {"median": median(rates), "low": min(rates), "high": max(rates)}
         print(f"{preset:12} {median(rates):>9,.0f}  ({min(rates):,.0f} to {max(rates):,.0f})")
     if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+        write_output(arguments.json, json.dumps(figures, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
+from pipeline.output import write_output
 from pipeline.tom.generate import hi_tom_items
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.solve import read, solve
@@ -86,7 +87,7 @@ def main() -> None:
         )
     if options.json:
         figures = {"kind": kind, "target_seconds": TARGET_SECONDS, "growth": growth}
-        options.json.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        write_output(options.json, json.dumps(figures, indent=2) + "\n")
     figure = next(row["seconds"] for row in growth if row["questions"] == QUESTIONS)
     print(
         f"{QUESTIONS:,} Hi-ToM questions in {figure:.2f} s of CPU (target {TARGET_SECONDS:.0f} s)"

@@ -405,7 +405,9 @@ def main() -> None:
         rows.append(compare(python, Setting(size, count, arguments.threads, steps)))
         show(rows[-1])
     if arguments.json:
-        arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
+        from pipeline.output import write_output
+
+        write_output(arguments.json, json.dumps(rows, indent=1) + "\n")
     if arguments.plot:
         draw(rows, arguments.plot)
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
+from flows.server import await_answer
+from pipeline.ports import free_ports
+
 LISTINGS = (("work-pool", "ls"), ("deployment", "ls"), ("flow-run", "ls"))
-_START_SECONDS, _STOP_SECONDS = 120.0, 20.0
+_STOP_SECONDS = 20.0
 
 
 @task(cache_policy=NO_CACHE)
@@ -40,13 +40,12 @@ def proof() -> int:
 @contextmanager
 def server() -> Iterator[str]:
     """Start a Prefect server on a free loopback port, yield its API's address, leave nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     command = [*_prefect("server", "start", "--host", "127.0.0.1"), "--port", str(port), "--no-ui"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         address = f"http://127.0.0.1:{port}/api"
-        _await(f"{address}/health", process)
+        await_answer(f"{address}/health", process)
         yield address
     finally:
         _stop(process)
@@ -65,17 +64,6 @@ def list_all(address: str) -> None:
 
 def _prefect(*words: str) -> list[str]:
     return [sys.executable, "-m", "prefect", *words]
-
-
-def _await(url: str, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(url, timeout=5):
-                return
-        except OSError:
-            time.sleep(0.2)
-    raise RuntimeError(f"no Prefect server answers at {url}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -13,11 +13,10 @@ from pathlib import Path
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
 
-from pipeline.checkout import dvc_command, stage_environment
+from pipeline.checkout import ask_dvc, dvc_command, stage_environment
 from pipeline.config.params import Params
-from pipeline.errors import UserError
-
-_GRACE_SECONDS = 15
+from pipeline.leftovers import mend_dvc
+from pipeline.processes import GRACE_SECONDS
 
 
 def stage_names(params: Params) -> list[str]:
@@ -41,17 +40,8 @@ def changed_stages(root: Path) -> set[str]:
     Raises:
         UserError: If DVC cannot read the pipeline.
     """
-    result = subprocess.run(
-        dvc_command("status", "--json"),
-        cwd=root,
-        env=stage_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if result.returncode:
-        raise UserError(f"dvc status failed in {root}:\n{result.stderr.strip()}")
-    return set(json.loads(result.stdout or "{}"))
+    mend_dvc(root)
+    return set(json.loads(ask_dvc(root, "status", "--json") or "{}"))
 
 
 @task(name="stage", task_run_name="{stage}", cache_policy=NO_CACHE)
@@ -79,8 +69,8 @@ def run_stage(stage: str, root: Path) -> None:
 def stream(command: list[str], root: Path, hear: Callable[[str], None]) -> int:
     """Run a command in its own process group and pass on its output line by line.
 
-    If the caller is interrupted or cancelled, the whole group is stopped: DVC alone would leave the
-    stage's process alive.
+    If the caller is interrupted or cancelled, the whole group is stopped, and it stops by itself if
+    the caller is killed.
     """
     with _group(command, root) as process:
         assert process.stdout is not None
@@ -109,10 +99,13 @@ def _group(command: list[str], root: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
-    """Ask the process group to stop, and kill it if it does not."""
-    os.killpg(process.pid, signal.SIGTERM)
+    """Ask the process group to stop, and kill it if it does not.
+
+    By Ctrl-C, for which DVC waits until its stage has stopped; SIGTERM would end DVC alone at once.
+    """
+    os.killpg(process.pid, signal.SIGINT)
     try:
-        process.wait(_GRACE_SECONDS)
+        process.wait(GRACE_SECONDS)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -25,7 +25,7 @@ def run_study(study: str | None = None, checkout: str | None = None) -> list[str
     """
     log = get_run_logger()
     root = find_root(Path(checkout) if checkout else None)
-    if study:
+    if study is not None:
         use_study(root, study)
     params = read_params(root / "params.yaml")
     if not changed_stages(root):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
 from pipeline.files import write_text
+from pipeline.processes import ending_with_this
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -34,8 +36,29 @@ def use_study(root: Path, name: str) -> Path:
 
 
 def dvc_command(*arguments: str) -> list[str]:
-    """Return the command that runs this environment's DVC."""
-    return [sys.executable, "-m", "dvc", *arguments]
+    """Return the command that runs this environment's DVC until this process ends."""
+    return ending_with_this("dvc", *arguments)
+
+
+def ask_dvc(root: Path, *arguments: str) -> str:
+    """Return what a command of DVC prints.
+
+    Raises:
+        UserError: If it fails; with what DVC says.
+    """
+    done = subprocess.run(
+        dvc_command(*arguments),
+        cwd=root,
+        env=stage_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        start_new_session=True,
+    )
+    if done.returncode:
+        words = " ".join(word for word in arguments if not word.startswith("-"))
+        raise UserError(f"dvc {words} failed in {root}:\n{done.stderr.strip()}")
+    return done.stdout
 
 
 def stage_environment(**extra: str) -> dict[str, str]:

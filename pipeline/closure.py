@@ -14,6 +14,28 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+CARRIERS = frozenset(
+    {
+        "pipeline.closure",
+        "pipeline.cluster",
+        "pipeline.disk",
+        "pipeline.errors",
+        "pipeline.home",
+        "pipeline.leftovers",
+        "pipeline.locks",
+        "pipeline.ownership",
+        "pipeline.plugins",
+        "pipeline.ports",
+        "pipeline.processes",
+        "pipeline.progress",
+        "pipeline.stages.mirror",
+        "pipeline.temporaries",
+        "pipeline.tracking",
+        "pipeline.tracking_database",
+    }
+)
+"""What carries, names or shows results and cannot shape them: its code is in no digest."""
+
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -45,6 +67,11 @@ def closure(
         found |= {f"{name}:{file.name}": _sha256(file.read_bytes()) for file in module.files}
         waiting += [other for other in module.imports if other not in found]
     return dict(sorted(found.items()))
+
+
+def own_code(modules: Iterable[str]) -> dict[str, str]:
+    """Return the closure of modules of this package without what only carries results."""
+    return closure(Path(__file__).parents[1], modules, CARRIERS)
 
 
 class Module:

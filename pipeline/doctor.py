@@ -17,6 +17,7 @@ from pipeline.data.sources import SOURCES
 from pipeline.download import MIRROR_VARIABLE
 from pipeline.plural import counted
 from pipeline.provenance import Libraries, changed
+from pipeline.records import UNREADABLE
 
 _PACKAGES = ("torch", "transformers", "dvc", "prefect", "mlflow", "ray", "math-verify")
 _MEMORY_NEEDED = 4 * 2**30
@@ -132,7 +133,7 @@ def _libraries(path: Path) -> Libraries:
     """Return the libraries that a record names; none where it names none or is damaged."""
     try:
         content = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except UNREADABLE:
         return {}
     found = content.get("libraries") if isinstance(content, dict) else None
     return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}

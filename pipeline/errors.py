@@ -1,4 +1,4 @@
-"""The one error type that reaches a person: what is wrong, where, and how to mend it."""
+"""The errors that reach a person: what is wrong, where, and how to mend it."""
 
 from __future__ import annotations
 
@@ -7,5 +7,13 @@ class UserError(Exception):
     """Bad input or a missing prerequisite.
 
     The message names the file, field or flag, what was found, what is allowed and how to fix it.
-    Commands print it as one line or block without a traceback and exit with status 2.
+    Commands print it as one line or block without a traceback and exit with status 2: to run them
+    again without a change cannot help.
+    """
+
+
+class TransientError(UserError):
+    """Something failed that nobody needs to mend: a machine, a server, a network.
+
+    Printed like every other error. A stage exits with status 1: to run it again may help.
     """

@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
-NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""Error numbers of a disk, quota or file that is full."""
+from pipeline import temporaries
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """Yield a temporary sibling of ``target`` (file or folder) and rename it at the end.
 
-    If the block raises, the sibling is removed and ``target`` is left as it was.
+    If the block raises, the sibling is removed and ``target`` is left as it was. Those that killed
+    processes left beside it are removed.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.parent / f".{target.name}.{uuid4().hex[:8]}.tmp"
+    remove_leftovers(target.parent)
+    temporary = temporaries.beside(target)
     try:
         yield temporary
         _sync(temporary)
         if temporary.is_dir() and target.exists():
-            remove(target)
+            discard(target)
         temporary.replace(target)
         _sync_folder(target.parent)
     except BaseException:
@@ -45,10 +44,30 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove temporary siblings that a killed process left in ``folder``."""
-    for path in folder.glob(".*.tmp"):
-        remove(path)
+def discard(path: Path) -> None:
+    """Remove a file or folder at once: whoever is killed meanwhile leaves no half of it."""
+    temporary = temporaries.beside(path)
+    path.rename(temporary)
+    remove(temporary)
+
+
+def size(path: Path) -> int:
+    """Return the bytes of a file, or of all files of a folder."""
+    files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    return sum(file.lstat().st_size for file in files if not file.is_dir())
+
+
+def remove_leftovers(folder: Path, deep: bool = False) -> None:
+    """Remove what killed processes of this machine left half-written in ``folder``.
+
+    Args:
+        folder: Need not exist.
+        deep: Also in the folders below it.
+    """
+    for path in temporaries.find(folder, deep):
+        if temporaries.has_no_owner(path):
+            with suppress(FileNotFoundError):  # another process does the same
+                remove(path)
 
 
 def _sync(path: Path) -> None:
@@ -76,7 +95,12 @@ def write_text(target: Path, text: str) -> None:
 
 def write_json(target: Path, value: object) -> None:
     """Write JSON atomically, keys in the order given, the same bytes for the same value."""
-    write_text(target, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+    write_text(target, json_text(value))
+
+
+def json_text(value: object) -> str:
+    """Return what :func:`write_json` writes."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
 def write_lines(target: Path, rows: Iterable[Mapping[str, object]]) -> None:

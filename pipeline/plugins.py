@@ -85,6 +85,7 @@ ENGINES: Mapping[str, Plugin] = MappingProxyType(
 REWARDS: Mapping[str, Plugin] = MappingProxyType(
     {
         "tom-rl": Plugin("pipeline.reward.tom_rl", "AsCoded"),
+        "tom-rl-strict": Plugin("pipeline.reward.tom_rl", "AsCodedStrict"),
         "tom-rl-text": Plugin("pipeline.reward.tom_rl", "AsWritten"),
         "rlvr": Plugin("pipeline.reward.rlvr", "Rlvr"),
         "fidelity": Plugin("pipeline.reward.fidelity_reward", "FidelityReward"),

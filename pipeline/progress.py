@@ -21,11 +21,11 @@ class ProgressReport:
         self.bar: Progress | None = None
         if sys.stdout.isatty():
             self.bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(),
-                TextColumn("{task.fields[note]}"),
+                TextColumn("{task.fields[note]}", markup=False),
                 console=Console(),
             )
             self.task = self.bar.add_task(title, total=total, note="")

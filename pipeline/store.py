@@ -7,14 +7,16 @@ hashes or copies gigabytes while it holds its lock.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 from pipeline.errors import UserError
-from pipeline.files import digest_of, folder_digests, replacing
+from pipeline.files import digest_of, discard, folder_digests, replacing
 from pipeline.home import home_of
 
 STORE_VARIABLE = "TOMRL_STORE"
+_NAME = re.compile(r"[0-9a-f]{64}")
 
 
 class LocalStore:
@@ -65,13 +67,13 @@ class LocalStore:
         """Return the digests of all objects."""
         if not self.root.is_dir():
             return []
-        return sorted(p.name for p in self.root.iterdir() if not p.name.startswith("."))
+        return sorted(p.name for p in self.root.iterdir() if _NAME.fullmatch(p.name))
 
     def prune(self, keep: set[str]) -> tuple[str, ...]:
         """Remove every object that is not in ``keep``; return what was removed."""
         removed = tuple(digest for digest in self.digests() if digest not in keep)
         for digest in removed:
-            shutil.rmtree(self.root / digest)
+            discard(self.root / digest)
         return removed
 
 

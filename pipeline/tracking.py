@@ -10,6 +10,7 @@ as long as its stages worked, whatever lay between them.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import platform
@@ -25,10 +26,13 @@ from typing import TYPE_CHECKING
 import psutil
 
 from pipeline.config.params import Cell, Params
+from pipeline.disk import trouble
 from pipeline.errors import UserError
 from pipeline.files import digest_of, file_digest, write_json
+from pipeline.foreign import visible
 from pipeline.home import home_of
 from pipeline.provenance import MODEL, installed
+from pipeline.tracking_database import ensure, is_whole, unusable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -54,32 +58,56 @@ def tracking_uri(root: Path) -> str:
 def prepare(root: Path) -> MlflowClient:
     """Return a client; creates the database and the experiment where they do not exist.
 
-    Do this once before stages run side by side: two processes that first touch a fresh SQLite
-    database race in its migrations.
-
     Raises:
-        UserError: If the tracking address does not answer.
+        UserError: If the tracking address does not answer, or its database cannot be used.
     """
-    uri = tracking_uri(root)
     os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     warnings.filterwarnings("ignore", module="mlflow")
     from mlflow import MlflowClient
 
     for name in ("mlflow", "alembic"):  # the import sets levels of its own
-        logging.getLogger(name).setLevel(logging.ERROR)
-    try:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # every error is raised, too
+    uri = tracking_uri(root)
+    with _answering(uri):
+        if database := _database(uri):
+            ensure(database, EXPERIMENT, (home_of(root) / "mlartifacts").as_uri())
         client = MlflowClient(tracking_uri=uri)
         if client.get_experiment_by_name(EXPERIMENT) is None:
-            local = uri.startswith("sqlite:")
-            artifacts = (home_of(root) / "mlartifacts").as_uri() if local else None
-            client.create_experiment(EXPERIMENT, artifact_location=artifacts)
+            client.create_experiment(EXPERIMENT)
+    return client
+
+
+@contextmanager
+def _answering(uri: str) -> Iterator[None]:
+    """Say in one sentence why a tracking address is of no use.
+
+    Raises:
+        UserError: If it does not answer, or its database cannot be used.
+        OSError: If there is no room for its database, or no right to write it.
+    """
+    database = _database(uri)
+    try:
+        yield
+    except UserError:
+        raise
     except Exception as error:
+        if trouble(error):
+            raise
+        if database and database.parent.is_dir() and not os.access(database.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, "may not be written to", str(database)) from error
+        if database and database.exists() and not is_whole(database):
+            raise unusable(database) from error
         raise UserError(
             f"MLflow at {uri} does not answer ({type(error).__name__}: {_first_line(error)}); set "
             f"{URI_VARIABLE} to a working address, or unset it to use mlflow.db in this folder"
         ) from error
-    return client
+
+
+def _database(uri: str) -> Path | None:
+    """Return the file of an SQLite database, or None for any other address."""
+    path = uri.removeprefix("sqlite:///")
+    return Path(path) if path not in (uri, "", ":memory:") else None
 
 
 def cell_digest(params: Params, key: str) -> str:
@@ -104,6 +132,7 @@ class Tracker:
         self.experiment_id = str(run.info.experiment_id)
         self.known = dict(run.data.tags)
         self._started = int(run.info.start_time)
+        self._points = _Points(client, run)
         self.silent = False
 
     def ids(self) -> dict[str, str]:
@@ -127,7 +156,7 @@ class Tracker:
         """Store parameters, flattened with dots."""
         from mlflow.entities import Param
 
-        flat = [Param(k, str(v)[:6000]) for k, v in flatten(values)]
+        flat = [Param(k, visible(str(v))[:6000]) for k, v in flatten(values)]
         self._try(self.client.log_batch, params=flat)
 
     def tags(self, values: Mapping[str, object]) -> None:
@@ -135,18 +164,33 @@ class Tracker:
         from mlflow.entities import RunTag
 
         self.known |= {name: str(value) for name, value in values.items()}
-        self._try(self.client.log_batch, tags=[RunTag(k, str(v)) for k, v in values.items()])
+        self._try(
+            self.client.log_batch, tags=[RunTag(k, visible(str(v))) for k, v in values.items()]
+        )
 
-    def step(self, stage: str, step: int, values: Row, at: float) -> None:
-        """Store the metrics of one step, named ``stage/metric``."""
+    def step(
+        self, stage: str, step: int, values: Row, at: float, timing: Row | None = None
+    ) -> None:
+        """Store the metrics of one step, named ``stage/metric``, unless the run has them.
+
+        A stage that was killed repeats the steps since its last checkpoint, and what was sent live
+        is sent again with the files.
+
+        Args:
+            stage: Its name.
+            step: Number of the step.
+            values: What it measured.
+            at: When, in seconds since the epoch.
+            timing: What differs whenever the step is repeated; stored only together with values.
+        """
+        found = _numbers(stage, values)
+        if found and all(self._points.have(name, step, value) for name, value in found.items()):
+            return
+        found |= _numbers(stage, timing or {})
         from mlflow.entities import Metric
 
         stamp = int(at * 1000)
-        metrics = [
-            Metric(f"{stage}/{name}", float(value), stamp, step)
-            for name, value in flatten(values)
-            if isinstance(value, (int, float)) and name not in ("step", "at")
-        ]
+        metrics = [Metric(name, value, stamp, step) for name, value in found.items()]
         for start in range(0, len(metrics), _BATCH):
             self._try(self.client.log_batch, metrics=metrics[start : start + _BATCH])
 
@@ -186,6 +230,39 @@ class Tracker:
         self._try(self.client.set_terminated, status=status, end_time=end)
 
 
+class _Points:
+    """The points that a run had when it was looked up; read when they are asked for."""
+
+    def __init__(self, client: MlflowClient, run: Run) -> None:
+        self._client, self._run_id = client, str(run.info.run_id)
+        self._names = frozenset(run.data.metrics)
+        self._read: dict[str, dict[int, float]] = {}
+
+    def have(self, name: str, step: int, value: float) -> bool:
+        """Return whether the newest point of a metric at a step has this value."""
+        if name not in self._names:
+            return False
+        if name not in self._read:
+            self._read[name] = self._history(name)
+        return self._read[name].get(step) == value
+
+    def _history(self, name: str) -> dict[int, float]:
+        try:
+            points = self._client.get_metric_history(self._run_id, name)
+        except Exception as error:  # an outage, of which the next point to be stored tells
+            log.debug("no history of %s: %s", name, _first_line(error))
+            return {}
+        return {p.step: p.value for p in sorted(points, key=lambda point: int(point.timestamp))}
+
+
+def _numbers(stage: str, values: Row) -> dict[str, float]:
+    return {
+        f"{stage}/{name}": float(value)
+        for name, value in flatten(values)
+        if isinstance(value, (int, float)) and name not in ("step", "at")
+    }
+
+
 @contextmanager
 def cell_run(params: Params, key: str, root: Path, stage: str) -> Iterator[Tracker]:
     """Give the run of a cell while one of its stages works, and end it as the stage ends.
@@ -193,35 +270,38 @@ def cell_run(params: Params, key: str, root: Path, stage: str) -> Iterator[Track
     It is found by (study, cell, digest of the parameters) or created; of the runs of one cell the
     newest has the tag ``current``. What leads to it is written to ``logs/STUDY/CELL``.
     """
-    client = prepare(root)
-    parent = _study_tracker(client, params, root)
-    tracker = _cell_tracker(client, params, key, parent, root)
+    client, circumstances = prepare(root), _circumstances(root)
+    with _answering(tracking_uri(root)):
+        parent = study_tracker(client, params)
+        tracker = cell_tracker(client, params, key, parent)
     write_json(root / "logs" / params.study.name / key / "tracking.json", tracker.ids())
-    with _ending(parent, f"{key}.{stage}"), _ending(tracker, stage):
+    with (
+        _ending(parent, f"{key}.{stage}", circumstances),
+        _ending(tracker, stage, circumstances),
+    ):
         yield tracker
 
 
 @contextmanager
 def study_run(params: Params, root: Path) -> Iterator[Tracker]:
     """Give the run of the whole study while its report is made, and end it with that."""
-    with _ending(_study_tracker(prepare(root), params, root), "report") as tracker:
+    client, circumstances = prepare(root), _circumstances(root)
+    with _answering(tracking_uri(root)):
+        tracker = study_tracker(client, params)
+    with _ending(tracker, "report", circumstances):
         yield tracker
 
 
 @contextmanager
-def open_cell(params: Params, key: str, root: Path) -> Iterator[Tracker]:
-    """Give the run of a cell as it is, to send what it lacks."""
-    client = prepare(root)
-    yield _cell_tracker(client, params, key, _study_tracker(client, params, root), root)
-
-
-@contextmanager
-def _ending(tracker: Tracker, work: str) -> Iterator[Tracker]:
-    """End a run as the block ends: well, by an error, or by being stopped."""
+def _ending(tracker: Tracker, work: str, circumstances: Mapping[str, str]) -> Iterator[None]:
+    """Note in which circumstances work begins, and end its run as the block ends: well, by an
+    error, or by being stopped.
+    """
     started, status = time.monotonic(), "FAILED"
     tracker.begin()
+    tracker.tags(circumstances)
     try:
-        yield tracker
+        yield
         status = "FINISHED"
     except KeyboardInterrupt:
         status = "KILLED"
@@ -233,19 +313,23 @@ def _ending(tracker: Tracker, work: str) -> Iterator[Tracker]:
         tracker.end(status, work, time.monotonic() - started)
 
 
-def _study_tracker(client: MlflowClient, params: Params, root: Path) -> Tracker:
+def study_tracker(client: MlflowClient, params: Params) -> Tracker:
     """Return the run of the study: one, whatever was edited meanwhile."""
     info = params.study
     identity = {"study": info.name, "level": "study"}
     extra = {"mlflow.note.content": info.title}
-    tracker = _find_or_create(client, f"study {info.name}", identity, extra)
-    tracker.tags(_circumstances(root))
-    return tracker
+    return _find_or_create(client, f"study {info.name}", identity, extra)
 
 
-def _cell_tracker(
-    client: MlflowClient, params: Params, key: str, parent: Tracker, root: Path
-) -> Tracker:
+def cell_tracker(client: MlflowClient, params: Params, key: str, parent: Tracker) -> Tracker:
+    """Return the run of a cell with its present parameters, which becomes the cell's current one.
+
+    Args:
+        client: Of the tracking address.
+        params: The study.
+        key: The cell.
+        parent: The study's run.
+    """
     cell, digest = params.cell(key), cell_digest(params, key)
     identity = {"study": params.study.name, "cell": key, "digest": digest, "level": "cell"}
     extra = {"mlflow.parentRunId": parent.run_id, **_plain_tags(cell)}
@@ -255,7 +339,6 @@ def _cell_tracker(
             Tracker(client, other).tags({"current": "false"})
         tracker.tags({"current": "true"})
         tracker.params(cell.model_dump(mode="json"))
-    tracker.tags(_circumstances(root))
     return tracker
 
 

@@ -18,6 +18,19 @@ PROJECT = Path(__file__).resolve().parent.parent
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each file's tests to one process, and so all files that share ``reproduced``.
+
+    It takes a minute or two to make, and each process would make one. First, since pytest-xdist
+    reads the groups in a hook of the same name.
+    """
+    sharing = {item.path for item in items if "reproduced" in getattr(item, "fixturenames", ())}
+    for item in items:
+        group = "reproduced" if item.path in sharing else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def project() -> Path:
     """The checkout under test."""

@@ -30,13 +30,13 @@ def test_all_mistakes_of_a_study_are_reported_at_once(typed: Run, checkout: Path
     ):
         assert right in study
         study = study.replace(right, wrong)
-    (checkout / "studies/wrong.yaml").write_text(study)
+    (checkout / "studies/wrong.yaml").write_text(study.replace("name: mini", "name: wrong"))
     before = (checkout / "params.yaml").read_bytes()
     shown = typed("tomrl", "study", "use", "wrong")
     assert shown.returncode == 2
     assert "wrong.yaml has 4 mistakes" in shown.stderr
-    assert "grid.combinations: found 'high'; allowed: hi" in shown.stderr
-    assert "grid.models: found 'giant'; allowed: nano, micro" in shown.stderr
+    assert "grid.combinations.0: found 'high'; allowed: hi" in shown.stderr
+    assert "grid.models.1: found 'giant'; allowed: nano, micro" in shown.stderr
     assert "train.reward: found 'rlhf'; allowed: 'tom-rl'" in shown.stderr
     assert "train.rollouts: found 'many'; allowed:" in shown.stderr
     assert (checkout / "params.yaml").read_bytes() == before
@@ -47,7 +47,7 @@ def test_unknown_task(typed: Run, checkout: Path) -> None:
     path.write_text(path.read_text().replace("task: hi_tom_style,", "task: hi_tom_stile,"))
     shown = typed("tomrl", "study", "use", "mini")
     assert shown.returncode == 2
-    assert "unknown task 'hi_tom_stile'; there are:" in shown.stderr
+    assert "suite.tasks.hi_tom_order_3.task: found 'hi_tom_stile'; allowed:" in shown.stderr
 
 
 def test_unknown_cell(typed: Run) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from pipeline.config.expand import expand
 from pipeline.config.params_file import dump_params, read_params
+from pipeline.config.reward import LENIENT, PublishedReward
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study_files import find_study, load_study, study_files
+from pipeline.plugins import REWARDS
+from pipeline.reward.presets import load_preset
 from tests.conftest import PROJECT, Run
 
 STUDIES = sorted(study_files(PROJECT))
@@ -95,6 +99,17 @@ def test_tom_rl_is_the_published_recipe(project: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_study_but_the_re_run_of_study_1_pays_strict_matches(name: str) -> None:
+    reward = find_study(PROJECT, name).train.reward
+    assert load_preset(reward.preset).lenient == (name == "tom-rl")
+    assert isinstance(reward, PublishedReward) == (name == "tom-rl")
+
+
+def test_a_preset_is_lenient_where_a_reason_is_asked_for() -> None:
+    assert set(LENIENT) == {name for name in REWARDS if load_preset(name).lenient}
+
+
 def test_rlvr_is_the_published_recipe(project: Path) -> None:
     study = find_study(project, "rlvr")
     train = study.train
@@ -105,16 +120,38 @@ def test_rlvr_is_the_published_recipe(project: Path) -> None:
     assert (train.epochs, train.prompts_per_step, train.rollouts) == (10, 8, 8)
     assert (train.learning_rate, train.temperature, train.reward.preset) == (5e-7, 0.6, "rlvr")
     assert train.checkpoint == "best"
-    assert len(study.suite.tasks) == 12
+    columns = study.suite.tasks
+    beside = {name for name in columns if name.endswith("_so") or "accessibility" in name}
+    assert beside | {"fantom_sets"} == {
+        *("fantom_sets", "opentom_location_so", "opentom_fullness_so"),
+        *("opentom_accessibility", "opentom_accessibility_so"),
+    }
+    assert len(columns) - len(beside) - 1 == 12  # as the paper has
+    hi_tom = {name: column.task for name, column in columns.items() if name.startswith("hi_tom")}
+    assert hi_tom.pop("hi_tom_generated") == "hi_tom_style"
+    assert hi_tom == {f"hi_tom_order{order}": "hi_tom" for order in (1, 2, 3, 4)}
     combined = study.dataset.combinations["hi-fan-exp"]
     assert sum(part.limit or 0 for part in combined.train) == 2700
     assert sum(part.limit or 0 for part in combined.validation) == 900
 
 
-def test_grids_are_five_sizes_by_seven_combinations(project: Path) -> None:
-    for name in ("grid", "grid-mini"):
-        cells = expand(find_study(project, name)).cells.values()
-        assert sum(cell.kind == "trained" for cell in cells) == 35
+def test_the_grid_tells_algorithm_from_data(project: Path) -> None:
+    """Both papers' algorithms over both papers' data, at five sizes, and nothing else differs."""
+    cells = [c for c in expand(find_study(project, "grid")).cells.values() if c.kind == "trained"]
+    models, combinations = {c.model for c in cells}, {c.combination for c in cells}
+    assert combinations == {
+        "study-1",
+        *("hi", "fan", "exp", "hi-fan", "hi-exp", "fan-exp", "hi-fan-exp"),
+    }
+    algorithms = ("grpo", "reinforce_plus_plus")
+    found = {(c.model, c.combination, c.algorithm.name) for c in cells}
+    assert len(models) == 5 and found == set(product(models, combinations, algorithms))
+    assert len({c.train.model_dump_json() for c in cells}) == 1
+
+
+def test_the_miniature_grid_is_five_sizes_by_seven_combinations(project: Path) -> None:
+    cells = expand(find_study(project, "grid-mini")).cells.values()
+    assert sum(cell.kind == "trained" for cell in cells) == 35
 
 
 def test_mini_seeds_is_the_smallest_cell_of_mini(project: Path) -> None:
@@ -154,6 +191,32 @@ def test_study_show_prints_the_recipe(typed: Run) -> None:
         "GPT-4o-mini",
     ):
         assert text in shown.stdout
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("start", ["", "\ufeff"])
+def test_a_study_from_another_editor_is_the_same(start: str, end: str, tmp_path: Path) -> None:
+    path = tmp_path / "mini.yaml"
+    text = (PROJECT / "studies" / "mini.yaml").read_text()
+    path.write_bytes((start + text.replace("\n", end)).encode())
+    assert load_study(path) == find_study(PROJECT, "mini")
+
+
+@pytest.mark.parametrize("written", ["1e-6", "1E-6", "1.0e-6", "0.000001"])
+def test_a_number_may_have_an_exponent_however_it_is_written(written: str, tmp_path: Path) -> None:
+    path = tmp_path / "mini.yaml"
+    text = (PROJECT / "studies" / "mini.yaml").read_text()
+    path.write_text(text.replace("learning_rate: 0.0004", f"learning_rate: {written}"))
+    assert load_study(path).train.learning_rate == 1e-6
+
+
+@pytest.mark.parametrize(
+    "text", ["1e5", "[/bold]", "\x1b[31mred", "null", "true", "a: b", "é\u2028"]
+)
+def test_texts_come_back_from_params_as_they_were(text: str, tmp_path: Path) -> None:
+    study = find_study(PROJECT, "mini").model_copy(update={"title": text})
+    (tmp_path / "params.yaml").write_text(dump_params(expand(study)))
+    assert read_params(tmp_path / "params.yaml").study.title == text
 
 
 def test_study_use_writes_params_and_says_so(typed: Run, checkout: Path) -> None:

@@ -51,15 +51,19 @@ def training_curves(results: Results) -> Figure:
 def accuracy_by_order(results: Results) -> Figure | None:
     """Return accuracy by belief order, base beside trained, the mean over seeds.
 
-    None where no task has orders.
+    A panel for each group of cells and each task; None where no task has several orders.
     """
-    shown = [group for group in groups(results) if orders_of(group.cells[0])]
+    shown = [
+        (group, task)
+        for group in groups(results)
+        for task in orders_of(results, results.base_of(group.cells[0]))
+    ]
     if not shown:
         return None
     figure, axes = _grid(len(shown), least=4.0, width=3.6, height=3.4)
-    for axis, group in zip(axes, shown, strict=True):
-        trained = [orders_of(result) for result in group.cells]
-        base = orders_of(results.base_of(group.cells[0]))
+    for axis, (group, task) in zip(axes, shown, strict=True):
+        trained = [orders_of(results, result)[task] for result in group.cells]
+        base = orders_of(results, results.base_of(group.cells[0]))[task]
         orders = sorted(base, key=int)
         places = range(len(orders))
         axis.bar(
@@ -77,7 +81,7 @@ def accuracy_by_order(results: Results) -> Figure | None:
             label="after RL",
         )
         axis.set_xticks(list(places), [f"order {o}" for o in orders])
-        axis.set_title(group.label, fontsize=10)
+        axis.set_title(f"{group.label}: {task}", fontsize=10)
         axis.set_ylim(0, 100)
         axis.grid(axis="y", alpha=0.25)
     axes[0].set_ylabel("accuracy (%)")
@@ -106,7 +110,7 @@ def against_rules(results: Results) -> Figure:
     return figure
 
 
-def in_and_out_of_distribution(results: Results) -> Figure | None:
+def trained_and_other_columns(results: Results) -> Figure | None:
     """Return the probes by epoch, a panel for each combination; None where nothing was probed.
 
     Solid lines are columns that the combination trains on, dashed ones all others.
@@ -141,7 +145,7 @@ def _grid(count: int, *, least: float, width: float, height: float) -> tuple[Fig
 
 
 def _draw_probes(axis: Axes, points: list[ProbePoint], label: str, colour: str) -> None:
-    for name, style, described in (("inside", "-", "in"), ("outside", "--", "out")):
+    for name, style, described in (("inside", "-", "trained"), ("outside", "--", "other")):
         found = [(p.epoch, 100 * getattr(p, name)) for p in points if getattr(p, name) is not None]
         if found:
             axis.plot(
@@ -156,7 +160,7 @@ def _draw_probes(axis: Axes, points: list[ProbePoint], label: str, colour: str) 
 
 FIGURES: dict[str, Callable[[Results], Figure | None]] = {
     "training-curves": training_curves,
-    "in-and-out-of-distribution": in_and_out_of_distribution,
+    "trained-and-other-columns": trained_and_other_columns,
     "accuracy-by-order": accuracy_by_order,
     "against-rules": against_rules,
 }

@@ -3,20 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import BEST, LAST, changes
+from pipeline.config.reward import PublishedReward
+from pipeline.data.card import SetCard
+from pipeline.tasks import registry
 
 
 def findings(results: Results) -> list[str]:
-    """Return one sentence for each pattern that the results show: over seeds, then by cell."""
+    """Return one sentence for each pattern that the results show: over seeds, then by cell.
+
+    The last says how the study differs from the paper that it re-runs.
+    """
     by_cell = (_cell_findings(results, result) for result in results.trained())
     return [
+        *_lenient_rewards(results),
         *_over_seeds(results),
         *(sentence for found in by_cell for sentence in found),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
+        *([f"{results.against.summary()}."] if results.against else []),
     ]
+
+
+def _lenient_rewards(results: Results) -> Iterator[str]:
+    """Say what wins a reward that pays a published rule, on each training set, and why it is."""
+    lenient = {
+        result.cell.combination: result.cell.train.reward
+        for result in results.trained()
+        if isinstance(result.cell.train.reward, PublishedReward)
+    }
+    for combination, reward in lenient.items():
+        won = (
+            f"{response} on {entry.published:.1%} (strictly {entry.strict:.1%})"
+            for response, entry in results.audit.training[combination].best().items()
+        )
+        yield (
+            f"{combination}: the reward {reward.preset} pays a published rule "
+            f"({reward.published.rstrip('.')}); without an answer it is won by: {'; '.join(won)}."
+        )
 
 
 def _over_seeds(results: Results) -> Iterator[str]:
@@ -29,7 +56,7 @@ def _over_seeds(results: Results) -> Iterator[str]:
 
 
 def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
-    rows = [row for row in results.rows() if row.cell == result.key]
+    rows = list(results.rows_of(result))
     first, best = result.curve[0], result.checkpoints["best"]
     before, after = first["validation_accuracy"], best.validation_accuracy or 0.0
     yield (
@@ -56,12 +83,12 @@ def _probed(results: Results, result: TrainedResult) -> Iterator[str]:
     first, last = points[0], points[-1]
     best = max(points, key=lambda p: (p.outside or 0, -p.step))
     inside = (
-        f"in distribution {first.inside:.1%} -> {last.inside:.1%}, "
+        f"on trained columns {first.inside:.1%} -> {last.inside:.1%}, "
         if first.inside is not None and last.inside is not None
         else ""
     )
     yield (
-        f"{result.key}: probes from step {first.step} to {last.step}: {inside}out of distribution "
+        f"{result.key}: probes from step {first.step} to {last.step}: {inside}on others "
         f"{first.outside:.1%} -> {last.outside:.1%}, highest at step {best.step} "
         f"({best.outside:.1%})."
     )
@@ -77,26 +104,61 @@ def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:
 
 
 def _inverted_difficulty(results: Results, result: TrainedResult) -> Iterator[str]:
-    """Study 2's signature: an order that was never trained scores above an easier one that was."""
-    seen = results.card_of(result).sets["train"].orders
-    accuracy = accuracy_by_order(result)
-    for order in (o for o in accuracy if o not in seen):
-        easier = [o for o in accuracy if o in seen and int(o) < int(order)]
-        hardest = min(easier, key=lambda o: accuracy[o], default=None)
-        if hardest is not None and accuracy[order] > accuracy[hardest]:
-            yield (
-                f"{result.key}: inverted difficulty: order {order}, never trained, scores "
-                f"{accuracy[order]:.1%}, above trained order {hardest} ({accuracy[hardest]:.1%})."
-            )
+    """Study 2's signature: an order that was not trained scores above an easier one that was.
+
+    Orders are compared within one task, and count as trained where the benchmark that the task is
+    of, or its generated look-alike, was trained on them.
+    """
+    card = results.card_of(result).sets["train"]
+    for task, accuracy in accuracy_by_order(results, result).items():
+        family = _family(registry.get(task).benchmark)
+        met = partial(_met, results.base_cards[result.cell.model].shown, family)
+        seen = _orders(card, family)
+        for order in (o for o in accuracy if o not in seen):
+            easier = [o for o in accuracy if o in seen and int(o) < int(order)]
+            hardest = min(easier, key=lambda o: accuracy[o], default=None)
+            if hardest is not None and accuracy[order] > accuracy[hardest]:
+                yield (
+                    f"{result.key}: inverted difficulty in {task}: order {order}, {met(order)}, "
+                    f"scores {accuracy[order]:.1%}, above trained order {hardest} "
+                    f"({accuracy[hardest]:.1%})."
+                )
 
 
-def accuracy_by_order(result: CellResult) -> dict[str, float]:
-    """Return accuracy by belief order over all tasks of a cell that have orders."""
-    totals: dict[str, list[int]] = {}
-    for scores in result.tasks.values():
+def _met(shown: SetCard | None, family: str, order: str) -> str:
+    """Return whether a base model was shown an order that was not trained after it."""
+    if shown is None:
+        return "not trained"
+    was_shown = order in _orders(shown, family)
+    return "demonstrated but not trained" if was_shown else "neither demonstrated nor trained"
+
+
+def _orders(card: SetCard, family: str) -> set[str]:
+    """Return the belief orders of a benchmark, and of its look-alike, in a set."""
+    found = (orders for name, orders in card.orders_of.items() if _family(name) == family)
+    return {order for orders in found for order in orders}
+
+
+def _family(benchmark: str) -> str:
+    return benchmark.partition("_style")[0]
+
+
+def accuracy_by_order(results: Results, result: CellResult) -> dict[str, dict[str, float]]:
+    """Return accuracy by belief order, for each task whose columns ask about several orders.
+
+    Columns of one task are taken together, those of two never: an order is not the same difficulty
+    in two benchmarks, or in a benchmark and its look-alike.
+    """
+    totals: dict[str, dict[str, list[int]]] = {}
+    for name, scores in result.tasks.items():
+        orders = totals.setdefault(results.params.suite.tasks[name].task, {})
         for order, entry in scores.by_order.items():
             if order.isdigit():
-                count = totals.setdefault(order, [0, 0])
+                count = orders.setdefault(order, [0, 0])
                 count[0] += entry.correct
                 count[1] += entry.count
-    return {order: right / total for order, (right, total) in totals.items()}
+    return {
+        task: {order: right / total for order, (right, total) in orders.items()}
+        for task, orders in totals.items()
+        if len(orders) > 1
+    }

@@ -1,4 +1,4 @@
-"""Accuracy in and out of distribution while training goes on, from the probes of the trainer."""
+"""Accuracy on trained columns and on others while training goes on, from the trainer's probes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from pipeline.analysis.results import Results, TrainedResult
+from pipeline.data.connection import Mark
 from pipeline.records import Figures, Record
 
 _PREFIX = "probe/"
@@ -17,13 +18,14 @@ class ColumnProbe(Record):
     cell: str
     step: int
     column: str
-    in_distribution: bool | None
+    mark: Mark | None
     accuracy: float
 
 
 @dataclass(frozen=True, slots=True)
 class ProbePoint:
-    """One probe of one cell: mean accuracy over its columns; None where it has no such column."""
+    """One probe of one cell: mean accuracy over the columns it trains on (``inside``) and over the
+    others (``outside``); None where it has no such column."""
 
     step: int
     epoch: float
@@ -57,7 +59,7 @@ def column_probes(results: Results) -> list[ColumnProbe]:
             cell=result.key,
             step=int(row["step"]),
             column=name,
-            in_distribution=results.is_trained(name, result.cell),
+            mark=results.mark_of(name, result.cell),
             accuracy=accuracy,
         )
         for result in results.trained()

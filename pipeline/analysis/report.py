@@ -7,18 +7,19 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
 from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.findings import findings
 from pipeline.analysis.probes import ColumnProbe, column_probes, probe_points
 from pipeline.analysis.results import Results, Row
 from pipeline.analysis.seeds import Change, change_texts, changes, seeds_markdown
-from pipeline.analysis.table import HEADINGS, cells_of, markdown
+from pipeline.analysis.table import HEADINGS, lines_of, markdown, notes
 from pipeline.records import Record
 
 _FIGURE_TITLES = {
     "training-curves": "Training curves",
-    "in-and-out-of-distribution": "In and out of distribution, by epoch",
+    "trained-and-other-columns": "On trained columns and on others, by epoch",
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",
 }
@@ -31,8 +32,9 @@ class Report(Record):
         study: Name of the study.
         rows: The result table.
         over_seeds: What training changed, over seeds.
-        probes: Accuracy in and out of distribution while training went on.
+        probes: Accuracy on trained columns and on others while training went on.
         findings: What the numbers say, in sentences.
+        against_paper: The study beside the paper that it re-runs, statement by statement.
     """
 
     study: str
@@ -40,6 +42,7 @@ class Report(Record):
     over_seeds: list[Change]
     probes: list[ColumnProbe]
     findings: list[str]
+    against_paper: AgainstPaper | None
 
 
 def write_report(results: Results, folder: Path) -> None:
@@ -59,6 +62,7 @@ def write_report(results: Results, folder: Path) -> None:
         over_seeds=over_seeds,
         probes=column_probes(results),
         findings=sentences,
+        against_paper=results.against,
     ).write(folder / "results.json")
     write_dvc_files(results, folder)
     (folder / "results.md").write_text(markdown(results), encoding="utf-8")
@@ -70,24 +74,42 @@ def write_report(results: Results, folder: Path) -> None:
         .render(
             study=results.params.study,
             headings=HEADINGS,
-            lines=[cells_of(row) for row in results.rows()],
+            notes="; ".join(notes(results)),
+            base_cards=results.base_cards,
+            lines=[line for row in results.rows() for line in lines_of(row)],
             findings=sentences,
             over_seeds=[change_texts(change) for change in over_seeds],
             probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
             figures=[(_FIGURE_TITLES[name], Markup(svg)) for name, svg in figures.items()],
             cells=results.cells,
+            own_figures=any(s.own for r in results.cells.values() for s in r.tasks.values()),
             cards=results.cards,
             audit=results.audit,
+            against=results.against,
+            unlike=_unlike(results.against),
+            won=results.audit.won_without_answer(),
         )
     )
     (folder / "index.html").write_text(page, encoding="utf-8")
 
 
+def _unlike(found: AgainstPaper | None) -> list[tuple[str, list[Compared]]]:
+    """Return what a study does otherwise than its paper, and what that leaves open."""
+    if found is None:
+        return []
+    return [
+        ("otherwise than stated", found.of("differs")),
+        ("left open by the paper", found.of("open")),
+    ]
+
+
 def _environment() -> Environment:
-    return Environment(
+    made = Environment(
         loader=PackageLoader("pipeline.analysis", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    made.filters["in_words"] = in_words
+    return made

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
+from pipeline.analysis.against_paper import AgainstPaper, against_paper
 from pipeline.audit.records import Audit
 from pipeline.config.params import Cell, Params, TrainedCell
-from pipeline.data.card import DatasetCard
+from pipeline.data.card import BaseCard, DatasetCard
+from pipeline.data.connection import Connection, Mark, Shown, mark
+from pipeline.data.origin import BaseShown, Origin, StudyOrigins
 from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation, TaskScores
-from pipeline.files import read_lines
-from pipeline.model.manifest import Manifest, Role, StoredModel
-from pipeline.records import Figures, Record
+from pipeline.model.manifest import Role, StoredModel
+from pipeline.records import Figures, Record, refuse_foreign
 from pipeline.train.collapse import Collapse, find_collapse
+from pipeline.train.contract import read_training
 
 
 @dataclass(frozen=True)
@@ -59,11 +64,21 @@ class TrainedResult(CellResult):
         return find_collapse(self.curve)
 
 
+class Figure(Record):
+    """A figure beside the accuracy: of the base model, and after training; None where unknown."""
+
+    base: float | None
+    trained: float | None
+
+
 class Row(Record):
     """One line of the result table: a cell on one task, beside its base model.
 
-    Accuracies are shares from 0 to 1. ``base`` is None where the model was not run, ``trained``
-    where it is not trained, ``rule`` where no rule applies.
+    Accuracies are shares from 0 to 1, by the benchmark's published rule; ``base_strict`` and
+    ``trained_strict`` are those by the strict match. ``base`` is None where the model was not run,
+    ``trained`` where it is not trained, ``rule`` where no rule applies. ``mark`` says how the task
+    is connected to what the model was shown; it is None for the side-check, and where nobody here
+    knows what that was. ``beside`` holds the task's other figures, such as pair accuracy.
     """
 
     cell: str
@@ -71,25 +86,44 @@ class Row(Record):
     combination: str
     algorithm: str
     task: str
-    in_distribution: bool | None
+    mark: Mark | None
+    side_check: bool
     count: int | None
     base: float | None
+    base_strict: float | None
     trained: float | None
+    trained_strict: float | None
     interval: tuple[float, float] | None
     rule: float | None
     rule_name: str | None
     change: float | None
     absent: str | None
+    beside: dict[str, Figure] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Results:
-    """All results of a study."""
+    """All results of a study.
+
+    Attributes:
+        params: The study.
+        cells: What was measured, by cell.
+        audit: What the audit found.
+        cards: The training sets, by combination.
+        origins: What columns and training sets were made from.
+        bases: What each base model was shown, by model; None where nobody here knows.
+        base_cards: The same in counts.
+        against: The study beside the paper that it re-runs, if it re-runs one.
+    """
 
     params: Params
     cells: dict[str, CellResult]
     audit: Audit
     cards: dict[str, DatasetCard]
+    origins: StudyOrigins
+    bases: dict[str, Origin | None]
+    base_cards: dict[str, BaseCard]
+    against: AgainstPaper | None = None
 
     def base_of(self, result: CellResult) -> CellResult:
         """Return the base cell of a trained cell's model."""
@@ -112,9 +146,10 @@ class Results:
         trained = self.trained()
         models = {result.cell.model for result in trained}
         alone = [r for r in self.cells.values() if r.cell.model not in models]
-        return [row for result in (*trained, *alone) for row in self._rows_of(result)]
+        return [row for result in (*trained, *alone) for row in self.rows_of(result)]
 
-    def _rows_of(self, result: CellResult) -> Iterator[Row]:
+    def rows_of(self, result: CellResult) -> Iterator[Row]:
+        """Yield the lines of one cell."""
         cell, is_trained = result.cell, isinstance(result, TrainedResult)
         base = self.base_of(result).all_tasks()
         for task in (*self.params.suite.tasks, cell.gsm8k.task):
@@ -128,21 +163,47 @@ class Results:
                 combination=cell.combination or "",
                 algorithm="" if cell.algorithm is None else cell.algorithm.name,
                 task=task,
-                in_distribution=self.is_trained(task, cell),
+                mark=self.mark_of(task, cell),
+                side_check=task not in self.params.suite.tasks,
                 count=None if after is None else after.count,
                 base=None if before is None else before.accuracy,
+                base_strict=None if before is None else before.strict_accuracy,
                 trained=None if trained is None else trained.accuracy,
+                trained_strict=None if trained is None else trained.strict_accuracy,
                 interval=None if after is None else after.interval,
                 rule=None if best is None else best.accuracy,
                 rule_name=None if best is None else best.rule,
                 change=trained.accuracy - before.accuracy if trained and before else None,
                 absent=result.absent,
+                beside=_beside(before, trained),
             )
 
-    def is_trained(self, task: str, cell: Cell) -> bool | None:
-        """Return whether a column is in distribution for a cell; None for the side-check."""
-        column = self.params.suite.tasks.get(task)
-        return None if column is None else cell.combination in column.trained
+    def mark_of(self, task: str, cell: Cell) -> Mark | None:
+        """Return how a column is connected to what a cell's model was shown.
+
+        None for the side-check, and where nothing is known to have been shown.
+        """
+        column, shown = self.origins.columns.get(task), self.shown_to(cell)
+        return mark(column, shown) if column is not None and shown.origins else None
+
+    def is_trained(self, task: str, cell: Cell) -> bool:
+        """Return whether a cell trains on a column's kind of question."""
+        found = self.mark_of(task, cell)
+        return found is not None and found.connection is Connection.TRAINED
+
+    def shown_to(self, cell: Cell) -> Shown:
+        """Return what a cell's model was shown: in its warm start, and in training."""
+        trained = None if cell.combination is None else self.origins.training[cell.combination]
+        return Shown(trained=trained, demonstrated=self.bases[cell.model])
+
+
+def _beside(before: TaskScores | None, trained: TaskScores | None) -> dict[str, Figure]:
+    base = {} if before is None else before.beside_accuracy()
+    after = {} if trained is None else trained.beside_accuracy()
+    return {
+        name: Figure(base=base.get(name), trained=after.get(name))
+        for name in dict.fromkeys((*base, *after))
+    }
 
 
 def collect(params: Params, root: Path) -> Results:
@@ -154,34 +215,69 @@ def collect(params: Params, root: Path) -> Results:
     """
     runs = root / "runs" / params.study.name
     combos = root / "data" / params.study.name / "combos"
+    bases = {cell.model: runs / "base" / cell.model for cell in params.cells.values()}
     return Results(
         params,
-        {key: _cell_result(runs / key, key, cell) for key, cell in params.cells.items()},
-        Audit.read(_there(runs / "audit" / "audit.json"), "audit"),
+        {key: _cell_result(params, runs / key, key) for key in params.cells},
+        _audit(params, runs / "audit" / "audit.json"),
         {
-            key: DatasetCard.read(combos / key / "card.json", f"dataset@{key}")
-            for key in params.dataset
+            key: DatasetCard.read_of(combos / key / "card.json", key, entry)
+            for key, entry in params.dataset.items()
         },
+        _origins(params, runs / "audit" / "origins.json"),
+        {
+            key: BaseShown.read_of(_there(folder / "shown.json", f"base@{key}"), key).origin
+            for key, folder in bases.items()
+        },
+        {
+            key: BaseCard.read_of(_there(folder / "card.json", f"base@{key}"), key)
+            for key, folder in bases.items()
+        },
+        against_paper(params, root),
     )
 
 
-def _cell_result(folder: Path, key: str, cell: Cell) -> CellResult:
-    found = Evaluation.read(_there(folder / "evaluate" / "metrics.json"), f"evaluate@{key}")
-    check = Evaluation.read(_there(folder / "gsm8k" / "metrics.json"), f"gsm8k@{key}")
+def _audit(params: Params, path: Path) -> Audit:
+    found = Audit.read(_there(path, "audit"), "audit")
+    refuse_foreign(path, "columns", found.columns, params.suite.tasks, "audit")
+    refuse_foreign(path, "training sets", found.leakage, params.dataset, "audit")
+    refuse_foreign(path, "training sets", found.training, params.dataset, "audit")
+    return found
+
+
+def _origins(params: Params, path: Path) -> StudyOrigins:
+    found = StudyOrigins.read(_there(path, "audit"), "audit")
+    refuse_foreign(path, "columns", found.columns, params.suite.tasks, "audit")
+    refuse_foreign(path, "training sets", found.training, params.dataset, "audit")
+    return found
+
+
+def _cell_result(params: Params, folder: Path, key: str) -> CellResult:
+    cell = params.cells[key]
+    found = _scores(folder, key, "evaluate", params.suite.tasks)
+    check = _scores(folder, key, "gsm8k", [cell.gsm8k.task])
     if not isinstance(cell, TrainedCell):
         return CellResult(key, cell, found.tasks, check.tasks, found.absent)
-    manifest = Manifest.read(_there(folder / "train" / "checkpoints.json"), f"train@{key}")
+    curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
     return TrainedResult(
         key=key,
         cell=cell,
         tasks=found.tasks,
         side_check=check.tasks,
-        curve=read_lines(_there(folder / "train" / "metrics.jsonl")),
+        curve=curve,
         checkpoints=manifest.checkpoints,
     )
 
 
-def _there(path: Path) -> Path:
+def _scores(folder: Path, key: str, stage: str, columns: Iterable[str]) -> Evaluation:
+    made_by = f"{stage}@{key}"
+    return Evaluation.read_of(_there(folder / stage / "metrics.json", made_by), columns, made_by)
+
+
+def _there(path: Path, made_by: str) -> Path:
     if not path.is_file():
-        raise UserError(f"{path} does not exist yet; run the study first: dvc repro")
+        raise UserError(
+            f"{path} does not exist yet; run the study first: dvc repro, or what makes it: "
+            f"dvc repro {made_by}"
+        )
     return path

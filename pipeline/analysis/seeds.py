@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 
 from pipeline.analysis.results import Results, TrainedResult
+from pipeline.foreign import markdown_text
 from pipeline.records import Record
 
 # The 0.975 quantile of Student's t by degrees of freedom, from 1 on; beyond them the last is kept.
@@ -148,7 +149,7 @@ def seeds_markdown(found: Sequence[Change]) -> str:
         "| cells | seeds | measure | before | after | change (95 % interval) |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]
-    lines += [f"| {' | '.join(change_texts(change))} |" for change in found]
+    lines += [f"| {' | '.join(map(markdown_text, change_texts(change)))} |" for change in found]
     return "\n".join(lines) + "\n"
 
 

@@ -10,52 +10,112 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipeline.analysis.results import Results, Row
+from pipeline.data.connection import MEANINGS, Connection
+from pipeline.foreign import markdown_text
 
 _CELL = 2  # headings that say which cell a row belongs to
 _NUMBERS = ("base", "after RL", "change")
-HEADINGS = ("model", "combination", "task", "base", "after RL", "change", "rule baseline")
+HEADINGS = ("model", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
+_SIDE_CHECK = "side-check"
+_NOT_KNOWN = "not known"
+_STRICT = "in brackets: by the strict match, where that differs"
 
 
-NOTES = "* never trained on    ** side-check"
+def lines_of(row: Row) -> list[tuple[str, ...]]:
+    """Return the texts of a task's line, and of one more for each figure beside its accuracy."""
+    return [cells_of(row), *(_beside(row, name) for name in row.beside)]
 
 
-def cells_of(row: Row) -> tuple[str, ...]:
-    """Return the texts of one line."""
-    rule = "-" if row.rule is None else f"{100 * row.rule:.1f} {row.rule_name}"
-    mark = {True: "", False: " *", None: " **"}[row.in_distribution]
+def _beside(row: Row, name: str) -> tuple[str, ...]:
+    base, trained = row.beside[name].base, row.beside[name].trained
     return (
         row.model,
         row.combination or "-",
-        f"{row.task}{mark}",
-        "absent" if row.absent else _percent(row.base),
-        _percent(row.trained),
-        "-" if row.change is None else f"{100 * row.change:+.1f}",
+        f"{row.task}: {name}",
+        mark_text(row),
+        _percent(base),
+        _percent(trained),
+        _points(None if base is None or trained is None else trained - base),
+        "-",
+    )
+
+
+def cells_of(row: Row) -> tuple[str, ...]:
+    """Return the texts of one line: a task's accuracy."""
+    rule = "-" if row.rule is None else f"{100 * row.rule:.1f} {row.rule_name}"
+    return (
+        row.model,
+        row.combination or "-",
+        row.task,
+        mark_text(row),
+        "absent" if row.absent else _accuracy(row.base, row.base_strict),
+        _accuracy(row.trained, row.trained_strict),
+        _points(row.change),
         rule,
     )
+
+
+def mark_text(row: Row) -> str:
+    """Return what is known of whether the model was shown a task before."""
+    if row.side_check:
+        return _SIDE_CHECK
+    return _NOT_KNOWN if row.mark is None else row.mark.text()
+
+
+def notes(results: Results) -> list[str]:
+    """Return what the marks and brackets of a table mean, of those that it has."""
+    rows = list(results.rows())
+    marks = {row.mark.connection for row in rows if row.mark is not None}
+    parts = [f"{each}: {MEANINGS[each]}" for each in Connection if each in marks]
+    if any(model.shown is None for model in results.base_cards.values()):
+        parts.append("what models made elsewhere were shown before, nobody here knows")
+    if any("(" in cell for row in rows for cell in cells_of(row)[5:7]):
+        parts.append(_STRICT)
+    return parts
+
+
+def _accuracy(published: float | None, strict: float | None) -> str:
+    """Return the accuracy by the published rule, with the strict one in brackets if it differs."""
+    if published is None or strict is None:
+        return "-"
+    by_rule, by_match = _percent(published), _percent(strict)
+    return by_rule if by_rule == by_match else f"{by_rule} ({by_match})"
 
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
+def _points(change: float | None) -> str:
+    return "-" if change is None else f"{100 * change:+.1f}"
+
+
 def rich_table(results: Results) -> Table:
     """Return the table for a terminal; accuracies in percent, cell by cell under its name."""
-    title = f"{results.params.study.title}: accuracy in %"
-    table = Table(title=title, caption=NOTES, box=SIMPLE_HEAD, padding=(0, 1))
+    title = escape(f"{results.params.study.title}: accuracy in %")
+    table = Table(
+        title=title,
+        caption="\n".join(notes(results)),
+        box=SIMPLE_HEAD,
+        padding=(0, 1),
+        pad_edge=False,
+        collapse_padding=True,
+    )
     for heading in HEADINGS[_CELL:]:
         justify: Literal["right", "left"] = "right" if heading in _NUMBERS else "left"
         table.add_column(heading, justify=justify, overflow="fold")
     for cell, rows in groupby(results.rows(), key=lambda row: row.cell):
         table.add_section()
         table.add_row(f"[bold]{escape(cell)}[/]")
-        for row in rows:
-            task, *values = cells_of(row)[_CELL:]
+        for line in (line for row in rows for line in lines_of(row)):
+            task, *values = line[_CELL:]
             table.add_row(f"  {escape(task)}", *map(escape, values))
     return table
 
 
 def markdown(results: Results) -> str:
     """Return the table as Markdown."""
-    lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 3 + ("---:",) * 3 + ("---",)]
-    lines += [cells_of(row) for row in results.rows()]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines) + f"\n{NOTES}\n"
+    lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 4 + ("---:",) * 3 + ("---",)]
+    lines += [tuple(map(markdown_text, line)) for row in results.rows() for line in lines_of(row)]
+    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"{table}\n{'; '.join(notes(results))}.\n"

@@ -9,6 +9,7 @@ from pipeline.audit.records import Audit, ColumnAudit, Flag, Leak
 from pipeline.config.params import Params
 from pipeline.data.card import DatasetCard
 from pipeline.data.sources import SOURCES
+from pipeline.foreign import markdown_text
 from pipeline.tasks import registry
 
 
@@ -21,11 +22,13 @@ def data_card(params: Params, audit: Audit, cards: Mapping[str, DatasetCard]) ->
         cards: What the dataset stage says of each combination.
     """
     sections = (
-        [f"# Data card: {_plain(params.study.title)}", ""],
+        [f"# Data card: {markdown_text(params.study.title)}", ""],
         _sources(params),
         _training(cards),
         _columns(params, audit.columns),
+        _without_answer(audit),
         _leakage(audit.leakage),
+        _validation(audit.validation),
         _flags(audit.columns),
     )
     return "\n".join(line for section in sections for line in section)
@@ -69,7 +72,10 @@ def _training(cards: Mapping[str, DatasetCard]) -> Iterator[str]:
     yield from table(("combination", "set", "rows", "stories", "rows by order", "split"), rows)
     for key, card in cards.items():
         if card.licence_note:
-            yield from (f"Why {key} may use restricted data: {_plain(card.licence_note)}", "")
+            yield from (
+                f"Why {key} may use restricted data: {markdown_text(card.licence_note)}",
+                "",
+            )
 
 
 def _columns(params: Params, columns: Mapping[str, ColumnAudit]) -> Iterator[str]:
@@ -88,18 +94,50 @@ def _columns(params: Params, columns: Mapping[str, ColumnAudit]) -> Iterator[str
     yield ""
 
 
+def _without_answer(audit: Audit) -> Iterator[str]:
+    yield from ("## What wins without an answer", "")
+    rows = [
+        (where, response, percent(won.published), percent(won.strict))
+        for where, found in audit.won_without_answer().items()
+        for response, won in found.best().items()
+    ]
+    head = ("questions", "response", "right by the published rule", "right strictly")
+    yield from table(head, rows)
+    yield "Constants are searched for, cheats name several answers or repeat what they were given."
+    yield "Training pays the strict match, unless the study says why it pays the published rule."
+    yield ""
+
+
 def _leakage(leakage: Mapping[str, Mapping[str, Leak]]) -> Iterator[str]:
     yield from ("## Test rows that stand in training", "")
     rows = [
-        (
-            *(key, column, leak.rows, leak.leaked, leak.normalised_story, leak.question),
-            *(leak.item, leak.ngram, percent(leak.ngram_share)),
-        )
+        (key, column, *_shared(leak))
         for key, columns in leakage.items()
         for column, leak in columns.items()
     ]
-    head = ("combination", "column", "rows", "same story", "same text", "same question")
-    yield from table((*head, "same story and question", "shared n-gram", "n-grams shared"), rows)
+    yield from table(("combination", "column", *_SHARED), rows)
+    yield "Of published narratives and conversations nobody here knows the events: their rows are"
+    yield "under *events not known*."
+    yield ""
+
+
+def _validation(validation: Mapping[str, Leak]) -> Iterator[str]:
+    yield from ("## Validation rows that stand in training", "")
+    rows = [(key, *_shared(leak)) for key, leak in validation.items()]
+    yield from table(("combination", *_SHARED), rows)
+
+
+_SHARED = (
+    *("rows", "same story", "same text", "same events, other names", "events not known"),
+    *("same question", "same story and question", "shared n-gram", "n-grams shared"),
+)
+
+
+def _shared(leak: Leak) -> tuple[object, ...]:
+    return (
+        *(leak.rows, leak.leaked, leak.normalised_story, leak.structure, leak.unread),
+        *(leak.question, leak.item, leak.ngram, percent(leak.ngram_share)),
+    )
 
 
 def _flags(columns: Mapping[str, ColumnAudit]) -> Iterator[str]:
@@ -139,11 +177,5 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for row in rows:
-        yield "| " + " | ".join(_plain(value) for value in row) + " |"
+        yield "| " + " | ".join(markdown_text(value) for value in row) + " |"
     yield ""
-
-
-def _plain(value: object) -> str:
-    """Return text that cannot break out of its table cell or become markup."""
-    text = " ".join(str(value).split())
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pipeline.audit.reading import words_of
 from pipeline.audit.records import Leak
 from pipeline.config.data import Split
+from pipeline.data.origin import structure_of
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 
@@ -29,14 +30,17 @@ class Overlap:
         ngram_share: Mean share of a test example's n-grams that stand in training.
         found: Ids of the test examples that share something, by what they share: ``story`` (the
             same story, also if retold), ``normalised_story`` (its text but for case, punctuation
-            and spacing), ``question`` (the wording of the question alone), ``item``
-            (normalised story and question), ``ngram`` (at least one n-gram of story or question).
+            and spacing), ``structure`` (its events, whatever the names), ``question`` (the wording
+            of the question alone), ``item`` (normalised story and question), ``ngram`` (at least
+            one n-gram of story or question).
+        unread: Number of test examples of which no structure is known.
     """
 
     rows: int
     ngram_words: int
     ngram_share: float
     found: Mapping[str, tuple[str, ...]]
+    unread: int = 0
 
     @property
     def leaked(self) -> int:
@@ -49,6 +53,7 @@ class Overlap:
         return Leak(
             rows=self.rows,
             leaked=self.leaked,
+            unread=self.unread,
             **counts,
             ngram_words=self.ngram_words,
             ngram_share=self.ngram_share,
@@ -79,16 +84,19 @@ class Fingerprints:
             ngrams.update(_ngrams(words_of(text), length))
         for example in training:
             for kind, key in _keys(example).items():
-                keys[kind].add(key)
+                if key is not None:
+                    keys[kind].add(key)
         return cls(length, {k: frozenset(v) for k, v in keys.items()}, frozenset(ngrams))
 
     def overlap(self, test: Sequence[Example]) -> Overlap:
         """Compare a test set with this training set."""
         found: dict[str, list[str]] = {kind: [] for kind in (*_KEYS, "ngram")}
         shares = {text: self._shared(text) for text in _once(test)}
-        total = 0.0
+        total, unread = 0.0, 0
         for example in test:
-            for kind, key in _keys(example).items():
+            keys = _keys(example)
+            unread += keys["structure"] is None
+            for kind, key in keys.items():
                 if key in self.keys[kind]:
                     found[kind].append(example.id)
             share = max(shares[text] for text in _texts(example))
@@ -96,7 +104,7 @@ class Fingerprints:
             if share:
                 found["ngram"].append(example.id)
         ids = {kind: tuple(shared) for kind, shared in found.items()}
-        return Overlap(len(test), self.length, total / len(test) if test else 0.0, ids)
+        return Overlap(len(test), self.length, total / len(test) if test else 0.0, ids, unread)
 
     def _shared(self, text: str) -> float:
         """Return the share of a text's n-grams that stand in training."""
@@ -131,7 +139,7 @@ def refuse_contamination(split: Split, overlaps: Mapping[str, Overlap]) -> None:
         )
 
 
-_KEYS = ("story", "normalised_story", "question", "item")
+_KEYS = ("story", "normalised_story", "structure", "question", "item")
 
 
 def _keys(example: Example) -> dict[str, Hashable]:
@@ -141,6 +149,7 @@ def _keys(example: Example) -> dict[str, Hashable]:
     return {
         "story": example.story_id,
         "normalised_story": story,
+        "structure": structure_of(example),
         "question": question,
         "item": (story, question),
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from pipeline.records import Record
 
 Counts = dict[str, int]
@@ -55,6 +57,44 @@ class Baselines(Record):
     majority: float
     by_order: dict[str, Group]
     by_type: dict[str, Group]
+
+
+class Won(Record):
+    """What one response wins on all examples.
+
+    Attributes:
+        what: The answer, or the name of a cheat.
+        published: Share of the examples on which the published rule takes it for right.
+        strict: The same by the strict match, which training pays.
+    """
+
+    what: str
+    published: float
+    strict: float
+
+
+class WonWithoutAnswer(Record):
+    """What is won by responses that know nothing.
+
+    Attributes:
+        constant: The best found of answers that are the same whatever is asked.
+        strict_constant: The same by the strict match.
+        cheats: Responses that name several answers or repeat what was given, the best first.
+    """
+
+    constant: Won
+    strict_constant: Won
+    cheats: list[Won]
+
+    @property
+    def cheat(self) -> Won:
+        """Return the best cheat by the published rule."""
+        return self.cheats[0]
+
+    def best(self) -> dict[str, Won]:
+        """Return the best of each kind, as tables show them: an answer that is always the same."""
+        constants = (self.constant, self.strict_constant)
+        return {f"always {won.what!r}": won for won in constants} | {self.cheat.what: self.cheat}
 
 
 class Balance(Record):
@@ -133,6 +173,7 @@ class ColumnAudit(Record):
         twin_conflicts: Rows whose twin in the other prompt variant says otherwise, by order.
         balance: How the gold answers are spread.
         baselines: What rules score that learn nothing.
+        without_answer: What is won by responses that know nothing.
         lexical: The most telling word by kind of question.
         shortcut_conflict: Where the best rule is wrong.
         flags: What makes a score hard to read.
@@ -150,6 +191,7 @@ class ColumnAudit(Record):
     twin_conflicts: Counts
     balance: Balance
     baselines: Baselines
+    without_answer: WonWithoutAnswer
     lexical: dict[str, Lexical]
     shortcut_conflict: ShortcutConflict
     flags: list[Flag]
@@ -162,6 +204,8 @@ class Leak(Record):
         rows: Number of rows.
         leaked: Rows on a story of the training set, also if retold.
         normalised_story: Rows on its text but for case, punctuation and spacing.
+        structure: Rows on the events of one of its stories under other names.
+        unread: Rows of which no structure is known.
         question: Rows with the wording of one of its questions.
         item: Rows with text and question of one of its rows.
         ngram: Rows with an n-gram of it.
@@ -173,6 +217,8 @@ class Leak(Record):
     rows: int
     leaked: int
     normalised_story: int
+    structure: int
+    unread: int
     question: int
     item: int
     ngram: int
@@ -182,7 +228,21 @@ class Leak(Record):
 
 
 class Audit(Record):
-    """The whole file: each column, and by combination what each column shares with training."""
+    """The whole file.
+
+    Attributes:
+        columns: What was found in each column.
+        training: What is won without an answer on each training set, by combination.
+        leakage: What each column shares with training, by combination.
+        validation: What the validation set shares with training, by combination.
+    """
 
     columns: dict[str, ColumnAudit]
+    training: dict[str, WonWithoutAnswer] = Field(default={})
     leakage: dict[str, dict[str, Leak]]
+    validation: dict[str, Leak] = Field(default={})
+
+    def won_without_answer(self) -> dict[str, WonWithoutAnswer]:
+        """Return what is won without an answer, by the name of the questions."""
+        training = {f"train: {name}": found for name, found in self.training.items()}
+        return training | {name: column.without_answer for name, column in self.columns.items()}

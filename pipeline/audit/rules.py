@@ -2,8 +2,8 @@
 
 The rules on parsed stories are those of :mod:`pipeline.tom.shortcut`. For other languages there are
 rules on the text: which candidate answer is mentioned first, last or most often, which option says
-that somebody does not know, which answer is the most common one. A rule that is undefined on an
-example counts as wrong there; its coverage tells how often.
+that somebody does not know, who speaks first or least, which answer is the most common one. A rule
+that is undefined on an example counts as wrong there; its coverage tells how often.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from functools import partial
 from pipeline.audit.reading import Reading
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal
+from pipeline.tom.conversation import SUSPECTS, Suspect, suspect_answer
 from pipeline.tom.shortcut import SHORTCUTS, Rule, pick_unaware
 
 _ASKS_WHO_KNOWS = re.compile(r"\bDoes .+ know ")
+# Upstream's types say of ToMi's and ExploreToM's questions whether the answer is the true place.
+_SAYS_THE_ANSWER = re.compile(r"_(?:no_)?tom$|-(?:True|False)$")
 _BY_TEXT = ("phrase_cue", "first_choice", "last_choice")  # need no parsed story
 MAJORITY = "majority answer"
 
@@ -64,6 +67,14 @@ def last_choice(reading: Reading) -> str | None:
     return reading.example.choices[-1] if reading.example.choices else None
 
 
+def _by_suspect(suspect: Suspect, reading: Reading) -> str | None:
+    """Answer as if one participant of a conversation did not know, and everybody else did."""
+    example = reading.example
+    if example.order == 0:
+        return None
+    return suspect_answer(suspect, example.story, example.question, example.choices or ())
+
+
 RULES: Mapping[str, TextRule] = {
     **{
         name.replace("_", " "): partial(_on_surface, rule)
@@ -76,6 +87,7 @@ RULES: Mapping[str, TextRule] = {
     "phrase cue": phrase_cue,
     "first choice": first_choice,
     "last choice": last_choice,
+    **{name.replace("_", " "): partial(_by_suspect, suspect) for name, suspect in SUSPECTS.items()},
 }
 """Every rule that answers an example by itself, by the name that tables show."""
 
@@ -140,7 +152,12 @@ def majority_answers(examples: Sequence[Example]) -> list[str]:
 
 
 def _kind(example: Example) -> Hashable:
-    return example.benchmark, example.question_type, example.answer_kind
+    return example.benchmark, asked_type(example), example.answer_kind
+
+
+def asked_type(example: Example) -> str:
+    """Return the type of a question without what it says of the answer."""
+    return _SAYS_THE_ANSWER.sub("", example.question_type)
 
 
 def _label(example: Example) -> str | int:
@@ -176,4 +193,6 @@ def _graded(name: str, readings: Sequence[Reading], answers: Sequence[str | None
 
 def _is_gold(answer: str, example: Example) -> bool:
     """Compare after normalisation: a rule names an answer, there is no reply to interpret."""
+    if example.answer_kind == "names":
+        return set(answer.split(", ")) == set(example.answer.split(", "))
     return answer == example.answer or match_equal(answer, example)

@@ -5,11 +5,11 @@ A benchmark score means little without the best rule that learns nothing beside 
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipeline.audit.balance import balance
+from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Overlap
 from pipeline.audit.lexical import LEXICAL_FLAG, lexical_dependence
 from pipeline.audit.reading import Reading, read_all
@@ -24,7 +24,7 @@ from pipeline.audit.records import (
     Lexical,
     ShortcutConflict,
 )
-from pipeline.audit.rules import MAJORITY, Baseline, baselines, chance
+from pipeline.audit.rules import MAJORITY, Baseline, asked_type, baselines, chance
 from pipeline.audit.statistics import binomial_tail
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
@@ -35,8 +35,6 @@ RULE_MARGIN, RULE_P = 0.2, 0.05
 Source: arXiv 2606.09092, its rule for flagging theory-of-mind data sets.
 """
 _SHOWN = 10
-# Upstream's types say of ToMi's and ExploreToM's questions whether the answer is the true place.
-_SAYS_THE_ANSWER = re.compile(r"_(?:no_)?tom$|-(?:True|False)$")
 
 
 def set_audit(examples: Sequence[Example]) -> ColumnAudit:
@@ -64,6 +62,7 @@ def set_audit(examples: Sequence[Example]) -> ColumnAudit:
         twin_conflicts=twin_conflicts(examples),
         balance=balance(readings),
         baselines=_baselines(readings, rules),
+        without_answer=won_without_answer(readings),
         lexical=lexical,
         shortcut_conflict=_shortcut_conflict(examples, rules),
         flags=[
@@ -214,7 +213,7 @@ def _lexical(readings: Sequence[Reading]) -> dict[str, Lexical]:
 def _question_kind(reading: Reading) -> str:
     """Return the type of a question, with all else that decides which answers are possible."""
     example = reading.example
-    stated = _SAYS_THE_ANSWER.sub("", example.question_type)
+    stated = asked_type(example)
     aspect = str(getattr(getattr(reading.surface, "question", None), "aspect", ""))
     order = "" if example.order is None else f"order {example.order}"
     form = "" if example.answer_kind == "span" else example.answer_kind

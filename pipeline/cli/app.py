@@ -8,16 +8,19 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from pipeline.checkout import find_root
-from pipeline.cli import audit, reward, study, tom, train, ui
+from pipeline.cli import audit, clean, models, reward, store, study, tom, train, ui
 from pipeline.cli.study import check
 from pipeline.cli.tables import make_list
+from pipeline.cli.terminal import Terminal
 from pipeline.config.params_file import read_params
+from pipeline.disk import trouble
 from pipeline.errors import UserError
+from pipeline.output import drop_standard_output
 from pipeline.plural import counted
+from pipeline.processes import Terminated, raise_on_sigterm
 
 app = typer.Typer(
     name="tomrl",
@@ -34,10 +37,14 @@ app.add_typer(study.app, name="study")
 app.add_typer(tom.app, name="tom")
 app.add_typer(reward.app, name="reward")
 app.add_typer(train.app, name="train")
+app.add_typer(models.app, name="models")
+app.add_typer(store.app, name="store")
 app.command()(audit.audit)
 app.command()(audit.gallery)
 app.command()(ui.ui)
-console = Console()
+app.command()(clean.clean)
+console = Terminal()
+_LONGEST_MESSAGE = 4000  # characters
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,15 +100,20 @@ def run(
     Example: `tomrl run mini`
     """
     root = find_root()
-    if study:
+    if study is not None:
         check(root, study)
     read_params(root / "params.yaml")
+    raise_on_sigterm()
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    # Prefect gives its own server 20 seconds to start, which a busy laptop may exceed.
-    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")
+    from flows.server import start_temporary_server
     from flows.study import run_study
 
-    run_study(study=study, checkout=str(root))
+    try:
+        start_temporary_server()
+        run_study(study=study, checkout=str(root))
+    except Terminated:
+        print("stopped; run it again to go on", file=sys.stderr)
+        raise typer.Exit(143) from None
     report()
 
 
@@ -140,44 +152,27 @@ def sync() -> None:
     console.print(f"sent {counted(len(sent), 'cell')}: {', '.join(sent) or 'none has results yet'}")
 
 
-@app.command()
-def clean(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Also the DVC cache, the artifact store and the MLflow runs."),
-    ] = False,
-) -> None:
-    """Remove what the pipeline made: data, runs, logs, reports and interrupted work.
-
-    Without `--all`, `dvc repro` brings everything back from the DVC cache in seconds.
-
-    Example: `tomrl clean --yes`
-    """
-    from pipeline.files import remove
-
-    root = find_root()
-    targets = ["code", "data", "runs", "logs", "reports", "work"]
-    if everything:
-        targets += [".dvc/cache", ".dvc/tmp", "store", "mlflow.db", "mlartifacts"]
-    present = [name for name in targets if (root / name).exists()]
-    if not present:
-        console.print("nothing to remove")
-        return
-    if not yes:
-        typer.confirm(f"Remove {', '.join(present)} in {root}?", abort=True)
-    for name in present:
-        remove(root / name)
-    console.print(f"removed {', '.join(present)}", soft_wrap=True)
+def _shortened(message: str) -> str:
+    """Return a message without the middle of what it quotes, where that is very long."""
+    half = _LONGEST_MESSAGE // 2
+    return message if len(message) <= 2 * half else f"{message[:half]} ... {message[-half:]}"
 
 
 def main() -> None:
-    """Run the command; bad input ends with one message and status 2."""
+    """Run the command; bad input ends with one message and status 2, a full disk with 1."""
     try:
         app()
     except UserError as error:
-        Console(stderr=True).print(f"error: {error}", markup=False, highlight=False, soft_wrap=True)
+        Terminal(stderr=True).say(f"error: {_shortened(str(error))}")
         sys.exit(2)
+    except Exception as error:
+        if (why := trouble(error)) is None:
+            raise
+        if isinstance(error, OSError) and error.filename is None:
+            drop_standard_output()
+            why = f"standard output: cannot be written ({error.strerror})"
+        Terminal(stderr=True).say(f"error: {why}")
+        sys.exit(1)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         sys.exit(130)

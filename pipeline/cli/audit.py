@@ -8,24 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from pipeline.checkout import find_root
 from pipeline.cli.tables import make_table
+from pipeline.cli.terminal import Terminal
 from pipeline.errors import UserError
+from pipeline.output import check_output, is_standard_output, write_output
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
 if TYPE_CHECKING:
     from pipeline.audit.contamination import Overlap
-    from pipeline.audit.records import Baselines, ColumnAudit, Group, Leak
+    from pipeline.audit.records import Audit, Baselines, ColumnAudit, Group, Leak
 
 MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
 _FEW_TYPES = 4
 _GROUPS_IN_TABLE = 5  # so many fit on 80 columns
-console = Console()
+_RESPONSE_WIDTH = 30  # a constant may be as long as a sentence
+console = Terminal()
 RawOption = Annotated[
     Path | None,
     typer.Option(
@@ -53,37 +55,45 @@ def audit(
         bool, typer.Option("--fail-on-leak", help="Exit 1 if a test row uses a training story.")
     ] = False,
 ) -> None:
-    """Say what a data set gives away: rules that learn nothing, contradictions, leaks.
+    """Say what a data set gives away: rules that learn nothing, cheats, contradictions, leaks.
 
     A rule is scored on every row (wrong where it is undefined; `or guess` and brackets show a blind
     guess there instead) and flagged if it beats the better
     of chance and majority by 20 points with p < 0.05; a single word is flagged if
-    I(Z;Y)/H(Y) is 0.15 or more.
+    I(Z;Y)/H(Y) is 0.15 or more. A constant is the same answer to everything, found by search; a
+    cheat names several answers at once or repeats what it was given. Published rules pay both more
+    than the strict match does.
 
     Examples: `tomrl audit hi_tom`, or does the test set of Study 1 stand in its training set:
     `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train --fail-on-leak`
     """
+    from pipeline.audit.cheats import won_without_answer
     from pipeline.audit.contamination import Fingerprints
+    from pipeline.audit.reading import read_all
     from pipeline.audit.records import Audit
     from pipeline.audit.sets import leakage, set_audit
 
-    _refuse_unwritable(json)
+    if json is not None:
+        check_output(json)
     tests = {name: _examples(name, raw) for name in dict.fromkeys(tasks)}
     columns = {name: set_audit(examples) for name, examples in tests.items()}
     console.print(_sizes_table(columns), _best_table(columns))
     for name, column in columns.items():
         console.print(*_rules_tables(name, column))
-    overlaps = {}
+    overlaps, training = {}, {}
     for name in dict.fromkeys(against or ()):
-        known = Fingerprints.of(_examples(name, raw), ngram)
-        overlaps[name] = {test: known.overlap(examples) for test, examples in tests.items()}
-    found = leakage(overlaps)
-    for name, leaks in found.items():
+        examples = _examples(name, raw)
+        known = Fingerprints.of(examples, ngram)
+        overlaps[name] = {test: known.overlap(rows) for test, rows in tests.items()}
+        training[name] = won_without_answer(read_all(examples))
+    found = Audit(columns=columns, training=training, leakage=leakage(overlaps))
+    console.print(_won_table(found))
+    for name, leaks in found.leakage.items():
         console.print(_leak_table(name, leaks))
     _print_flags(columns)
     if json is not None:
-        Audit(columns=columns, leakage=found).write(json)
-        console.print(f"written: {escape(str(json))}", soft_wrap=True)
+        write_output(json, found.text())
+        console.say(f"written: {json}")
     if fail_on_leak:
         _fail_on_leak(overlaps)
 
@@ -111,7 +121,6 @@ def gallery(
     Examples: `tomrl gallery`, `tomrl gallery --real`, `tomrl gallery --real -o /tmp/real.md`
     """
     from pipeline.data.gallery import page, show_all
-    from pipeline.files import write_text
 
     root = find_root()
     if real and output is not None and output.resolve().is_relative_to(root.resolve()):
@@ -119,14 +128,17 @@ def gallery(
             f"--output {output} lies in the repository, where rows of restricted sources must not "
             "be; choose a place outside, or leave out --real"
         )
-    _refuse_unwritable(output)
+    if output is not None:
+        check_output(output)
     text = page(show_all(_folders(raw), real))
     if real and output is None:
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+        console.say(text)
         return
     target = output or root / "reports" / "gallery.md"
-    write_text(target, text)
-    console.print(f"written: {escape(str(target))}", soft_wrap=True)
+    if output is None:
+        target.parent.mkdir(exist_ok=True)
+    write_output(target, text)
+    Terminal(stderr=is_standard_output(target)).say(f"written: {target}")
 
 
 def _fail_on_leak(overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
@@ -165,12 +177,6 @@ def _examples(name: str, raw: Path | None) -> list[Example]:
     return task.examples(folder)
 
 
-def _refuse_unwritable(path: Path | None) -> None:
-    """Fail before the work rather than after it."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise UserError(f"{path}: a file is needed, in a folder that exists")
-
-
 def _sizes_table(columns: Mapping[str, ColumnAudit]) -> Table:
     numbers = ("rows", "stories", "unread", "repeats", "conflicts")
     table = make_table("Data sets", ["task"], numbers)
@@ -189,6 +195,17 @@ def _best_table(columns: Mapping[str, ColumnAudit]) -> Table:
         best, wrong = rules.best, len(column.shortcut_conflict.ids)
         shares = map(_percent, (rules.chance, rules.majority))
         table.add_row(name, best.rule, _percent(best.accuracy), str(wrong), *shares)
+    return table
+
+
+def _won_table(audit: Audit) -> Table:
+    """Return the best constants and the best cheat of each set, trained on or not."""
+    title = "What wins without an answer (%)"
+    table = make_table(title, ("task", "response"), ("published", "strict"))
+    table.columns[1].max_width = _RESPONSE_WIDTH
+    for name, found in audit.won_without_answer().items():
+        for response, won in found.best().items():
+            table.add_row(name, response, _percent(won.published), _percent(won.strict))
     return table
 
 
@@ -222,7 +239,7 @@ def _groups(rules: Baselines) -> dict[str, Group]:
         if len(orders) > 1
     }
     if 1 < len(types) <= _FEW_TYPES:
-        groups |= {escape(kind or "no type"): group for kind, group in types.items()}
+        groups |= {kind or "no type": group for kind, group in types.items()}
     return groups
 
 
@@ -237,6 +254,7 @@ def _leak_table(training: str, leaks: Mapping[str, Leak]) -> Table:
         "rows": "rows",
         "leaked": "story",
         "normalised_story": "text",
+        "structure": "events",
         "question": "question",
         "item": "both",
         "ngram": "n-gram",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.config.algorithms import ALGORITHMS, AlgorithmName, with_defaults
+from pipeline.config.algorithms import ALGORITHMS, AlgorithmName
 from pipeline.config.data import Part
 from pipeline.config.expand import expand
 from pipeline.config.models import ApiModel
-from pipeline.config.reward import own_settings
+from pipeline.config.reward import PublishedReward, Settings, own_settings
 from pipeline.config.study import Study
 from pipeline.config.training import Train
 from pipeline.plural import counted
@@ -38,7 +38,7 @@ def _evaluated_only(study: Study, key: str) -> str:
 
 
 def _algorithm(study: Study, name: AlgorithmName) -> str:
-    algorithm = study.train.algorithms.get(name) or with_defaults(name)
+    algorithm = study.algorithm(name)
     if not algorithm.samples:
         return f"{name} (imitates the gold answers, one per prompt)"
     own = [f"{n} {_value(getattr(algorithm, n))}" for n in algorithm.own_settings()]
@@ -73,7 +73,7 @@ def _training(study: Study) -> Iterator[Line]:
     train = study.train
     if _samples(study):
         own = "".join(f", {name} {value:g}" for name, value in own_settings(train.reward).items())
-        yield "reward", f"{train.reward.preset}{own}"
+        yield "reward", f"{train.reward.preset}{own}, {_match(train.reward)}"
     yield "batch", _batch(study)
     length = counted(train.steps, "step") if train.steps else _epochs(train.epochs or 0)
     patience = train.early_stop_patience
@@ -86,6 +86,13 @@ def _training(study: Study) -> Iterator[Line]:
     best = train.checkpoint == "best"
     yield "evaluated checkpoint", "best on validation" if best else "last"
     yield "backend", f"{train.backend}, forward pass in {train.precision}"
+
+
+def _match(reward: Settings) -> str:
+    """Return which answers a reward pays."""
+    if isinstance(reward, PublishedReward):
+        return f"pays the published rule: {reward.published}"
+    return "pays strict matches"
 
 
 def _samples(study: Study) -> bool:

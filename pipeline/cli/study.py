@@ -6,45 +6,41 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from pipeline.checkout import find_root, use_study
+from pipeline.cli.diff import diff
 from pipeline.cli.recipe import recipe
 from pipeline.cli.tables import make_list, make_table
+from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study, study_files
 from pipeline.errors import UserError
+from pipeline.output import write_output
 from pipeline.plural import counted
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="List, show and choose studies. A study is one file in `studies/`: models, data, training "
-    "and evaluation of an experiment.",
+    help="List, show, compare and choose studies. A study is one file in `studies/`: models, data, "
+    "training and evaluation of an experiment.",
     epilog="Example: `tomrl study show mini`, then `tomrl study use mini && dvc repro`",
 )
-console = Console()
+app.command()(diff)
+console = Terminal()
 Name = Annotated[str, typer.Argument(help="Name of a study, see `tomrl study list`.")]
 
 
 def check(root: Path, name: str) -> Study:
-    """Return a study of this name whose tasks are all registered.
+    """Return a study of this name whose tasks are there and have the rows that it asks for.
 
     Raises:
         UserError: If there is no such study, or with every mistake in its file.
     """
-    from pipeline.tasks.registry import get
+    from pipeline.data.named_tasks import task_mistakes
 
-    study = find_study(root, name)
-    parts = [
-        part for c in study.dataset.combinations.values() for part in (*c.train, *c.validation)
-    ]
-    for name_of_task in (*(p.task for p in parts), *(t.task for t in study.suite.tasks.values())):
-        get(name_of_task)
-    get(study.gsm8k.task)
-    return study
+    return find_study(root, name, [task_mistakes])
 
 
 @app.command("list")
@@ -65,7 +61,7 @@ def list_studies() -> None:
             str(len(params.cells)),
             str(len(params.base)),
             study.train.backend,
-            escape(study.title),
+            study.title,
         )
     console.print(table)
 
@@ -83,7 +79,7 @@ def show(
     """
     study = check(find_root(), name)
     if expanded:
-        typer.echo(dump_params(expand(study)), nl=False)
+        write_output(Path("-"), dump_params(expand(study)))
         return
     console.print(f"[bold]{escape(study.title)}[/]  (study {study.name})")
     if study.paper:

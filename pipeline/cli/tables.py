@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 
 def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] = ()) -> Table:
     """Return an empty table: columns of text, then columns of numbers.
 
-    Headings and cells that are too wide are continued below.
+    Headings and cells that are too wide are continued below, and are shown as they are: no markup.
     """
-    table = Table(
-        title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
+    shown = None if title is None else Text(title)
+    table = _Plain(
+        title=shown, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True
     )
     for heading in texts:
-        table.add_column(heading, overflow="fold")
+        table.add_column(Text(heading), overflow="fold")
     for heading in numbers:
-        table.add_column(heading, justify="right", overflow="fold")
+        table.add_column(Text(heading), justify="right", overflow="fold")
     return table
+
+
+class _Plain(Table):
+    """A table whose cells hold no markup, as the names in them come from files."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        super().add_row(*(Text(c) if isinstance(c, str) else c for c in cells), **options)
 
 
 def make_list() -> Table:

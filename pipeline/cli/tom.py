@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Required, TypedDict, cast
 
 import typer
-from rich.console import Console
 
+from pipeline.cli.reading import read_input, refuse_same_file
 from pipeline.cli.tables import make_table
+from pipeline.cli.terminal import Terminal
 from pipeline.errors import UserError
+from pipeline.output import check_output, is_standard_output, write_output
 from pipeline.plural import counted
 from pipeline.tom import explain as explaining
 from pipeline.tom.check import Agreement
 from pipeline.tom.check import check as check_rows
 from pipeline.tom.language import get_language
-from pipeline.tom.parse.text import ParseError
+from pipeline.tom.parse.text import LONGEST_STORY, ParseError
 from pipeline.tom.rules import Rules
 from pipeline.tom.solve import Answer
 from pipeline.tom.solve import solve as solve_question
-
-LONGEST_STORY = 20_000
-"""Characters; the longest story of the benchmarks has about 4,000."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -104,7 +102,8 @@ def solve(
 ) -> None:
     """Answer every question of a file, and say which sentence decided it."""
     chosen = _rules(benchmark, rules)
-    _refuse_same_file(source, output)
+    refuse_same_file(source, output)
+    check_output(output)
     rows = list(_read_rows(source))
     answers = [
         {"id": row.get("id", number), "answer": found.answer, "reason": found.reason}
@@ -113,7 +112,7 @@ def solve(
     ]
     _write_rows(output, answers)
     unsolved = sum(row["answer"] is None for row in answers)
-    Console().print(
+    Terminal(stderr=is_standard_output(output)).say(
         f"{counted(len(answers), 'answer')} written to {output}; {unsolved} without an answer"
     )
 
@@ -143,7 +142,7 @@ def explain(
         text = explaining.explain(benchmark.value, story, chosen)
     except ParseError as error:
         raise UserError(f"{source}: {error}") from None
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+    Terminal().say(text)
 
 
 @app.command(
@@ -173,7 +172,8 @@ def check(
     """Compare a benchmark's labels with what its stories imply, by belief order and type."""
     chosen = _rules(benchmark, rules)
     output = disagreements or source.with_suffix(".disagreements.jsonl")
-    _refuse_same_file(source, output)
+    refuse_same_file(source, output)
+    check_output(output)
     rows = [{**row, "line": number} for number, row in _read_rows(source, labelled=True)]
     report = check_rows(benchmark.value, rows, chosen)
     _write_rows(
@@ -190,11 +190,12 @@ def check(
             for found in report.disagreements
         ),
     )
-    _print_agreement(report, Console())
-    typer.echo(f"{counted(len(report.disagreements), 'disagreement')} written to {output}")
+    terminal = Terminal(stderr=is_standard_output(output))
+    _print_agreement(report, terminal)
+    terminal.say(f"{counted(len(report.disagreements), 'disagreement')} written to {output}")
 
 
-def _print_agreement(report: Agreement, console: Console) -> None:
+def _print_agreement(report: Agreement, console: Terminal) -> None:
     for title, counts in (("belief order", report.by_order), ("question type", report.by_type)):
         heading = f"Labels that agree with the solver, by {title}"
         table = make_table(heading, [title], ("agree", "of", "%"))
@@ -225,8 +226,10 @@ def _solved(benchmark: Benchmark, row: Row, rules: Rules) -> Answer:
 
 def _story_of(source: Path, row: int) -> str:
     if source.suffix != ".jsonl":
-        text = _decoded(source, _read_bytes(source))
+        text = _decoded(source, read_input(source))
         _check_length(str(source), text)
+        if not text.strip():
+            raise UserError(f"{source} holds no story")
         return text
     for number, fields in _read_rows(source, question=False):
         if number == row:
@@ -241,7 +244,7 @@ def _read_rows(
     needed = ["story", *(["question"] if question else []), *(["answer"] if labelled else [])]
     first_with: dict[str, int] = {}
     found = False
-    for number, line in enumerate(_read_bytes(source).split(b"\n"), 1):
+    for number, line in enumerate(read_input(source).split(b"\n"), 1):
         if not line.strip():
             continue
         where = f"{source}:{number}"
@@ -256,15 +259,6 @@ def _read_rows(
         raise UserError(f"{source} holds no rows; write one JSON object a line")
 
 
-def _read_bytes(source: Path) -> bytes:
-    try:
-        return source.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{source}: there is no such file") from None
-    except OSError as error:
-        raise UserError(f"{source}: cannot be read ({error.strerror})") from None
-
-
 def _decoded(where: Path | str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
@@ -275,7 +269,13 @@ def _decoded(where: Path | str, data: bytes) -> str:
 def _parsed(where: str, line: str) -> dict[str, object]:
     try:
         row: object = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise UserError(
+            f"{where}: holds half of a surrogate pair (\\ud800 to \\udfff), which no text file can "
+            "hold; remove or complete it"
+        ) from None
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{where}: not valid JSON ({error})") from None
     if not isinstance(row, dict):
         raise UserError(f"{where}: expected a JSON object, found {type(row).__name__}")
@@ -306,19 +306,5 @@ def _check_length(where: str, story: str) -> None:
         )
 
 
-def _refuse_same_file(source: Path, output: Path) -> None:
-    if source.resolve() == output.resolve():
-        raise UserError(f"{output} is the input file; choose another output")
-
-
 def _write_rows(output: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    """Write to a temporary sibling and rename, so that the output is there whole or not at all."""
-    temporary = output.with_name(f".{output.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8") as file:
-            for row in rows:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        temporary.replace(output)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise UserError(f"{output}: cannot be written ({error.strerror})") from None
+    write_output(output, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

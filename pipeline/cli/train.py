@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.console import Console
 
+from pipeline.analysis.against_paper import (
+    Compared,
+    against_paper,
+    in_words,
+    no_record,
+    unlike_papers,
+)
 from pipeline.checkout import find_root
 from pipeline.cli.tables import make_table
+from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.lookup import lookup
 from pipeline.config.params import Params, TrainedCell
@@ -59,7 +67,9 @@ def plan(
     study: StudyOption = None,
     memory: Annotated[
         float | None,
-        typer.Option(min=0, help="Memory in GiB to plan for; else what this machine has free."),
+        typer.Option(
+            min=0, max=1e6, help="Memory in GiB to plan for; else what this machine has free."
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="config.json of a model whose shape is not known here.")
@@ -87,9 +97,9 @@ def plan(
             "free. Lower train.groups_per_micro_batch, tokens_per_micro_batch, rollouts or "
             "max_new_tokens, set train.gradient_checkpointing, or choose a smaller model"
         )
-    Console().print(f"fits: {available / _GIB:.1f} GiB are free", highlight=False)
+    Terminal().print(f"fits: {available / _GIB:.1f} GiB are free", highlight=False)
     if chosen.train.backend != "local":
-        Console().print(
+        Terminal().print(
             f"the study trains this cell with {chosen.train.backend}, which spreads it over GPUs "
             "in its own way; the figures are for train.backend: local",
             highlight=False,
@@ -129,11 +139,11 @@ def show(
     asked = {"accelerator": accelerator, "gpus": gpus, "nodes": nodes}
     changes = {name: value for name, value in asked.items() if value is not None}
     found = plan_of(params, cell, rows, changes)
-    _show_verl(cell, found, compose(found.overrides))
+    _show_verl(cell, found, compose(found.overrides), params, root)
 
 
 def _params(root: Path, study: str | None) -> Params:
-    return expand(find_study(root, study)) if study else read_params(root / "params.yaml")
+    return read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
 
 
 def _read_shape(path: Path) -> Shape:
@@ -144,7 +154,7 @@ def _read_shape(path: Path) -> Shape:
         return Shape.of(read_json(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is not the config.json of a Qwen2 model ({error!r})") from None
 
 
@@ -152,7 +162,7 @@ def _print(rows: list[tuple[str, int]], title: str) -> None:
     table = make_table(title, ("what", "which is"), ("GiB", "bytes"))
     for name, size in rows:
         table.add_row(name, _MEANING[name], f"{size / _GIB:.3f}", f"{size:,}")
-    Console().print(table)
+    Terminal().print(table)
 
 
 _HELD = {
@@ -184,7 +194,7 @@ def _show_local(key: str, cell: TrainedCell, rows: int) -> None:
     )
 
 
-def _show_verl(key: str, plan: Plan, composed: Composed) -> None:
+def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: Path) -> None:
     """Print a plan: place, memory, differences, settings, command."""
     from pipeline.train.verl.overrides import planned
 
@@ -197,7 +207,7 @@ def _show_verl(key: str, plan: Plan, composed: Composed) -> None:
         f"offload {'on' if place.offload else 'off'}\n"
     )
     _say_memory(plan)
-    _say_differences(plan)
+    _say_differences(plan, params, root)
     _say_settings(plan, composed)
     _say("\n" + _command(plan))
 
@@ -213,22 +223,40 @@ def _say_memory(plan: Plan) -> None:
     peaks = [f"{peak / _GIB:.2f}" for peak in place.peaks]
     host = f"{sum(place.host.values()) / _GIB:.2f}"
     table.add_row("in all", "on each accelerator with 8 % margin; on each node", *peaks, host)
-    Console().print(table)
+    Terminal().print(table)
     if place.capacity is not None:
         _say(f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB\n")
 
 
-def _say_differences(plan: Plan) -> None:
-    for paper, found in plan.differences.items():
-        table = make_table(f"unlike {paper}", ("setting", "published", "here", "source"))
-        for each in found:
+def _say_differences(plan: Plan, params: Params, root: Path) -> None:
+    """Print how the study differs from its paper, and the plan from the paper's own run."""
+    found = against_paper(params, root)
+    _say(_sentence(found.summary() if found else no_record(params, root)))
+    if found is None:
+        for paper, rows in unlike_papers(params, root).items():
+            _say_table(f"training unlike {paper}", rows)
+    else:
+        _say_table(f"unlike {found.paper}", found.of("differs"))
+        left = (f"{each.what} {in_words(each.here)}" for each in found.of("open"))
+        _say(f"left open there, and chosen here: {', '.join(left)}\n")
+    for paper, differences in plan.differences.items():
+        table = make_table(f"memory unlike {paper}", ("setting", "published", "here", "source"))
+        for each in differences:
             table.add_row(each.name, _text(each.published), _text(each.here), each.source)
-        Console().print(table) if found else _say(f"nothing is unlike {paper}")
-        silent = ", ".join(f"{name} {_text(v)}" for name, v in plan.unstated[paper].items())
-        _say(f"not stated there: {silent}\n" if silent else "")
-    if not plan.differences:
-        _say("the study names no paper whose recipe is known here\n")
+        if differences:
+            Terminal().print(table)
     _say("unlike the local trainer:\n" + "".join(f"- {note}\n" for note in plan.notes))
+
+
+def _say_table(title: str, rows: Sequence[Compared]) -> None:
+    table = make_table(title, ("what", "stated", "here", "source"))
+    for each in rows:
+        table.add_row(each.what, in_words(each.stated), in_words(each.here), each.source)
+    Terminal().print(table) if rows else _say(f"{title}: nothing")
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _say_settings(plan: Plan, composed: Composed) -> None:
@@ -251,4 +279,4 @@ def _text(value: object) -> str:
 
 
 def _say(text: str) -> None:
-    Console().print(text, highlight=False, markup=False, soft_wrap=True)
+    Terminal().say(text)

@@ -7,13 +7,13 @@ import socket
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from pipeline.checkout import find_root
+from pipeline.cli.terminal import Terminal
 from pipeline.errors import UserError
 
 _SERVER = "mlflow.server.fastapi_app:app"
-console = Console()
+console = Terminal()
 
 
 def ui(

@@ -14,8 +14,8 @@ import requests
 from ray.exceptions import AuthenticationError
 from ray.job_submission import JobSubmissionClient
 
-from pipeline.cluster.job import RuntimeEnvironment
-from pipeline.errors import UserError
+from pipeline.cluster.job import SUBMISSION_VARIABLE, RuntimeEnvironment
+from pipeline.errors import TransientError, UserError
 from pipeline.plural import counted
 
 PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
@@ -136,19 +136,24 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         """Submit a job under an id of ours.
 
         Raises:
-            UserError: If the cluster refuses the job or stays without an answer.
+            UserError: If the cluster refuses the job.
+            TransientError: If it stays without an answer.
         """
+        variables = {**runtime_environment["env_vars"], SUBMISSION_VARIABLE: submission}
+        environment = {**runtime_environment, "env_vars": variables}
 
         def request() -> None:
             try:
                 self.submit_job(
-                    entrypoint=command, submission_id=submission, runtime_env=runtime_environment
+                    entrypoint=command, submission_id=submission, runtime_env=environment
                 )
             except (requests.RequestException, ConnectionError):
                 raise
             except (RuntimeError, AuthenticationError, ValueError) as error:
                 if self._knows(submission):  # the answer to an earlier request was lost
                     return
+                if "status code 5" in str(error):  # the server's own trouble
+                    raise ConnectionError(str(error)) from error
                 reason = str(error).strip().splitlines()[-1]
                 raise UserError(f"{self._place}: the cluster refuses the job: {reason}") from error
 
@@ -189,7 +194,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
                 return request()
             except REQUEST_ERRORS as error:
                 if time.monotonic() > deadline:
-                    raise UserError(
+                    raise TransientError(
                         f"{self._place}: the cluster has not answered for {LOST_SECONDS:g} s; what "
                         "still runs there is found again when the stage runs again"
                     ) from error
@@ -204,8 +209,9 @@ def connect(address: Address) -> Client:
     """Return a client of the cluster at ``address`` after a probe of it.
 
     Raises:
-        UserError: If nobody or something else answers there, the token is missing or wrong, or
-            the cluster runs another Ray.
+        TransientError: If nobody answers there.
+        UserError: If something else does, the token is missing or wrong, or the cluster runs
+            another Ray.
     """
     version = _version(address)
     if _minor(version) != _minor(ray.__version__):
@@ -222,7 +228,7 @@ def _version(address: Address) -> str:
     try:
         response = address.get("/api/version", PROBE_SECONDS)
     except requests.RequestException as error:
-        raise UserError(
+        raise TransientError(
             f"{address}: no Ray dashboard answers there ({_reason(error)}). Check that the cluster "
             "runs, that this machine reaches it, and that the port is the dashboard's (8265 unless "
             f"changed), as in {address.origin}=http://HOST:8265; unset it to train on a private "

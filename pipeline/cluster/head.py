@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,8 @@ from typing import IO
 import requests
 
 from pipeline.cluster.client import ADDRESS_VARIABLES, Address
-from pipeline.errors import UserError
+from pipeline.errors import TransientError, UserError
+from pipeline.ports import free_ports
 
 KEEPER = Path(__file__).with_name("keeper.py")
 START_SECONDS = 240.0
@@ -75,7 +75,7 @@ def private_head(
         logical_gpus: Accelerators to offer by name only; None offers those of the machine.
 
     Raises:
-        UserError: If it does not start.
+        TransientError: If it does not start.
     """
     token = secrets.token_hex(32)
     inherited = {
@@ -86,7 +86,7 @@ def private_head(
     inherited.pop("RAY_AUTH_TOKEN_PATH", None)
     started = time.monotonic()
     for attempt in range(1, PORT_ATTEMPTS + 1):
-        port, client_port = _free_ports(2)
+        port, client_port = free_ports(2)
         command = _command(python.name, port, client_port, logical_gpus)
         address = Address(f"http://127.0.0.1:{port}", token, "the private Ray head of this machine")
         with tempfile.TemporaryFile("w+", errors="replace") as output:
@@ -105,7 +105,7 @@ def private_head(
             finally:
                 _close(keeper)
             if attempt == PORT_ATTEMPTS or time.monotonic() - started > START_SECONDS:
-                raise UserError(f"no private Ray head starts with {python}:\n{_tail(output)}")
+                raise TransientError(f"no private Ray head starts with {python}:\n{_tail(output)}")
 
 
 def _keeper(python: Path) -> list[str]:
@@ -145,17 +145,6 @@ def _short_folder() -> str:
     usual = tempfile.gettempdir()
     fits = len(os.fsencode(usual)) <= LONGEST_FOLDER and not any(map(str.isspace, usual))
     return usual if fits else "/tmp"
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
 
 
 def _ready(keeper: subprocess.Popen[bytes], address: Address) -> bool:

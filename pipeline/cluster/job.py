@@ -8,12 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypedDict
 
+from pipeline.errors import TransientError, UserError
 from pipeline.files import digest_of, folder_digests
 from pipeline.plural import counted
 
 # The exit status and the line by which a job says that its user, not the machine, must act.
 USER_ERROR_STATUS = 3
 USER_ERROR_LINE = "TOMRL_ERROR "
+
+SUBMISSION_VARIABLE = "TOMRL_SUBMISSION"
+"""In the job's environment: the id of its submission."""
 
 Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
 
@@ -30,8 +34,9 @@ class Job:
     """A command with everything it needs.
 
     The command exits 0 when it is done and `USER_ERROR_STATUS` when a retry cannot help, after a
-    line ``TOMRL_ERROR <what is wrong>``. Any other end counts as a failure that a retry continues
-    from the job's own checkpoints, so the command must find them without being told.
+    line ``TOMRL_ERROR <what is wrong>``. After any other end another attempt goes on from the job's
+    own checkpoints, unless its verdict says that it cannot help; the command must find the
+    checkpoints without being told.
 
     Attributes:
         name: For people; part of the submission id.
@@ -45,7 +50,8 @@ class Job:
             exist by name only.
         time_limit: Seconds for all attempts together.
         stall_limit: Seconds without progress after which an attempt that runs counts as hung.
-        retries: How often a failed, lost or hung attempt is followed by another.
+        retries: How many attempts after a failed, lost or hung one may fail in a row without
+            saving anything new.
         requires: Modules that the job imports, each with the versions that fit (a specifier such
             as ``==0.9.1``, or an empty string), checked before the job starts.
     """
@@ -84,6 +90,21 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Verdict:
+    """What is to be done about a failed attempt.
+
+    Attributes:
+        cause: What happened, in a few words.
+        message: The same with what the log says, and what to change.
+        again: Whether another attempt may help.
+    """
+
+    cause: str
+    message: str
+    again: bool
+
+
+@dataclass(frozen=True)
 class JobOutcome:
     """How a job ended.
 
@@ -92,13 +113,24 @@ class JobOutcome:
             that somebody else stopped the job on the cluster.
         attempts: How many submissions this run followed.
         message: Why it did not succeed, with the last lines of its log; empty if it did.
+        verdict: What is to be done about its failure, where that is known.
     """
 
     status: Status
     attempts: int
     message: str
+    verdict: Verdict | None = None
 
-    def ended(self, why: str = "") -> str:
-        """Return how the job ended, and ``why``: its message, unless better is known."""
+    def error(self, about: str, then: str = "") -> UserError:
+        """Return the error that a job ends in which did not succeed.
+
+        Args:
+            about: What the job was for.
+            then: A further line.
+        """
+        why = self.verdict.message if self.verdict else self.message
         status = self.status.replace("_", " ")
-        return f"the job {status} after {counted(self.attempts, 'attempt')}: {why or self.message}"
+        message = f"{about}: the job {status} after {counted(self.attempts, 'attempt')}: {why}"
+        last = self.status in ("timed_out", "stopped") or (self.verdict and not self.verdict.again)
+        kind = UserError if last else TransientError
+        return kind("\n".join(filter(None, [message, then])))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import secrets
 import shlex
@@ -10,26 +11,38 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pipeline.cluster import contract
-from pipeline.cluster.job import USER_ERROR_LINE, USER_ERROR_STATUS, Job, JobOutcome
-from pipeline.errors import UserError
+from pipeline.cluster.job import USER_ERROR_LINE, USER_ERROR_STATUS, Job, JobOutcome, Verdict
+from pipeline.errors import TransientError, UserError
 
 if TYPE_CHECKING:
     from pipeline.cluster.client import Address, Client
     from pipeline.cluster.follow import Ended
 
 OnLine = Callable[[str], None]
+Is = Callable[[str], bool]
+Judge = Callable[[Sequence[str]], Verdict | None]
 
 WAIT_SECONDS = 5.0  # between looks for free accelerators
 SAY_SECONDS = 60.0
 CHECK_SECONDS = 900.0  # the first job on a node may wait for an image
+JUDGED_LINES = 2000
 
 
-def run_job(job: Job, *, on_line: OnLine, is_progress: Callable[[str], bool]) -> JobOutcome:
+def run_job(
+    job: Job,
+    *,
+    on_line: OnLine,
+    is_progress: Is,
+    is_saved: Is = lambda line: False,
+    judge: Judge = lambda lines: None,
+) -> JobOutcome:
     """Run a job and return when it has ended.
 
     The cluster is the one that ``RAY_ADDRESS`` names (with ``RAY_AUTH_TOKEN``); without it, a
@@ -45,14 +58,20 @@ def run_job(job: Job, *, on_line: OnLine, is_progress: Callable[[str], bool]) ->
         on_line: Called with each line of the job's log, in order and once for every attempt, and
             with notes on the job itself, which begin with ``cluster:``.
         is_progress: Whether a line is progress; each restarts the stall limit.
+        is_saved: Whether a line says that something new is saved from which another attempt goes
+            on; each gives the job all its retries back.
+        judge: Says from the last lines of a failed attempt, and the cluster's word on it, whether
+            another may help. One is made if it does not know.
 
     Raises:
         UserError: If the cluster or the job's environment does not fit, before the job starts, or
             if the job says that its user must act.
+        TransientError: If the cluster does not answer.
         KeyboardInterrupt: On SIGTERM and Ctrl-C.
     """
     with _termination_as_interrupt(), _cluster(job) as (client, running):
-        return _attempts(client, job, running, on_line, is_progress)
+        rules = _Rules(on_line, is_progress, is_saved, judge)
+        return _attempts(client, job, running, rules)
 
 
 @contextlib.contextmanager
@@ -130,50 +149,90 @@ def _check_environment(client: Client, address: Address, job: Job) -> None:
             is_progress=lambda line: False,
         )
     where = f"the environment of the cluster ({address})"
+    if ended.status in ("lost", "stalled", "timed_out"):
+        raise TransientError(f"{where} could not be checked: {ended.message}")
     contract.check([*lines, ended.message], job.requires, where)
 
 
-def _attempts(
-    client: Client, job: Job, running: str | None, on_line: OnLine, is_progress: Callable[..., bool]
-) -> JobOutcome:
-    from pipeline.cluster.follow import follow
+@dataclass(frozen=True)
+class _Rules:
+    """What the caller of a job makes of its lines."""
 
+    on_line: OnLine
+    is_progress: Is
+    is_saved: Is
+    judge: Judge
+
+
+@dataclass
+class _Attempt:
+    """One submission, as its lines show it."""
+
+    rules: _Rules
+    saved: bool = False
+    error: str | None = None
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=JUDGED_LINES))
+
+    def hear(self, line: str) -> None:
+        """Note a line and pass it on."""
+        self.lines.append(line)
+        self.saved = self.rules.is_saved(line) or self.saved
+        if line.startswith(USER_ERROR_LINE):
+            self.error = line.removeprefix(USER_ERROR_LINE)
+        self.rules.on_line(line)
+
+    def verdict(self, ended: Ended) -> Verdict | None:
+        """Return what is to be done about its failure."""
+        return self.rules.judge([*self.lines, *ended.message.splitlines()])
+
+
+def _attempts(client: Client, job: Job, running: str | None, rules: _Rules) -> JobOutcome:
     deadline = time.monotonic() + job.time_limit
-    for attempt in range(1, job.retries + 2):
-        _await_accelerators(client, job, deadline, on_line, running)
-        errors: list[str] = []
-
-        def hear(line: str, errors: list[str] = errors) -> None:
-            if line.startswith(USER_ERROR_LINE):
-                errors.append(line.removeprefix(USER_ERROR_LINE))
-            on_line(line)
-
-        with _submitted(client, job, job.identity, job.arguments, running) as submission:
-            on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
-            ended = follow(
-                client,
-                submission,
-                deadline=deadline,
-                stall_limit=job.stall_limit,
-                on_line=hear,
-                is_progress=is_progress,
-            )
+    in_vain = 0
+    for number in itertools.count(1):
+        _await_accelerators(client, job, deadline, rules.on_line, running)
+        attempt, ended = _attempt(client, job, running, rules, deadline)
         if ended.exit_status == USER_ERROR_STATUS:
-            raise UserError(errors[-1] if errors else f"job {job.name}: {ended.message}")
-        if ended.status in ("succeeded", "timed_out", "stopped") or attempt > job.retries:
-            break
-        on_line(
-            f"cluster: attempt {attempt} of {job.retries + 1} {ended.status}: {_first(ended)}; "
-            "the next goes on from its last checkpoint"
+            raise UserError(attempt.error or f"job {job.name}: {ended.message}")
+        if ended.status in ("succeeded", "timed_out", "stopped"):
+            return JobOutcome(ended.status, number, ended.message)
+        verdict = attempt.verdict(ended)
+        in_vain = 1 if attempt.saved else in_vain + 1
+        if in_vain > job.retries or (verdict and not verdict.again):
+            status = "failed" if ended.status == "lost" else ended.status
+            return JobOutcome(status, number, ended.message, verdict)
+        rules.on_line(
+            f"cluster: attempt {number} {ended.status}: {_why(ended, verdict)}; the next goes on "
+            f"from its last checkpoint (retry {in_vain} of {job.retries} since that was saved)"
         )
         # Whatever was lost or could not be stopped may still run; two must not.
         running = client.running(job.identity)
-    status = "failed" if ended.status == "lost" else ended.status
-    return JobOutcome(status, attempt, ended.message)
+    raise AssertionError("attempts do not end")
 
 
-def _first(ended: Ended) -> str:
-    return ended.message.partition("\n")[0].removesuffix("; its last lines:")
+def _attempt(
+    client: Client, job: Job, running: str | None, rules: _Rules, deadline: float
+) -> tuple[_Attempt, Ended]:
+    """Follow one submission to its end: the one that runs, or a new one."""
+    from pipeline.cluster.follow import follow
+
+    attempt = _Attempt(rules)
+    with _submitted(client, job, job.identity, job.arguments, running) as submission:
+        rules.on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
+        ended = follow(
+            client,
+            submission,
+            deadline=deadline,
+            stall_limit=job.stall_limit,
+            on_line=attempt.hear,
+            is_progress=rules.is_progress,
+        )
+    return attempt, ended
+
+
+def _why(ended: Ended, verdict: Verdict | None) -> str:
+    first = ended.message.partition("\n")[0].removesuffix("; its last lines:")
+    return f"{verdict.cause} ({first})" if verdict else first
 
 
 @contextlib.contextmanager

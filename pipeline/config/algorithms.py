@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 
-from pipeline.config.section import Fraction, Section, one_of
+from pipeline.config.section import Fraction, Rate, Section, one_of
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,14 @@ class AlgorithmBase(Section):
     Attributes:
         samples: Whether it learns from completions of the policy's own.
         reference: Whether it is held near a reference model.
+        compares: Whether it compares the completions of a prompt, of which there must be two then.
         estimator: Name of verl's advantage estimator; None where verl has none.
     """
 
     name: str
     samples: ClassVar[bool] = True
     reference: ClassVar[bool] = True
+    compares: ClassVar[bool] = False
     estimator: ClassVar[str | None] = None
 
     @property
@@ -72,6 +74,7 @@ class Grpo(AlgorithmBase):
 
     name: Literal["grpo"] = "grpo"
     normalise_by_std: bool = True
+    compares = True
     estimator = "grpo"
 
 
@@ -79,6 +82,7 @@ class Rloo(AlgorithmBase):
     """RLOO (Ahmadian et al. 2024, arXiv 2402.14740)."""
 
     name: Literal["rloo"] = "rloo"
+    compares = True
     estimator = "rloo"
 
 
@@ -93,6 +97,7 @@ class ReinforcePlusPlusBaseline(AlgorithmBase):
     """The group-baseline variant of REINFORCE++ (Hu 2025, arXiv 2501.03262)."""
 
     name: Literal["reinforce_plus_plus_baseline"] = "reinforce_plus_plus_baseline"
+    compares = True
     estimator = "reinforce_plus_plus_baseline"
 
 
@@ -107,7 +112,7 @@ class Ppo(AlgorithmBase):
     """
 
     name: Literal["ppo"] = "ppo"
-    value_learning_rate: float | None = Field(default=None, gt=0)
+    value_learning_rate: Rate | None = None
     value_clip: float = Field(default=0.5, gt=0)
     discount: Fraction = 1.0
     gae_decay: Fraction = 1.0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.config.section import Key, Positive, Section
+from pipeline.config.section import Key, Listed, Positive, Section
 
 PromptStyle = Literal["compact", "tom-rl", "tom-rl-json", "rlvr"]
+TrainingPrompt = Literal["compact", "tom-rl", "rlvr"]
+"""Prompts that ask for the tags that rewards read, after a pre-filled ``<think>``."""
 Split = Literal["published", "by-story"]
 
 
@@ -21,21 +23,25 @@ class Part(Section):
         where: Values that fields of the example or of its meta must have, such as
             ``is_interesting: true`` or ``answer_kind: yes_no``.
         fold: Keep the stories of one fold only; the folds share no story.
+        rule: Keep questions that the rule of the earliest exit answers (``right``), those it does
+            not (``wrong``), or as many of each (``half``), equally many of each order; all if
+            absent.
         limit: Number of rows to keep, drawn with the study seed; all if absent.
     """
 
     task: str
-    orders: tuple[int, ...] | None = None
+    orders: Annotated[Listed[int], Field(min_length=1)] | None = None
     where: dict[str, bool | int | str] = Field(default={})
     fold: Literal["train", "validation", "test"] | None = None
+    rule: Literal["right", "wrong", "half"] | None = None
     limit: Positive | None = None
 
 
 class Combination(Section):
     """What one combination trains on and validates on."""
 
-    train: tuple[Part, ...] = Field(min_length=1)
-    validation: tuple[Part, ...] = Field(min_length=1)
+    train: Listed[Part] = Field(min_length=1)
+    validation: Listed[Part] = Field(min_length=1)
 
 
 class Probe(Section):
@@ -44,11 +50,11 @@ class Probe(Section):
     It selects nothing and stops nothing: it shows when learning one task helps or hurts the others.
 
     Attributes:
-        columns: Columns of the suite, in and out of distribution.
+        columns: Columns of the suite, trained on and others.
         limit: Rows of each column, at most.
     """
 
-    columns: tuple[str, ...] = Field(min_length=1)
+    columns: Listed[str] = Field(min_length=1)
     limit: Positive = 100
 
 
@@ -65,7 +71,7 @@ class Dataset(Section):
     """
 
     split: Split
-    prompt: PromptStyle
+    prompt: TrainingPrompt
     combinations: dict[Key, Combination] = Field(min_length=1)
     probe: Probe | None = None
     licence_note: str | None = None
@@ -75,10 +81,11 @@ class SuiteTask(Part):
     """One column of the result table.
 
     Attributes:
-        trained: Combinations for which this column is in-distribution.
+        trained: Combinations that train on this column's kind of question. It may be left out: the
+            report's marks are computed, and the audit refuses a list that the data contradicts.
     """
 
-    trained: tuple[str, ...] = ()
+    trained: Listed[str] = ()
 
 
 class Suite(Section):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.config.data import PromptStyle
-from pipeline.config.section import Positive, Section, one_of
+from pipeline.config.section import Batch, Positive, Section, Tokens, one_of
 from pipeline.plugins import ENGINES
 
 
@@ -28,10 +28,10 @@ class Evaluate(Section):
     engine: Annotated[str, one_of((*ENGINES, "openai"))] = "hf"
     prompt: PromptStyle
     base_prompt: PromptStyle | None = None
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
-    max_new_tokens: Positive
-    batch: Positive = 64
+    max_new_tokens: Tokens
+    batch: Batch = 64
 
 
 class SideCheck(Section):
@@ -39,5 +39,5 @@ class SideCheck(Section):
 
     task: str
     limit: Positive | None = None
-    max_new_tokens: Positive
+    max_new_tokens: Tokens
     prompt: Literal["boxed", "compact"] = "boxed"

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TypeGuard
 
-from pipeline.config.algorithms import with_defaults
 from pipeline.config.data import Part
 from pipeline.config.models import ApiModel, TinyModel
 from pipeline.config.params import (
@@ -79,8 +78,8 @@ def _base_entry(study: Study, key: str) -> BaseEntry:
         return BaseEntry(model=model, seed=study.seed, inputs=f"code/base-{model.kind}.json")
     return BaseEntry(
         model=model,
-        seed=study.seed,
-        inputs=f"data/{study.name}/combos",
+        seed=study.seed if model.seed is None else model.seed,
+        inputs=f"models/{model.shipped}" if model.shipped else f"data/{study.name}/combos",
         stories=tuple(s for s in study.acquire.values() if is_demonstrated(s)),
         sums=next((s for s in study.acquire.values() if isinstance(s, ArithmeticSource)), None),
     )
@@ -129,7 +128,7 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
                 model=model,
                 title=study.base.models[model].title,
                 combination=combination,
-                algorithm=study.train.algorithms.get(algorithm) or with_defaults(algorithm),
+                algorithm=study.algorithm(algorithm),
                 seed=seed,
                 base=f"runs/{study.name}/base/{model}/checkpoints.json",
                 inputs=f"data/{study.name}/combos/{combination}",

@@ -7,7 +7,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.config.section import Fraction, Key, Positive, Section, one_of
+from pipeline.config.section import (
+    Batch,
+    Fraction,
+    Key,
+    Listed,
+    Positive,
+    Rate,
+    Rows,
+    Section,
+    Seed,
+    Text,
+    Tokens,
+    one_of,
+)
 
 
 @dataclass(frozen=True)
@@ -42,19 +55,32 @@ class WarmStart(Section):
         stories: Stories drawn for the demonstrations.
         arithmetic_share: Share of demonstrations that are arithmetic.
         direct_share: Share of story demonstrations that answer without reasoning.
+        orders: Belief orders that are demonstrated; all if absent.
+        taught: What a model learns to predict: ``everything``, the story too, from which it picks
+            up names to copy; or the ``responses`` alone, which goes faster where a drill teaches
+            that.
+        drill_steps: Steps at the beginning whose batches hold lists of words said twice, from which
+            a model learns to fetch what stood beside a word.
+        drill_share: Their share of such a batch.
+        look_back: Let one attention head of the first layer look one token back from the start.
         vocabulary: Tokens of the tokenizer.
         context: Longest sequence in tokens.
     """
 
     steps: Positive
-    batch: Positive = 64
-    learning_rate: float = Field(gt=0)
-    stories: Positive
+    batch: Batch = 64
+    learning_rate: Rate
+    stories: Annotated[Rows, Field(ge=1)]
     arithmetic_share: Fraction = 0.1
     direct_share: Fraction = 0.0
+    orders: Annotated[Listed[int], Field(min_length=1)] | None = None
+    taught: Literal["everything", "responses"] = "everything"
+    drill_steps: Annotated[int, Field(ge=0)] = 0
+    drill_share: Fraction = 0.3
+    look_back: bool = False
     target_accuracy: Fraction | None = None
-    vocabulary: Positive = 512
-    context: Positive = 512
+    vocabulary: Annotated[int, Field(ge=300, le=100_000)] = 512
+    context: Annotated[Tokens, Field(ge=32)] = 512
 
     @model_validator(mode="after")
     def _enough_stories(self) -> WarmStart:
@@ -67,11 +93,22 @@ class WarmStart(Section):
 
 
 class TinyModel(Section):
-    """A tiny Qwen2-architecture model made on the spot."""
+    """A tiny Qwen2-architecture model, made on the spot or shipped with the project.
+
+    Attributes:
+        title: What tables show.
+        size: Its shape.
+        seed: Seed of its weights; the study's if absent.
+        shipped: Folder in ``models/`` that holds it, made by this very recipe with
+            ``tomrl models make``; it is made on the spot if absent.
+        warm_start: What it is shown.
+    """
 
     kind: Literal["tiny"]
-    title: str
+    title: Text
     size: Annotated[str, one_of(SIZES)]
+    seed: Seed | None = None
+    shipped: Key | None = None
     warm_start: WarmStart
 
 
@@ -79,7 +116,7 @@ class HubModel(Section):
     """Published weights, pinned by revision."""
 
     kind: Literal["hub"]
-    title: str
+    title: Text
     repository: str
     revision: str | None = None
 
@@ -88,7 +125,7 @@ class ApiModel(Section):
     """A model behind an OpenAI-compatible address: evaluated, never trained."""
 
     kind: Literal["api"]
-    title: str
+    title: Text
     model: str
 
 

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.config.algorithms import Algorithm
-from pipeline.config.data import Audit, Part, PromptStyle, Split, Suite
+from pipeline.config.data import Audit, Part, Split, Suite, TrainingPrompt
 from pipeline.config.evaluation import Evaluate, SideCheck
 from pipeline.config.lookup import lookup
 from pipeline.config.models import Model
-from pipeline.config.section import Key, Positive, Section
+from pipeline.config.section import Key, Listed, Positive, Section, Seed, Text, Threads
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
 from pipeline.config.training import Train
 from pipeline.errors import UserError
@@ -21,10 +21,10 @@ class StudyInfo(Section):
     """What every stage may know of the study."""
 
     name: Key
-    title: str
-    paper: str | None = None
-    seed: int
-    threads: Positive
+    title: Text
+    paper: Text | None = None
+    seed: Seed
+    threads: Threads
 
 
 class ProbeEntry(Section):
@@ -37,12 +37,12 @@ class ProbeEntry(Section):
 class DatasetEntry(Section):
     """One combination, fully resolved."""
 
-    seed: int
+    seed: Seed
     split: Split
-    prompt: PromptStyle
+    prompt: TrainingPrompt
     licence_note: str | None
-    train: tuple[Part, ...]
-    validation: tuple[Part, ...]
+    train: Listed[Part]
+    validation: Listed[Part]
     probe: ProbeEntry | None = None
 
 
@@ -51,13 +51,14 @@ class BaseEntry(Section):
 
     Attributes:
         inputs: What it is made from: the training data, whose words a tiny model's tokenizer must
-            know; for all others nothing but the code, which dvc.yaml names anyway.
+            know, or the folder that holds one shipped with the project; for all others nothing but
+            the code, which dvc.yaml names anyway.
     """
 
     model: Model
-    seed: int
+    seed: Seed
     inputs: str
-    stories: tuple[Annotated[GeneratedSource, Field(discriminator="kind")], ...] = ()
+    stories: Listed[Annotated[GeneratedSource, Field(discriminator="kind")]] = ()
     sums: ArithmeticSource | None = None
 
 
@@ -75,8 +76,8 @@ class CellBase(Section):
     """
 
     model: str
-    title: str
-    seed: int
+    title: Text
+    seed: Seed
     base: str
     inputs: str
     evaluate: Evaluate

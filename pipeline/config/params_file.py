@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-from pydantic import ValidationError
-
 from pipeline.config.params import Params
-from pipeline.config.reading import mistake_lines, mistakes_in, read_yaml
+from pipeline.config.reading import read_section
+from pipeline.config.references import params_mistakes
+from pipeline.config.yaml_file import write_yaml
 
 
 def read_params(path: Path = Path("params.yaml")) -> Params:
@@ -17,10 +16,7 @@ def read_params(path: Path = Path("params.yaml")) -> Params:
     Raises:
         UserError: With every mistake in the file.
     """
-    try:
-        return Params.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise mistakes_in(path, mistake_lines(error)) from None
+    return read_section(path, Params, (params_mistakes,))
 
 
 def dump_params(params: Params) -> str:
@@ -30,5 +26,4 @@ def dump_params(params: Params) -> str:
         f"{params.study.name}`.\n# Edit one entry (or `dvc exp run -S KEY=VALUE`) to rerun what "
         "depends on it.\n"
     )
-    body = params.model_dump(mode="json", exclude_none=False)
-    return head + yaml.safe_dump(body, sort_keys=False, allow_unicode=True, width=100)
+    return head + write_yaml(params.model_dump(mode="json", exclude_none=False))

@@ -1,55 +1,49 @@
-"""Reading YAML files, with every mistake named at once."""
+"""Reading a YAML file as what it should be, with every mistake named at once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
-import yaml
 from pydantic import ValidationError
 
+from pipeline.config.mistakes import Mistake, as_error, mistakes_of
+from pipeline.config.section import Section
+from pipeline.config.yaml_file import read_yaml
 from pipeline.errors import UserError
 
+Content = TypeVar("Content", bound=Section)
+Check = Callable[[object], Iterable[Mistake]]
+"""From the content of a file, checked or not, to what is wrong with it across its sections."""
 
-def read_yaml(path: Path) -> object:
-    """Return the content of a YAML file.
+
+def read_section(path: Path, form: type[Content], checks: Iterable[Check] = ()) -> Content:
+    """Read a file.
+
+    Args:
+        path: The file.
+        form: What it should hold.
+        checks: What else must be right. They see the content as it is written, so that their
+            mistakes are reported together with all others.
 
     Raises:
-        UserError: If it is missing or not YAML.
+        UserError: With every mistake in the file: line, field, value found, values allowed.
     """
+    document = read_yaml(path)
+    if not isinstance(document.content, dict):
+        found = "a list" if isinstance(document.content, list) else repr(document.content)[:80]
+        fields = ", ".join(form.model_fields)
+        raise UserError(f"{path}: line 1: found {found}; allowed: the fields {fields}")
+    mistakes = list(document.mistakes)
+    spoilt = {mistake.place for mistake in mistakes}
+    for check in checks:
+        mistakes += check(document.content)
     try:
-        content: object = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return content
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; write it with: tomrl study use NAME") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not valid YAML: {error}") from None
-
-
-def mistakes_in(path: Path, lines: list[str]) -> UserError:
-    """Return the error that lists the mistakes in a file."""
-    count = f"{len(lines)} mistake{'s' if len(lines) > 1 else ''}"
-    return UserError(f"{path} has {count}:\n" + "\n".join(f"  - {line}" for line in lines))
-
-
-def mistake_lines(error: ValidationError) -> list[str]:
-    """Return one line per mistake: field, value found, values allowed."""
-    lines = []
-    for mistake in error.errors():
-        field = ".".join(str(part) for part in mistake["loc"])
-        context = mistake.get("ctx", {})
-        match mistake["type"]:
-            case "value_error":
-                lines.append(f"{field}: {context['error']}")
-            case "missing":
-                lines.append(f"{field}: found nothing; it is required")
-            case "extra_forbidden":
-                lines.append(f"{field}: there is no such field; remove it or correct its name")
-            case _:
-                allowed = context.get("expected") or context.get("expected_tags") or mistake["msg"]
-                lines.append(f"{field}: found {_short(mistake['input'])}; allowed: {allowed}")
-    return lines
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+        found_content = form.model_validate(document.content)
+    except ValidationError as error:
+        more = mistakes_of(error, document.content)
+        mistakes += (mistake for mistake in more if mistake.place not in spoilt)
+    if mistakes:
+        raise as_error(path, mistakes, document.lines)
+    return found_content

@@ -1,25 +1,30 @@
-"""The reward that training pays: the name of a preset, or that with its own settings."""
+"""The reward that training pays: the name of a preset, or that with its own settings.
+
+Training pays strict matches. A preset that pays a benchmark's published rule instead needs the
+reason why, as what that rule can be won by is not what a study means to teach.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
-from pipeline.config.section import Fraction, Section, known
+from pipeline.config.section import Fraction, Section, Text, known
 from pipeline.plugins import REWARDS
+
+LENIENT = ("tom-rl",)
+"""The presets that pay a published rule."""
 
 
 class PlainReward(Section):
-    """A preset without settings.
+    """A strict preset without settings.
 
     Attributes:
         preset: Its name, see :data:`pipeline.plugins.REWARDS`.
-        reads_stories: Whether it judges responses by the story, too.
     """
 
     preset: str
-    reads_stories: ClassVar[bool] = False
 
 
 class FidelityReward(Section):
@@ -32,29 +37,62 @@ class FidelityReward(Section):
 
     preset: Literal["fidelity"]
     weight: Fraction = 0.5
-    reads_stories: ClassVar[bool] = True
 
 
-Settings = PlainReward | FidelityReward
+class PublishedReward(Section):
+    """A preset that pays a published rule, which may be won by more than right answers.
+
+    Attributes:
+        preset: Its name, one of :data:`LENIENT`.
+        published: Why the study trains with it.
+    """
+
+    preset: str
+    published: Text
+
+
+Settings = PlainReward | FidelityReward | PublishedReward
 
 
 def _named(content: object) -> object:
-    """Give the bare name of a preset the form that one with settings has, and check the name."""
+    """Give the bare name of a preset the form that one with settings has, and check the name.
+
+    Raises:
+        ValueError: If a preset pays a published rule and nobody says why, or the other way round.
+    """
     if isinstance(content, str):
         content = {"preset": content}
     if isinstance(content, dict) and "preset" in content:
-        known(content["preset"], REWARDS)
+        _check_reason(str(known(content["preset"], REWARDS)), "published" in content)
     return content
+
+
+def _check_reason(preset: str, given: bool) -> None:
+    if preset in LENIENT and not given:
+        raise ValueError(
+            f"the preset {preset!r} pays a published rule that more than right answers win; write "
+            f"{{preset: {preset}, published: WHY}}, or choose a strict one, such as "
+            f"'{preset}-strict'"
+        )
+    if given and preset not in LENIENT:
+        raise ValueError(
+            f"the preset {preset!r} is strict, so there is no published rule to give a reason for; "
+            f"remove published, or choose one of: {', '.join(LENIENT)}"
+        )
 
 
 def _kind(content: object) -> str:
     """Return which settings a preset has."""
     found = content.get("preset") if isinstance(content, dict) else getattr(content, "preset", "")
+    if found in LENIENT:
+        return "published"
     return "fidelity" if found == "fidelity" else "plain"
 
 
 RewardSettings = Annotated[
-    Annotated[PlainReward, Tag("plain")] | Annotated[FidelityReward, Tag("fidelity")],
+    Annotated[PlainReward, Tag("plain")]
+    | Annotated[FidelityReward, Tag("fidelity")]
+    | Annotated[PublishedReward, Tag("published")],
     Discriminator(_kind),
     BeforeValidator(_named),
 ]
@@ -62,5 +100,6 @@ RewardSettings = Annotated[
 
 
 def own_settings(reward: Settings) -> dict[str, float]:
-    """Return the settings of a preset beside its name."""
-    return {n: getattr(reward, n) for n in type(reward).model_fields if n != "preset"}
+    """Return the settings of a preset beside its name and the reason for it."""
+    named = ("preset", "published")
+    return {n: getattr(reward, n) for n in type(reward).model_fields if n not in named}

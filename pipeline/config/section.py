@@ -11,6 +11,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    Strict,
 )
 from pydantic_core import PydanticCustomError
 
@@ -28,6 +29,7 @@ def _as_written(values: tuple[object, ...]) -> object:
 OneOrMore = Annotated[
     tuple[Value, ...],
     BeforeValidator(_as_list),
+    Strict(False),
     Field(min_length=1),
     PlainSerializer(_as_written),
 ]
@@ -47,12 +49,43 @@ def one_of(names: Collection[str]) -> BeforeValidator:
     return BeforeValidator(lambda value: known(value, names))
 
 
-Key = Annotated[str, Field(pattern=r"^[a-z0-9_-]+$")]
+Listed = Annotated[tuple[Value, ...], Strict(False)]
+"""A list in a file; always a tuple here."""
+
+Text = Annotated[str, Field(min_length=1, max_length=300, pattern=r"\S")]
+"""A line for people: titles and names that others gave."""
+
+Key = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+"""A name that becomes part of file names, of which most systems allow 255 bytes."""
+
 Fraction = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0, le=10)]
+"""A learning rate; the largest that anybody trains with are below 1."""
+
+Positive = Annotated[int, Field(ge=1, le=1_000_000_000)]
+"""A count of steps, rows or tokens: more than a billion is a slip of the pen."""
+
+Rows = Annotated[int, Field(ge=0, le=10_000_000)]
+"""Generated rows: they are kept in memory, and ten million take tens of gigabytes."""
+
+Tokens = Annotated[int, Field(ge=1, le=2**21)]
+"""A length; the longest context of a published model has a million tokens."""
+
+Batch = Annotated[int, Field(ge=1, le=65_536)]
+"""What goes through a model at once; published recipes have up to a few thousand."""
+
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
+"""Of every random stream: NumPy's take 32 bits."""
+
+Threads = Annotated[int, Field(ge=1, le=1024)]
+"""More than any machine has cores, and libraries fail to start them."""
 
 
 class Section(BaseModel):
-    """Base of all sections: unknown fields are mistakes, values are fixed once read."""
+    """Base of all sections: unknown fields are mistakes, values are fixed once read.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    A value must be of its field's own kind: ``true`` is no number, ``'4'`` no whole number, and a
+    number is neither infinite nor none at all.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from pipeline.config.section import Fraction, OneOrMore, Positive, Section
+from pipeline.config.section import Fraction, OneOrMore, Positive, Rows, Section, Seed
 
 
 class UpstreamSource(Section):
@@ -26,15 +26,26 @@ class StorySource(Section):
         train: Stories to train on.
         validation: Stories to validate on.
         test: Stories to test on.
+        pairs: Pairs of stories that differ in one event, with their questions.
+        proof: What the pairs stand up to: ``contrast`` leaves out questions that one simple rule
+            answers right on both stories; ``any`` keeps all.
+        structures: ``apart`` gives training, validation and test stories that differ in structure
+            (their events up to names) as well; ``any`` draws each set for itself.
+        trace: What a demonstration reasons: ``beliefs`` states that of every inner chain before
+            the one asked about; ``recount`` tells who saw or heard of each place, then the belief.
         seed: Seed of all draws.
     """
 
     telling: Literal["benchmark", "prose", "log"] = "benchmark"
     small_names: bool = False
-    train: int = Field(default=0, ge=0)
-    validation: int = Field(default=0, ge=0)
-    test: int = Field(default=0, ge=0)
-    seed: int = 0
+    train: Rows = 0
+    validation: Rows = 0
+    test: Rows = 0
+    pairs: Rows = 0
+    proof: Literal["any", "contrast"] = "any"
+    structures: Literal["any", "apart"] = "any"
+    trace: Literal["beliefs", "recount"] = "beliefs"
+    seed: Seed = 0
 
 
 class HiTomSource(StorySource):
@@ -45,6 +56,8 @@ class HiTomSource(StorySource):
         chapters: Chapters of a story; of several values each story draws one.
         tell: Whether chapters may end with claims; of several values each story draws one.
         noise: Probability of a distractor before each sentence.
+        structure: ``upstream`` keeps to the chapters of the upstream generator; ``free`` is one
+            scene in which agents act, leave and come back in any order.
     """
 
     kind: Literal["hi_tom_style"]
@@ -53,6 +66,15 @@ class HiTomSource(StorySource):
     chapters: OneOrMore[Annotated[int, Field(ge=1, le=3)]] = (1,)
     tell: OneOrMore[bool] = (False,)
     noise: Fraction = 0.0
+    structure: Literal["upstream", "free"] = "upstream"
+
+    @model_validator(mode="after")
+    def _free_is_one_scene(self) -> HiTomSource:
+        if self.structure == "free" and self.chapters != (1,):
+            raise ValueError(
+                f"chapters is {list(self.chapters)}, and structure is free; allowed with it: 1"
+            )
+        return self
 
 
 class TomiSource(StorySource):
@@ -90,10 +112,15 @@ class ArithmeticSource(Section):
     """Generated arithmetic word problems (not GSM8K)."""
 
     kind: Literal["arithmetic"]
-    train: int = Field(default=0, ge=0)
-    test: Positive
+    train: Rows = 0
+    test: Annotated[Rows, Field(ge=1)]
     largest: Positive = 9
-    seed: int = 0
+    seed: Seed = 0
+
+
+def source_name(kind: str, telling: str) -> str:
+    """Return the name under which tasks find a generated source; ``brief`` has no own name."""
+    return kind if telling in ("benchmark", "brief") else f"{kind}_{telling}"
 
 
 GeneratedSource = HiTomSource | TomiSource | ExploreTomSource | FantomSource | OpenTomSource

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from pipeline.config.lookup import lookup
-from pipeline.config.reading import mistake_lines, mistakes_in, read_yaml
-from pipeline.config.study import Study, reference_mistakes
+from pipeline.config.mistakes import Mistake, wrong
+from pipeline.config.reading import Check, read_section
+from pipeline.config.references import at, study_mistakes
+from pipeline.config.study import Study
 
 
-def load_study(path: Path) -> Study:
+def load_study(path: Path, checks: Iterable[Check] = ()) -> Study:
     """Read and validate a study file.
 
+    Args:
+        path: The file; its name is the study's.
+        checks: What else must be right, such as the tasks that it names.
+
     Raises:
-        UserError: With every mistake in the file: field, value found, values allowed.
+        UserError: With every mistake in the file: line, field, value found, values allowed.
     """
-    content = read_yaml(path)
-    mistakes = reference_mistakes(content)
-    try:
-        study = Study.model_validate(content)
-    except ValidationError as error:
-        raise mistakes_in(path, [*mistake_lines(error), *mistakes]) from None
-    if mistakes:
-        raise mistakes_in(path, mistakes)
-    return study
+
+    def misnamed(content: object) -> Iterator[Mistake]:
+        name = at(content, "name")
+        if isinstance(name, str) and name != path.stem:
+            yield wrong(("name",), name, f"{path.stem!r}, as the file is called")
+
+    return read_section(path, Study, (study_mistakes, misnamed, *checks))
 
 
 def study_files(root: Path) -> dict[str, Path]:
@@ -33,10 +36,11 @@ def study_files(root: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted((root / "studies").glob("*.yaml"))}
 
 
-def find_study(root: Path, name: str) -> Study:
+def find_study(root: Path, name: str, checks: Iterable[Check] = ()) -> Study:
     """Load a study of the checkout by name.
 
     Raises:
         UserError: If there is none of this name; lists those there are.
     """
-    return load_study(lookup(study_files(root), name, f"study file in {root / 'studies'}:"))
+    path = lookup(study_files(root), name, f"study file in {root / 'studies'}:")
+    return load_study(path, checks)

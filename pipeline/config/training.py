@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from pipeline.config.algorithms import ALGORITHMS, AlgorithmSettings
 from pipeline.config.reward import RewardSettings
-from pipeline.config.section import Positive, Section, one_of
+from pipeline.config.section import Batch, Positive, Rate, Section, Tokens, one_of
 from pipeline.plugins import BACKENDS
 
 Aggregation = Literal[
@@ -38,7 +38,7 @@ class Cluster(Section):
             absent.
         time_limit_minutes: The job is stopped after this time.
         stall_minutes: The job is stopped when it has made no progress for this time.
-        retries: How often a job that failed goes on from its last checkpoint.
+        retries: How many attempts after a failed one may fail in a row without a new checkpoint.
         overrides: More settings of verl, by their dotted names; they win over everything else.
     """
 
@@ -69,7 +69,7 @@ class Train(Section):
         cluster: Where and how ``verl`` trains.
         reward: The reward: the name of a preset, or ``{preset: NAME, SETTING: VALUE}``.
         prompts_per_step: Prompts in one rollout batch.
-        rollouts: Completions per prompt.
+        rollouts: Completions per prompt; the largest groups that anybody publishes have 512.
         updates_per_batch: Optimiser steps on each rollout batch (1 = on-policy).
         steps: Number of steps; give this or ``epochs``.
         epochs: Passes over the training data; give this or ``steps``.
@@ -105,12 +105,12 @@ class Train(Section):
     backend: Annotated[str, one_of(BACKENDS)] = "local"
     cluster: Cluster = Cluster()
     reward: RewardSettings
-    prompts_per_step: Positive
-    rollouts: Positive
+    prompts_per_step: Batch
+    rollouts: Annotated[int, Field(ge=1, le=1024)]
     updates_per_batch: Positive = 1
     steps: Positive | None = None
-    epochs: float | None = Field(default=None, gt=0)
-    learning_rate: float = Field(gt=0)
+    epochs: float | None = Field(default=None, gt=0, le=100_000)
+    learning_rate: Rate
     clip_range: float = Field(default=0.2, gt=0, lt=1)
     clip_range_high: float | None = Field(default=None, gt=0)
     dual_clip: float | None = Field(default=None, gt=1)
@@ -120,10 +120,10 @@ class Train(Section):
     kl_in_reward: bool = False
     entropy_coefficient: float = Field(default=0.0, ge=0)
     gradient_clip: float = Field(default=1.0, gt=0)
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: float = Field(default=1.0, gt=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
-    max_prompt_tokens: Positive
-    max_new_tokens: Positive
+    max_prompt_tokens: Tokens
+    max_new_tokens: Tokens
     validate_every: Positive
     save_every: Positive
     early_stop_patience: Positive | None = None

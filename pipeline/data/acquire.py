@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,9 @@ def acquire(
             shown = Console(stderr=True, highlight=False, soft_wrap=True)
             shown.print(f"{source} is left out: {error}", markup=False)
             return []
+        finally:
+            with suppress(OSError):  # it is not empty where a download was begun
+                fetcher.parts.rmdir()
     note.unlink(missing_ok=True)
     return files
 

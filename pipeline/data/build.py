@@ -9,8 +9,10 @@ from random import Random
 
 from pipeline.config.data import Part
 from pipeline.config.params import DatasetEntry, ProbeEntry
+from pipeline.data.contrast import contrasting
 from pipeline.data.folds import Folds
 from pipeline.data.sources import SOURCES
+from pipeline.data.together import draw, whole_pairs
 from pipeline.errors import UserError
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -22,25 +24,42 @@ Stamp = tuple[tuple[str, int, int], ...]
 def select(raw: Path, part: Part, seed: int) -> list[Example]:
     """Return the examples that a part asks for, in upstream's order.
 
+    Counterfactual pairs stay whole: where the conditions fit one member only, both are left out.
+
     Raises:
-        UserError: If fewer than ``limit`` examples are there, or none at all.
+        UserError: If fewer than ``limit`` examples are there, or none at all, or if ``limit`` would
+            part a pair.
     """
     task = registry.get(part.task)
-    examples = [example for example in _examples_of(raw, task) if _wanted(example, part)]
+    everything = _examples_of(raw, task)
+    if not everything:
+        source = task.sources[0]
+        raise UserError(
+            f"task {part.task}: {raw / source} holds no rows of it; give that source some in the "
+            f"study, or make it again with: dvc repro --single-item --force acquire@{source}"
+        )
+    examples = [example for example in everything if _wanted(example, part)]
     if part.fold is not None:
         folds = Folds.of(_examples_of(raw, registry.get(task.folds_like or task.name)))
         examples = [e for e in examples if folds.fold_of(e.story_id) == part.fold]
+    examples = whole_pairs(examples)
+    random = Random(f"{seed}:select:{part.task}")
+    if part.rule is not None:
+        examples = contrasting(examples, part.rule, part.limit, random)
     if not examples or (part.limit is not None and len(examples) < part.limit):
         asked = part.model_dump(exclude_defaults=True)
         raise UserError(
             f"task {part.task}: {part.limit or 'some'} examples asked for, {len(examples)} fit "
             f"{asked}; lower the limit or loosen the conditions"
         )
-    if part.limit is not None and part.limit < len(examples):
-        random = Random(f"{seed}:select:{part.task}")
-        chosen = sorted(random.sample(range(len(examples)), part.limit))
-        examples = [examples[index] for index in chosen]
-    return examples
+    if part.limit is None or part.limit >= len(examples):
+        return examples
+    if part.limit % 2 and "pair" in examples[0].meta:
+        raise UserError(
+            f"task {part.task}: limit: found {part.limit}; allowed: an even number, because its "
+            "rows come in pairs"
+        )
+    return draw(examples, part.limit, random)
 
 
 def _examples_of(raw: Path, task: Task) -> tuple[Example, ...]:
@@ -77,8 +96,7 @@ def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
         examples = select(raw, column, seed=0)
         random = Random(f"probe:{name}")
         count = min(probe.limit, len(examples))
-        chosen = sorted(random.sample(range(len(examples)), count))
-        found[name] = [examples[index] for index in chosen]
+        found[name] = draw(examples, count, random)
     return found
 
 

@@ -20,6 +20,7 @@ from typing_extensions import TypedDict  # pydantic asks for this one before Pyt
 
 from pipeline.data.messages import Messages
 from pipeline.errors import UserError
+from pipeline.records import damage, refuse_foreign, unreadable
 from pipeline.tasks.example import AnswerKind, Example
 
 _SUITE = (
@@ -105,10 +106,21 @@ def read_examples(path: Path) -> list[Example]:
     """Read examples written by :func:`write_examples`.
 
     Raises:
-        UserError: If the file is missing, not readable, or in another layout.
+        UserError: If the file is missing, not readable, empty, or in another layout.
     """
     rows = _rows(path, _SUITE, "suite", _suite_rows)
     return [_decoded(row, row["task"], row["answer"]) for row in rows]
+
+
+def read_column(path: Path, task: str) -> list[Example]:
+    """Read the examples of a suite's column.
+
+    Raises:
+        UserError: As :func:`read_examples`, and if the column is of another task.
+    """
+    examples = read_examples(path)
+    refuse_foreign(path, "task", [example.task for example in examples], [task], "suite")
+    return examples
 
 
 def write_dataset(
@@ -134,9 +146,7 @@ def read_dataset(path: Path) -> list[Prompted]:
     Raises:
         UserError: If the file is missing, not readable, empty, or in another layout.
     """
-    rows = _rows(path, _DATASET, "dataset", _dataset_rows)
-    if not rows:
-        raise UserError(f"{path} holds no rows; check the limits of its combination in the study")
+    rows = _rows(path, _DATASET, f"dataset@{_combination(path)}", _dataset_rows)
     return [
         Prompted(
             row["prompt"],
@@ -180,26 +190,33 @@ def _decoded(fields: Fields, task: str, answer: str) -> Example:
     )
 
 
+def _combination(path: Path) -> str:
+    """Return the combination that a file is of, by its place in ``combos/KEY``."""
+    folder = path.parent.parent if path.parent.name == "probe" else path.parent
+    return folder.name
+
+
 def _rows(
     path: Path, columns: Sequence[str], made_by: str, rows: TypeAdapter[list[Content]]
 ) -> list[Content]:
     """Return the rows of a parquet file that a stage has made, checked."""
-    from pyarrow import parquet  # type: ignore[import-untyped]
+    from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
 
-    again = f"delete it and run: dvc repro {made_by}"
     try:
         with parquet.ParquetFile(path) as file:
             records = file.read().to_pylist()
-    except FileNotFoundError:
-        raise UserError(f"{path} does not exist; make it with: dvc repro {made_by}") from None
-    except Exception as error:
-        raise UserError(f"{path} is not a readable parquet file ({error}); {again}") from error
-    missing = [name for name in columns if any(name not in record for record in records)]
-    if missing:
-        raise UserError(f"{path} lacks the columns {missing} of a {made_by}; {again}")
+    except FileNotFoundError as error:
+        raise unreadable(path, error, made_by) from None
+    except (ArrowException, OSError, ValueError) as error:
+        first = (str(error).splitlines() or [""])[0][:200]
+        raise damage(path, f"it is no parquet file ({first})", made_by) from None
+    if not records:
+        raise damage(path, "it holds no rows", made_by)
+    if missing := [name for name in columns if name not in records[0]]:
+        raise damage(path, f"it lacks the columns {', '.join(missing)}", made_by)
     try:
         return rows.validate_python(records)
     except ValidationError as error:
         found = error.errors()[0]
         place = ".".join(map(str, found["loc"]))
-        raise UserError(f"{path}: row {place}: {found['msg'].lower()}; {again}") from None
+        raise damage(path, f"row {place}: {found['msg'].lower()}", made_by) from None

@@ -7,7 +7,6 @@ stands a look-alike from this project's generators, in the same form and graded 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,9 +16,11 @@ from tempfile import TemporaryDirectory
 from pydantic import TypeAdapter
 
 from pipeline.config.sources import Source
-from pipeline.data.generated import arithmetic, stories
+from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.data.sources import SOURCES
 from pipeline.errors import UserError
+from pipeline.files import write_lines
+from pipeline.foreign import markdown_code, markdown_text, visible
 from pipeline.tasks import fantom_rules, registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task
@@ -118,26 +119,28 @@ def _is_generated(task: Task) -> bool:
 def _generated(task: Task, folder: Path) -> list[Example]:
     """Generate the sources of a task and load it from there."""
     for name in task.sources:
-        _write_source(name, folder / name / "test.jsonl")
+        _write_source(name, folder / name)
     return task.examples(folder)
 
 
-def _write_source(name: str, path: Path) -> None:
-    if path.is_file():
+def _write_source(name: str, folder: Path) -> None:
+    if folder.is_dir():
         return
     kind, _, telling = name.partition("_style_")
     fields = {"kind": f"{kind}_style" if telling else name, "test": _STORIES}
     if telling:
         fields["telling"] = telling
     source = _SOURCES.validate_python(fields)
-    path.parent.mkdir(parents=True)
+    folder.mkdir(parents=True)
     if source.kind == "arithmetic":
-        rows: list[Mapping[str, object]] = list(arithmetic(source, "test", _STORIES))
+        write_lines(folder / "test.jsonl", arithmetic(source, "test", _STORIES))
     elif source.kind == "upstream":
         raise UserError(f"source {name} is not generated")
     else:
-        rows = [row for made in stories(source, "test", _STORIES) for row in made]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        told = stories(source, "test", _STORIES)
+        write_lines(folder / "test.jsonl", (row for rows in told for row in rows))
+        twins = pairs(source.model_copy(update={"pairs": _STORIES}))
+        write_lines(folder / "pairs.jsonl", (row for rows in twins for row in rows))
 
 
 _SOURCES: TypeAdapter[Source] = TypeAdapter(Source)
@@ -276,11 +279,11 @@ def _section(shown: Shown) -> Iterator[str]:
         yield from (*_fenced(example.story), "")
     yield from (*_fenced(example.question), "")
     facts = {
-        "gold answer": f"`{example.answer}`",
+        "gold answer": markdown_code(example.answer),
         "kind of answer": example.answer_kind,
         "order": example.order,
-        "question type": example.question_type,
-        "choices": ", ".join(f"`{choice}`" for choice in example.choices or ()),
+        "question type": markdown_text(example.question_type),
+        "choices": ", ".join(map(markdown_code, example.choices or ())),
         "choices in the prompt": "yes" if example.choices and task.choices_in_prompt else None,
         "right if": _first_line(task.match),
         "strictly right if": _first_line(task.strict),
@@ -298,8 +301,8 @@ def _section(shown: Shown) -> Iterator[str]:
         marks = " | ".join(
             "yes" if mark else "no" for mark in (grade.correct, grade.strict, grade.format_ok)
         )
-        found = "none" if grade.extracted is None else _code(grade.extracted)
-        yield f"| {_code(response)} | {marks} | {found} |"
+        found = "none" if grade.extracted is None else markdown_code(grade.extracted)
+        yield f"| {markdown_code(response)} | {marks} | {found} |"
     yield ""
 
 
@@ -359,10 +362,4 @@ def _fenced(text: str) -> tuple[str, ...]:
     fence = "```"
     while fence in text:
         fence += "`"
-    return (f"{fence}text", *text.split("\n"), fence)
-
-
-def _code(text: str) -> str:
-    """Return text as code in a table cell; the empty text by name."""
-    flat = " ".join(text.split()).replace("|", "\\|").replace("`", "'")
-    return f"`{flat}`" if flat else "(empty)"
+    return (f"{fence}text", *visible(text).split("\n"), fence)

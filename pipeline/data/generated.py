@@ -7,8 +7,9 @@ beginning and no two purposes share a story by construction of the random stream
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count as count_up
 from random import Random
 from typing import Never, TypedDict, TypeVar
 
@@ -21,18 +22,23 @@ from pipeline.config.sources import (
     OpenTomSource,
     TomiSource,
 )
+from pipeline.errors import UserError
 from pipeline.tom.belief import Beliefs, beliefs
-from pipeline.tom.generate import brief, fantom, opentom
+from pipeline.tom.contrast import in_contrast
+from pipeline.tom.generate import brief, explore_tom, fantom, hi_tom_items, opentom, tomi
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.hi_tom import HiTomSettings
-from pipeline.tom.generate.item import GeneratedItem, GeneratedQuestion
+from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem, GeneratedQuestion
 from pipeline.tom.generate.names import NAMES, Names
+from pipeline.tom.generate.pair import NoPair
 from pipeline.tom.generate.styles import BENCHMARK
 from pipeline.tom.generate.tomi import TomiSettings
 from pipeline.tom.language import EXPLORE_TOM, HI_TOM, PLAIN, TOMI, Language
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
-from pipeline.tom.trace import write_trace
+from pipeline.tom.story import Story
+from pipeline.tom.structure import structure_id
+from pipeline.tom.trace import write_recount, write_trace
 
 Value = TypeVar("Value")
 
@@ -44,8 +50,14 @@ _PLAIN_CONTAINERS = (
 _SMALL = Names(NAMES.agents[:12], NAMES.objects[:8], NAMES.rooms[:8], _PLAIN_CONTAINERS)
 
 
+_ATTEMPTS = 500
+
+
 class StoryRow(TypedDict):
-    """A question about a story, with its gold answer and the beliefs that lead to it."""
+    """A question about a story, with its gold answer and the beliefs that lead to it.
+
+    ``structure`` names the story's events up to renaming, also where no parser reads its words.
+    """
 
     story: str
     question: str
@@ -55,6 +67,25 @@ class StoryRow(TypedDict):
     choices: list[str] | None
     is_interesting: bool
     trace: str
+    structure: str
+
+
+class PairRow(StoryRow):
+    """A question about one of two stories that differ in one event.
+
+    Attributes:
+        pair: Names the two rows that ask the same of both stories.
+        member: ``observed``: the witness notices the event; ``hidden``: the witness does not.
+        intervention: In what the stories differ, see ``pipeline.tom.generate.pair``.
+        differs: Whether the two rows have different answers.
+        proof: ``contrast`` where no simple rule is right on both rows, else ``any``.
+    """
+
+    pair: str
+    member: str
+    intervention: str
+    differs: bool
+    proof: str
 
 
 class Problem(TypedDict):
@@ -68,24 +99,130 @@ class Problem(TypedDict):
 def stories(source: GeneratedSource, purpose: str, count: int) -> Iterator[list[StoryRow]]:
     """Yield ``count`` stories, each as rows of its questions with gold answer and true trace."""
     for index in range(count):
-        yield _rows(source, Random(f"{source.seed}:{purpose}:{index}"))
+        yield _rows(source, _story(source, purpose, index))
 
 
-def _rows(source: GeneratedSource, random: Random) -> list[StoryRow]:
+def pairs(source: GeneratedSource) -> Iterator[list[PairRow]]:
+    """Yield the source's pairs of stories, each as the rows of its questions, twins side by side.
+
+    Raises:
+        UserError: If the stories of the source offer no pairs, or none of the proof asked for.
+    """
+    for index in range(source.pairs):
+        random = Random(f"{source.seed}:pairs:{index}")
+        for _ in range(_ATTEMPTS):
+            if rows := _pair_rows(_pair(source, random), source, index):
+                break
+        else:
+            raise UserError(
+                f"{_named(source)}: none of {_ATTEMPTS} pairs has a question on which every simple "
+                "rule fails; say proof: any, or let more happen (claims, chapters, people)"
+            )
+        yield rows
+
+
+def _named(source: GeneratedSource) -> str:
+    telling = "" if source.telling == BENCHMARK else f" (telling: {source.telling})"
+    return f"acquire: pairs of {source.kind}{telling}"
+
+
+def _pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
+    try:
+        return _drawn_pair(source, random)
+    except NoPair as error:
+        raise UserError(f"{_named(source)}: {error}") from error
+
+
+def _drawn_pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
     match source:
         case HiTomSource():
-            return _traced(_hi_tom(source, random), HI_TOM)
+            settings = _hi_tom_settings(source, random)
+            found = hi_tom_items.pair(settings, random, _style(source))
+            observed, hidden = (_shortened(each, source) for each in (found.observed, found.hidden))
+            return replace(found, observed=observed, hidden=hidden)
         case TomiSource():
-            tomi = TomiSettings(noise=source.noise, names=_names(source))
-            return _traced(TOMI.generate(tomi, random, source.telling), TOMI)
+            return tomi.pair(_tomi(source), random, source.telling)
         case ExploreTomSource():
-            return _traced(_explore_tom(source, random), EXPLORE_TOM)
+            return explore_tom.pair(_explore_tom(source), random, source.telling)
         case FantomSource():
-            item = _fantom(source, random)
-            return [_row(item, question, _heard_or_missed(question)) for question in item.questions]
+            return fantom.pair(_fantom(source), random, source.telling)
         case OpenTomSource():
-            item = opentom.generate(opentom.OpenTomSettings(), random, source.telling)
-            return [_row(item, question, "") for question in item.questions]
+            return opentom.pair(opentom.OpenTomSettings(), random, source.telling)
+
+
+def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -> list[PairRow]:
+    """Return the rows of a pair of stories that have the proof asked for."""
+    rows: list[PairRow] = []
+    differing = found.differing
+    for number, both in enumerate(
+        zip(found.observed.questions, found.hidden.questions, strict=True)
+    ):
+        proof = "contrast" if in_contrast(found, number) else "any"
+        if source.proof not in ("any", proof):
+            continue
+        for member, item, question in zip(
+            ("observed", "hidden"), (found.observed, found.hidden), both, strict=True
+        ):
+            rows.append(
+                {
+                    **_row(item, question, "", structure_id(item.events)),
+                    "pair": f"{index}-{number}",
+                    "member": member,
+                    "intervention": found.intervention,
+                    "differs": number in differing,
+                    "proof": proof,
+                }
+            )
+    return rows
+
+
+def _story(source: GeneratedSource, purpose: str, index: int) -> GeneratedItem:
+    """Draw a story of a purpose, again until its structure is one of that purpose."""
+    for attempt in count_up():
+        again = f":{attempt}" if attempt else ""
+        item = _drawn(source, Random(f"{source.seed}:{purpose}:{index}{again}"))
+        if source.structures == "any" or fold_of(structure_id(item.events)) == _fold(purpose):
+            return item
+    raise AssertionError("every fold has structures")
+
+
+def _fold(purpose: str) -> str:
+    """Return whose structures a purpose has: demonstrations are a kind of training."""
+    return purpose if purpose in ("validation", "test") else "train"
+
+
+def fold_of(digest: str) -> str:
+    """Return the fold that a structure belongs to: a fifth test, a tenth validation."""
+    share = int(digest, 16) % 10
+    return "test" if share < 2 else "validation" if share < 3 else "train"
+
+
+def _drawn(source: GeneratedSource, random: Random) -> GeneratedItem:
+    match source:
+        case HiTomSource():
+            return _hi_tom(source, random)
+        case TomiSource():
+            return TOMI.generate(_tomi(source), random, source.telling)
+        case ExploreTomSource():
+            return EXPLORE_TOM.generate(_explore_tom(source), random, source.telling)
+        case FantomSource():
+            return fantom.generate(_fantom(source), random, source.telling)
+        case OpenTomSource():
+            return opentom.generate(opentom.OpenTomSettings(), random, source.telling)
+
+
+def _rows(source: GeneratedSource, item: GeneratedItem) -> list[StoryRow]:
+    match source:
+        case HiTomSource():
+            return _traced(item, HI_TOM, source.trace)
+        case TomiSource():
+            return _traced(item, TOMI, source.trace)
+        case ExploreTomSource():
+            return _traced(item, EXPLORE_TOM, source.trace)
+        case FantomSource():
+            return _told(item, _heard_or_missed)
+        case OpenTomSource():
+            return _told(item, lambda question: "")
 
 
 def _names(source: GeneratedSource) -> Names:
@@ -98,47 +235,68 @@ def _one_of(values: Sequence[Value], random: Random) -> Value:
 
 
 def _hi_tom(source: HiTomSource, random: Random) -> GeneratedItem:
-    settings = HiTomSettings(
+    settings = _hi_tom_settings(source, random)
+    return _shortened(HI_TOM.generate(settings, random, _style(source)), source)
+
+
+def _hi_tom_settings(source: HiTomSource, random: Random) -> HiTomSettings:
+    return HiTomSettings(
         agents=source.agents,
         chapters=_one_of(source.chapters, random),
         tell=_one_of(source.tell, random),
         noise=source.noise,
         names=_names(source),
+        structure=source.structure,
     )
-    if source.telling != "brief":
-        return HI_TOM.generate(settings, random, source.telling)
-    item = HI_TOM.generate(settings, random, BENCHMARK)
-    return replace(item, story=brief.render(item.events))
 
 
-def _explore_tom(source: ExploreTomSource, random: Random) -> GeneratedItem:
-    settings = ExploreTomSettings(
+def _style(source: HiTomSource) -> str:
+    return BENCHMARK if source.telling == "brief" else source.telling
+
+
+def _shortened(item: GeneratedItem, source: HiTomSource) -> GeneratedItem:
+    return replace(item, story=brief.render(item.events)) if source.telling == "brief" else item
+
+
+def _tomi(source: TomiSource) -> TomiSettings:
+    return TomiSettings(noise=source.noise, names=_names(source))
+
+
+def _explore_tom(source: ExploreTomSource) -> ExploreTomSettings:
+    return ExploreTomSettings(
         story_type=source.story_type,
         people=source.people,
         moves=source.moves,
         names=_names(source),
     )
-    return EXPLORE_TOM.generate(settings, random, source.telling)
 
 
-def _fantom(source: FantomSource, random: Random) -> GeneratedItem:
-    settings = fantom.FantomSettings(
+def _fantom(source: FantomSource) -> fantom.FantomSettings:
+    return fantom.FantomSettings(
         people=source.people, told=source.told, full_context=source.full_context
     )
-    return fantom.generate(settings, random, source.telling)
 
 
-def _traced(item: GeneratedItem, language: Language[Never]) -> list[StoryRow]:
+def _traced(item: GeneratedItem, language: Language[Never], kind: str) -> list[StoryRow]:
     """Return rows whose traces state the beliefs that lead to the answer.
 
     Questions in another style than the benchmark's own, and those about topics and states, have no
     trace: they are for evaluation.
     """
     known = beliefs(item.events, language.rules[PLAIN])
-    return [_row(item, question, _trace(question, language, known)) for question in item.questions]
+    recounted = item.events if kind == "recount" else ()
+    return _told(item, lambda question: _trace(question, language, known, recounted))
 
 
-def _trace(question: GeneratedQuestion, language: Language[Never], known: Beliefs) -> str:
+def _told(item: GeneratedItem, trace: Callable[[GeneratedQuestion], str]) -> list[StoryRow]:
+    """Return a row for each question of an item, with the trace that leads to its answer."""
+    structure = structure_id(item.events)
+    return [_row(item, question, trace(question), structure) for question in item.questions]
+
+
+def _trace(
+    question: GeneratedQuestion, language: Language[Never], known: Beliefs, recounted: Story
+) -> str:
     try:
         asked = language.question(question.text)
     except ParseError:
@@ -147,6 +305,8 @@ def _trace(question: GeneratedQuestion, language: Language[Never], known: Belief
         return ""
     if asked.when != NOW:
         return f"The {asked.object} was in the {question.answer}."
+    if recounted:
+        return write_recount(asked, recounted, known)
     return write_trace(asked, known)
 
 
@@ -161,7 +321,7 @@ def _heard_or_missed(question: GeneratedQuestion) -> str:
     return f"{asked[1]} {'heard' if question.answer == 'yes' else 'missed'} it."
 
 
-def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str) -> StoryRow:
+def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str, structure: str) -> StoryRow:
     return {
         "story": item.story,
         "question": question.text,
@@ -171,6 +331,7 @@ def _row(item: GeneratedItem, question: GeneratedQuestion, trace: str) -> StoryR
         "choices": list(question.choices) if question.choices else None,
         "is_interesting": question.interesting,
         "trace": trace,
+        "structure": structure,
     }
 
 

@@ -1,7 +1,8 @@
 """Prompts: how a story and its question are put to a model.
 
-Tasks with ``choices_in_prompt`` name their options after the question.
-The answer always starts with a pre-filled ``<think>``, as in Study 1.
+Tasks with ``choices_in_prompt`` name their options after the question. Prompts that ask for tags
+have the answer start with a pre-filled ``<think>``, as in Study 1; those that ask for JSON or for a
+boxed number have nothing pre-filled.
 """
 
 from __future__ import annotations
@@ -9,17 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from pipeline.data.messages import Messages
+from pipeline.data.original import ORIGINAL, Frame
+from pipeline.errors import UserError
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
 _TAGS = (
     "Think first, then answer. Put your reasoning between <think> and </think>, and after it the "
     "final answer alone between <answer> and </answer>."
-)
-_ASSUMPTIONS = (
-    "Assume two things. (1) An agent sees everything that happens in a room until the agent leaves "
-    "it. (2) Agent A can work out what agent B knows or thinks only if the two were in the same "
-    "room or otherwise dealt with each other."
 )
 _JSON = (
     'Answer with one JSON object that has two fields: "thinking", your reasoning, and "answer", '
@@ -31,14 +29,6 @@ _BOXED = "Let's think step by step and output the final answer within \\boxed{}.
 def compact(example: Example) -> Messages:
     """The story and the question, nothing else: for tiny models."""
     return [{"role": "user", "content": _body(example, "\n")}]
-
-
-def tom_rl(example: Example) -> Messages:
-    """Study 1's training prompt: tags and two assumptions, no answer choices (in our words)."""
-    return [
-        {"role": "system", "content": f"You are a helpful assistant. {_TAGS} {_ASSUMPTIONS}"},
-        {"role": "user", "content": _labelled(example)},
-    ]
 
 
 def tom_rl_json(example: Example) -> Messages:
@@ -62,25 +52,56 @@ def boxed(example: Example) -> Messages:
     return [{"role": "user", "content": f"{example.question}\n{_BOXED}"}]
 
 
-PROMPTS: dict[str, Callable[[Example], Messages]] = {
+Maker = Callable[[Example], Messages]
+
+PROMPTS: dict[str, Maker] = {
     "compact": compact,
-    "tom-rl": tom_rl,
     "tom-rl-json": tom_rl_json,
     "rlvr": rlvr,
     "boxed": boxed,
 }
+"""Prompts in words of our own, by their names in a study."""
+
+_NOTHING_PREFILLED = ("tom-rl-json", "boxed")
+
+
+def maker(name: str, frame: Frame | None = None) -> Maker:
+    """Return what makes the prompts of a style.
+
+    Args:
+        name: The style.
+        frame: The published frame, where the style has one, see :mod:`pipeline.data.original`.
+
+    Raises:
+        UserError: If the style has a published frame and it is not there.
+    """
+    if name != ORIGINAL:
+        return PROMPTS[name]
+    if frame is None:
+        raise UserError(
+            f"the prompt {name} is taken from the files of source tom_rl, which the study does not "
+            "acquire; add acquire.tom_rl: {kind: upstream}, or choose another prompt"
+        )
+    return lambda example: frame.messages(example.story, _question(example, example.question))
+
+
+def is_prefilled(name: str) -> bool:
+    """Return whether the answer to prompts of a style starts with a pre-filled ``<think>``."""
+    return name not in _NOTHING_PREFILLED
 
 
 def _body(example: Example, between: str) -> str:
-    return between.join(part for part in (example.story, _question(example)) if part)
+    return between.join(
+        part for part in (example.story, _question(example, example.question.strip())) if part
+    )
 
 
 def _labelled(example: Example) -> str:
-    return f"Story: {example.story}\nQuestion: {_question(example)}"
+    return f"Story: {example.story}\nQuestion: {_question(example, example.question.strip())}"
 
 
-def _question(example: Example) -> str:
-    question = example.question.strip()
+def _question(example: Example, question: str) -> str:
+    """Return a question with its options, where its task names them."""
     if example.choices and registry.get(example.task).choices_in_prompt:
         return f"{question}\nOptions: {', '.join(example.choices)}"
     return question

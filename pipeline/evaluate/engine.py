@@ -16,15 +16,22 @@ from pipeline.provenance import Libraries
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One chat prompt; ``key`` starts its stream of random numbers."""
+    """One chat prompt.
+
+    Attributes:
+        messages: The chat.
+        key: Start of its stream of random numbers.
+        prefilled: Whether the answer begins with the opening ``<think>``.
+    """
 
     messages: Messages
     key: tuple[int, ...]
+    prefilled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The text that follows the pre-filled ``<think>``."""
+    """The text that follows the prompt, and the pre-filled ``<think>`` where there is one."""
 
     text: str
     completion_tokens: int

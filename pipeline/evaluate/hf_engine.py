@@ -38,7 +38,10 @@ class TransformersEngine:
         A prompt that leaves no room for the longest answer in the model's context is not run: its
         response is empty with finish reason ``prompt_too_long``.
         """
-        encoded = [encode_prompt(self.tokenizer, prompt.messages) for prompt in prompts]
+        encoded = [
+            encode_prompt(self.tokenizer, prompt.messages, prefilled=prompt.prefilled)
+            for prompt in prompts
+        ]
         room = self.model.config.max_position_embeddings - sampling.max_new_tokens
         responses = [TOO_LONG] * len(prompts)
         fitting = [index for index, tokens in enumerate(encoded) if len(tokens) <= room]

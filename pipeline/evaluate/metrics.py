@@ -1,14 +1,16 @@
-"""Accuracy with its uncertainty, by task, belief order and question type."""
+"""Accuracy with its uncertainty, by task, belief order, question type and counterfactual pair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import sqrt
 from statistics import mean, median
 
-from pipeline.evaluate.records import Share, TaskScores
+from pipeline.evaluate.records import PairScores, Share, TaskScores
 from pipeline.evaluate.runner import Graded
+from pipeline.tasks import registry
 from pipeline.tasks.example import Example
+from pipeline.tasks.grading import normalise
 
 _Z = 1.959963984540054  # 97.5th percentile of the normal distribution
 
@@ -25,17 +27,23 @@ def wilson_interval(correct: int, total: int) -> tuple[float, float]:
 
 
 def task_metrics(examples: Sequence[Example], graded: Sequence[Graded]) -> TaskScores:
-    """Return the metrics of one task: accuracy overall, strict, by order and by question type."""
+    """Return the metrics of one task: accuracy overall, by order and by question type.
+
+    Every accuracy is there twice: by the benchmark's published rule, and by the strict match. Where
+    the task has figures of its own (macro-F1, FANToM's ALL), they stand beside these.
+    """
     pairs = list(zip(examples, graded, strict=True))
     lengths = [g.response.completion_tokens for g in graded]
     reasons = [g.response.finish_reason for g in graded]
     overall = _share([g for _, g in pairs])
+    task = registry.get(examples[0].task)
+    own = {} if task.scores is None else dict(task.scores(_answers(pairs)))
     return TaskScores(
         count=overall.count,
         correct=overall.correct,
         accuracy=overall.accuracy,
         interval=overall.interval,
-        strict_accuracy=mean(float(g.grade.strict) for g in graded),
+        strict_accuracy=overall.strict_accuracy,
         format_rate=mean(float(g.grade.format_ok) for g in graded),
         length_mean=mean(lengths),
         length_median=median(lengths),
@@ -43,16 +51,71 @@ def task_metrics(examples: Sequence[Example], graded: Sequence[Graded]) -> TaskS
         prompts_too_long=reasons.count("prompt_too_long"),
         by_order=_grouped(pairs, lambda example: str(example.order)),
         by_question_type=_grouped(pairs, lambda example: example.question_type),
+        too_late=sum(g.grade.too_late for g in graded),
+        pairs=pair_scores(pairs),
+        own=own,
+        headline=[name for name in own if name.endswith(task.headline)],
     )
 
 
+def pair_scores(answered: Sequence[tuple[Example, Graded]]) -> PairScores | None:
+    """Return pair accuracy and intervention sensitivity; None where there are no pairs.
+
+    The two members of a pair are the examples of one ``meta.pair``. Pair accuracy is the share of
+    pairs both members of which are right. Intervention sensitivity is, among the pairs whose
+    members have different gold answers, the share for which an answer was found in both responses
+    and the two differ after normalisation; whether they are right plays no part.
+
+    Source: Hiforever-h/RobustToM-RL:rft/evaluate.py (``pair_accuracy``,
+    ``intervention_sensitivity``). A model that always guesses anew has a high sensitivity, so read
+    it beside the pair accuracy.
+    """
+    members: dict[str, list[tuple[Example, Graded]]] = {}
+    for example, graded in answered:
+        if "pair" in example.meta:
+            members.setdefault(example.meta["pair"], []).append((example, graded))
+    pairs = [pair for pair in members.values() if len(pair) == 2]
+    if not pairs:
+        return None
+    changed = [
+        _answers_differ(pair) for pair in pairs if len({example.answer for example, _ in pair}) == 2
+    ]
+    return PairScores(
+        accuracy=_share_of(
+            [all(g.grade.correct for _, g in pair) for pair in pairs],
+            [all(g.grade.strict for _, g in pair) for pair in pairs],
+        ),
+        sensitivity=_share_of(changed, changed) if changed else None,
+    )
+
+
+def _answers(pairs: Sequence[tuple[Example, Graded]]) -> list[tuple[Example, str | None]]:
+    return [(example, graded.grade.extracted) for example, graded in pairs]
+
+
+def _answers_differ(pair: Iterable[tuple[Example, Graded]]) -> bool:
+    found = [_said(example, graded.grade.extracted or "") for example, graded in pair]
+    return all(found) and len(set(found)) == 2
+
+
+def _said(example: Example, answer: str) -> frozenset[str]:
+    """Return what an answer says, so that the order in which it lists names does not count."""
+    parts = answer.split(",") if example.answer_kind == "names" else [answer]
+    return frozenset(said for part in parts if (said := normalise(part).strip()))
+
+
 def _share(graded: Sequence[Graded]) -> Share:
-    correct = sum(g.grade.correct for g in graded)
+    return _share_of([g.grade.correct for g in graded], [g.grade.strict for g in graded])
+
+
+def _share_of(right: Sequence[bool], strict: Sequence[bool]) -> Share:
+    correct = sum(right)
     return Share(
-        count=len(graded),
+        count=len(right),
         correct=correct,
-        accuracy=correct / len(graded),
-        interval=wilson_interval(correct, len(graded)),
+        accuracy=correct / len(right),
+        interval=wilson_interval(correct, len(right)),
+        strict_accuracy=sum(strict) / len(strict),
     )
 
 

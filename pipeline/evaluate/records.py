@@ -2,34 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
 from pipeline.provenance import Libraries
-from pipeline.records import Record
+from pipeline.records import Record, refuse_foreign
+
+_WHERE_THERE_ARE_ANY = ("too_late", "pairs", "own", "headline")
 
 
 class Share(Record):
-    """How many of some answers are right; ``interval`` is the 95 % Wilson score interval."""
+    """How many of some answers are right.
+
+    Attributes:
+        count: Number of answers.
+        correct: Those that are right by the benchmark's published rule.
+        accuracy: Their share.
+        interval: Its 95 % Wilson score interval.
+        strict_accuracy: Share of those that are right by the strict match.
+    """
 
     count: int
     correct: int
     accuracy: float
     interval: tuple[float, float]
+    strict_accuracy: float
+
+
+class PairScores(Record):
+    """What was answered to pairs: the same question about two stories that differ in one event.
+
+    Attributes:
+        accuracy: Pairs both members of which are answered right.
+        sensitivity: Of the pairs with two gold answers, those with two different answers, right or
+            wrong; None where no pair has two.
+    """
+
+    accuracy: Share
+    sensitivity: Share | None
+
+    def figures(self) -> dict[str, Share]:
+        """Return what there is, by the name that tables show."""
+        found = {"pair accuracy": self.accuracy, "intervention sensitivity": self.sensitivity}
+        return {name: share for name, share in found.items() if share is not None}
 
 
 class TaskScores(Share):
     """The scores of one column.
 
     Attributes:
-        strict_accuracy: By equality after normalisation, beside the published rule.
         format_rate: Share of responses in the form that was asked for.
         length_mean: Of the responses, in tokens.
         length_median: Of the responses, in tokens.
         unfinished: Responses cut at the longest length allowed.
         prompts_too_long: Prompts that the model has no room for.
+        too_late: Responses that could not be judged in time, and count as wrong; written only where
+            there are any.
+        pairs: Of counterfactual pairs; written only where there are any.
+        own: The benchmark's own figures; written only where it has any.
+        headline: Names of those that tables show.
         by_order: Shares by belief order.
         by_question_type: Shares by the benchmark's own kind of question.
     """
 
-    strict_accuracy: float
     format_rate: float
     length_mean: float
     length_median: float
@@ -37,6 +75,21 @@ class TaskScores(Share):
     prompts_too_long: int
     by_order: dict[str, Share]
     by_question_type: dict[str, Share]
+    too_late: int = 0
+    pairs: PairScores | None = None
+    own: dict[str, float] = Field(default_factory=dict)
+    headline: list[str] = Field(default_factory=list)
+
+    def beside_accuracy(self) -> dict[str, float]:
+        """Return the other figures of the column that tables show, as shares from 0 to 1."""
+        found = {} if self.pairs is None else self.pairs.figures()
+        shares = {name: share.accuracy for name, share in found.items()}
+        return shares | {name: self.own[name] for name in self.headline}
+
+    @model_serializer(mode="wrap")
+    def _without_empty(self, written: SerializerFunctionWrapHandler) -> dict[str, object]:
+        fields: dict[str, object] = written(self)
+        return {k: v for k, v in fields.items() if v or k not in _WHERE_THERE_ARE_ANY}
 
 
 class Evaluation(Record):
@@ -55,3 +108,20 @@ class Evaluation(Record):
     libraries: Libraries
     tasks: dict[str, TaskScores]
     absent: str | None = None
+
+    @classmethod
+    def read_of(cls, path: Path, columns: Iterable[str], made_by: str) -> Self:
+        """Read the scores of columns; a model that was not run has none.
+
+        Args:
+            path: The file.
+            columns: Names of the columns.
+            made_by: The DVC stage that writes it, for the error message.
+
+        Raises:
+            UserError: If it is missing, damaged, or of other columns.
+        """
+        found = cls.read(path, made_by)
+        if found.absent is None:
+            refuse_foreign(path, "columns", found.tasks, columns, made_by)
+        return found

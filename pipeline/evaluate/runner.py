@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipeline.data.prompt import PROMPTS
+from pipeline.data.original import Frame
+from pipeline.data.prompt import is_prefilled, maker
 from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.files import digest_of, replacing
 from pipeline.model.decode import Sampling
@@ -33,6 +34,7 @@ def evaluate(
     prompt: str,
     sampling: Sampling,
     seed: int,
+    frame: Frame | None = None,
     report: Callable[[int], None] = lambda _: None,
 ) -> list[Graded]:
     """Put every example to the engine and grade the responses.
@@ -43,18 +45,23 @@ def evaluate(
         prompt: Name of the prompt style.
         sampling: How tokens are chosen.
         seed: Start of every random stream; an example's stream depends on it and on its id only.
+        frame: The published frame of the prompt, where it has one.
         report: Hears how many examples are done.
     """
-    messages = [PROMPTS[prompt](example) for example in examples]
+    make, prefilled = maker(prompt, frame), is_prefilled(prompt)
     prompts = [
-        Prompt(message, (seed, int(example.id[:12], 16)))
-        for message, example in zip(messages, examples, strict=True)
+        Prompt(make(example), (seed, int(example.id[:12], 16)), prefilled) for example in examples
     ]
     responses = engine.complete(prompts, sampling, report)
     return [
-        Graded(response, grade_response(response.text, example, prompt), digest_of(message)[:16])
-        for example, response, message in zip(examples, responses, messages, strict=True)
+        Graded(response, grade_response(response.text, example, prompt), _digest(shown))
+        for example, response, shown in zip(examples, responses, prompts, strict=True)
     ]
+
+
+def _digest(prompt: Prompt) -> str:
+    """Return a digest of what a model is shown."""
+    return digest_of([prompt.messages, prompt.prefilled])[:16]
 
 
 def grade_response(text: str, example: Example, prompt: str) -> Grade:

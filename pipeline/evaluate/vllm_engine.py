@@ -23,6 +23,7 @@ from pipeline.evaluate.vllm_worker import PromptRow, Request
 from pipeline.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.model.chat import encode_prompt
 from pipeline.model.decode import Sampling
+from pipeline.ownership import owned
 from pipeline.provenance import installed
 
 PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
@@ -69,7 +70,10 @@ class VllmEngine:
             UserError: If there is no environment with vLLM, or the worker fails.
         """
         context = int(self.config.max_position_embeddings)
-        encoded = [encode_prompt(self.tokenizer, prompt.messages) for prompt in prompts]
+        encoded = [
+            encode_prompt(self.tokenizer, prompt.messages, prefilled=prompt.prefilled)
+            for prompt in prompts
+        ]
         rows: list[PromptRow] = [
             {"index": index, "tokens": list(tokens), "seed": _seed(prompts[index].key)}
             for index, tokens in enumerate(encoded)
@@ -79,7 +83,6 @@ class VllmEngine:
         request = self._request(sampling, longest + sampling.max_new_tokens)
         job = self.work / digest_of([request, rows])[:12]
         output = job.with_suffix(".jsonl")
-        _write(job, {**request, "output": str(output)}, rows)
         skipped = len(prompts) - len(rows)
 
         def hear(line: str) -> None:
@@ -90,12 +93,15 @@ class VllmEngine:
             if line.startswith(vllm_worker.DONE):
                 report(skipped + int(line.removeprefix(vllm_worker.DONE)))
 
-        self.launch(job, hear)
+        with owned(self.work):
+            _write(job, {**request, "output": str(output)}, rows)
+            self.launch(job, hear)
+            done = vllm_worker.read_done(output)
+            remove(job)
+            remove(output)
         responses = [TOO_LONG] * len(prompts)
-        for row in vllm_worker.read_done(output):
+        for row in done:
             responses[row["index"]] = respond(self.tokenizer, row["tokens"], row["finished"])
-        remove(job)
-        remove(output)
         return responses
 
     def _request(self, sampling: Sampling, context: int) -> Request:
@@ -164,8 +170,9 @@ class Here:
         log = job.with_suffix(".log")
         with log.open("w", encoding="utf-8") as errors:
             worker = subprocess.Popen(
-                [str(self._python), str(job / "vllm_worker.py"), str(job)],
+                [str(self._python), str(job / "vllm_worker.py"), str(job), vllm_worker.WITH_INPUT],
                 env={**os.environ, **variables},
+                stdin=subprocess.PIPE,  # nobody writes to it: its end is that of this process
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -214,4 +221,4 @@ class OnCluster:
             is_progress=lambda line: line.startswith(vllm_worker.DONE),
         )
         if outcome.status != "succeeded":
-            raise UserError(f"engine vllm: {outcome.ended()}")
+            raise outcome.error("engine vllm")

@@ -1,5 +1,8 @@
 """Completes prompts with vLLM, in vLLM's own environment: ``python vllm_worker.py FOLDER``.
 
+With ``--end-with-input`` it is killed, with its process group, when its standard input ends: a pipe
+does when the process that holds its other end has died, even by SIGKILL.
+
 Needs nothing of this package. FOLDER holds ``request.json`` and ``prompts.jsonl`` (rows: ``index``,
 ``tokens``, ``seed``); rows ``index``, ``tokens``, ``finished`` are appended to the file that the
 request names, so that a worker that was stopped goes on with what is missing.
@@ -9,7 +12,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
+import threading
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -21,6 +26,7 @@ CHUNK = 512  # prompts between two writes: what a stopped worker loses at most
 DONE = "TOMRL_DONE "
 LIBRARIES = "TOMRL_LIBRARIES "
 USER_ERROR = "TOMRL_ERROR "
+WITH_INPUT = "--end-with-input"
 
 
 class Request(TypedDict):
@@ -145,5 +151,12 @@ def _generate(model: LLM, request: Request, rows: list[PromptRow]) -> list[Reque
     return found
 
 
+def _end_with_input() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os.killpg(0, signal.SIGKILL)
+
+
 if __name__ == "__main__":
+    if WITH_INPUT in sys.argv[2:]:
+        threading.Thread(target=_end_with_input, daemon=True).start()
     sys.exit(main(Path(sys.argv[1])))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.provenance import Libraries
-from pipeline.records import Record
+from pipeline.records import Record, refuse_foreign
 from pipeline.store import LocalStore
 
 Role = Literal["base", "best", "last"]
@@ -28,15 +28,40 @@ class StoredModel(Record):
     """
 
     step: int
-    digest: str
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     validation_accuracy: float | None = Field(default=None, exclude_if=_absent)
 
 
-class Manifest(Record):
-    """The checkpoints of a model. What a kind of model lacks is left out of the file.
+class _OfModel(Record):
+    """What names a model.
 
     Attributes:
         model: Key of the model in the study.
+    """
+
+    model: str
+
+    @classmethod
+    def read_of(cls, path: Path, model: str, made_by: str) -> Self:
+        """Read the manifest of a model.
+
+        Args:
+            path: The file.
+            model: Key of the model in the study.
+            made_by: The DVC stage that writes it, for the error message.
+
+        Raises:
+            UserError: If it is missing, damaged, or of another model.
+        """
+        found = cls.read(path, made_by)
+        refuse_foreign(path, "model", [found.model], [model], made_by)
+        return found
+
+
+class Manifest(_OfModel):
+    """The checkpoints of a model. What a kind of model lacks is left out of the file.
+
+    Attributes:
         format: Of the weights.
         use: The role that later stages evaluate.
         checkpoints: Base models have ``base``, trained ones ``best`` and ``last``.
@@ -48,7 +73,6 @@ class Manifest(Record):
         libraries: Versions of what made a base model.
     """
 
-    model: str
     format: Literal["safetensors"] = "safetensors"
     use: Role
     checkpoints: dict[Role, StoredModel]
@@ -64,23 +88,28 @@ class Manifest(Record):
         """Return the checkpoint that later stages evaluate."""
         return self.checkpoints[self.use]
 
+    @model_validator(mode="after")
+    def _has_what_is_used(self) -> Self:
+        needed = {"base"} if self.use == "base" else {"best", "last"}
+        if set(self.checkpoints) != needed:
+            raise ValueError(f"checkpoints: {', '.join(self.checkpoints) or 'none'}")
+        return self
 
-class ApiManifest(Record):
+
+class ApiManifest(_OfModel):
     """A model behind an address: it has no weights here.
 
     Attributes:
-        model: Key of the model in the study.
         api: Its name at the address.
     """
 
-    model: str
     api: str
 
 
-def resolve(path: Path, store: LocalStore, made_by: str) -> Path:
-    """Return the folder of the checkpoint that a manifest says to use.
+def resolve(path: Path, store: LocalStore, model: str, made_by: str) -> Path:
+    """Return the folder of the checkpoint that a model's manifest says to use.
 
     Raises:
         UserError: If the manifest is missing or damaged, or the object gone or altered.
     """
-    return store.get(Manifest.read(path, made_by).used.digest, made_by)
+    return store.get(Manifest.read_of(path, model, made_by).used.digest, made_by)

@@ -72,7 +72,12 @@ def make_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizer
 
 
 def make_model(
-    size: TinySize, tokenizer: PreTrainedTokenizerBase, *, context: int, seed: int
+    size: TinySize,
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    context: int,
+    seed: int,
+    look_back: bool = False,
 ) -> Qwen2ForCausalLM:
     """Return a Qwen2 model of the given shape with random weights drawn from ``seed``.
 
@@ -81,6 +86,7 @@ def make_model(
         tokenizer: Gives the vocabulary size and the end and padding tokens.
         context: Longest sequence in tokens.
         seed: Seed of the weights.
+        look_back: Let the first head of the first layer look one token back from the start.
     """
     config = Qwen2Config(
         vocab_size=len(tokenizer),
@@ -102,5 +108,31 @@ def make_model(
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = Qwen2ForCausalLM(config)
+    if look_back:
+        _look_back(model)
     use_onednn(model)
     return model
+
+
+_SHARPNESS = 5.0
+"""Length of each rotated pair of the biases: the token before then gets most of the attention."""
+
+
+@torch.no_grad()
+def _look_back(model: Qwen2ForCausalLM) -> None:
+    """Set the first head of the first layer to attend to the token before, whatever it is.
+
+    Rotary positions turn pair f of a query by its position times the frequency t_f, and of a key
+    likewise, so that two constant vectors match best at the distance by which they are turned apart
+    beforehand: here, one token. Such a head is half of an induction head, and the half that small
+    models take longest to find.
+    """
+    attention = model.model.layers[0].self_attn
+    size = attention.head_dim
+    frequencies: torch.Tensor = model.model.rotary_emb.inv_freq  # type: ignore[assignment]
+    for projection in (attention.q_proj, attention.k_proj):
+        projection.weight[:size] = 0
+    flat = torch.zeros_like(frequencies)
+    attention.k_proj.bias[:size] = _SHARPNESS * torch.cat([flat + 1, flat])
+    turned = torch.cat([frequencies.cos(), -frequencies.sin()])
+    attention.q_proj.bias[:size] = _SHARPNESS * turned

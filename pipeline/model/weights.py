@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from transformers import (
     AutoModelForCausalLM,
@@ -33,11 +35,28 @@ def save_model(
         model: Gives the configuration, and the weights unless these are given.
         tokenizer: Its tokenizer.
         weights: Weights to write instead of the model's own.
+
+    Raises:
+        OSError: If there is no room.
     """
     folder.mkdir(parents=True, exist_ok=True)
     model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    save_file(weights or weights_of(model), folder / WEIGHTS, metadata={"format": "pt"})
+    write_tensors(folder / WEIGHTS, weights or weights_of(model))
+
+
+def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
+    """Write tensors as safetensors.
+
+    Raises:
+        OSError: If there is no room.
+    """
+    try:
+        save_file(tensors, path, metadata={"format": "pt"})
+    except SafetensorError as error:  # it hides the system's error number in its message
+        if found := re.search(r"\(os error (\d+)\)", str(error)):
+            raise OSError(int(found[1]), str(error), str(path)) from error
+        raise
 
 
 def weights_of(model: PreTrainedModel) -> dict[str, torch.Tensor]:

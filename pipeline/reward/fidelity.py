@@ -30,6 +30,9 @@ from pipeline.tom.trace import BeliefClaim, find_claims
 LONGEST_REASONING = 20_000
 """Characters of reasoning that are read, about twice the longest response of Study 1."""
 
+LONGEST_GIVEN = 100_000
+"""Characters of a story, and of a question, in which copied sentences are looked for."""
+
 _SENTENCE_END = re.compile(r"[.!?\n]")
 _WORD = re.compile(r"\w+")
 
@@ -56,7 +59,8 @@ def has_own_words(response: str, example: Example) -> bool:
 
     All that can be asked of reasoning about a story that the engine cannot read.
     """
-    given = f" {_plain(example.story)}  {_plain(example.question)} "
+    story, question = example.story[:LONGEST_GIVEN], example.question[:LONGEST_GIVEN]
+    given = f" {_plain(story)}  {_plain(question)} "
     sentences = {_plain(part) for part in _SENTENCE_END.split(_reasoning(response))}
     return any(sentence and f" {sentence} " not in given for sentence in sentences)
 

@@ -23,6 +23,7 @@ class FidelityReward(Preset):
             repeats the story and the question.
     """
 
+    reads = ("story", "question")
     weight: float = 0.5
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:

@@ -14,6 +14,7 @@ from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
 
 _NOTHING = Grade(correct=False, strict=False, format_ok=False, extracted=None)
+_TOO_LATE = "its answer could not be judged in time, and counts as wrong"
 
 
 def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Preset:
@@ -48,7 +49,9 @@ def reward(preset: Preset, response: str, example: Example) -> Reward:
         UserError: If the example's task is unknown.
     """
     grade = registry.get(example.task).grade(response, example)
-    return Reward.of(preset(grade, example, response), grade)
+    error = _TOO_LATE if grade.too_late else None
+    earned = preset(grade, example, response)
+    return Reward.of(earned, grade, preset.is_right(grade), error)
 
 
 def safe_reward(preset: Preset, response: str, example: Example) -> Reward:
@@ -65,4 +68,4 @@ def safe_reward(preset: Preset, response: str, example: Example) -> Reward:
         raise
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
-        return Reward.of(preset.least, _NOTHING, why)
+        return Reward.of(preset.least, _NOTHING, right=False, error=why)

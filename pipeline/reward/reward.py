@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
@@ -55,7 +56,20 @@ class Earned:
 
 
 class Preset(ABC):
-    """From the grader's verdict on a response to what it earns; its settings are its fields."""
+    """From the grader's verdict on a response to what it earns; its settings are its fields.
+
+    Attributes:
+        lenient: Whether it pays a benchmark's published rule, which may be talked into paying,
+            instead of the strict match. A study must say why it trains with such a preset.
+        reads: Fields of an example that it reads itself, beside those that grading reads.
+    """
+
+    lenient: ClassVar[bool] = False
+    reads: ClassVar[tuple[str, ...]] = ()
+
+    def is_right(self, grade: Grade) -> bool:
+        """Return whether an answer is right by the rule that the preset pays."""
+        return grade.correct if self.lenient else grade.strict
 
     @abstractmethod
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
@@ -88,7 +102,8 @@ class Reward:
         grade: The grader's verdict.
         fidelity_part: What the reasoning earned.
         fidelity: The belief claims found in it, if they were checked.
-        error: What the grader raised on this response, if it did.
+        error: What the grader raised on this response, or that it took too long, if so.
+        right: Whether the answer is right by the rule that the preset pays.
     """
 
     score: float
@@ -98,25 +113,34 @@ class Reward:
     fidelity_part: float = 0.0
     fidelity: Fidelity | None = None
     error: str | None = None
+    right: bool = False
 
     @classmethod
-    def of(cls, earned: Earned, grade: Grade, error: str | None = None) -> Reward:
+    def of(cls, earned: Earned, grade: Grade, right: bool, error: str | None = None) -> Reward:
         """Return the sum of what the parts earned."""
-        score = earned.form + earned.answer + earned.reasoning
-        parts = (earned.form, earned.answer, grade, earned.reasoning, earned.fidelity)
-        return cls(score, *parts, error)
+        return cls(
+            score=earned.form + earned.answer + earned.reasoning,
+            format_part=earned.form,
+            answer_part=earned.answer,
+            grade=grade,
+            fidelity_part=earned.reasoning,
+            fidelity=earned.fidelity,
+            error=error,
+            right=right,
+        )
 
     def figures(self) -> dict[str, float]:
         """Return the reward as numbers, by the same names for every response.
 
-        ``acc`` and ``format`` say whether the answer and the form are right; ``checked`` whether
+        ``acc`` says whether the answer is right by the rule that the preset pays, ``format``
+        whether the form is; ``checked`` whether
         the reasoning was, with its ``fidelity``, ``claims`` and ``claims_true``; ``error`` whether
         grading failed.
         """
         checked = self.fidelity
         return {
             "score": self.score,
-            "acc": float(self.grade.correct),
+            "acc": float(self.right),
             "format": float(self.grade.format_ok),
             "format_reward": self.format_part,
             "answer_reward": self.answer_part,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pipeline.reward.reward import Earned, Preset
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Grade
+from pipeline.tasks.grading import Grade, repeats_a_tag
 
 _LEAST = Earned(-1.0, -2.0)
 
 
-class AsCoded(Preset):
+class AsCodedStrict(Preset):
     """Format +1/-1, answer +2/-2; a format failure also fails the answer."""
 
     least = _LEAST
@@ -18,14 +18,21 @@ class AsCoded(Preset):
         """Return what a response earns."""
         if not grade.format_ok:
             return _LEAST
-        return Earned(1.0, 2.0 if grade.correct else -2.0)
+        return Earned(1.0, 2.0 if self.is_right(grade) else -2.0)
+
+
+class AsCoded(AsCodedStrict):
+    """The same with Study 1's own match: "either A or B" is paid where B is right."""
+
+    lenient = True
 
 
 class AsWritten(Preset):
-    """Format +1/-1 plus answer +2/-2, graded separately."""
+    """Format +1/-1 plus answer +2/-2, graded separately; a repeated tag fails both."""
 
     least = _LEAST
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
         """Return what a response earns."""
-        return Earned(1.0 if grade.format_ok else -1.0, 2.0 if grade.correct else -2.0)
+        right = self.is_right(grade) and not repeats_a_tag(response)
+        return Earned(1.0 if grade.format_ok else -1.0, 2.0 if right else -2.0)

@@ -8,9 +8,9 @@ from pathlib import Path
 from pipeline.config.lookup import lookup
 from pipeline.config.sources import ArithmeticSource, UpstreamSource
 from pipeline.data.acquire import acquire
-from pipeline.data.generated import arithmetic, stories
+from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.download import MIRROR_VARIABLE, OFFLINE_VARIABLE
-from pipeline.files import remove_leftovers, replacing, write_lines
+from pipeline.files import replacing, write_lines
 from pipeline.stages.common import Stage, run
 
 
@@ -18,7 +18,6 @@ def main(stage: Stage, key: str) -> None:
     """Acquire one source."""
     source = lookup(stage.params.acquire, key, "source")
     target = stage.raw / key
-    remove_leftovers(stage.raw)
     match source:
         case UpstreamSource():
             mirror = os.environ.get(MIRROR_VARIABLE)
@@ -44,6 +43,8 @@ def main(stage: Stage, key: str) -> None:
                     made = stories(source, purpose, getattr(source, purpose))
                     rows = (row for questions in made for row in questions)
                     write_lines(temporary / f"{purpose}.jsonl", rows)
+                twins = (row for questions in pairs(source) for row in questions)
+                write_lines(temporary / "pairs.jsonl", twins)
     left_out = isinstance(source, UpstreamSource) and not found
     print(f"{'left out' if left_out else 'acquired'} {key} in {target.relative_to(stage.root)}")
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pipeline.audit.card import data_card
+from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
 from pipeline.audit.figures import draw_all
-from pipeline.audit.records import Audit
+from pipeline.audit.marks import refuse_false_marks
+from pipeline.audit.reading import read_all
+from pipeline.audit.records import Audit, Leak, WonWithoutAnswer
 from pipeline.audit.sets import leakage, set_audit
 from pipeline.config.params import DatasetEntry
 from pipeline.data.build import select_parts
 from pipeline.data.card import DatasetCard
-from pipeline.data.codec import read_dataset, read_examples
+from pipeline.data.codec import read_column, read_dataset
+from pipeline.data.origin import Origin, StudyOrigins
 from pipeline.errors import UserError
-from pipeline.files import remove_leftovers, replacing
+from pipeline.files import replacing
 from pipeline.stages.common import Stage, run
 from pipeline.tasks.example import Example
 
@@ -20,26 +24,40 @@ from pipeline.tasks.example import Example
 def main(stage: Stage) -> None:
     """Audit every column of the suite, also against every training set."""
     suite = {
-        name: read_examples(stage.data / "suite" / f"{name}.parquet")
-        for name in stage.params.suite.tasks
+        name: read_column(stage.data / "suite" / f"{name}.parquet", column.task)
+        for name, column in stage.params.suite.tasks.items()
     }
     overlaps: dict[str, dict[str, Overlap]] = {}
+    validation: dict[str, Leak] = {}
+    won: dict[str, WonWithoutAnswer] = {}
+    training: dict[str, Origin] = {}
     for key, entry in stage.params.dataset.items():
-        overlaps[key] = _overlaps(stage, key, entry, suite)
+        examples = _training(stage, key, entry)
+        known = Fingerprints.of(examples, stage.params.audit.ngram)
+        overlaps[key] = {name: known.overlap(column) for name, column in suite.items()}
         refuse_contamination(entry.split, overlaps[key])
+        won[key] = won_without_answer(read_all(examples))
+        validated = select_parts(stage.raw, entry.validation, entry.seed)
+        validation[key] = known.overlap(validated).record()
+        training[key] = _origin(stage, examples)
+    origins = StudyOrigins(
+        columns={name: _origin(stage, examples) for name, examples in suite.items()},
+        training=training,
+    )
+    refuse_false_marks(stage.study, stage.params.suite.tasks, origins)
     columns = {name: set_audit(examples) for name, examples in suite.items()}
-    _write(stage, Audit(columns=columns, leakage=leakage(overlaps)))
+    audit = Audit(columns=columns, training=won, leakage=leakage(overlaps), validation=validation)
+    _write(stage, audit, origins)
     for name, column in columns.items():
-        best = column.baselines.best
-        print(f"audit {name}: {best.accuracy:.1%} by the rule {best.rule!r}")
+        best, cheat = column.baselines.best, column.without_answer.cheat
+        print(
+            f"audit {name}: {best.accuracy:.1%} by the rule {best.rule!r}; published rule: "
+            f"{cheat.published:.1%} by {cheat.what!r}, strictly {cheat.strict:.1%}"
+        )
 
 
-def _overlaps(
-    stage: Stage, key: str, entry: DatasetEntry, suite: dict[str, list[Example]]
-) -> dict[str, Overlap]:
-    training = _training(stage, key, entry)
-    known = Fingerprints.of(training, stage.params.audit.ngram)
-    return {name: known.overlap(examples) for name, examples in suite.items()}
+def _origin(stage: Stage, examples: list[Example]) -> Origin:
+    return Origin.of(examples, stage.params.acquire.values())
 
 
 def _training(stage: Stage, key: str, entry: DatasetEntry) -> list[Example]:
@@ -49,29 +67,27 @@ def _training(stage: Stage, key: str, entry: DatasetEntry) -> list[Example]:
         UserError: If the parquet is not what the parameters select from the raw files.
     """
     path = stage.data / "combos" / key / "train.parquet"
-    if not path.is_file():
-        raise UserError(f"{path} does not exist; make it with: dvc repro dataset@{key}")
-    examples = select_parts(stage.raw, entry.train, entry.seed)
     written = [row.example.id for row in read_dataset(path)]
+    examples = select_parts(stage.raw, entry.train, entry.seed)
     if written != [example.id for example in examples]:
         raise UserError(
             f"{path} does not hold what params.yaml selects from {stage.raw}; "
-            f"make it again with: dvc repro dataset@{key}"
+            f"make it again with: dvc repro --single-item --force dataset@{key}"
         )
     return examples
 
 
-def _write(stage: Stage, audit: Audit) -> None:
-    """Write audit.json, card.md and figures/ in one go."""
+def _write(stage: Stage, audit: Audit, origins: StudyOrigins) -> None:
+    """Write audit.json, origins.json, card.md and figures/ in one go."""
     cards = {
-        key: DatasetCard.read(stage.data / "combos" / key / "card.json", f"dataset@{key}")
-        for key in stage.params.dataset
+        key: DatasetCard.read_of(stage.data / "combos" / key / "card.json", key, entry)
+        for key, entry in stage.params.dataset.items()
     }
     target = stage.runs / "audit"
-    remove_leftovers(target.parent)
     with replacing(target) as temporary:
         (temporary / "figures").mkdir(parents=True)
         audit.write(temporary / "audit.json")
+        origins.write(temporary / "origins.json")
         for name, svg in draw_all(audit).items():
             (temporary / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
         card = data_card(stage.params, audit, cards)

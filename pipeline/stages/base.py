@@ -8,6 +8,8 @@ from typing import cast
 
 from pipeline.config.lookup import lookup
 from pipeline.config.params import BaseEntry
+from pipeline.data.card import BaseCard
+from pipeline.data.origin import BaseShown, Origin
 from pipeline.files import write_lines
 from pipeline.model.manifest import ApiManifest, Manifest
 from pipeline.plugins import BASES
@@ -21,11 +23,15 @@ class Made:
 
     Attributes:
         manifest: What names it in the store.
+        card: What it was shown.
+        shown: What exactly, story by story; None where nobody here knows.
         metrics: Rows of ``metrics.jsonl``.
         timing: Rows of ``timing.jsonl``.
     """
 
     manifest: Manifest | ApiManifest
+    card: BaseCard
+    shown: Origin | None = None
     metrics: list[Figures] = field(default_factory=list)
     timing: list[Figures] = field(default_factory=list)
 
@@ -38,6 +44,8 @@ def main(stage: Stage, key: str) -> None:
     folder = stage.runs / "base" / key
     write_lines(folder / "metrics.jsonl", made.metrics)
     write_lines(stage.logs / "base" / key / "timing.jsonl", made.timing)
+    made.card.write(folder / "card.json")
+    BaseShown(model=key, origin=made.shown).write(folder / "shown.json")
     made.manifest.write(folder / "checkpoints.json")
 
 

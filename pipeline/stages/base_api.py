@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipeline.config.models import ApiModel
 from pipeline.config.params import BaseEntry
+from pipeline.data.card import NOT_KNOWN, BaseCard
 from pipeline.model.manifest import ApiManifest
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
@@ -12,4 +13,4 @@ from pipeline.stages.common import Stage
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     """Return what names the model."""
     assert isinstance(entry.model, ApiModel)
-    return Made(ApiManifest(model=key, api=entry.model.model))
+    return Made(ApiManifest(model=key, api=entry.model.model), BaseCard(model=key, note=NOT_KNOWN))

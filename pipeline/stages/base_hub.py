@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pipeline.config.models import HubModel
 from pipeline.config.params import BaseEntry
+from pipeline.data.card import NOT_KNOWN, BaseCard
 from pipeline.errors import UserError
 from pipeline.files import remove
 from pipeline.model.check import check_model
 from pipeline.model.hub import access_from, fetch
 from pipeline.model.manifest import Manifest, StoredModel
+from pipeline.ownership import owned
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     """Fetch a published model and put it into the store."""
-    model = entry.model
-    assert isinstance(model, HubModel)
+    assert isinstance(entry.model, HubModel)
+    work = stage.work(entry.model.repository)
+    with owned(work):
+        return _fetched(stage, key, entry.model, work)
+
+
+def _fetched(stage: Stage, key: str, model: HubModel, work: Path) -> Made:
     store = stage.store
 
     def stored(digest: str) -> bool:
         return digest in store.digests() and store.verify(digest)
 
-    work = stage.work(model.repository)
     snapshot, files = fetch(model.repository, model.revision, work, access_from(), stored=stored)
     digest = snapshot.stored_digest()
     assert digest is not None
@@ -41,5 +49,6 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
             repository=snapshot.repository,
             revision=snapshot.revision,
             files={file.name: file.sha256 for file in snapshot.files},
-        )
+        ),
+        BaseCard(model=key, note=NOT_KNOWN),
     )

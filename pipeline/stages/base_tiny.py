@@ -1,45 +1,48 @@
-"""Base models of kind ``tiny``: made on the spot and warm-started on generated stories."""
+"""Base models of kind ``tiny``: warm-started on generated stories, here or beforehand."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
-import pandas as pd
-
-from pipeline.closure import closure
-from pipeline.config.models import SIZES, TinyModel
+from pipeline.closure import own_code
+from pipeline.config.models import TinyModel
 from pipeline.config.params import BaseEntry
-from pipeline.files import remove, replacing
+from pipeline.data.card import BaseCard, SetCard
+from pipeline.data.codec import read_dataset
+from pipeline.data.origin import Origin
+from pipeline.files import remove
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.model.tiny import make_model, make_tokenizer
-from pipeline.model.weights import save_model
+from pipeline.ownership import owned
 from pipeline.plugins import BASES
 from pipeline.progress import ProgressReport
 from pipeline.provenance import MODEL, installed
 from pipeline.records import Figures
 from pipeline.stages.base import Made
-from pipeline.stages.code import CARRIERS, package_root
 from pipeline.stages.common import Stage, use_threads
-from pipeline.train import base_cache, warm_start
+from pipeline.stages.stop import StopRequest
+from pipeline.train import base_cache, shipped, tiny_base, warm_start
 from pipeline.train.base_cache import MadeModel
 from pipeline.train.warm_start import Demonstration
 
+_STATE, _MODEL = "state", "model"
+
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
-    """Make a tiny model, or take the same one that was made before, for any study."""
+    """Take the model that comes with the project, or was made before for any study, or make it."""
     assert isinstance(entry.model, TinyModel)
-    threads = stage.params.study.threads
-    use_threads(threads)
-    examples = list(warm_start.demonstrations(entry.model.warm_start, entry.stories, entry.sums))
-    texts = [*warm_start.texts(examples, 4000), *_training_texts(stage)]
-    code = closure(package_root(), BASES["tiny"].modules, CARRIERS)
-    known = stage.work("made", base_cache.key_of(entry, threads, examples, texts, code))
-    timing: list[Figures] = []
-    made, how = base_cache.recall(known, stage.store), "made before"
-    if made is None:
-        made, how = _make(stage, key, entry, examples, texts, timing), "made now"
-        base_cache.remember(known, made)
+    examples, timing = tiny_base.demonstrations_of(entry), list[Figures]()
+    if entry.model.shipped:
+        known = shipped.check(stage.root / "models" / entry.model.shipped, entry)
+        digest = stage.store.put(stage.root / "models" / entry.model.shipped / shipped.MODEL)
+        made = MadeModel(
+            digest=digest, parameters=known.parameters, tokens=known.tokens, losses=known.losses
+        )
+        how, libraries = "comes with the project", known.libraries
+    else:
+        made, how = _made_here(stage, key, entry, examples, timing)
+        libraries = installed(*MODEL)
     print(
         f"base {key}: {made.parameters:,} parameters, {made.tokens} tokens, loss "
         f"{made.losses[-1]:.3f}, {how}"
@@ -49,10 +52,42 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
         use="base",
         checkpoints={"base": StoredModel(step=0, digest=made.digest)},
         parameters=made.parameters,
-        libraries=installed(*MODEL),
+        libraries=libraries,
     )
     metrics: list[Figures] = [{"step": n, "loss": loss} for n, loss in enumerate(made.losses, 1)]
-    return Made(manifest, metrics, timing)
+    shown = warm_start.shown(examples, entry.model.warm_start, len(made.losses))
+    card, origin = _card(key, entry, shown)
+    return Made(manifest, card, origin, metrics, timing)
+
+
+def _card(key: str, entry: BaseEntry, shown: Sequence[Demonstration]) -> tuple[BaseCard, Origin]:
+    """Return what the model was shown: in counts, and story by story."""
+    examples = [demonstration.example for demonstration in shown]
+    origin = Origin.of(examples, entry.stories)
+    note = "made here, and shown nothing but this"
+    return BaseCard(model=key, note=note, shown=SetCard.of(examples, origin)), origin
+
+
+def _made_here(
+    stage: Stage,
+    key: str,
+    entry: BaseEntry,
+    examples: Sequence[Demonstration],
+    timing: list[Figures],
+) -> tuple[MadeModel, str]:
+    """Return the model and how it was had: made now, or found where it was made before."""
+    threads = stage.params.study.threads
+    use_threads(threads)
+    words = _training_texts(stage)
+    code = own_code(BASES["tiny"].modules)
+    work = stage.work("made", base_cache.key_of(entry, threads, examples, words, code))
+    with owned(work):
+        made, how = base_cache.recall(work, stage.store), "made before"
+        if made is None:
+            made, how = _make(stage, key, entry, examples, words, work, timing), "made now"
+            base_cache.remember(work, made)
+        remove(work / _STATE)
+    return made, how
 
 
 def _make(
@@ -60,30 +95,25 @@ def _make(
     key: str,
     entry: BaseEntry,
     examples: Sequence[Demonstration],
-    texts: Sequence[str],
+    words: Sequence[str],
+    work: Path,
     timing: list[Figures],
 ) -> MadeModel:
-    """Make a tiny model: tokenizer from the study's texts, weights, warm start."""
+    """Make a tiny model; a warm start that was interrupted goes on where it stood in ``work``."""
     assert isinstance(entry.model, TinyModel)
-    recipe, size = entry.model.warm_start, SIZES[entry.model.size]
-    tokenizer = make_tokenizer(texts, recipe.vocabulary)
-    model = make_model(size, tokenizer, context=recipe.context, seed=entry.seed)
-    with ProgressReport(f"warm start {key}", recipe.steps) as progress:
+    with ProgressReport(f"warm start {key}", entry.model.warm_start.steps) as progress:
 
-        def report(step: int, total: int, loss: float) -> None:
+        def report(step: int, loss: float) -> None:
             timing.append({"step": step, "at": time.time()})
             progress.at(step, f"loss {loss:.3f}")
 
-        losses = warm_start.warm_start(model, tokenizer, examples, recipe, report)
-    folder = stage.work(key, "model")
-    remove(folder)
-    with replacing(folder) as temporary:
-        save_model(temporary, model, tokenizer)
+        stop = StopRequest().requested
+        folder = work / _MODEL
+        made = tiny_base.make(entry, examples, words, folder, work / _STATE, report, stop)
     digest = stage.store.put(folder)
     remove(folder)
-    parameters = sum(tensor.numel() for tensor in model.parameters())
     return MadeModel(
-        digest=digest, parameters=parameters, tokens=len(tokenizer), losses=tuple(losses)
+        digest=digest, parameters=made.parameters, tokens=made.tokens, losses=made.losses
     )
 
 
@@ -91,7 +121,7 @@ def _training_texts(stage: Stage) -> list[str]:
     """Return the prompts of every training set, so that the tokenizer knows their words."""
     return [
         message["content"]
-        for path in sorted((stage.data / "combos").glob("*/train.parquet"))
-        for messages in pd.read_parquet(path, columns=["prompt"])["prompt"]
-        for message in messages
+        for key in sorted(stage.params.dataset)
+        for row in read_dataset(stage.data / "combos" / key / "train.parquet")
+        for message in row.prompt
     ]

@@ -9,45 +9,23 @@ that they grade (:mod:`pipeline.stages.sources`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from pipeline.closure import closure
-from pipeline.files import remove_leftovers, replacing, write_json
+from pipeline.closure import own_code
+from pipeline.files import replacing, write_json
 from pipeline.plugins import BACKENDS, BASES, BENCHMARKS, ENGINES, REWARDS
 from pipeline.stages.common import Stage, run
 
-CARRIERS = frozenset(
-    {
-        "pipeline.closure",
-        "pipeline.cluster",
-        "pipeline.errors",
-        "pipeline.home",
-        "pipeline.plugins",
-        "pipeline.progress",
-        "pipeline.stages.mirror",
-        "pipeline.tracking",
-    }
-)
-"""What carries, names or shows results and cannot shape them: its code is in no digest."""
-
-_READS_TASKS = ("dataset", "suite", "audit", "sources")
-_PLAIN = ("acquire", *_READS_TASKS, "report")
+_READS_TASKS = ("dataset", "suite", "audit", "sources", "report")
+_PLAIN = ("acquire", *_READS_TASKS)
 
 
 def main(stage: Stage) -> None:
     """Write one file for each stage and variant of a stage."""
     target = stage.root / "code"
-    remove_leftovers(stage.root)
     with replacing(target) as temporary:
         temporary.mkdir()
         for name, modules in variants():
-            found = closure(package_root(), modules, CARRIERS)
-            write_json(temporary / f"{name}.json", found)
-
-
-def package_root() -> Path:
-    """Return the folder that holds this package."""
-    return Path(__file__).parents[2]
+            write_json(temporary / f"{name}.json", own_code(modules))
 
 
 def variants() -> Iterator[tuple[str, tuple[str, ...]]]:

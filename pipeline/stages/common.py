@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
-from types import FrameType
 
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
-from pipeline.errors import UserError
-from pipeline.files import NO_SPACE, digest_of, file_digest, folder_digests
+from pipeline.disk import trouble
+from pipeline.errors import TransientError, UserError
+from pipeline.files import digest_of, file_digest, folder_digests
+from pipeline.foreign import visible
+from pipeline.leftovers import remove_leftovers_of
+from pipeline.processes import end_with_dvc, raise_on_sigterm
 from pipeline.store import LocalStore, default_store
 
 
@@ -63,31 +66,44 @@ class Stage:
 def run(name: str, body: Callable[..., None]) -> None:
     """Run a stage from the command line: ``python -m pipeline.stages.NAME [KEY]``.
 
-    Exits 2 with one clear message on bad input, 1 when the disk is full, 130 or 143 when stopped.
+    Exits 2 with one clear message on bad input, which running it again cannot mend; 1 on what may
+    go well another time, and when it cannot write; 130 when stopped. It stops by itself when the
+    DVC that runs it is gone.
     """
-    signal.signal(signal.SIGTERM, _terminate)
+    raise_on_sigterm()
+    end_with_dvc()
     try:
-        body(Stage(name, Path.cwd(), read_params()), *sys.argv[1:])
+        _check_arguments(name, body, sys.argv[1:])
+        stage = Stage(name, Path.cwd(), read_params())
+        remove_leftovers_of(stage.root)
+        body(stage, *sys.argv[1:])
     except UserError as error:
-        _fail(f"{name}: {error}", 2)
+        _fail(f"{name}: {error}", 1 if isinstance(error, TransientError) else 2)
     except KeyboardInterrupt:
         _fail(f"{name}: stopped; run it again to go on", 130)
-    except OSError as error:
-        if error.errno not in NO_SPACE:
+    except Exception as error:
+        if (why := trouble(error)) is None:
             raise
-        _fail(
-            f"{name}: no room to write {error.filename or 'its output'} ({error.strerror}); "
-            "nothing half-written was left. Free some disk space and run it again",
-            1,
-        )
+        _fail(f"{name}: {why}", 1)
 
 
-def _terminate(signum: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _check_arguments(name: str, body: Callable[..., None], given: Sequence[str]) -> None:
+    """Refuse arguments that a stage does not take; ``KEY`` names one of its entries."""
+    try:
+        signature(body).bind(None, *given)
+    except TypeError:
+        needed = [p.upper() for p in list(signature(body).parameters)[1:] if p == "key"]
+        raise UserError(
+            f"found the arguments {' '.join(map(repr, given)) or 'none'}; usage: "
+            f"{' '.join(['python -m pipeline.stages.' + name, *needed])}, with the key of an entry "
+            f"in params.yaml as KEY"
+            if needed
+            else f"found the arguments {' '.join(map(repr, given))}; it takes none"
+        ) from None
 
 
 def _fail(message: str, status: int) -> None:
-    print(f"error: {message}", file=sys.stderr, flush=True)
+    print(f"error: {visible(message)}", file=sys.stderr, flush=True)
     sys.stdout.flush()
     os._exit(status) if status == 130 else sys.exit(status)
 

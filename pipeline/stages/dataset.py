@@ -11,10 +11,11 @@ from pipeline.data.build import (
 )
 from pipeline.data.card import DatasetCard
 from pipeline.data.codec import write_dataset
-from pipeline.data.prompt import PROMPTS
-from pipeline.files import remove_leftovers, replacing
+from pipeline.data.prompt import maker
+from pipeline.files import replacing
 from pipeline.stages.common import Stage, run
-from pipeline.stages.sources import write_rules
+from pipeline.stages.prompts import frame_of
+from pipeline.stages.sources import tasks_of, write_rules
 
 
 def main(stage: Stage, key: str) -> None:
@@ -26,8 +27,8 @@ def main(stage: Stage, key: str) -> None:
         "validation": select_parts(stage.raw, entry.validation, entry.seed),
     }
     shared = check_stories_apart(entry, sets)
-    target, prompt = stage.data / "combos" / key, PROMPTS[entry.prompt]
-    remove_leftovers(target.parent)
+    target = stage.data / "combos" / key
+    prompt = maker(entry.prompt, frame_of(stage, entry.prompt))
     with replacing(target) as temporary:
         temporary.mkdir()
         for split, examples in sets.items():
@@ -36,8 +37,9 @@ def main(stage: Stage, key: str) -> None:
             (temporary / "probe").mkdir()
             for name, examples in select_probe(stage.raw, entry.probe).items():
                 write_dataset(temporary / "probe" / f"{name}.parquet", examples, prompt, "probe")
-        write_rules(stage, f"dataset-{key}", temporary)
-        DatasetCard.of(entry, sets, licences, shared).write(temporary / "card.json")
+        write_rules(stage, f"dataset-{key}", tasks_of(entry), temporary)
+        card = DatasetCard.of(entry, sets, licences, shared, stage.params.acquire.values())
+        card.write(temporary / "card.json")
     sizes = ", ".join(f"{len(examples)} {split}" for split, examples in sets.items())
     print(f"dataset {key}: {sizes} rows, split {entry.split}")
 

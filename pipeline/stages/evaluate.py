@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pipeline.data.codec import read_examples
+from pipeline.data.codec import read_column
 from pipeline.model.decode import Sampling
 from pipeline.stages.common import Stage, run
+from pipeline.stages.prompts import frame_of
 from pipeline.stages.scoring import score_cell
 
 
@@ -12,8 +13,8 @@ def main(stage: Stage, key: str) -> None:
     """Evaluate one cell."""
     settings = stage.params.cell(key).evaluate
     columns = {
-        name: read_examples(stage.data / "suite" / f"{name}.parquet")
-        for name in stage.params.suite.tasks
+        name: read_column(stage.data / "suite" / f"{name}.parquet", column.task)
+        for name, column in stage.params.suite.tasks.items()
     }
     score_cell(
         stage,
@@ -21,6 +22,7 @@ def main(stage: Stage, key: str) -> None:
         columns,
         prompt=settings.prompt,
         sampling=Sampling(settings.max_new_tokens, settings.temperature, settings.top_p),
+        frame=frame_of(stage, settings.prompt),
     )
 
 

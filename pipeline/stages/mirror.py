@@ -2,31 +2,70 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.config.params import Params
+from pipeline.config.params import Params, TrainedCell
+from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation
-from pipeline.files import file_digest, read_lines
-from pipeline.model.manifest import Manifest
-from pipeline.records import Figures
-from pipeline.tracking import Tracker, open_cell, prepare
+from pipeline.files import file_digest
+from pipeline.records import Figures, read_figures
+from pipeline.tracking import Tracker, cell_tracker, prepare, study_tracker
 from pipeline.train.collapse import find_collapse
+from pipeline.train.contract import read_training
 
+log = logging.getLogger(__name__)
+
+_NAMES = {"train": "metrics.jsonl", "evaluate": "metrics.json", "gsm8k": "metrics.json"}
 _SCORES = ("accuracy", "strict_accuracy", "format_rate", "length_mean")
 
 
-def mirror(tracker: Tracker, stage: str, folder: Path, logs: Path) -> None:
-    """Send what a stage of a cell has written.
+@dataclass(frozen=True)
+class Done:
+    """A finished stage of a cell."""
+
+    params: Params
+    key: str
+    stage: str
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of its results."""
+        return self.root / "runs" / self.params.study.name / self.key / self.stage
+
+    @property
+    def logs(self) -> Path:
+        """Return the folder of its times; without them, results carry that of their file."""
+        return self.root / "logs" / self.params.study.name / self.key / self.stage
+
+    @property
+    def made_by(self) -> str:
+        """Return the name of the DVC stage."""
+        return f"{self.stage}@{self.key}"
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of its results; empty where there are none."""
+        path = self.folder / _NAMES[self.stage]
+        return file_digest(path)[:16] if path.is_file() else ""
+
+
+def mirror(tracker: Tracker, params: Params, key: str, stage: str, root: Path) -> None:
+    """Send what a stage of a cell has written; its times too, where they are there.
 
     Args:
         tracker: The cell's run.
+        params: The study.
+        key: The cell.
         stage: ``train``, ``evaluate`` or ``gsm8k``.
-        folder: Its results.
-        logs: Its times; without them, results carry the time that their file was written.
+        root: The checkout.
     """
-    _SENDERS[stage](tracker, stage, folder, logs)
-    tracker.tags({f"sent.{stage}": _digest(stage, folder)})
+    done = Done(params, key, stage, root)
+    _SENDERS[stage](tracker, done)
+    tracker.tags({f"sent.{stage}": done.digest})
 
 
 def complete(params: Params, root: Path, *, again: bool = False) -> list[str]:
@@ -40,48 +79,33 @@ def complete(params: Params, root: Path, *, again: bool = False) -> list[str]:
     Raises:
         UserError: If MLflow does not answer.
     """
-    prepare(root)
-    sent = []
+    client = prepare(root)
+    parent, sent = study_tracker(client, params), []
     for key in params.cells:
-        there = {s: d for s in _SENDERS if (d := _digest(s, _folder(params, root, "runs", key, s)))}
+        there = {s: digest for s in _SENDERS if (digest := Done(params, key, s, root).digest)}
         if not there:
             continue
-        with open_cell(params, key, root) as tracker:
-            missed = [s for s, d in there.items() if again or tracker.known.get(f"sent.{s}") != d]
-            for stage in missed:
-                folders = (_folder(params, root, top, key, stage) for top in ("runs", "logs"))
-                mirror(tracker, stage, *folders)
-            if missed:
-                tracker.end("FINISHED", "sync", 0)
-                sent.append(key)
+        tracker = cell_tracker(client, params, key, parent)
+        missed = [s for s, d in there.items() if again or tracker.known.get(f"sent.{s}") != d]
+        for stage in missed:
+            mirror(tracker, params, key, stage, root)
+        if missed:
+            tracker.end("FINISHED", "sync", 0)
+            sent.append(key)
     return sent
 
 
-def _folder(params: Params, root: Path, top: str, key: str, stage: str) -> Path:
-    return root / top / params.study.name / key / stage
-
-
-def _digest(stage: str, folder: Path) -> str:
-    """Return the digest of a stage's results; empty where there are none."""
-    path = folder / _NAMES[stage]
-    return file_digest(path)[:16] if path.is_file() else ""
-
-
-_NAMES = {"train": "metrics.jsonl", "evaluate": "metrics.json", "gsm8k": "metrics.json"}
-
-
-def _send_training(tracker: Tracker, stage: str, folder: Path, logs: Path) -> None:
-    rows: list[Figures] = read_lines(folder / "metrics.jsonl")
-    if not rows:
+def _send_training(tracker: Tracker, done: Done) -> None:
+    cell = done.params.cell(done.key)
+    if not isinstance(cell, TrainedCell):
         return
-    times = {row["step"]: row for row in _times(logs)}
-    written = (folder / "metrics.jsonl").stat().st_mtime
+    rows, manifest = read_training(done.folder, cell.model, done.made_by)
+    times = {row["step"]: row for row in _times(done)}
+    written = (done.folder / "metrics.jsonl").stat().st_mtime
     for row in rows:
         timing = times.get(row["step"], {"at": written})
-        tracker.step(stage, int(row["step"]), {**row, **timing}, float(timing["at"]))
-    path = folder / "checkpoints.json"
-    checkpoints = Manifest.read(path, f"{stage}@{folder.parent.name}").checkpoints
-    best, last = checkpoints["best"], checkpoints["last"]
+        tracker.step(done.stage, int(row["step"]), row, float(timing["at"]), timing)
+    best, last = manifest.checkpoints["best"], manifest.checkpoints["last"]
     tags: dict[str, object] = {
         "best_step": best.step,
         "checkpoint": best.digest,
@@ -92,24 +116,39 @@ def _send_training(tracker: Tracker, stage: str, folder: Path, logs: Path) -> No
     tracker.tags(tags)
 
 
-def _send_scores(tracker: Tracker, stage: str, folder: Path, logs: Path) -> None:
-    path = folder / "metrics.json"
-    found = Evaluation.read(path, f"{stage}@{folder.parent.name}")
+def _send_scores(tracker: Tracker, done: Done) -> None:
+    check, path = done.params.cell(done.key).gsm8k.task, done.folder / "metrics.json"
+    columns = done.params.suite.tasks if done.stage == "evaluate" else [check]
+    found = Evaluation.read_of(path, columns, done.made_by)
     values = {
         f"{task}/{name}": getattr(scores, name)
         for task, scores in found.tasks.items()
         for name in _SCORES
+    } | {
+        f"{task}/{name.replace(':', '.').replace(' ', '_')}": value
+        for task, scores in found.tasks.items()
+        for name, value in scores.beside_accuracy().items()
     }
-    times = _times(logs)
-    tracker.step(stage, 0, values, times[-1]["at"] if times else path.stat().st_mtime)
+    times = _times(done)
+    tracker.step(done.stage, 0, values, times[-1]["at"] if times else path.stat().st_mtime)
 
 
-def _times(logs: Path) -> list[dict[str, float]]:
-    path = logs / "timing.jsonl"
-    return read_lines(path) if path.is_file() else []
+def _times(done: Done) -> list[Figures]:
+    """Return what the log says of the times of steps; a damaged log stops nothing."""
+    path = done.logs / "timing.jsonl"
+    if not path.is_file():
+        return []
+    try:
+        rows = read_figures(path, done.made_by)
+    except UserError:
+        rows = [{}]
+    if not all("at" in row for row in rows):
+        log.warning("%s is damaged; results carry the time that their file was written", path)
+        return []
+    return rows
 
 
-_SENDERS: dict[str, Callable[[Tracker, str, Path, Path], None]] = {
+_SENDERS: dict[str, Callable[[Tracker, Done], None]] = {
     "train": _send_training,
     "evaluate": _send_scores,
     "gsm8k": _send_scores,

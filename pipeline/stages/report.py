@@ -7,7 +7,7 @@ import time
 from pipeline.analysis.dvc_files import accuracies
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import collect
-from pipeline.files import remove_leftovers, replacing
+from pipeline.files import replacing
 from pipeline.stages.common import Stage, run
 from pipeline.stages.mirror import complete
 from pipeline.tracking import study_run
@@ -17,7 +17,6 @@ def main(stage: Stage) -> None:
     """Write the report and keep a copy in the study's MLflow run."""
     results = collect(stage.params, stage.root)
     target = stage.root / "reports" / stage.study
-    remove_leftovers(target.parent)
     with replacing(target) as temporary:
         write_report(results, temporary)
     with study_run(stage.params, stage.root) as tracker:

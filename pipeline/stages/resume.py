@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pipeline.errors import UserError
 from pipeline.files import read_json, remove, replacing, write_json
+from pipeline.records import UNREADABLE
 
 MADE_FROM = "made_from.json"
 
@@ -58,7 +59,7 @@ def _check(resume: Path, made_from: Mapping[str, object]) -> None:
             f"--resume {resume}: found no {MADE_FROM} there; allowed: a folder that training left "
             "in work/"
         )
-    before, now = dict(_flat(read_json(path))), dict(_flat(made_from))
+    before, now = dict(_flat(_noted(path))), dict(_flat(made_from))
     changed = [
         f"{name} was {before.get(name, 'absent')}, is {now.get(name, 'absent')}"
         for name in sorted({*before, *now})
@@ -69,6 +70,19 @@ def _check(resume: Path, made_from: Mapping[str, object]) -> None:
             f"--resume {resume}: made with other parameters or inputs: {'; '.join(changed)}. "
             "Restore them, or leave --resume out to start fresh"
         )
+
+
+def _noted(path: Path) -> dict[str, object]:
+    try:
+        found = read_json(path)
+    except UNREADABLE:
+        found = None
+    if not isinstance(found, dict):
+        raise UserError(
+            f"--resume: {path} is damaged, so that nobody can say what the state beside it was "
+            "made from. Leave --resume out to start fresh"
+        )
+    return found
 
 
 def _flat(content: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import cast
 
 from pipeline.config.params import ApiCell, Cell
+from pipeline.data.original import Frame
 from pipeline.errors import UserError
 from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import Graded, evaluate, write_grades, write_responses
-from pipeline.files import remove_leftovers, write_lines
+from pipeline.files import write_lines
 from pipeline.model.decode import Sampling
 from pipeline.model.manifest import resolve
 from pipeline.plugins import ENGINES
@@ -43,6 +44,7 @@ def score_cell(
     *,
     prompt: str,
     sampling: Sampling,
+    frame: Frame | None = None,
 ) -> None:
     """Run a cell's model over columns of examples; write responses, grades and metrics.
 
@@ -50,7 +52,6 @@ def score_cell(
     run, ``dvc repro --force`` on the stage runs it.
     """
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
-    remove_leftovers(stage.runs / key / stage.name)
     if isinstance(cell, ApiCell):
         why = f"{cell.title} is behind an address, and no engine here asks one"
         _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], prompt), absent=why)
@@ -60,13 +61,14 @@ def score_cell(
     with cell_run(stage.params, key, stage.root, stage.name) as tracker:
         engine = _engine(stage, key, cell)
         started = time.perf_counter()
-        graded = _run(stage, key, cell, engine, columns, prompt, sampling)
+        graded = _run(stage, key, cell, engine, columns, prompt, sampling, frame)
         write_lines(logs / "timing.jsonl", [_timing(time.perf_counter() - started, graded)])
         ran = Ran(engine.name, engine.libraries, columns, graded, prompt)
         found = _write(stage, key, cell, ran)
-        mirror(tracker, stage.name, stage.runs / key / stage.name, logs)
+        mirror(tracker, stage.params, key, stage.name, stage.root)
     for name, scores in found.tasks.items():
-        print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}")
+        late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
+        print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
 
 
 def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
@@ -83,7 +85,7 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
         )
     manifest = stage.runs / key / "train" / "checkpoints.json"
     place = Place(
-        model=resolve(manifest, stage.store, f"train@{key}"),
+        model=resolve(manifest, stage.store, cell.model, f"train@{key}"),
         work=stage.work(name, key),
         root=stage.root,
         threads=stage.params.study.threads,
@@ -101,6 +103,7 @@ def _run(
     columns: Mapping[str, Sequence[Example]],
     prompt: str,
     sampling: Sampling,
+    frame: Frame | None,
 ) -> list[Graded]:
     examples = [example for column in columns.values() for example in column]
     with ProgressReport(f"{stage.name} {key}", len(examples)) as progress:
@@ -110,6 +113,7 @@ def _run(
             prompt=prompt,
             sampling=sampling,
             seed=cell.seed,
+            frame=frame,
             report=progress.at,
         )
 

@@ -1,5 +1,8 @@
 """Stage ``sources``: for each task and dataset of the study, digests of the data and rules it uses.
 
+Beside them stand the published prompts that the acquired files hold, see
+:mod:`pipeline.stages.prompts`.
+
 A dataset depends on its own file here in place of all raw data, so that a change of one source
 rebuilds what reads it and nothing else.
 """
@@ -9,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline.closure import closure
+from pipeline.closure import own_code
 from pipeline.config.params import DatasetEntry
-from pipeline.files import digest_of, folder_digests, remove_leftovers, replacing
-from pipeline.records import Record
-from pipeline.stages.code import CARRIERS, package_root
+from pipeline.files import digest_of, folder_digests, replacing
+from pipeline.records import Record, refuse_foreign
 from pipeline.stages.common import Stage, run
+from pipeline.stages.prompts import write_frames
 from pipeline.tasks import registry
 
 
@@ -51,33 +54,39 @@ def main(stage: Stage) -> None:
     there = [t for t in registry.all_tasks() if all((stage.raw / s).is_dir() for s in t.sources)]
     used = {
         "suite": {column.task for column in params.suite.tasks.values()},
-        **{f"dataset-{key}": _tasks_of(entry) for key, entry in params.dataset.items()},
+        **{f"dataset-{key}": tasks_of(entry) for key, entry in params.dataset.items()},
         **{f"task-{task.name}": {task.name} for task in there},
     }
+    origins = _origins(stage, {task for tasks in used.values() for task in tasks})
     target = stage.data / "sources"
-    remove_leftovers(target.parent)
     with replacing(target) as temporary:
         temporary.mkdir()
         for name, tasks in used.items():
-            _origins(stage, tasks).write(temporary / f"{name}.json")
+            found = Origins(tasks={task: origins[task] for task in sorted(tasks)})
+            found.write(temporary / f"{name}.json")
+        write_frames(stage.raw, temporary)
 
 
-def _tasks_of(entry: DatasetEntry) -> set[str]:
+def tasks_of(entry: DatasetEntry) -> set[str]:
+    """Return the tasks whose rows a dataset holds."""
     probed = entry.probe.columns.values() if entry.probe else ()
     return {part.task for part in (*entry.train, *entry.validation, *probed)}
 
 
-def _origins(stage: Stage, tasks: Iterable[str]) -> Origins:
-    return Origins(tasks={name: _origin(stage, name) for name in sorted(tasks)})
+def _origins(stage: Stage, names: Iterable[str]) -> dict[str, TaskOrigin]:
+    """Return what each task's rows come from; a source that several read is digested once."""
+    reads = {name: _sources_of(registry.get(name)) for name in names}
+    every = {source for sources in reads.values() for source in sources}
+    digests = {source: _digest(stage, source) for source in every}
+    return {
+        name: TaskOrigin(sources={s: digests[s] for s in sources}, rules=_rules_of(name))
+        for name, sources in reads.items()
+    }
 
 
-def _origin(stage: Stage, name: str) -> TaskOrigin:
-    task = registry.get(name)
+def _sources_of(task: registry.Task) -> tuple[str, ...]:
     shared = registry.get(task.folds_like).sources if task.folds_like else ()
-    sources = dict.fromkeys((*task.sources, *task.optional, *shared))
-    return TaskOrigin(
-        sources={source: _digest(stage, source) for source in sources}, rules=rules_of(name)
-    )
+    return tuple(dict.fromkeys((*task.sources, *task.optional, *shared)))
 
 
 def _digest(stage: Stage, source: str) -> str | None:
@@ -85,17 +94,18 @@ def _digest(stage: Stage, source: str) -> str | None:
     return digest_of(folder_digests(folder))[:16] if folder.is_dir() else None
 
 
-def write_rules(stage: Stage, name: str, folder: Path) -> None:
-    """Write the grading rules of a dataset, or of the suite, into the folder of its rows."""
+def _rules_of(task: str) -> str:
+    """Return the digest of the code that reads and grades a task's rows."""
+    return digest_of(own_code([registry.module_of(task)]))[:16]
+
+
+def write_rules(stage: Stage, name: str, tasks: set[str], folder: Path) -> None:
+    """Write the grading rules of a dataset's tasks, or the suite's, into the folder of its rows."""
     path = stage.data / "sources" / f"{name}.json"
     origins = Origins.read(path, "sources").tasks
+    refuse_foreign(path, "tasks", origins, tasks, "sources")
     rules = Rules(rules={task: origin.rules for task, origin in origins.items()})
     rules.write(folder / "rules.json")
-
-
-def rules_of(task: str) -> str:
-    """Return the digest of the code that reads and grades a task's rows."""
-    return digest_of(closure(package_root(), [registry.module_of(task)], CARRIERS))[:16]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.data.build import select
 from pipeline.data.codec import write_examples
-from pipeline.files import remove_leftovers, replacing
+from pipeline.files import replacing
 from pipeline.stages.common import Stage, run
 from pipeline.stages.sources import write_rules
 
@@ -12,14 +12,14 @@ from pipeline.stages.sources import write_rules
 def main(stage: Stage) -> None:
     """Write one parquet file per column of the result table."""
     target = stage.data / "suite"
-    remove_leftovers(target.parent)
     with replacing(target) as temporary:
         temporary.mkdir()
         for name, column in stage.params.suite.tasks.items():
             examples = select(stage.raw, column, seed=0)
             write_examples(temporary / f"{name}.parquet", examples)
             print(f"suite {name}: {len(examples)} examples of task {column.task}")
-        write_rules(stage, "suite", temporary)
+        tasks = {column.task for column in stage.params.suite.tasks.values()}
+        write_rules(stage, "suite", tasks, temporary)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ import logging
 import shutil
 from pathlib import Path
 
-from pipeline.config.params import TrainedCell
-from pipeline.files import remove, remove_leftovers, replacing, write_lines
-from pipeline.model.manifest import Manifest
+from pipeline.config.params import ApiCell, TrainedCell
+from pipeline.files import discard, replacing, write_lines
+from pipeline.model.manifest import ApiManifest, Manifest
+from pipeline.ownership import owned
 from pipeline.progress import ProgressReport
 from pipeline.records import Figures
 from pipeline.stages.common import Stage, run
@@ -25,12 +26,17 @@ def main(stage: Stage, key: str, *options: str) -> None:
     """Train one cell; base and API cells train nothing and pass their manifest on."""
     resume = read_options(options)
     cell, folder = stage.params.cell(key), stage.runs / key / stage.name
-    remove_leftovers(folder)
     if isinstance(cell, TrainedCell):
-        with cell_run(stage.params, key, stage.root, stage.name) as tracker:
-            _train(stage, key, cell, resume, tracker)
-            mirror(tracker, stage.name, folder, stage.logs / key / stage.name)
+        training = prepare(stage, key, cell)
+        with (
+            owned(training.work),
+            cell_run(stage.params, key, stage.root, stage.name) as tracker,
+        ):
+            _train(stage, key, cell, training, resume, tracker)
+            mirror(tracker, stage.params, key, stage.name, stage.root)
         return
+    kind, made_by = ApiManifest if isinstance(cell, ApiCell) else Manifest, f"base@{cell.model}"
+    kind.read_of(stage.root / cell.base, cell.model, made_by)
     _write(stage, key, TrainingConfig(cell=cell, libraries={}), History())
     with replacing(folder / "checkpoints.json") as temporary:
         shutil.copy(stage.root / cell.base, temporary)
@@ -44,10 +50,14 @@ def _write(stage: Stage, key: str, config: TrainingConfig, history: History) -> 
 
 
 def _train(
-    stage: Stage, key: str, cell: TrainedCell, resume: Path | None, tracker: Tracker
+    stage: Stage,
+    key: str,
+    cell: TrainedCell,
+    training: Training,
+    resume: Path | None,
+    tracker: Tracker,
 ) -> None:
     """Train a cell and write what came of it."""
-    training = prepare(stage, key, cell)
     take_up(training.work, training.made_from, resume)
     tracker.dataset("train", stage.root / cell.inputs / "train.parquet")
     outcome = _followed(training, key, tracker)
@@ -63,7 +73,7 @@ def _train(
         f"train {key}: best validation accuracy {best.validation_accuracy:.1%} at step "
         f"{best.step}, {before.accuracy:.1%} before"
     )
-    remove(training.work)
+    discard(training.work)
 
 
 def _followed(training: Training, key: str, tracker: Tracker) -> Outcome:
@@ -73,7 +83,7 @@ def _followed(training: Training, key: str, tracker: Tracker) -> Outcome:
         def report(history: History) -> None:
             step = history.last
             progress.at(step.step, _note(step.metrics))
-            tracker.step("train", step.step, {**step.metrics, **step.timing}, step.at)
+            tracker.step("train", step.step, step.metrics, step.at, step.timing)
             if alarm := history.alarm:
                 log.warning("%s", alarm.describe())
                 tracker.tags({"collapse_step": alarm.step})

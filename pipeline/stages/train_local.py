@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import signal
 from collections.abc import Callable
 
 from torch import Tensor
@@ -14,6 +13,7 @@ from pipeline.model.manifest import StoredModel, resolve
 from pipeline.model.weights import load_model, save_model
 from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.stages.common import Stage, input_digest, use_threads
+from pipeline.stages.stop import StopRequest
 from pipeline.stages.training import Settings, say_skipped
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import load_rows
@@ -39,7 +39,8 @@ class LocalTraining:
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
         threads = stage.params.study.threads
         use_threads(threads)
-        self._policy, self._tokenizer = load_model(resolve(base, stage.store, f"base@{cell.model}"))
+        stored = resolve(base, stage.store, cell.model, f"base@{cell.model}")
+        self._policy, self._tokenizer = load_model(stored)
         limit = recipe.max_prompt_tokens
         self._train = load_rows(inputs / "train.parquet", self._tokenizer, limit)
         self._validation = load_rows(inputs / "validation.parquet", self._tokenizer, limit)
@@ -69,7 +70,7 @@ class LocalTraining:
             seed=self._cell.seed,
             work=self.work,
             report=report,
-            should_stop=_StopRequest().requested,
+            should_stop=StopRequest().requested,
             probe=self._probe,
         )
         history = trainer.run()
@@ -95,20 +96,3 @@ class LocalTraining:
         with replacing(folder) as temporary:
             save_model(temporary, trainer.policy, trainer.tokenizer, weights)
         return self._stage.store.put(folder)
-
-
-class _StopRequest:
-    """Turns SIGTERM and Ctrl-C into a question the trainer asks after every step."""
-
-    def __init__(self) -> None:
-        self._asked = False
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._ask)
-
-    def _ask(self, *_: object) -> None:
-        if self._asked:  # a second request does not wait for the step
-            raise KeyboardInterrupt
-        self._asked = True
-
-    def requested(self) -> bool:
-        return self._asked

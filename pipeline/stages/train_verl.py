@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from transformers import AutoConfig, AutoTokenizer
 
 import pipeline
-from pipeline.cluster.job import Job, JobOutcome
+from pipeline.cluster.job import Job, JobOutcome, Verdict
 from pipeline.cluster.run import run_job
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
@@ -26,10 +26,11 @@ from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome, Step
 from pipeline.train.data import load_rows
 from pipeline.train.shapes import shape_of
-from pipeline.train.verl.failures import explain
+from pipeline.train.verl.failures import Circumstances, judge
+from pipeline.train.verl.layout import attempts_folder
 from pipeline.train.verl.overrides import check_expressible, planned
 from pipeline.train.verl.placement import place
-from pipeline.train.verl.spec import NAME, NOTE, OUTCOME, RESULT, STEP, JobSpec
+from pipeline.train.verl.spec import NAME, NOTE, OUTCOME, RESULT, SAVED, STEP, JobSpec
 
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
@@ -53,7 +54,7 @@ class VerlTraining:
         self._stage, self._key, self._cell, self._recipe = stage, key, cell, recipe
         check_expressible(recipe, cell.algorithm)
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
-        folder = resolve(base, stage.store, f"base@{cell.model}")
+        folder = resolve(base, stage.store, cell.model, f"base@{cell.model}")
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         limit = recipe.max_prompt_tokens
         train = load_rows(inputs / "train.parquet", tokenizer, limit)
@@ -76,7 +77,7 @@ class VerlTraining:
             key=key,
             cell=cell,
             placement=place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind),
-            base=Manifest.read(base, f"base@{cell.model}").used.digest,
+            base=Manifest.read_of(base, cell.model, f"base@{cell.model}").used.digest,
             made_by=f"base@{cell.model}",
             store=str(stage.store.root),
             state=str(self.work.resolve()),
@@ -92,6 +93,7 @@ class VerlTraining:
         build_folder(folder, self._spec, self._inputs)
         log = self.work / "job.log"
         digests: list[str] = []
+        saved = _Saved()
         with log.open("a", encoding="utf-8") as file:
 
             def hear(line: str) -> None:
@@ -105,18 +107,27 @@ class VerlTraining:
                 file.write(f"{line}\n")
                 file.flush()
 
-            outcome = run_job(self._job(folder), on_line=hear, is_progress=_Progress())
+            outcome = run_job(
+                self._job(folder),
+                on_line=hear,
+                is_progress=_Progress(),
+                is_saved=saved,
+                judge=lambda lines: self._judge(lines, saved),
+            )
         if outcome.status != "succeeded" or not digests:
             raise self._failed(outcome, log)
         return self._collect(digests[-1])
 
-    def _failed(self, outcome: JobOutcome, log: Path) -> UserError:
+    def _judge(self, lines: Sequence[str], saved: _Saved) -> Verdict | None:
         spec = self._spec
-        lines = outcome.message.splitlines()
-        why = explain(lines, self._key, spec.placement, spec.state) or ""
-        return UserError(
-            f"cell {self._key}: {outcome.ended(why)}\nIts whole log: {log}. Running it again goes "
-            "on from its last checkpoint"
+        where = Circumstances.of(self._key, spec.placement, spec.state)
+        stepped = saved.last > 0 or any(each.step > 0 for each in self._history.steps)
+        return judge(lines, where, stepped=stepped)
+
+    def _failed(self, outcome: JobOutcome, log: Path) -> UserError:
+        return outcome.error(
+            f"cell {self._key}",
+            f"Its whole log: {log}. Running it again goes on from its last checkpoint",
         )
 
     def _job(self, folder: Path) -> Job:
@@ -168,7 +179,7 @@ def _environment(spec: JobSpec, threads: int) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         "PYTHONUNBUFFERED": "1",
         "RAY_DEDUP_LOGS": "0",
-        "VERL_FILE_LOGGER_PATH": str(Path(spec.state) / "verl.jsonl"),
+        "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(spec.state))),
     }
     if spec.placement.on_cpu:
         variables |= {
@@ -177,6 +188,18 @@ def _environment(spec: JobSpec, threads: int) -> dict[str, str]:
             "VERL_USE_EXTERNAL_MODULES": "pipeline.train.verl.cpu_plugin",
         }
     return variables
+
+
+class _Saved:
+    """Says whether a line tells of a checkpoint that is newer than all before it."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def __call__(self, line: str) -> bool:
+        step = int(line.removeprefix(SAVED)) if line.startswith(SAVED) else 0
+        is_newer, self.last = step > self.last, max(step, self.last)
+        return is_newer
 
 
 class _Progress:

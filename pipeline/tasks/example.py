@@ -8,7 +8,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+OF_NO_TASK = "drawn"
+"""The task of examples that are drawn for another purpose than a registered task."""
+
 AnswerKind = Literal["span", "choice", "yes_no", "names", "label", "number"]
+
+
+def generated_kind(question_type: str, answer: str) -> AnswerKind:
+    """Return what the answer to a question of this project's own generators looks like."""
+    if question_type.endswith(":list"):
+        return "names"
+    return "yes_no" if answer.lower() in ("yes", "no") else "span"
 
 
 def content_hash(*parts: object) -> str:

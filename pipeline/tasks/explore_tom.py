@@ -15,7 +15,8 @@ from pathlib import Path
 from pipeline.tasks.example import AnswerKind, Example, content_hash
 from pipeline.tasks.grading import match_equal
 from pipeline.tasks.reading import Row, read_xlsx
-from pipeline.tasks.registry import Task, register
+from pipeline.tasks.registry import INFILLED, Task, register
+from pipeline.tom.generate.styles import BENCHMARK
 
 _COLUMNS = (
     "story_structure",
@@ -130,6 +131,11 @@ def _question_type(question: str, choices: tuple[str, ...] | None) -> str:
 
 
 _SAMPLE = "explore_tom_sample"
+_FIELDS = (
+    *("is_interesting", "needs_tom", "false_belief_story", "false_belief_story_2nd"),
+    *("upstream_story", "story_type", "people", "moves", "rooms", "candidates"),
+)
+
 for _name, _title, _count, _containers_only, _infilled in (
     (_SAMPLE, "ExploreToM sample", 13309, False, False),
     ("explore_tom_containers", "ExploreToM sample (containers)", 2236, True, False),
@@ -146,5 +152,8 @@ for _name, _title, _count, _containers_only, _infilled in (
             strict=match_equal,
             count=_count,
             folds_like=_SAMPLE,
+            orders=(-1, 1, 2),
+            fields=_FIELDS,
+            telling=INFILLED if _infilled else BENCHMARK,
         )
     )

@@ -263,11 +263,43 @@ def _derived_example(
     )
 
 
+def load_sets(raw: Path, task: str) -> Iterator[Example]:
+    """Yield the sets of questions that have beliefs with options, a list and yes/no questions.
+
+    From the original archive these are all that its score ALL asks for. With derived gold a set has
+    its questions about who can answer, not those about who knows the answer given with them.
+    """
+    if (raw / "fantom_archive" / "fantom_v1.json").is_file():
+        found = list(fantom_archive.load(raw, task, "short", _counts_for_all))
+    else:
+        found = [
+            *load_beliefs(raw, task, "short"),
+            *load_answerability(raw, task, "names"),
+            *load_answerability(raw, task, "yes_no"),
+        ]
+    sets: dict[str, list[Example]] = defaultdict(list)
+    for example in found:
+        sets[str(example.meta["set_id"])].append(example)
+    for examples in sets.values():
+        if {fantom_rules.kind(example) for example in examples} == _OF_A_SET:
+            yield from examples
+
+
+_OF_A_SET = {"choice", "names", "yes_no"}
+
+
+def _counts_for_all(example: Example) -> bool:
+    return fantom_rules.kind(example) in _OF_A_SET
+
+
 def _register(
     name: str,
     title: str,
     count: int | None,
     load: Callable[..., Iterator[Example]],
+    orders: tuple[int, ...],
+    fields: tuple[str, ...],
+    headline: tuple[str, ...] = (),
     **options: str | bool,
 ) -> None:
     register(
@@ -280,19 +312,38 @@ def _register(
             load=partial(load, task=name, **options),
             match=fantom_rules.match,
             strict=fantom_rules.strict,
+            reads=fantom_rules.reads,
             count=count,
             extract=extract_tagged_or_all,
             scores=fantom_rules.scores,
+            headline=headline,
             folds_like="fantom_yes_no",
+            orders=orders,
+            fields=("set_id", "accessibility", *fields),
         )
     )
 
 
-_register("fantom_belief", "FANToM belief, choice", 1540, load_beliefs, context="short")
-_register("fantom_belief_full", "FANToM belief, full context", 898, load_beliefs, context="full")
-_register(
-    "fantom_belief_free", "FANToM belief, free", 1540, load_beliefs, context="short", free=True
-)
+for _name, _title, _count, _options in (
+    ("fantom_belief", "FANToM belief, choice", 1540, {"context": "short"}),
+    ("fantom_belief_full", "FANToM belief, full context", 898, {"context": "full"}),
+    ("fantom_belief_free", "FANToM belief, free", 1540, {"context": "short", "free": True}),
+):
+    _register(_name, _title, _count, load_beliefs, (1, 2), ("wrong_answer",), **_options)
 # How many there are depends on where the gold is from: 537 and 1,718 are derived.
-_register("fantom_list", "FANToM list", None, load_answerability, kind="names")
-_register("fantom_yes_no", "FANToM yes/no", None, load_answerability, kind="yes_no")
+for _name, _title, _kind, _headline in (
+    ("fantom_list", "FANToM list", "names", ()),
+    ("fantom_yes_no", "FANToM yes/no", "yes_no", fantom_rules.BINARY_F1),
+):
+    _register(
+        _name, _title, None, load_answerability, (1,), ("gold_source",), _headline, kind=_kind
+    )
+_register(
+    "fantom_sets",
+    "FANToM, whole sets",
+    None,
+    load_sets,
+    (1, 2),
+    (),
+    fantom_rules.ALL,
+)

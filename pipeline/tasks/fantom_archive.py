@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pipeline.tasks import fantom_rules
 from pipeline.tasks.example import Example, content_hash
+from pipeline.tasks.fantom_rules import BINARY_F1
 from pipeline.tasks.grading import extract_tagged_or_all
 from pipeline.tasks.reading import Row, read_json_rows, unique
 from pipeline.tasks.registry import Task, register
@@ -168,11 +169,11 @@ def _is(kind: str) -> Wanted:
     return lambda example: fantom_rules.kind(example) == kind
 
 
-for _name, _title, _context, _wanted in (
-    ("fantom_v1", "FANToM", "short", None),
-    ("fantom_v1_full", "FANToM, full context", "full", None),
-    ("fantom_v1_list", "FANToM list (original)", "short", _is("names")),
-    ("fantom_v1_yes_no", "FANToM yes/no (original)", "short", _is("yes_no")),
+for _name, _title, _context, _wanted, _headline in (
+    ("fantom_v1", "FANToM", "short", None, fantom_rules.ALL),
+    ("fantom_v1_full", "FANToM, full context", "full", None, fantom_rules.ALL),
+    ("fantom_v1_list", "FANToM list (original)", "short", _is("names"), ()),
+    ("fantom_v1_yes_no", "FANToM yes/no (original)", "short", _is("yes_no"), BINARY_F1),
 ):
     register(
         Task(
@@ -183,8 +184,12 @@ for _name, _title, _context, _wanted in (
             load=partial(load, task=_name, context=_context, wanted=_wanted),
             match=fantom_rules.match,
             strict=fantom_rules.strict,
+            reads=fantom_rules.reads,
             extract=extract_tagged_or_all,
             scores=fantom_rules.scores,
+            headline=_headline,
             folds_like="fantom_yes_no",
+            orders=(0, 1, 2),
+            fields=("set_id", "gold_source", "accessibility"),
         )
     )

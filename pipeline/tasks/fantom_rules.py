@@ -16,6 +16,9 @@ from pipeline.tasks.grading import Matcher, match_equal, normalise
 from pipeline.tasks.scores import LONGEST_TEXT, mean, token_f1, weighted_f1
 
 SCENARIOS = ("inaccessible", "accessible")
+ALL = tuple(f"{scenario}:set:ALL" for scenario in SCENARIOS)
+"""The figures about whole sets of questions, for columns that hold whole sets."""
+BINARY_F1 = ("binary-f1",)
 NOBODY = "nobody"
 _FACT_THRESHOLD = 0.5
 _YES = (" yes,", " yes ", " yes.", " knows ")
@@ -49,7 +52,9 @@ def strict(answer: str, example: Example) -> bool:
 
 
 def _same_names(answer: str, example: Example) -> bool:
-    found = {normalise(name).strip() for name in _NAMES.split(answer[:LONGEST_TEXT])}
+    if len(answer) > LONGEST_TEXT:
+        return False
+    found = {normalise(name).strip() for name in _NAMES.split(answer)}
     return found - {""} == {normalise(name) for name in example.answer.split(", ")}
 
 
@@ -58,6 +63,11 @@ def kind(example: Example) -> str:
     if example.question_type == "fact":
         return "fact"
     return "free" if example.answer_kind == "span" else example.answer_kind
+
+
+def reads(example: Example) -> tuple[str, ...]:
+    """Return which fields grading an example reads beside the answer."""
+    return ("answer_kind", *_READS[kind(example)])
 
 
 def match_fact(answer: str, example: Example) -> bool:
@@ -129,6 +139,15 @@ _RULES: Mapping[str, Matcher] = {
     "choice": match_choice,
     "names": match_names,
     "yes_no": match_yes_no,
+}
+
+
+_READS: Mapping[str, tuple[str, ...]] = {
+    "fact": ("question_type",),
+    "free": ("question_type", "meta.wrong_answer"),
+    "choice": ("choices",),
+    "names": ("meta.wrong_names",),
+    "yes_no": (),
 }
 
 

@@ -1,22 +1,25 @@
 """Tasks on data that the belief engine made: look-alikes of every benchmark, and arithmetic.
 
 The rows are written by the acquire stage as JSON lines with gold answers and true traces, split by
-story into train, validation and test. Every benchmark has three surface styles, whose sources and
+story into train, validation and test, with pairs of stories that differ in one event beside them
+(``_pairs``). Every benchmark has three surface styles, whose sources and
 tasks end in ``_prose`` and ``_log`` for the two that are not the benchmark's own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from pipeline.tasks import fantom_rules
-from pipeline.tasks.example import AnswerKind, Example, content_hash
+from pipeline.tasks.example import Example, content_hash, generated_kind
 from pipeline.tasks.grading import extract_tagged_or_all, match_equal, match_suffix
 from pipeline.tasks.gsm8k import match_number, match_number_only
 from pipeline.tasks.reading import Row, read_jsonl
-from pipeline.tasks.registry import Task, register
+from pipeline.tasks.registry import Loader, Task, reads_nothing, register
+from pipeline.tom.generate.styles import BENCHMARK
 
 _TITLES = {
     "hi_tom_style": "Hi-ToM style",
@@ -25,6 +28,14 @@ _TITLES = {
     "fantom_style": "FANToM style",
     "opentom_style": "OpenToM style",
 }
+_ORDERS = {
+    "hi_tom_style": (0, 1, 2, 3, 4),
+    "tomi_style": (0, 1, 2),
+    "explore_tom_style": (-1, 1, 2),
+    "fantom_style": (0, 1, 2),
+    "opentom_style": (0, 1, 2),
+}
+_TIE = ("pair", "member", "intervention", "proof")
 STYLES = ("", "_prose", "_log")
 SPLITS = {"test": "", "train": "_train", "validation": "_validation"}
 
@@ -32,23 +43,38 @@ SPLITS = {"test": "", "train": "_train", "validation": "_validation"}
 def load_stories(raw: Path, source: str, split: str, task: str) -> Iterator[Example]:
     """Yield the questions of one split of a generated source."""
     for row in read_jsonl(raw / source / f"{split}.jsonl"):
-        yield Example(
-            benchmark=source,
-            task=task,
-            story=row.text("story"),
-            question=row.text("question"),
-            answer=row.text("answer"),
-            answer_kind=_kind(row),
-            choices=_choices(row),
-            order=None if row.values.get("order") is None else row.integer("order"),
-            question_type=row.text("question_type"),
-            meta=_meta(row),
-        )
+        yield _example(row, source, task)
+
+
+def load_pairs(raw: Path, source: str, task: str) -> Iterator[Example]:
+    """Yield the questions about stories that differ in one event, tied by ``meta.pair``."""
+    for row in read_jsonl(raw / source / "pairs.jsonl"):
+        example = _example(row, source, task)
+        tie = {name: row.text(name) for name in _TIE}
+        differs = row.flag("differs")
+        yield replace(example, meta={**example.meta, **tie, "differs": differs})
+
+
+def _example(row: Row, source: str, task: str) -> Example:
+    return Example(
+        benchmark=source,
+        task=task,
+        story=row.text("story"),
+        question=row.text("question"),
+        answer=row.text("answer"),
+        answer_kind=generated_kind(row.text("question_type"), row.text("answer")),
+        choices=_choices(row),
+        order=None if row.values.get("order") is None else row.integer("order"),
+        question_type=row.text("question_type"),
+        meta=_meta(row),
+    )
 
 
 def _meta(row: Row) -> dict[str, object]:
     known = set(row.text("answer").split(", "))
+    told = {"structure": row.text("structure")} if "structure" in row.values else {}
     return {
+        **told,
         "is_interesting": row.flag("is_interesting"),
         "trace": row.get("trace", str),
         "wrong_names": [name for name in _choices(row) or () if name not in known],
@@ -57,12 +83,6 @@ def _meta(row: Row) -> dict[str, object]:
 
 def _choices(row: Row) -> tuple[str, ...] | None:
     return None if row.values.get("choices") is None else row.texts("choices")
-
-
-def _kind(row: Row) -> AnswerKind:
-    if row.text("question_type").endswith(":list"):
-        return "names"
-    return "yes_no" if row.text("answer").lower() in ("yes", "no") else "span"
 
 
 def match(answer: str, example: Example) -> bool:
@@ -75,6 +95,11 @@ def match_strictly(answer: str, example: Example) -> bool:
     """Compare lists of names as sets, everything else for equality."""
     rule = fantom_rules.strict if example.answer_kind == "names" else match_equal
     return rule(answer, example)
+
+
+def reads_kind(example: Example) -> tuple[str, ...]:
+    """Return what tells lists of names, which have a rule of their own, from everything else."""
+    return ("answer_kind", *(("meta.wrong_names",) if example.answer_kind == "names" else ()))
 
 
 def load_arithmetic(raw: Path, split: str, task: str) -> Iterator[Example]:
@@ -93,24 +118,47 @@ def load_arithmetic(raw: Path, split: str, task: str) -> Iterator[Example]:
         )
 
 
-for _kind_name, _title in _TITLES.items():
+def _register(name: str, kind: str, title: str, source: str, load: Loader, *fields: str) -> None:
+    register(
+        Task(
+            name=name,
+            benchmark=kind,
+            title=f"{_TITLES[kind]}{title}",
+            sources=(source,),
+            load=load,
+            match=match,
+            strict=match_strictly,
+            reads=reads_kind if kind == "fantom_style" else reads_nothing,
+            choices_in_prompt=kind == "opentom_style",
+            orders=_ORDERS[kind],
+            fields=("is_interesting", *fields),
+            telling=source.removeprefix(kind).removeprefix("_") or BENCHMARK,
+        )
+    )
+
+
+for _kind_name in _TITLES:
     for _style in STYLES:
+        _source, _telling = f"{_kind_name}{_style}", _style.replace("_", ", ")
         for _split, _suffix in SPLITS.items():
-            _source = f"{_kind_name}{_style}"
-            register(
-                Task(
-                    name=f"{_source}{_suffix}",
-                    benchmark=_kind_name,
-                    title=f"{_title}{_style.replace('_', ', ')} ({_split}, generated)",
-                    sources=(_source,),
-                    load=partial(
-                        load_stories, source=_source, split=_split, task=f"{_source}{_suffix}"
-                    ),
-                    match=match,
-                    strict=match_strictly,
-                    choices_in_prompt=_kind_name == "opentom_style",
-                )
+            _name = f"{_source}{_suffix}"
+            _register(
+                _name,
+                _kind_name,
+                f"{_telling} ({_split}, generated)",
+                _source,
+                partial(load_stories, source=_source, split=_split, task=_name),
             )
+        _name = f"{_source}_pairs"
+        _register(
+            _name,
+            _kind_name,
+            f"{_telling} (pairs, generated)",
+            _source,
+            partial(load_pairs, source=_source, task=_name),
+            *_TIE,
+            "differs",
+        )
 
 register(
     Task(
@@ -122,5 +170,7 @@ register(
         match=match_number,
         strict=match_number_only,
         extract=extract_tagged_or_all,
+        fields=("trace",),
+        mathematics=True,
     )
 )

@@ -14,21 +14,35 @@ from pipeline.tasks.example import Example
 Matcher = Callable[[str, Example], bool]
 Extractor = Callable[[str], str | None]
 
-THINK_END, ANSWER_START, ANSWER_END = "</think>", "<answer>", "</answer>"
-_TAGS = ("<think>", THINK_END, ANSWER_START, ANSWER_END)
+THINK_START, THINK_END = "<think>", "</think>"
+ANSWER_START, ANSWER_END = "<answer>", "</answer>"
+_TAGS = (THINK_START, THINK_END, ANSWER_START, ANSWER_END)
 _LONGEST_EQUAL = 10_000  # far beyond any truth
 _JSON_ANSWER = 'answer": "'
 _NORMALISED = str.maketrans("_", " ", ".,;:!?")
 
 
+class TooLate(Exception):
+    """An answer that no rule could judge in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What the grader says of one response."""
+    """What the grader says of one response.
+
+    Attributes:
+        correct: By the benchmark's rule.
+        strict: By the strict rule, which reads one answer, or none where there are several.
+        format_ok: Whether it uses each tag once, in order.
+        extracted: The answer found in it.
+        too_late: Whether its answer counts as wrong because no rule could judge it in time.
+    """
 
     correct: bool
     strict: bool
     format_ok: bool
     extracted: str | None
+    too_late: bool = False
 
 
 def normalise(text: str) -> str:
@@ -59,12 +73,19 @@ def match_equal(answer: str, example: Example) -> bool:
 def format_ok(response: str) -> bool:
     """Return whether the response, after a pre-filled ``<think>``, uses each tag once, in order.
 
-    Study 1's format rule as coded: all four tags exactly once, think before answer. Source:
+    Study 1's format rule as coded: all four tags exactly once, think before answer. The pre-filled
+    tag is one of the four, so that a response which opens with another has two. Source:
     zhebushipinyin/Tom-RL:verl/utils/reward_score/kk.py (``validate_response_structure``).
     """
-    text = response if "<think>" in response else "<think>" + response
+    text = THINK_START + response
     positions = [text.find(tag) for tag in _TAGS]
     return all(text.count(tag) == 1 for tag in _TAGS) and positions == sorted(positions)
+
+
+def repeats_a_tag(response: str) -> bool:
+    """Return whether any tag, the pre-filled ``<think>`` among them, is there more than once."""
+    text = THINK_START + response
+    return any(text.count(tag) > 1 for tag in _TAGS)
 
 
 def extract_tagged(response: str) -> str | None:
@@ -104,16 +125,29 @@ def grade(
     strict: Matcher,
     extract: Extractor = extract_tagged,
 ) -> Grade:
-    """Grade a response: the benchmark's rule, the strict rule, and the format."""
+    """Grade a response: the benchmark's rule, the strict rule, and the format.
+
+    The benchmark's rule reads the last answer of several. Strictly, several answers are none.
+    """
     extracted = extract(response)
     if not extracted or not extracted.strip():
         return Grade(False, False, format_ok(response), extracted)
+    try:
+        correct, too_late = match(extracted, example), False
+    except TooLate:
+        correct, too_late = False, True
     return Grade(
-        correct=match(extracted, example),
-        strict=strict(extracted, example),
+        correct=correct,
+        strict=_has_one_answer(response) and strict(extracted, example),
         format_ok=format_ok(response),
         extracted=extracted,
+        too_late=too_late,
     )
+
+
+def _has_one_answer(response: str) -> bool:
+    """Return whether no tag of an answer is there more than once; a reply may do without any."""
+    return response.count(ANSWER_START) <= 1 and response.count(ANSWER_END) <= 1
 
 
 def _collapse(text: str) -> str:

@@ -2,21 +2,20 @@ r"""GSM8K: grade-school arithmetic, the check that training does not cost other 
 
 Source: openai/grade-school-math:grade_school_math/data/{train,test}.jsonl. Study 1 asks for the
 answer in ``\boxed{}``, without tags; the whole reply is graded unless there is a tagged answer. The
-boxed expression, or else the last number, is compared with ``math_verify``. Its guard against
-endless computation is a signal, which does not work in threads, so only short expressions of
-plain arithmetic get that far.
+boxed expression, or else the last number, is compared with the gold one: what is plainly an amount
+by :mod:`pipeline.tasks.amount`, what may be one by ``math_verify`` with a limit of time, and the
+rest, whose value can take longer to compute than the universe lasts, is wrong.
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator
-from decimal import Decimal
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
-from types import ModuleType
 
+from pipeline.tasks.amount import NUMBER, may_be_amount, read_amount, read_plain
+from pipeline.tasks.comparison import equals
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import extract_tagged_or_all
 from pipeline.tasks.reading import Row, read_jsonl
@@ -26,15 +25,9 @@ _FINAL = "#### "
 _BOXED = "\\boxed{"
 _LONGEST_EXPRESSION = 200
 _TAIL = 4096  # where the last number is looked for
-_NUMBER = re.compile(r"(?<![\w.])[-+]?\$?(?:\d{1,3}(?:,\d{3}){1,20}|\d{1,60})(?:\.\d{1,60})?(?!\d)")
-_PLAIN = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3}){1,20}|\d{1,60})(?:\.\d{1,60})?")
-_DECORATION = str.maketrans("", "", "\\$ \t\n*`{}")
-# What a boxed amount is made of. Powers, factorials and functions are left out: their value can
-# take longer to compute than the universe lasts.
-_OTHER_COMMAND = re.compile(
-    r"\\(?!(?:[dt]?frac|text(?:bf|it)?|math(?:rm|bf)|left|right|times|cdot|div)\b)[A-Za-z]"
-)
-_TOO_POWERFUL = re.compile(r"\^|\*\s*\*|!|\d\s*[eE]\s*\+?\s*\d")
+_NUMBER = re.compile(rf"(?<![\w.])[-+]?\$?{NUMBER}(?!\d)")
+_GOLD = re.compile(rf"[-+]?{NUMBER}")
+_SEVERAL = re.compile(r"\d[^\d.,]+\d")
 
 
 def load(raw: Path, file: str, task: str) -> Iterator[Example]:
@@ -57,7 +50,7 @@ def load(raw: Path, file: str, task: str) -> Iterator[Example]:
 def _final_number(row: Row, solution: str) -> str:
     _, marker, final = solution.rpartition(_FINAL)
     number = final.strip().replace(",", "")
-    if not marker or not _PLAIN.fullmatch(number):
+    if not marker or not _GOLD.fullmatch(number):
         row.fail(f"its answer does not end with {_FINAL!r} and a number")
     return number
 
@@ -69,10 +62,10 @@ def match_number(answer: str, example: Example) -> bool:
         expression = last_number(answer)
     if expression is None:
         return False
-    plain = expression.translate(_DECORATION).removesuffix(".")
-    if _PLAIN.fullmatch(plain):
-        return _value(plain) == _value(example.answer)
-    return _is_arithmetic(expression) and _verify(expression, example.answer)
+    amount, gold = read_amount(expression), read_amount(example.answer)
+    if amount is not None and gold is not None:
+        return amount == gold
+    return may_be_amount(expression) and equals(expression, example.answer)
 
 
 def match_number_only(answer: str, example: Example) -> bool:
@@ -81,10 +74,10 @@ def match_number_only(answer: str, example: Example) -> bool:
     inner = boxed(text)
     if inner is not None and len(text) == len(_BOXED) + len(inner) + 1:
         text = inner
-    plain = text[:_LONGEST_EXPRESSION].translate(_DECORATION)
-    return len(text) < _LONGEST_EXPRESSION and (
-        _PLAIN.fullmatch(plain) is not None and _value(plain) == _value(example.answer)
-    )
+    if len(text) >= _LONGEST_EXPRESSION or _SEVERAL.search(text):
+        return False  # "4 5" would read as 45
+    amount = read_plain(text)
+    return amount is not None and amount == read_plain(example.answer)
 
 
 def boxed(text: str) -> str | None:
@@ -107,32 +100,6 @@ def last_number(text: str) -> str | None:
     return found[-1] if found else None
 
 
-def _value(number: str) -> Decimal:
-    return Decimal(number.replace(",", ""))
-
-
-def _is_arithmetic(expression: str) -> bool:
-    unsafe = _OTHER_COMMAND.search(expression) or _TOO_POWERFUL.search(expression)
-    return not unsafe and expression.count("{") < 12
-
-
-def _verify(expression: str, truth: str) -> bool:
-    library = _math_verify()
-    found = library.parse(_BOXED + expression + "}", parsing_timeout=None)
-    gold = library.parse(_BOXED + truth + "}", parsing_timeout=None)
-    return bool(found) and bool(library.verify(gold, found, timeout_seconds=None))
-
-
-@cache
-def _math_verify() -> ModuleType:
-    import math_verify  # type: ignore[import-untyped]
-
-    # It warns once that its timeouts are off, which is on purpose.
-    logging.getLogger("math_verify").setLevel(logging.ERROR)
-    library: ModuleType = math_verify
-    return library
-
-
 for _name, _file, _title, _count in (
     ("gsm8k", "test.jsonl", "GSM8K", 1319),
     ("gsm8k_train", "train.jsonl", "GSM8K (train)", 7473),
@@ -147,6 +114,8 @@ for _name, _file, _title, _count in (
             match=match_number,
             strict=match_number_only,
             count=_count,
+            fields=("solution",),
+            mathematics=True,
             extract=extract_tagged_or_all,
         )
     )

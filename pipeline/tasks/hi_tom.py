@@ -76,6 +76,11 @@ def _split_story(text: str) -> tuple[str, str]:
     return instruction, _LINE_NUMBER.sub("", story)
 
 
+_FIELDS = (
+    *("sample_id", "variant", "instruction", "deception", "story_length", "twin_sample_id"),
+    *("twin_answer", "label_conflict"),
+)
+
 for _name, _variant, _title in (
     ("hi_tom", "CoTP", "Hi-ToM"),
     ("hi_tom_vp", "VP", "Hi-ToM (VP labels)"),
@@ -91,5 +96,7 @@ for _name, _variant, _title in (
             strict=match_equal,
             count=600,
             folds_like="hi_tom",
+            orders=tuple(range(5)),
+            fields=_FIELDS,
         )
     )

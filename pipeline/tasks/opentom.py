@@ -134,8 +134,16 @@ def _perspective(question: str, plot: Mapping[str, str]) -> str:
     return min(places, key=lambda role: places[role], default="narrator")
 
 
+_FIELDS = ("upstream_story", "kind", "suffix", "perspective", "observed", *_PLOT)
+
+
 def _register(
-    name: str, title: str, count: int, question_type: str | None = None, long: bool = False
+    name: str,
+    title: str,
+    count: int,
+    orders: tuple[int, ...] = (0, 1, 2),
+    question_type: str | None = None,
+    long: bool = False,
 ) -> None:
     register(
         Task(
@@ -146,26 +154,30 @@ def _register(
             load=partial(load, task=name, question_type=question_type, long=long),
             match=opentom_rules.match,
             strict=match_equal,
+            reads=opentom_rules.reads,
             count=count,
             choices_in_prompt=True,
             extract=extract_tagged_or_all,
             folds_like="opentom",
             scores=opentom_rules.scores,
+            headline=("macro-f1",),
+            orders=orders,
+            fields=_FIELDS,
         )
     )
 
 
 _register("opentom", "OpenToM", 13_708)
 _register("opentom_long", "OpenToM, long narratives", 2_300, long=True)
-for _type, _count in (
-    ("attitude", 596),
-    ("location_coarse_fo", 1192),
-    ("location_coarse_so", 1192),
-    ("location_fine_fo", 2384),
-    ("location_fine_so", 1192),
-    ("fullness_fo", 2384),
-    ("fullness_so", 2384),
-    ("accessibility_fo", 1192),
-    ("accessibility_so", 1192),
+for _type, _count, _orders in (
+    ("attitude", 596, ()),
+    ("location_coarse_fo", 1192, (1,)),
+    ("location_coarse_so", 1192, (2,)),
+    ("location_fine_fo", 2384, (0, 1)),
+    ("location_fine_so", 1192, (2,)),
+    ("fullness_fo", 2384, (1,)),
+    ("fullness_so", 2384, (2,)),
+    ("accessibility_fo", 1192, (1,)),
+    ("accessibility_so", 1192, (2,)),
 ):
-    _register(f"opentom_{_type}", f"OpenToM {_type.replace('_', ' ')}", _count, _type)
+    _register(f"opentom_{_type}", f"OpenToM {_type.replace('_', ' ')}", _count, _orders, _type)

@@ -37,6 +37,12 @@ def match(answer: str, example: Example) -> bool:
     )
 
 
+def reads(example: Example) -> tuple[str, ...]:
+    """Return which fields grading an example reads beside the answer."""
+    places = ("meta.original_place", "meta.move_to_place")
+    return ("meta.kind", *(places if example.meta.get("kind") == "location_fine" else ()))
+
+
 def reply_class(answer: str, example: Example) -> int:
     """Return the published class of a reply, ``CORRUPT`` for none."""
     return _CLASSES[_kind(example)](answer, example)

@@ -10,17 +10,30 @@ import io
 import json
 import math
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NoReturn, TypeVar
 
 from pipeline.errors import UserError
 
 LARGEST_FILE = 256 << 20
 LARGEST_TEXT = 1 << 20  # the longest text in any benchmark is a conversation of about 20,000
-_REPAIR = "acquire the source again"
 Value = TypeVar("Value")
+
+
+def _repair(where: str | Path) -> str:
+    """Return what to do about a file, or about a place in it."""
+    return f"acquire the source again{_command(where)}"
+
+
+def _command(where: str | Path) -> str:
+    """Return the command that makes a file of a study; a folder elsewhere is its owner's."""
+    parts = PurePath(where).parts
+    if "data" in parts and "raw" in parts[:-2]:
+        return f": dvc repro --single-item --force acquire@{parts[parts.index('raw') + 1]}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +45,7 @@ class Row:
 
     def fail(self, why: str) -> NoReturn:
         """Raise the error that says what is wrong with this row."""
-        raise UserError(f"{self.where}: {why}; {_REPAIR}")
+        raise UserError(f"{self.where}: {why}; {_repair(self.where)}")
 
     def get(self, key: str, *kinds: type[Value]) -> Value:
         """Return a value of one of the given types."""
@@ -117,7 +130,7 @@ def read_json_rows(path: Path, key: str | None = None) -> list[Row]:
     if key is not None:
         content = Row(str(path), content if isinstance(content, dict) else {}).get(key, list)
     if not isinstance(content, list):
-        raise UserError(f"{path}: holds {type(content).__name__}, not a list; {_REPAIR}")
+        raise UserError(f"{path}: holds {type(content).__name__}, not a list; {_repair(path)}")
     return _as_rows(content, f"{path}, record {{}}")
 
 
@@ -141,7 +154,7 @@ def read_csv(path: Path, columns: Sequence[str]) -> list[Row]:
                 row.fail("it has more or fewer fields than the header")
             rows.append(row)
     except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: {error}; {_REPAIR}") from error
+        raise UserError(f"{path}, line {reader.line_num}: {error}; {_repair(path)}") from error
     return rows
 
 
@@ -155,7 +168,9 @@ def read_parquet(path: Path, columns: Sequence[str]) -> list[Row]:
         _require_columns(path, columns, pq.read_schema(path).names)
         records = pq.read_table(path, columns=list(columns)).to_pylist()
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a readable parquet file ({error}); {_REPAIR}") from error
+        raise UserError(
+            f"{path}: not a readable parquet file ({error}); {_repair(path)}"
+        ) from error
     return _as_rows(records, f"{path}, row {{}}")
 
 
@@ -174,20 +189,22 @@ def read_xlsx(path: Path, columns: Sequence[str]) -> list[Row]:
             rows.append(Row(f"{path}, row {number}", dict(zip(header, line, strict=False))))
         book.close()
     except (zipfile.BadZipFile, OSError, KeyError, ValueError, SyntaxError, IndexError) as error:
-        raise UserError(f"{path}: not a readable workbook ({error}); {_REPAIR}") from error
+        raise UserError(f"{path}: not a readable workbook ({error}); {_repair(path)}") from error
     return rows
 
 
 def _require_file(path: Path) -> None:
     if not path.is_file():
-        raise UserError(f"{path}: missing; acquire the source {path.parent.name!r} first")
+        raise UserError(
+            f"{path}: missing; acquire the source {path.parent.name!r} first{_command(path)}"
+        )
     if path.stat().st_size > LARGEST_FILE:
         raise UserError(f"{path}: {path.stat().st_size:,} bytes, at most {LARGEST_FILE:,}")
 
 
 def _require_columns(path: Path, wanted: Iterable[str], found: Iterable[str]) -> None:
     if missing := [name for name in wanted if name not in tuple(found)]:
-        raise UserError(f"{path}: column {', '.join(missing)} missing; {_REPAIR}")
+        raise UserError(f"{path}: column {', '.join(missing)} missing; {_repair(path)}")
 
 
 def _read_text(path: Path) -> str:
@@ -197,26 +214,36 @@ def _read_text(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UserError(f"{path}, line {line}: not UTF-8 ({error.reason}); {_REPAIR}") from error
+        raise UserError(
+            f"{path}, line {line}: not UTF-8 ({error.reason}); {_repair(path)}"
+        ) from error
 
 
 def _parse_json(text: str, where: str) -> object:
     try:
-        return json.loads(text, object_pairs_hook=_without_repeats)
+        value: object = json.loads(text, object_pairs_hook=_without_repeats)
+        if "\\ud" in text.lower():
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError as error:
+        half = error.object[error.start : error.start + 1]
+        why = f"it holds {half!r}, half of a surrogate pair, which no text file can hold"
+        raise UserError(f"{where}: {why}; {_repair(where)}") from error
     except RecursionError as error:
-        raise UserError(f"{where}: nested too deeply; {_REPAIR}") from error
+        raise UserError(f"{where}: nested too deeply; {_repair(where)}") from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise UserError(f"{where}: not JSON ({error.msg}, {place}); {_REPAIR}") from error
+        raise UserError(f"{where}: not JSON ({error.msg}, {place}); {_repair(where)}") from error
     except ValueError as error:
-        raise UserError(f"{where}: {error}; {_REPAIR}") from error
+        raise UserError(f"{where}: {error}; {_repair(where)}") from error
 
 
 def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice")
+        times = Counter(key for key, _ in pairs)
+        twice = next(key for key in times if times[key] > 1)
+        raise ValueError(f"key {twice[:80]!r} occurs twice")
     return record
 
 
@@ -226,5 +253,5 @@ def _as_rows(records: Sequence[object], place: str, start: int = 1) -> list[Row]
 
 def _as_row(value: object, where: str) -> Row:
     if not isinstance(value, dict):
-        raise UserError(f"{where}: {type(value).__name__} instead of a record; {_REPAIR}")
+        raise UserError(f"{where}: {type(value).__name__} instead of a record; {_repair(where)}")
     return Row(where, value)

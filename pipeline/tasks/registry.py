@@ -21,10 +21,21 @@ from pipeline.errors import UserError
 from pipeline.plugins import BENCHMARKS
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, grade
+from pipeline.tom.generate.styles import BENCHMARK
+
+INFILLED = "infilled"
+"""The telling of ExploreToM's stories as retold in prose by a language model."""
 
 Loader = Callable[[Path], Iterable[Example]]
 Scores = Callable[[Sequence[tuple[Example, str | None]]], Mapping[str, float]]
 """From examples with the answers found (``Grade.extracted``) to a benchmark's own figures."""
+
+Reads = Callable[[Example], tuple[str, ...]]
+
+
+def reads_nothing(example: Example) -> tuple[str, ...]:
+    """Return no fields: the answer is all that grading reads."""
+    return ()
 
 
 @dataclass(frozen=True)
@@ -43,10 +54,17 @@ class Task:
         count: Number of examples the upstream files hold; None where it is a setting.
         choices_in_prompt: Whether the answer options are shown to the model after the question.
         extract: How the answer is found in a response to the task's usual prompt.
+        reads: Which fields of an example grading it reads beside the answer, ``meta.NAME`` for one
+            under ``meta``; asked of an example that may lack them.
         scores: The benchmark's own aggregate figures, beside the accuracy that every task has.
+        headline: Ends of the names of those figures that tables show.
         folds_like: The task whose rows decide the folds, for tasks that share its stories; by
             default a task decides its own.
         optional: Further sources, which it reads where they are there.
+        orders: Belief orders of its questions; -1 for factual ones of ExploreToM.
+        fields: What its examples have under ``meta`` that rows can be chosen by.
+        mathematics: Whether it asks for numbers, as the side-check does.
+        telling: In which words its stories are told, where not in the benchmark's own.
     """
 
     name: str
@@ -59,9 +77,15 @@ class Task:
     count: int | None = None
     choices_in_prompt: bool = False
     extract: Extractor = extract_tagged
+    reads: Reads = reads_nothing
     scores: Scores | None = None
+    headline: tuple[str, ...] = ()
     folds_like: str | None = None
     optional: tuple[str, ...] = ()
+    orders: tuple[int, ...] = ()
+    fields: tuple[str, ...] = ()
+    mathematics: bool = False
+    telling: str = BENCHMARK
 
     def examples(self, raw: Path) -> list[Example]:
         """Load all examples and check their number.
@@ -111,6 +135,12 @@ def _load() -> None:
     """Load every benchmark."""
     for module in BENCHMARKS:
         import_module(module)
+
+
+def find(name: object) -> Task | None:
+    """Return a registered task, None where there is no such task."""
+    _load()
+    return _TASKS.get(name) if isinstance(name, str) else None
 
 
 def get(name: str) -> Task:

@@ -15,7 +15,8 @@ from pathlib import Path
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import match_equal, match_suffix
 from pipeline.tasks.reading import Row, read_parquet
-from pipeline.tasks.registry import Task, register
+from pipeline.tasks.registry import INFILLED, Task, register
+from pipeline.tom.generate.styles import BENCHMARK
 
 TRAIN, TEST = "ToM_train_HiEx_hint.parquet", "ToM_test_HiExTi_hint.parquet"
 _COLUMNS = ("data_source", "story", "question", "answer", "reward_model", "extra_info")
@@ -116,9 +117,15 @@ def _meta(extra: Row, benchmark: str) -> dict[str, object]:
 
 
 def _is(benchmark: str, *orders: int) -> Wanted:
-    return lambda example: (
-        example.benchmark == benchmark and (not orders or example.order in orders)
-    )
+    return lambda example: example.benchmark == benchmark and example.order in orders
+
+
+_FIELDS = {
+    "tom_rl": (),
+    "hi_tom": ("deception", "story_length"),
+    "explore_tom": ("is_interesting", "story_type"),
+    "tomi": ("story_type",),
+}
 
 
 def _register(
@@ -127,9 +134,10 @@ def _register(
     title: str,
     count: int,
     file: str,
-    wanted: Wanted | None = None,
+    orders: tuple[int, ...],
     infilled: bool = False,
 ) -> None:
+    wanted = None if file == TRAIN else _is(benchmark, *orders)
     register(
         Task(
             name=name,
@@ -140,16 +148,18 @@ def _register(
             match=match_suffix,
             strict=match_equal,
             count=count,
+            orders=orders,
+            fields=_FIELDS[benchmark],
+            telling=INFILLED if infilled else BENCHMARK,
         )
     )
 
 
-_EXPLORE_TOM = _is("explore_tom")
-_register("tom_rl_train", "tom_rl", "ToM-RL training", 3200, TRAIN)
-_register("tom_rl_validation", "hi_tom", "ToM-RL validation", 400, TEST, _is("hi_tom", 0, 1, 2, 3))
-_register("hi_tom_order4", "hi_tom", "Hi-ToM 4th order", 600, TEST, _is("hi_tom", 4))
-_register("explore_tom", "explore_tom", "ExploreToM", 1066, TEST, _EXPLORE_TOM)
+_register("tom_rl_train", "tom_rl", "ToM-RL training", 3200, TRAIN, (-1, 0, 1, 2, 3))
+_register("tom_rl_validation", "hi_tom", "ToM-RL validation", 400, TEST, (0, 1, 2, 3))
+_register("hi_tom_order4", "hi_tom", "Hi-ToM 4th order", 600, TEST, (4,))
+_register("explore_tom", "explore_tom", "ExploreToM", 1066, TEST, (-1, 1, 2))
 _register(
-    "explore_tom_infilled", "explore_tom", "ExploreToM (infilled)", 1066, TEST, _EXPLORE_TOM, True
+    "explore_tom_infilled", "explore_tom", "ExploreToM (infilled)", 1066, TEST, (-1, 1, 2), True
 )
-_register("tomi", "tomi", "ToMi", 5994, TEST, _is("tomi"))
+_register("tomi", "tomi", "ToMi", 5994, TEST, (0, 1, 2))

@@ -78,5 +78,7 @@ register(
         match=match_suffix,
         strict=match_equal,
         count=5994,
+        orders=(0, 1, 2),
+        fields=("story_type",),
     )
 )

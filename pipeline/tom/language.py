@@ -14,7 +14,12 @@ from pipeline.tom.generate import hi_tom_items as hi_tom_stories
 from pipeline.tom.generate import tomi as tomi_stories
 from pipeline.tom.generate.item import GeneratedItem
 from pipeline.tom.parse import explore_tom, hi_tom, tomi
-from pipeline.tom.parse.text import ParsedStory
+from pipeline.tom.parse.text import (
+    LONGEST_QUESTION,
+    LONGEST_STORY,
+    ParsedStory,
+    check_length,
+)
 from pipeline.tom.question import Question
 from pipeline.tom.rules import Rules
 from pipeline.tom.state import object_of
@@ -61,6 +66,8 @@ class Language(Generic[Settings]):
         Raises:
             ParseError: At the first sentence that is not in the language.
         """
+        check_length(self.name, text, LONGEST_STORY)
+        check_length(self.name, hint, LONGEST_QUESTION)
         return self.parse(text, self.objects(text, hint))
 
     def objects(self, text: str, hint: str) -> tuple[str, ...]:

@@ -7,11 +7,13 @@ statement is a belief claim that the engine can check.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.tom.belief import Beliefs
-from pipeline.tom.observation import Chain
+from pipeline.tom.observation import Chain, Observation
 from pipeline.tom.question import WhereQuestion
+from pipeline.tom.story import Claim, Event, Story, agents_of
 
 # Bounded repetition keeps the search linear in the length of any text.
 _CLAIM = re.compile(
@@ -46,6 +48,33 @@ def write_trace(question: WhereQuestion, beliefs: Beliefs) -> str:
         place = replace(question, chain=chain).answer(beliefs)
         statements.append(f"{who} the {thing} is in the {place}.")
     return " ".join(statements)
+
+
+def write_recount(question: WhereQuestion, events: Story, beliefs: Beliefs) -> str:
+    """Return who learned of each place of the object, in order, then the belief asked about.
+
+    ``jar: Ann Ben Cara. box: Ben Cara. bag from Cara: Ben trusts. Ann doubts. Ann thinks Ben thinks
+    the fig is in the jar.`` What a chain of agents believes can be read off: the last place that
+    all of them saw together, unless one heard otherwise later.
+    """
+    thing, people = question.object, agents_of(events)
+    told = [
+        _told(observation, events[observation.moment], people)
+        for observation in beliefs.observations
+        if (observation.object, observation.aspect) == (thing, question.aspect)
+    ]
+    place = question.answer(beliefs)
+    who = "".join(f"{agent} thinks " for agent in question.chain)
+    believed = f"{who}the {thing} is in the {place}."
+    return " ".join([*told, believed if who else f"The {thing} is really in the {place}."])
+
+
+def _told(observation: Observation, event: Event, people: Sequence[str]) -> str:
+    if not isinstance(event, Claim):
+        return f"{observation.value}: {' '.join(a for a in people if a in observation.group)}."
+    heard = [agent for agent in people if (event.speaker, agent) in observation.chains]
+    trusting = [f"{a} {'trusts' if (a,) in observation.chains else 'doubts'}." for a in heard]
+    return f"{event.container} from {event.speaker}: {' '.join(trusting)}"
 
 
 def find_claims(text: str) -> list[BeliefClaim]:

@@ -8,9 +8,7 @@ it counts only if it and the model are whole, and a model is made again otherwis
 from __future__ import annotations
 
 import logging
-import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import tokenizers
@@ -22,6 +20,7 @@ from pipeline.errors import UserError
 from pipeline.files import digest_of
 from pipeline.records import Record
 from pipeline.store import LocalStore
+from pipeline.train.tiny_base import processor
 from pipeline.train.warm_start import Demonstration
 
 _NAME = "made.json"
@@ -55,7 +54,7 @@ def key_of(
     entry: BaseEntry,
     threads: int,
     examples: Sequence[Demonstration],
-    texts: Sequence[str],
+    words: Sequence[str],
     code: Mapping[str, str],
 ) -> str:
     """Return the digest of everything that decides the bytes of a tiny model.
@@ -64,14 +63,13 @@ def key_of(
         entry: Its recipe and seed.
         threads: Threads it is made with.
         examples: Its demonstrations.
-        texts: What its tokenizer is trained on.
+        words: What its tokenizer is trained on beside them.
         code: Digest of every module that makes it.
     """
     libraries = [module.__version__ for module in (torch, transformers, tokenizers)]
-    processor = [platform.machine(), torch.backends.cpu.get_cpu_capability()]
     made_of = entry.model_dump(mode="json", exclude={"model": {"title"}, "inputs": True})
-    shown = [asdict(example) for example in examples]
-    return digest_of([made_of, threads, shown, list(texts), dict(code), libraries, processor])
+    shown = [{"messages": each.messages, "response": each.response} for each in examples]
+    return digest_of([made_of, threads, shown, list(words), dict(code), libraries, processor()])
 
 
 def recall(folder: Path, store: LocalStore) -> MadeModel | None:

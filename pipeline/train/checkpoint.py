@@ -7,19 +7,25 @@ A checkpoint is a folder ``step-NNNNNN`` with ``tensors.safetensors``, ``state.j
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from pipeline.files import file_digest, read_json, remove, remove_leftovers, replacing, write_json
+from pipeline.model.weights import write_tensors
 
 log = logging.getLogger(__name__)
 
-DAMAGE = (OSError, ValueError, KeyError, SafetensorError)  # what loading a damaged one raises
+DAMAGE = (
+    OSError,
+    ValueError,
+    KeyError,
+    RecursionError,
+    SafetensorError,
+)  # what loading a damaged one raises
 _FILES = ("tensors.safetensors", "state.json")
 
 
@@ -47,20 +53,6 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
     for old in _steps(folder)[keep:]:
         remove(old)
     return target
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    """Write tensors as safetensors.
-
-    Raises:
-        OSError: If there is no room.
-    """
-    try:
-        save_file(tensors, path, metadata={"format": "pt"})
-    except SafetensorError as error:  # it hides the system's error number in its message
-        if found := re.search(r"\(os error (\d+)\)", str(error)):
-            raise OSError(int(found[1]), str(error), str(path)) from error
-        raise
 
 
 def load_latest(folder: Path) -> Checkpoint | None:
@@ -104,4 +96,5 @@ def _step_of(path: Path) -> int:
 
 
 def _steps(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*"), reverse=True)
+    found = (path for path in folder.glob("step-*") if path.name[len("step-") :].isdecimal())
+    return sorted(found, reverse=True)

@@ -7,11 +7,12 @@ that are not; both are written from here.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Literal
 
-from pipeline.model.manifest import StoredModel
+from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.provenance import Libraries
-from pipeline.records import Figures, Record
+from pipeline.records import Figures, Record, read_figures, refuse_foreign
 from pipeline.train.collapse import Collapse, collapse_at_end, find_collapse
 
 
@@ -93,6 +94,26 @@ class History(Record):
     def timing_rows(self) -> list[Figures]:
         """Return the rows of ``timing.jsonl``."""
         return [{"step": s.step, "at": s.at, **s.timing} for s in self.steps]
+
+
+def read_training(folder: Path, model: str, made_by: str) -> tuple[list[Figures], Manifest]:
+    """Read what the stage ``train`` has written of a trained cell: its curve and its checkpoints.
+
+    Args:
+        folder: Where it wrote it.
+        model: Key of the cell's model in the study.
+        made_by: The stage, for the error message.
+
+    Raises:
+        UserError: If a file is missing, damaged, or of another run than the other.
+    """
+    path = folder / "metrics.jsonl"
+    curve = read_figures(path, made_by)
+    manifest = Manifest.read_of(folder / "checkpoints.json", model, made_by)
+    ends = [str(row["step"]) for row in curve[-1:]]
+    last = manifest.checkpoints.get("last")
+    refuse_foreign(path, "last step", ends, [str(last.step)] if last else [], made_by)
+    return curve, manifest
 
 
 class Outcome(Record):

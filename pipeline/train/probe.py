@@ -1,4 +1,4 @@
-"""A probe: accuracy in and out of distribution at the end of every epoch.
+"""A probe: accuracy on trained columns and others at the end of every epoch.
 
 Study 2 asks when training on one task stops helping, or starts to hurt, the others; a probe shows
 it while training goes on.
@@ -28,7 +28,9 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GreedyAccuracy:
-    """Measures the share of prompts that a model answers correctly without sampling.
+    """Measures the share of prompts that a model answers rightly without sampling.
+
+    Right is what the reward pays, so that a strict reward also chooses its checkpoint strictly.
 
     Attributes:
         judge: Grades completions.
@@ -55,7 +57,7 @@ class GreedyAccuracy:
                 stream=(0,),
                 precision=self.precision,
             )
-            correct += sum(r.grade.correct for r in self.judge(batch, completions).rewards)
+            correct += sum(r.right for r in self.judge(batch, completions).rewards)
         return correct / len(rows)
 
 

@@ -1,16 +1,19 @@
-"""A batch that cannot be learned from: written down, and refused."""
+"""A batch that cannot be learned from: not finite (written down, and refused), or too large."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.errors import UserError
+from pipeline.errors import TransientError, UserError
 from pipeline.files import write_json
 from pipeline.train.learner import NotFinite
 from pipeline.train.rollout import Rollouts
+
+_MEMORY = re.compile(r"out of memory|can't allocate memory")  # of CUDA, of torch on CPUs
 
 
 @contextmanager
@@ -18,7 +21,9 @@ def refusing(work: Path, step: int, rollouts: Rollouts) -> Iterator[None]:
     """Refuse a batch whose rewards, losses or gradients are not finite numbers.
 
     Raises:
-        UserError: If they are not; names the prompts and the file that holds the batch.
+        UserError: If they are not; names the prompts and the file that holds the batch. Also if
+            the memory does not suffice for the first step.
+        TransientError: If it does not suffice for a later one.
     """
     try:
         if not all(math.isfinite(reward.score) for reward in rollouts.rewards):
@@ -32,6 +37,20 @@ def refusing(work: Path, step: int, rollouts: Rollouts) -> Iterator[None]:
             f"step {step}: {error}, on the prompts {ids}; the batch is in {path}. Lower "
             "train.learning_rate, or look at the reward of the responses there"
         ) from error
+    except (MemoryError, RuntimeError) as error:  # torch.OutOfMemoryError is a RuntimeError
+        if not _is_memory(error):
+            raise
+        kind = TransientError if step > 1 else UserError
+        said = " ".join(str(error).split())[:200] or "no more to be had"
+        raise kind(
+            f"step {step}: out of memory ({said}). Lower "
+            "train.groups_per_micro_batch or train.max_new_tokens; running it again goes on from "
+            "the last checkpoint"
+        ) from error
+
+
+def _is_memory(error: Exception) -> bool:
+    return not isinstance(error, RuntimeError) or bool(_MEMORY.search(str(error)))
 
 
 def _rows(rollouts: Rollouts) -> list[dict[str, object]]:

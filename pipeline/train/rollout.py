@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -24,7 +23,6 @@ class Rollouts:
     completions: tuple[Completion, ...]
     texts: tuple[str, ...]
     rewards: tuple[Reward, ...]
-    reward_seconds: float = field(default=0.0, compare=False)
 
     @property
     def group(self) -> int:
@@ -103,15 +101,13 @@ class Judge:
 
     def __call__(self, rows: Sequence[Row], completions: Sequence[Completion]) -> Rollouts:
         """Return completions, as many for each row, with their texts and rewards."""
-        started = time.perf_counter()
         texts = decode_texts(self.tokenizer, completions)
         group = len(completions) // len(rows)
         rewards = tuple(
             safe_reward(self.preset, text, rows[index // group].example)
             for index, text in enumerate(texts)
         )
-        seconds = time.perf_counter() - started
-        return Rollouts(tuple(rows), tuple(completions), texts, rewards, seconds)
+        return Rollouts(tuple(rows), tuple(completions), texts, rewards)
 
 
 def decode_texts(

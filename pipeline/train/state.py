@@ -10,6 +10,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -54,8 +55,8 @@ class RunState:
         Without one, or where the best weights so far are lost, everything starts again.
         """
         found = checkpoints.load_latest(self.work / "state")
-        history = History() if found is None else History.model_validate(found.state)
-        if found is None or not self._has_best(history):
+        history = self._history_of(found)
+        if found is None or not history.steps or not self._has_best(history):
             for name in ("state", "best"):
                 remove(self.work / name)
             return History()
@@ -63,6 +64,14 @@ class RunState:
             learner.load(found.tensors, prefix)
         self.saved = found.step
         return history
+
+    def _history_of(self, found: Checkpoint | None) -> History:
+        """Return the history in a state; an empty one where it is in another version's form."""
+        try:
+            return History() if found is None else History.model_validate(found.state)
+        except ValidationError:
+            log.warning("%s holds no history of steps: starting again", self.work / "state")
+            return History()
 
     def keep_best(self, step: int, model: PreTrainedModel) -> None:
         """Keep the weights of a model as those of the best step."""

@@ -9,35 +9,50 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from random import Random
 from statistics import mean
 
 import torch
+from pydantic import TypeAdapter
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.models import WarmStart
-from pipeline.config.sources import ArithmeticSource, GeneratedSource
+from pipeline.config.sources import ArithmeticSource, GeneratedSource, source_name
 from pipeline.data.generated import Problem, StoryRow, arithmetic, stories
 from pipeline.data.prompt import compact
-from pipeline.model.batch import pad_right
 from pipeline.model.chat import encode_prompt
 from pipeline.model.decode import Sampling, generate
-from pipeline.tasks.example import Example
+from pipeline.tasks.example import OF_NO_TASK, Example, generated_kind
 from pipeline.tasks.grading import extract_tagged
+from pipeline.train import checkpoint as checkpoints
+from pipeline.train.checkpoint import Checkpoint
+from pipeline.train.learner import Learner
+from pipeline.train.lesson import Lesson, collate, said_twice
+from pipeline.train.stopping import Interrupted
 
 _PURPOSE = "warm-start"
 _WARM_UP_STEPS = 30
 _HELD_OUT = 200  # demonstrations that the target accuracy is measured on
 _CHECK_EVERY = 20  # steps
+_SAVE_EVERY = 50  # steps; seconds on a laptop
 _FINAL_SHARE = 0.05  # of the peak learning rate, reached linearly
+_Losses = TypeAdapter(list[float])
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A prompt with the response that the model is to imitate."""
+    """A prompt with the response that the model is to imitate.
+
+    Attributes:
+        messages: The prompt.
+        response: What to say.
+        example: The question that the prompt asks, with where it is from.
+    """
 
     messages: list[dict[str, str]]
     response: str
+    example: Example
 
 
 def demonstrations(
@@ -52,72 +67,158 @@ def demonstrations(
     random = Random(f"{_PURPOSE}:mix")
     count = recipe.stories // len(sources)
     for index, told in enumerate(zip(*(stories(s, _PURPOSE, count) for s in sources), strict=True)):
-        for questions in told:
+        for source, questions in zip(sources, told, strict=True):
             if problems and random.random() < recipe.arithmetic_share:
                 yield _arithmetic(next(problems))
                 continue
-            traced = [row for row in questions if row["trace"]]
+            traced = [row for row in questions if row["trace"] and _is_shown(row, recipe)]
             row = traced[index % len(traced)]
-            yield _story(row, direct=random.random() < recipe.direct_share)
+            yield _story(source, row, direct=random.random() < recipe.direct_share)
 
 
-def _story(row: StoryRow, direct: bool) -> Demonstration:
-    example = Example("generated", "warm_start", row["story"], row["question"], row["answer"])
+def _is_shown(row: StoryRow, recipe: WarmStart) -> bool:
+    return recipe.orders is None or row["order"] in recipe.orders
+
+
+def _story(source: GeneratedSource, row: StoryRow, direct: bool) -> Demonstration:
+    example = Example(
+        source_name(source.kind, source.telling),
+        OF_NO_TASK,
+        row["story"],
+        row["question"],
+        row["answer"],
+        answer_kind=generated_kind(row["question_type"], row["answer"]),
+        order=row["order"],
+        question_type=row["question_type"],
+        meta={"structure": row["structure"]},
+    )
     trace = "" if direct else f" {row['trace']}"
-    return Demonstration(compact(example), f"{trace}</think><answer> {row['answer']}</answer>")
+    response = f"{trace}</think><answer> {row['answer']}</answer>"
+    return Demonstration(compact(example), response, example)
 
 
 def _arithmetic(row: Problem) -> Demonstration:
-    example = Example("arithmetic", "warm_start", "", row["question"], row["answer"])
+    example = Example("arithmetic", OF_NO_TASK, "", row["question"], row["answer"], "number")
     response = f" {row['solution']}</think><answer> {row['answer']}</answer>"
-    return Demonstration(compact(example), response)
+    return Demonstration(compact(example), response, example)
 
 
-def warm_start(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    examples: Sequence[Demonstration],
-    recipe: WarmStart,
-    report: Callable[[int, int, float], None] = lambda step, total, loss: None,
-) -> list[float]:
-    """Train the model in place on whole sequences, prompt included; return the loss of each step.
+def shown(
+    examples: Sequence[Demonstration], recipe: WarmStart, steps: int
+) -> Sequence[Demonstration]:
+    """Return the demonstrations that a warm start of so many steps has shown.
 
-    Predicting the story too teaches the model to copy names from it, which the answers need. The
-    last examples are held out where the recipe has a target accuracy.
+    Those held out never are, the last ones only if there are enough steps.
     """
-    held_out = examples[-_HELD_OUT:] if recipe.target_accuracy is not None else ()
-    shown = examples[: len(examples) - len(held_out)]
-    optimizer = torch.optim.AdamW(
-        model.parameters(), lr=recipe.learning_rate, weight_decay=0.01, betas=(0.9, 0.99)
-    )
-    end = int(tokenizer.eos_token_id)  # type: ignore[arg-type]
-    encoded = [_encode(tokenizer, example, end) for example in shown]
-    losses: list[float] = []
-    for step in range(1, recipe.steps + 1):
-        for group in optimizer.param_groups:
-            group["lr"] = recipe.learning_rate * _schedule(step, recipe)
-        first = (step - 1) * recipe.batch
-        batch = [encoded[index % len(encoded)] for index in range(first, first + recipe.batch)]
-        losses.append(_imitate(model, optimizer, batch, end))
-        report(step, recipe.steps, losses[-1])
-        due = recipe.target_accuracy is not None and step % _CHECK_EVERY == 0
-        if due and accuracy(model, tokenizer, held_out) >= (recipe.target_accuracy or 0):
-            break
-    return losses
+    held_out = 0 if recipe.target_accuracy is None else _HELD_OUT
+    return examples[: min(len(examples) - held_out, steps * recipe.batch)]
 
 
-def _imitate(
-    model: PreTrainedModel, optimizer: torch.optim.Optimizer, batch: list[list[int]], end: int
-) -> float:
-    """Take one optimiser step on a batch of sequences and return its loss."""
+@dataclass(frozen=True)
+class Run:
+    """A warm start under way, which goes on from its last checkpoint.
+
+    Attributes:
+        model: The model, trained in place.
+        tokenizer: Its tokenizer.
+        recipe: The recipe.
+        work: Folder of the resumable state.
+        report: Called after every step with its number and its loss.
+        should_stop: Asked after every step; if true, the run saves it and raises Interrupted.
+    """
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    recipe: WarmStart
+    work: Path
+    report: Callable[[int, float], None] = lambda step, loss: None
+    should_stop: Callable[[], bool] = lambda: False
+
+    def train(self, examples: Sequence[Demonstration]) -> list[float]:
+        """Train on demonstrations, and on drills at first; return the loss of each step.
+
+        The last examples are held out where the recipe has a target accuracy. A run that was killed
+        ends in the same bytes as one that was not.
+
+        Raises:
+            Interrupted: If ``should_stop`` said so; running again goes on from there.
+            OSError: If a checkpoint cannot be written; the one before stays.
+        """
+        held_out = examples[-_HELD_OUT:] if self.recipe.target_accuracy is not None else ()
+        shown = examples[: len(examples) - len(held_out)]
+        end = int(self.tokenizer.eos_token_id)  # type: ignore[arg-type]
+        whole = self.recipe.taught == "everything"
+        lessons = [_encode(self.tokenizer, example, end, whole) for example in shown]
+        words = sorted({token for lesson in lessons for token in lesson.tokens})
+        learner = self._learner()
+        losses = self._restore(learner)
+        while not self._is_over(len(losses), held_out):
+            step = len(losses) + 1
+            for group in learner.optimizer.param_groups:
+                group["lr"] = self.recipe.learning_rate * _schedule(step, self.recipe)
+            batch = _batch(lessons, words, step, self.recipe)
+            losses.append(_imitate(learner, batch, end))
+            self.report(step, losses[-1])
+            self._save_if_due(learner, losses)
+        return losses
+
+    def _learner(self) -> Learner:
+        optimizer = torch.optim.AdamW(
+            self.model.parameters(),
+            lr=self.recipe.learning_rate,
+            weight_decay=0.01,
+            betas=(0.9, 0.99),
+        )
+        return Learner(self.model, optimizer)
+
+    def _restore(self, learner: Learner) -> list[float]:
+        """Set the model to its newest whole checkpoint; return the losses up to it."""
+        found = checkpoints.load_latest(self.work)
+        if found is None:
+            return []
+        learner.load(found.tensors, "")
+        return _Losses.validate_python(found.state)
+
+    def _is_over(self, step: int, held_out: Sequence[Demonstration]) -> bool:
+        target = self.recipe.target_accuracy
+        if step == self.recipe.steps or target is None:
+            return step == self.recipe.steps
+        due = step > 0 and step % _CHECK_EVERY == 0
+        return due and accuracy(self.model, self.tokenizer, held_out) >= target
+
+    def _save_if_due(self, learner: Learner, losses: list[float]) -> None:
+        step, stopping = len(losses), self.should_stop()
+        if stopping or step % _SAVE_EVERY == 0:
+            checkpoints.save(self.work, Checkpoint(step, learner.tensors(""), losses))
+        if stopping:
+            raise Interrupted(f"stopped after step {step} of {self.recipe.steps}")
+
+
+def _batch(
+    lessons: Sequence[Lesson], words: Sequence[int], step: int, recipe: WarmStart
+) -> list[Lesson]:
+    """Return the lessons of one step, in turn and from the start again after the last.
+
+    In the steps of the drill, lists of words take the place of some.
+    """
+    first = (step - 1) * recipe.batch
+    batch = [lessons[index % len(lessons)] for index in range(first, first + recipe.batch)]
+    if step <= recipe.drill_steps:
+        random = Random(f"{_PURPOSE}:drill:{step}")
+        for index in range(round(recipe.drill_share * recipe.batch)):
+            batch[index] = said_twice(words, random)
+    return batch
+
+
+def _imitate(learner: Learner, batch: Sequence[Lesson], end: int) -> float:
+    """Take one optimiser step on a batch of lessons and return its loss."""
+    model = learner.model
     model.train()
-    ids, mask = pad_right(batch, end, model.device)
+    ids, taught = collate(batch, end, model.device)
     logits = model(input_ids=ids).logits[:, :-1]
-    loss = torch.nn.functional.cross_entropy(logits[mask[:, 1:]], ids[:, 1:][mask[:, 1:]])
+    loss = torch.nn.functional.cross_entropy(logits[taught[:, 1:]], ids[:, 1:][taught[:, 1:]])
     loss.backward()  # type: ignore[no-untyped-call]
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    optimizer.zero_grad()
+    learner.step(gradient_clip=1.0)
     return loss.item()
 
 
@@ -138,9 +239,12 @@ def accuracy(
     return mean(float(one == other) for one, other in zip(given, wanted, strict=True))
 
 
-def _encode(tokenizer: PreTrainedTokenizerBase, example: Demonstration, end: int) -> list[int]:
+def _encode(
+    tokenizer: PreTrainedTokenizerBase, example: Demonstration, end: int, whole: bool
+) -> Lesson:
     prompt = encode_prompt(tokenizer, example.messages)
-    return [*prompt, *tokenizer.encode(example.response, add_special_tokens=False), end]
+    response = tokenizer.encode(example.response, add_special_tokens=False)
+    return Lesson((*prompt, *response, end), 0 if whole else len(prompt))
 
 
 def _schedule(step: int, recipe: WarmStart) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pipeline.analysis.results import CellResult, TrainedResult
-from pipeline.config.params import Cell, TrainedCell
+from pipeline.config.params import Cell, Params, TrainedCell
+from pipeline.data.card import BaseCard, SetCard
+from pipeline.data.origin import Origin, Portion, StudyOrigins
 from pipeline.evaluate.records import Share, TaskScores
 from pipeline.model.manifest import StoredModel
 from pipeline.records import Figures
@@ -16,7 +18,6 @@ def scores(accuracy: float, by_order: Mapping[str, float] | None = None) -> Task
     orders = {order: share(found) for order, found in (by_order or {}).items()}
     return TaskScores(
         **dict(share(accuracy)),
-        strict_accuracy=accuracy,
         format_rate=1.0,
         length_mean=10.0,
         length_median=10.0,
@@ -29,7 +30,13 @@ def scores(accuracy: float, by_order: Mapping[str, float] | None = None) -> Task
 
 def share(accuracy: float) -> Share:
     """So many of 100 answers."""
-    return Share(count=100, correct=round(100 * accuracy), accuracy=accuracy, interval=(0.0, 1.0))
+    return Share(
+        count=100,
+        correct=round(100 * accuracy),
+        accuracy=accuracy,
+        interval=(0.0, 1.0),
+        strict_accuracy=accuracy,
+    )
 
 
 def result(
@@ -43,7 +50,7 @@ def result(
     """The result of a cell; ``best`` is the validation accuracy of its best step."""
     if not isinstance(cell, TrainedCell):
         return CellResult(key, cell, tasks, side_check)
-    stored = StoredModel(step=2, digest="", validation_accuracy=best)
+    stored = StoredModel(step=2, digest=64 * "0", validation_accuracy=best)
     return TrainedResult(
         key=key,
         cell=cell,
@@ -52,3 +59,38 @@ def result(
         curve=curve,
         checkpoints={"best": stored},
     )
+
+
+def place_questions(*orders: int) -> Origin:
+    """Ten questions of each order about places, in ten stories of one structure for each order."""
+    return Origin(
+        rows=10 * len(orders),
+        portions=[
+            Portion(
+                source="hi_tom_style",
+                task="hi_tom_style",
+                generator="hi_tom",
+                telling="brief",
+                asked="place, span",
+                order=order,
+                rows=10,
+            )
+            for order in orders
+        ],
+        stories={},
+        structures={f"structure {order}": 10 for order in orders},
+        unread=0,
+    )
+
+
+def origins(params: Params) -> StudyOrigins:
+    """Training sets of the orders 0 to 2, and columns of the orders that they select."""
+    columns = {name: place_questions(*(c.orders or ())) for name, c in params.suite.tasks.items()}
+    return StudyOrigins(
+        columns=columns, training=dict.fromkeys(params.dataset, place_questions(0, 1, 2))
+    )
+
+
+def base_card(model: str, shown: Origin | None) -> BaseCard:
+    """The card of a base model."""
+    return BaseCard(model=model, note="", shown=None if shown is None else SetCard.of([], shown))

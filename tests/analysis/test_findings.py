@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.analysis.findings import findings
+from pipeline.analysis.figures import accuracy_by_order as draw_accuracy_by_order
+from pipeline.analysis.findings import accuracy_by_order, findings
 from pipeline.analysis.results import CellResult, Results
-from pipeline.analysis.table import cells_of, markdown
-from pipeline.audit.records import Audit, Baselines, Best, ColumnAudit
+from pipeline.analysis.table import cells_of, lines_of, markdown
+from pipeline.audit.records import (
+    Audit,
+    Baselines,
+    Best,
+    ColumnAudit,
+    Won,
+    WonWithoutAnswer,
+)
+from pipeline.config.data import Suite
 from pipeline.config.expand import expand
-from pipeline.config.params import ApiCell
+from pipeline.config.params import ApiCell, Cell, TrainedCell
+from pipeline.config.reward import PublishedReward
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
+from pipeline.evaluate.records import PairScores
 from pipeline.records import Figures
-from tests.analysis.made import result, scores
+from tests.analysis.made import base_card, origins, place_questions, result, scores, share
 from tests.conftest import PROJECT
 
 
@@ -45,17 +56,35 @@ def study(order_3: float, lengths: list[float]) -> Results:
     audit = Audit.model_construct(
         columns={"hi_tom_orders_0_2": column, "hi_tom_order_3": column}, leakage={}
     )
-    return Results(params, cells, audit, {"hi": trained_on("0", "1", "2")})
+    shown = place_questions(0, 1, 2, 3)
+    card = base_card("nano", shown)
+    assert card.shown is not None
+    orders = card.shown.model_copy(
+        update={"orders_of": {"hi_tom_style": dict.fromkeys("0123", 10)}}
+    )
+    cards = {"nano": card.model_copy(update={"shown": orders})}
+    return Results(
+        params,
+        cells,
+        audit,
+        {"hi": trained_on("0", "1", "2")},
+        origins(params),
+        {"nano": shown},
+        cards,
+    )
 
 
-def trained_on(*orders: str) -> DatasetCard:
-    train = SetCard.model_construct(orders=dict.fromkeys(orders, 1))
+def trained_on(*orders: str, benchmark: str = "hi_tom_style") -> DatasetCard:
+    train = SetCard.model_construct(orders_of={benchmark: dict.fromkeys(orders, 1)})
     return DatasetCard.model_construct(sets={"train": train})
 
 
 def test_inverted_difficulty_is_reported_when_it_is_there() -> None:
     sentences = findings(study(order_3=0.7, lengths=[20.0] * 20))
-    assert any("inverted difficulty: order 3, never trained, scores 70.0%" in s for s in sentences)
+    told = (
+        "inverted difficulty in hi_tom_style: order 3, demonstrated but not trained, scores 70.0%"
+    )
+    assert any(told in sentence for sentence in sentences)
     sentences = findings(study(order_3=0.3, lengths=[20.0] * 20))
     assert not any("inverted difficulty" in s for s in sentences)
 
@@ -64,6 +93,36 @@ def test_an_order_that_was_trained_is_not_inverted() -> None:
     results = study(order_3=0.7, lengths=[20.0] * 20)
     cards = {"hi": trained_on("0", "1", "2", "3")}
     assert not any("inverted" in s for s in findings(replace(results, cards=cards)))
+
+
+def test_orders_of_another_benchmark_are_not_trained_ones() -> None:
+    results = study(order_3=0.7, lengths=[20.0] * 20)
+    for benchmark, found in (("fantom", False), ("hi_tom", True)):
+        cards = {"hi": trained_on("0", "1", "2", benchmark=benchmark)}
+        said = findings(replace(results, cards=cards))
+        assert any("inverted" in sentence for sentence in said) == found
+
+
+def test_no_order_is_pooled_over_tasks() -> None:
+    results = study(order_3=0.3, lengths=[20.0] * 20)
+    columns = results.params.suite.tasks
+    other = columns["hi_tom_order_3"].model_copy(update={"task": "opentom_fullness_fo"})
+    tasks = {**columns, "fullness": other}
+    params = results.params.model_copy(update={"suite": Suite(tasks=tasks)})
+    cells = {
+        key: replace(cell, tasks={**cell.tasks, "fullness": scores(0.1, {"1": 0.1, "3": 0.1})})
+        for key, cell in results.cells.items()
+    }
+    results = replace(results, params=params, cells=cells)
+    found = accuracy_by_order(results, results.cells["nano-hi"])
+    assert found == {
+        "hi_tom_style": {"0": 0.9, "1": 0.5, "2": 0.4, "3": 0.3},
+        "opentom_fullness_fo": {"1": 0.1, "3": 0.1},
+    }
+    figure = draw_accuracy_by_order(results)
+    assert figure is not None
+    titles = [axis.get_title() for axis in figure.axes if axis.axison]
+    assert titles == ["nano-hi: hi_tom_style", "nano-hi: opentom_fullness_fo"]
 
 
 def test_collapse_is_reported_when_it_is_there() -> None:
@@ -79,16 +138,70 @@ def test_a_score_below_its_rule_is_called_so() -> None:
     assert not any("hi_tom_orders_0_2" in s and "does not beat" in s for s in sentences)
 
 
+def test_a_reward_that_pays_a_published_rule_is_told_with_what_wins_it() -> None:
+    results = study(order_3=0.3, lengths=[20.0] * 20)
+    assert not any("published rule" in sentence for sentence in findings(results))
+    reward = PublishedReward(preset="tom-rl", published="A re-run.")
+    cells = {
+        key: replace(found, cell=with_reward(found.cell, reward))
+        for key, found in results.cells.items()
+    }
+    won = WonWithoutAnswer(
+        constant=Won(what="tin", published=0.3, strict=0.25),
+        strict_constant=Won(what="tin", published=0.3, strict=0.25),
+        cheats=[Won(what="yes and no", published=0.5, strict=0.0)],
+    )
+    audit = results.audit.model_copy(update={"training": {"hi": won}})
+    assert findings(replace(results, cells=cells, audit=audit))[0] == (
+        "hi: the reward tom-rl pays a published rule (A re-run); without an answer it is won by: "
+        "always 'tin' on 30.0% (strictly 25.0%); yes and no on 50.0% (strictly 0.0%)."
+    )
+
+
+def with_reward(cell: Cell, reward: PublishedReward) -> Cell:
+    if not isinstance(cell, TrainedCell):
+        return cell
+    return cell.model_copy(update={"train": cell.train.model_copy(update={"reward": reward})})
+
+
+def test_a_strict_accuracy_stands_beside_the_published_one_where_they_differ() -> None:
+    row = study(order_3=0.3, lengths=[20.0] * 20).rows()[0]
+    assert cells_of(row)[4] == "60.0"
+    assert cells_of(row.model_copy(update={"base_strict": 0.512}))[4] == "60.0 (51.2)"
+    assert cells_of(row.model_copy(update={"trained_strict": 0.0}))[5] == "60.0 (0.0)"
+
+
 def test_a_model_that_was_not_run_is_in_the_table_as_absent() -> None:
     results = study(order_3=0.3, lengths=[20.0] * 20)
     base = results.cells["nano-base"].cell
     api = ApiCell(**{**base.model_dump(exclude={"kind"}), "model": "gpt", "title": "GPT"})
     why = "GPT is behind an address"
     cells = {**results.cells, "gpt-base": CellResult("gpt-base", api, {}, {}, absent=why)}
-    results = replace(results, cells=cells)
+    bases = {**results.bases, "gpt": None}
+    cards = {**results.base_cards, "gpt": base_card("gpt", None)}
+    results = replace(results, cells=cells, bases=bases, base_cards=cards)
     rows = [row for row in results.rows() if row.cell == "gpt-base"]
     assert [row.task for row in rows] == ["hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic"]
     assert {(row.base, row.trained, row.absent) for row in rows} == {(None, None, why)}
-    assert cells_of(rows[0])[:6] == ("GPT", "-", "hi_tom_orders_0_2 *", "absent", "-", "-")
+    shown = ("GPT", "-", "hi_tom_orders_0_2", "not known", "absent", "-", "-")
+    assert cells_of(rows[0])[:7] == shown
     assert f"gpt-base: absent: {why}." in findings(results)
     assert "absent" in markdown(results)
+
+
+def test_figures_beside_the_accuracy_have_lines_of_their_own() -> None:
+    results = study(order_3=0.3, lengths=[20.0] * 20)
+    found = PairScores(accuracy=share(0.2), sensitivity=share(0.4))
+    after = found.model_copy(update={"accuracy": share(0.5)})
+    for key, pairs in (("nano-base", found), ("nano-hi", after)):
+        cell = results.cells[key]
+        scores = cell.tasks["hi_tom_order_3"].model_copy(update={"pairs": pairs})
+        tasks = {**cell.tasks, "hi_tom_order_3": scores}
+        results = replace(results, cells={**results.cells, key: replace(cell, tasks=tasks)})
+    row = next(row for row in results.rows() if row.task == "hi_tom_order_3")
+    mark = cells_of(row)[3]
+    assert [line[2:7] for line in lines_of(row)[1:]] == [
+        ("hi_tom_order_3: pair accuracy", mark, "20.0", "50.0", "+30.0"),
+        ("hi_tom_order_3: intervention sensitivity", mark, "40.0", "40.0", "+0.0"),
+    ]
+    assert f"| hi_tom_order_3: pair accuracy | {mark} | 20.0 | 50.0 | +30.0 |" in markdown(results)

@@ -19,7 +19,7 @@ from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.records import Figures
-from tests.analysis.made import result, scores
+from tests.analysis.made import base_card, origins, place_questions, result, scores
 from tests.conftest import PROJECT
 
 
@@ -49,7 +49,9 @@ def seeded(after: list[float], *, probe: bool = False) -> Results:
             "hi_tom_order_3": scores(0.4 if is_trained else 0.5, {"0": 0.4}),
         }
         cells[key] = result(key, cell, tasks, {"arithmetic": scores(0.5)}, curve, best=end + 0.05)
-    train = SetCard(rows=32, stories=32, orders={"0": 32}, benchmarks={"hi_tom_style": 32}, gold={})
+    shown = place_questions(0, 1, 2, 3)
+    orders = {"rows": 32, "orders_of": {"hi_tom_style": {"0": 32}}}
+    train = SetCard.of([], place_questions(0)).model_copy(update=orders)
     card = DatasetCard(
         split="by-story",
         prompt="compact",
@@ -58,7 +60,15 @@ def seeded(after: list[float], *, probe: bool = False) -> Results:
         stories_shared={},
         sets={"train": train},
     )
-    return Results(params, cells, Audit(columns={}, leakage={}), {"hi": card})
+    return Results(
+        params,
+        cells,
+        Audit(columns={}, leakage={}),
+        {"hi": card},
+        origins(params),
+        {"nano": shown},
+        {"nano": base_card("nano", shown)},
+    )
 
 
 def test_an_interval_is_that_of_students_t() -> None:
@@ -106,13 +116,13 @@ def test_the_report_holds_the_seeds_and_the_probes(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "results.json").read_text())
     assert [c["measure"] for c in written["over_seeds"]][:2] == [BEST, LAST]
     assert len(written["probes"]) == 4 * 4 * 2
-    assert {(p["column"], p["in_distribution"]) for p in written["probes"]} == {
-        ("hi_tom_orders_0_2", True),
-        ("hi_tom_order_3", False),
+    assert {(p["column"], p["mark"]["connection"]) for p in written["probes"]} == {
+        ("hi_tom_orders_0_2", "trained"),
+        ("hi_tom_order_3", "demonstrated"),
     }
     assert "+15.0 (-48.5 to +78.5)" in (tmp_path / "seeds.md").read_text()
     page = (tmp_path / "index.html").read_text()
-    assert "Over seeds" in page and "In and out of distribution" in page
+    assert "Over seeds" in page and "On trained columns and on others" in page
     plain = tmp_path / "plain"
     write_report(seeded([0.6]), plain)
     assert not (plain / "seeds.md").exists()
@@ -122,9 +132,9 @@ def test_the_report_holds_the_seeds_and_the_probes(tmp_path: Path) -> None:
 def test_probes_are_told_as_study_2_asks() -> None:
     sentences = findings(seeded([0.6], probe=True))
     assert any(
-        "in distribution 50.0% -> 80.0%, out of distribution 30.0% -> 30.0%, highest at step 1 "
-        "(40.0%)" in sentence
+        "on trained columns 50.0% -> 80.0%, on others 30.0% -> 30.0%, highest at step 1 (40.0%)"
+        in sentence
         for sentence in sentences
     )
-    assert "in-and-out-of-distribution" in draw_all(seeded([0.6], probe=True))
-    assert "in-and-out-of-distribution" not in draw_all(seeded([0.6]))
+    assert "trained-and-other-columns" in draw_all(seeded([0.6], probe=True))
+    assert "trained-and-other-columns" not in draw_all(seeded([0.6]))

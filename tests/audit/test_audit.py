@@ -15,7 +15,7 @@ from pipeline.audit.figures import draw_all
 from pipeline.audit.lexical import lexical_dependence
 from pipeline.audit.reading import read_all
 from pipeline.audit.records import Audit
-from pipeline.audit.rules import baselines
+from pipeline.audit.rules import baselines, majority_answers
 from pipeline.audit.sets import set_audit
 from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.errors import UserError
@@ -96,6 +96,17 @@ def test_the_shortcut_conflict_lists_what_the_best_rule_gets_wrong() -> None:
     audit = set_audit(rows)
     assert audit.baselines.best.rule in ("first move", "innermost exit", "earliest exit")
     assert audit.shortcut_conflict.ids == [wrong.id]
+
+
+def test_the_majority_does_not_read_the_answer_in_the_type() -> None:
+    heard = [("yes", "True"), ("no", "False"), ("yes", "True"), ("no", "False"), ("yes", "True")]
+    asked = [
+        Example(
+            "explore_tom", "t", "s", str(n), said, "yes_no", question_type=f"<knowledge>-{mark}"
+        )
+        for n, (said, mark) in enumerate(heard)
+    ]
+    assert majority_answers(asked) == ["yes"] * 5
 
 
 def test_phrase_cue_and_majority_of_lettered_options() -> None:

@@ -71,7 +71,7 @@ def test_leaks_are_shown_and_refused_on_demand(raw: Path) -> None:
     [
         (("hi_tom_stile",), "unknown task 'hi_tom_stile'"),
         (("gsm8k",), "source gsm8k is not complete in"),
-        (("hi_tom_style", "--json", "nowhere/at/all.json"), "a folder that exists"),
+        (("hi_tom_style", "--json", "nowhere/at/all.json"), "there is no folder"),
     ],
 )
 def test_mistakes_are_named(raw: Path, words: tuple[str, ...], message: str) -> None:

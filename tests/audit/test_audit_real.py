@@ -9,11 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Fingerprints
-from pipeline.audit.records import ColumnAudit
+from pipeline.audit.reading import read_all
+from pipeline.audit.records import ColumnAudit, WonWithoutAnswer
 from pipeline.audit.sets import set_audit
+from pipeline.config.study_files import find_study
+from pipeline.data.build import select_parts
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import get
+from tests.conftest import PROJECT
 
 Audited = Callable[[str], ColumnAudit]
 
@@ -110,11 +115,12 @@ def test_flags_agree_with_the_published_audit(audited: Audited, task: str, flagg
 def test_leakage_of_study_1(mirror: Path) -> None:
     known = Fingerprints.of(examples_of("tom_rl_train", mirror))
     expected = {
-        "hi_tom_order4": (600, 600, 600, 0),
-        "explore_tom": (1066, 1027, 1027, 2),
-        "explore_tom_infilled": (1066, 1027, 0, 0),  # the same stories in other words
-        "tomi": (5994, 0, 0, 0),
-        "hi_tom": (600, 0, 0, 0),
+        "tom_rl_validation": (400, 400, 400, 400, 0, 0),
+        "hi_tom_order4": (600, 600, 600, 600, 0, 0),
+        "explore_tom": (1066, 1027, 1027, 1027, 0, 2),
+        "explore_tom_infilled": (1066, 1027, 0, 0, 1066, 0),  # the same stories in other words
+        "tomi": (5994, 0, 0, 0, 0, 0),
+        "hi_tom": (600, 0, 0, 95, 0, 0),  # other stories with the same events
     }
     for name, counts in expected.items():
         found = known.overlap(get(name).examples(mirror)).record()
@@ -122,6 +128,8 @@ def test_leakage_of_study_1(mirror: Path) -> None:
             found.rows,
             found.leaked,
             found.normalised_story,
+            found.structure,
+            found.unread,
             found.item,
         ) == counts, name
 
@@ -130,3 +138,32 @@ def test_an_audit_reads_ten_thousand_examples(mirror: Path) -> None:
     examples = get("explore_tom_sample").examples(mirror)
     audit = set_audit(examples)
     assert (audit.rows, audit.unread, audit.label_conflicts) == (13309, 0, 1)
+
+
+def won_in_training(study: str, combination: str, mirror: Path) -> WonWithoutAnswer:
+    found = find_study(PROJECT, study)
+    parts = found.dataset.combinations[combination].train
+    return won_without_answer(read_all(select_parts(mirror, parts, found.seed)))
+
+
+def test_explore_tom_pays_whoever_names_every_candidate(mirror: Path) -> None:
+    won = won_without_answer(read_all(get("explore_tom_sample").examples(mirror)))
+    assert won.cheat.what == "every possible answer in one sentence"
+    assert (won.cheat.published, won.cheat.strict) == (1, 0)
+
+
+def test_study_2s_training_set_pays_one_constant_sentence(mirror: Path) -> None:
+    won = won_in_training("rlvr", "exp", mirror)
+    assert (round(900 * won.constant.published), won.constant.strict) == (775, 0)
+    assert round(900 * won.strict_constant.strict) == 294
+
+
+def test_study_1s_training_set_pays_a_list_of_places(mirror: Path) -> None:
+    won = won_in_training("tom-rl", "hi-exp", mirror)
+    assert (percent(won.cheat.published), won.cheat.strict) == (34.7, 0)
+    assert (percent(won.constant.published), percent(won.constant.strict)) == (3.4, 3.2)
+
+
+def test_fantom_pays_whoever_names_both_letters(audited: Audited) -> None:
+    shares = {won.what: won for won in audited("fantom_belief").without_answer.cheats}
+    assert (shares["(a) or (b)"].published, shares["(a) or (b)"].strict) == (1, 0)

@@ -58,6 +58,7 @@ def test_it_writes_findings_card_and_figures(stage: Stage) -> None:
         "card.md",
         "figures/answer-balance.svg",
         "figures/rules-by-order.svg",
+        "origins.json",
     }
     result = json.loads(files["audit.json"])
     assert set(result["columns"]) == set(stage.params.suite.tasks)
@@ -68,8 +69,11 @@ def test_it_writes_findings_card_and_figures(stage: Stage) -> None:
         for leak in result["leakage"][combination].values():
             assert (leak["leaked"], leak["item"]) == (0, 0)
             assert leak["rows"] > 0
+            assert leak["structure"] == leak["rows"], "three agents make eight structures"
+        assert result["validation"][combination]["leaked"] == 0
     card = files["card.md"].decode()
     assert "## Sources" in card and "by-story" in card
+    assert "## Validation rows that stand in training" in card
     audit.main(stage)
     assert written(stage) == files
 
@@ -83,12 +87,15 @@ def test_a_leak_is_refused_unless_it_is_published(stage: Stage) -> None:
     )
     params = stage.params.model_copy(update={"dataset": {key: leaky}})
     here = Stage("audit", stage.root, params)
+    sources.main(here)
     dataset.main(here, key)
     with pytest.raises(UserError, match=f"rows of {column}"):
         audit.main(here)
     assert not (here.runs / "audit").exists(), source
     published = leaky.model_copy(update={"split": "published"})
-    audit.main(Stage("audit", stage.root, params.model_copy(update={"dataset": {key: published}})))
+    here = Stage("audit", stage.root, params.model_copy(update={"dataset": {key: published}}))
+    dataset.main(here, key)
+    audit.main(here)
     result = json.loads(written(here)["audit.json"])
     leak = result["leakage"][key][column]
     assert leak["leaked"] == leak["rows"] > 0
@@ -99,8 +106,29 @@ def test_stale_and_missing_training_sets_are_refused(stage: Stage) -> None:
     entry = stage.params.dataset[key]
     other = entry.model_copy(update={"train": (entry.train[0].model_copy(update={"limit": 3}),)})
     params = stage.params.model_copy(update={"dataset": {key: other}})
-    with pytest.raises(UserError, match=f"dvc repro dataset@{key}"):
+    with pytest.raises(UserError, match=f"force dataset@{key}"):
         audit.main(Stage("audit", stage.root, params))
     (stage.data / "combos" / key / "train.parquet").unlink()
     with pytest.raises(UserError, match="does not exist"):
         audit.main(stage)
+
+
+@pytest.mark.parametrize(
+    ("column", "says", "told"),
+    [
+        ("hi_tom_order_3", ["hi"], "names combination hi, which trains on no question of its kind"),
+        ("hi_tom_orders_0_2", ["fan"], "leaves out combination hi, which trains on what 36 of"),
+    ],
+)
+def test_what_a_study_says_falsely_is_refused(
+    stage: Stage, column: str, says: list[str], told: str
+) -> None:
+    tasks = stage.params.suite.tasks
+    said = tasks[column].model_copy(update={"trained": tuple(says)})
+    suite = stage.params.suite.model_copy(update={"tasks": {**tasks, column: said}})
+    here = Stage("audit", stage.root, stage.params.model_copy(update={"suite": suite}))
+    with pytest.raises(UserError, match=f"study mini: suite.tasks.{column}.trained {told}"):
+        audit.main(here)
+    silent = {name: task.model_copy(update={"trained": ()}) for name, task in tasks.items()}
+    suite = stage.params.suite.model_copy(update={"tasks": silent})
+    audit.main(Stage("audit", stage.root, stage.params.model_copy(update={"suite": suite})))

@@ -41,13 +41,18 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 def test_scores_keep_the_order(tmp_path: Path) -> None:
     wrong = {**RIGHT, "ground_truth": "tin"}
-    said = score(write(tmp_path, RIGHT, wrong, "", {**RIGHT, "completion": "red_box"}))
+    either = {**RIGHT, "completion": " x</think><answer>tin or red_box</answer>"}
+    bare = {**RIGHT, "completion": "red_box"}
+    said = score(write(tmp_path, RIGHT, wrong, "", either, bare))
+    found = {"format_ok": True, "extracted": "red_box"}
+    nothing = {"format_ok": False, "extracted": None}
     assert read(tmp_path) == [
-        {"score": 3.0, "format_ok": True, "extracted": "red_box", "correct": True},
-        {"score": -1.0, "format_ok": True, "extracted": "red_box", "correct": False},
-        {"score": -3.0, "format_ok": False, "extracted": None, "correct": False},
+        {"score": 3.0, **found, "correct": True, "strict": True},
+        {"score": -1.0, **found, "correct": False, "strict": False},
+        {"score": 3.0, **found, "extracted": "tin or red_box", "correct": True, "strict": False},
+        {"score": -3.0, **nothing, "correct": False, "strict": False},
     ]
-    assert "3 scores" in said
+    assert "4 scores" in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
 
 
@@ -70,6 +75,17 @@ def test_fidelity_reads_the_story(tmp_path: Path) -> None:
     assert [each["score"] for each in read(tmp_path)] == pytest.approx([1.1, 0.7])
 
 
+def test_the_reward_names_what_it_reads_itself(tmp_path: Path) -> None:
+    row = {**RIGHT, "task": "hi_tom_style", "story": STORY}
+    with pytest.raises(UserError, match=r":1: the field 'question' is missing; this reward needs"):
+        score(write(tmp_path, row), preset="fidelity")
+
+
+def test_a_row_that_cannot_be_graded_is_counted_with_the_reason(tmp_path: Path) -> None:
+    row = {**RIGHT, "task": "opentom", "meta": {"kind": "fullness"}}
+    assert "grading failed on 1, first with KeyError: 'red box'" in score(write(tmp_path, row))
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
@@ -79,6 +95,24 @@ def test_fidelity_reads_the_story(tmp_path: Path) -> None:
         ('{"completion": 1, "ground_truth": "a"}', r"in.jsonl:2: the field 'completion' must be"),
         (json.dumps({**RIGHT, "story": None}), r"in.jsonl:2: the field 'story' must be text"),
         (json.dumps({**RIGHT, "task": "chess"}), r"in.jsonl:2: unknown task 'chess'"),
+        (json.dumps({**RIGHT, "choices": "ab"}), r"'choices' must be a list of texts, found 'ab'"),
+        (json.dumps({**RIGHT, "choices": [1]}), r"'choices' must be a list of texts, found list"),
+        (
+            json.dumps({**RIGHT, "answer_kind": "word"}),
+            r"'answer_kind' must be one of span, choice",
+        ),
+        (json.dumps({**RIGHT, "answer_kind": []}), r"'answer_kind' must be one of .*, found list"),
+        (json.dumps({**RIGHT, "order": True}), r"'order' must be a whole number, found bool"),
+        (json.dumps({**RIGHT, "meta": []}), r"'meta' must be an object, found list"),
+        (
+            json.dumps({**RIGHT, "task": "fantom_list"}),
+            r"in.jsonl:2: the field 'answer_kind' is missing; .*row of fantom_list needs it",
+        ),
+        (
+            json.dumps({**RIGHT, "task": "fantom_list", "answer_kind": "names", "meta": {}}),
+            r"in.jsonl:2: the field 'meta.wrong_names' is missing",
+        ),
+        (json.dumps({**RIGHT, "task": "opentom"}), r"the field 'meta.kind' is missing"),
         (json.dumps({**RIGHT, "completion": "\ud800"}), r"'completion' holds half of a surrogate"),
         ("[" * 100_000, r"in.jsonl:2: not valid JSON"),
     ],

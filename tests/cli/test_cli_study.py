@@ -61,7 +61,8 @@ def test_lengths_and_numbers() -> None:
 
 def test_reward_prompts_and_models() -> None:
     fidelity = {"preset": "fidelity", "weight": 0.4}
-    assert shown("mini", reward=fidelity)["reward"] == "fidelity, weight 0.4"
+    assert shown("mini", reward=fidelity)["reward"] == "fidelity, weight 0.4, pays strict matches"
+    assert shown("mini-real")["reward"] == "tom-rl-strict, pays strict matches"
     lines = shown("tom-rl")
     assert lines["evaluated only"].startswith("GPT-4o (behind an API), ")
     assert lines["evaluation prompt"] == "tom-rl; of base and API models: tom-rl-json"

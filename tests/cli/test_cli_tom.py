@@ -133,7 +133,7 @@ def test_wrong_paths_and_options_are_named(tmp_path: Path) -> None:
         run("solve", "-b", "hi_tom", tmp_path / "none.jsonl", "-o", output)
     with pytest.raises(UserError, match="is the input file"):
         run("solve", "-b", "hi_tom", source, "-o", source)
-    with pytest.raises(UserError, match="cannot be written"):
+    with pytest.raises(UserError, match="there is no folder"):
         run("solve", "-b", "hi_tom", source, "-o", tmp_path / "none" / "out.jsonl")
     with pytest.raises(UserError, match="hi_tom has no rules 'released'; allowed: plain, upstream"):
         run("solve", "-b", "hi_tom", source, "-o", output, "--rules", "released")

@@ -14,17 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pipeline.ports import free_ports
 from tests.conftest import Run, environment
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @pytest.fixture
 def started(checkout: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    port = free_port()
+    (port,) = free_ports(1)
     process = subprocess.Popen(
         ["tomrl", "ui", "--port", str(port)],
         cwd=checkout,

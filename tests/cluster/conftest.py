@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
@@ -63,14 +62,6 @@ def make_job(tmp_path: Path) -> MakeJob:
         return Job(arguments=command, folder=folder, **{**settings, **changes})
 
     return make
-
-
-def until(true: Callable[[], bool]) -> bool:
-    """Wait for something that comes true by itself; return whether it did."""
-    end = time.monotonic() + 60
-    while not true() and time.monotonic() < end:
-        time.sleep(0.1)
-    return true()
 
 
 class Heard:

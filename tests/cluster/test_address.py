@@ -15,6 +15,7 @@ import ray
 
 from pipeline.cluster.client import Address
 from pipeline.errors import UserError
+from pipeline.ports import free_ports
 from tests.cluster.conftest import Heard, MakeJob
 
 
@@ -69,8 +70,7 @@ def test_what_is_no_dashboard_address(refusal, address: str, hint: str) -> None:
 
 
 def test_nobody_answers(refusal) -> None:  # type: ignore[no-untyped-def]
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     message = refusal(RAY_ADDRESS=f"http://someone:password@127.0.0.1:{port}/")
     assert message.startswith(f"RAY_ADDRESS=http://127.0.0.1:{port}: no Ray dashboard answers")
     assert "Connection refused" in message and "password" not in message

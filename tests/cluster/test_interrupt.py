@@ -19,7 +19,8 @@ from pipeline.cluster.head import LONGEST_FOLDER
 from pipeline.cluster.job import Job
 from pipeline.cluster.keeper import lock_folder, remove_abandoned
 from pipeline.errors import UserError
-from tests.cluster.conftest import Heard, MakeJob, until
+from tests.alive import until
+from tests.cluster.conftest import Heard, MakeJob
 from tests.cluster.proxy import proxy
 
 PATIENCE = 60.0

@@ -86,16 +86,35 @@ def test_exact_sizes_and_no_leak_in_the_published_sets_of_study_2(mirror: Path) 
             assert [
                 sum(e.meta["needs_tom"] == flag for e in train) for flag in (True, False)
             ] == wanted
+            simple = [e.order for e in train if not e.meta["needs_tom"]]
+            assert 0.25 <= simple.count(-1) / len(simple) <= 0.4, "facts are kept"
         columns = {
             key: select(mirror, column, 0)
             for key, column in params.suite.tasks.items()
             if get(column.task).benchmark in ("fantom", "explore_tom")
         }
         assert (
-            sum(len(columns[key]) for key in columns if name in params.suite.tasks[key].trained)
+            sum(
+                len(columns[key])
+                for key in columns
+                if name in params.suite.tasks[key].trained and key != "fantom_sets"
+            )
             == 300
         )
         known = Fingerprints.of(train)
         for examples in (validation, *columns.values()):
             overlap = known.overlap(examples)
             assert not overlap.found["story"] and not overlap.found["normalised_story"]
+
+
+def test_the_grid_has_study_1s_data_by_story(mirror: Path) -> None:
+    """Its ExploreToM part is of places only, half of it interesting, as Study 1 chose."""
+    params = expand(find_study(PROJECT, "grid"))
+    parts = [p for p in params.dataset["study-1"].train if p.task == "explore_tom_sample"]
+    rows = select_parts(mirror, parts, 0)
+    assert [e.meta["is_interesting"] for e in rows].count(True) * 2 == len(rows) == 1200
+    assert {e.question_type for e in rows} == {"container", "room"}
+    known = Fingerprints.of(rows)
+    for key in ("explore_tom", "explore_tom_simple"):
+        overlap = known.overlap(select(mirror, params.suite.tasks[key], 0))
+        assert not overlap.found["story"] and not overlap.found["normalised_story"]

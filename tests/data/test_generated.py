@@ -13,7 +13,7 @@ from pipeline.config.params_file import dump_params
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study, load_study
-from pipeline.data.generated import stories
+from pipeline.data.generated import StoryRow, stories
 from pipeline.errors import UserError
 from pipeline.files import digest_of
 from tests.conftest import PROJECT
@@ -21,8 +21,8 @@ from tests.conftest import PROJECT
 # Digests of the first twenty stories with a single shape; data of every study rest on them.
 PINNED = [
     ({"telling": "brief", "agents": 3, "small_names": True}, "75179db4df3e883b"),
-    ({"chapters": 3, "tell": True, "noise": 0.3}, "8138b924fb1d81f6"),
-    ({"chapters": 2, "telling": "prose", "seed": 4}, "f0d5fbff8f52d328"),
+    ({"chapters": 3, "tell": True, "noise": 0.3}, "a84643e77056d78c"),
+    ({"chapters": 2, "telling": "prose", "seed": 4}, "e99ce3bf80ededa3"),
 ]
 
 
@@ -31,7 +31,13 @@ def source(**settings: Any) -> HiTomSource:
 
 
 def digest(**settings: Any) -> str:
-    return digest_of(list(stories(source(**settings), "train", 20)))[:16]
+    told = stories(source(**settings), "train", 20)
+    return digest_of([[_asked(row) for row in rows] for rows in told])[:16]
+
+
+def _asked(row: StoryRow) -> dict[str, object]:
+    """What a model meets, and its gold answer; the structure says how the story was made."""
+    return {key: value for key, value in row.items() if key != "structure"}
 
 
 @pytest.mark.parametrize(("settings", "wanted"), PINNED)

@@ -107,7 +107,7 @@ class Command:
         except psutil.NoSuchProcess:
             found = []
         self._seen |= {process.pid: process for process in found}
-        return [process for process in self._seen.values() if _alive(process)]
+        return [process for process in self._seen.values() if is_alive(process)]
 
     def named(self, part: str) -> list[psutil.Process]:
         """The descendants whose command line has a part."""
@@ -136,7 +136,7 @@ class Command:
         kill(self.processes())
 
 
-def _alive(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
     try:
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
@@ -173,5 +173,5 @@ def start() -> Iterator[Start]:
 
 def saved_steps(checkout: Path) -> list[int]:
     """The steps whose checkpoints are whole in the state folders of a checkout."""
-    probes = (checkout / "work").glob("*/checkpoints/global_step_*/probe.json")
+    probes = (checkout / "work").glob("*/attempts/*/checkpoints/global_step_*/probe.json")
     return sorted(int(probe.parent.name.removeprefix("global_step_")) for probe in probes)

@@ -31,7 +31,7 @@ def test_an_empty_validation_set(checkout: Path) -> None:
     frame = pd.read_parquet(path)
     path.unlink()
     frame.head(0).to_parquet(path)
-    assert f"{path} holds no rows" in refused(checkout)
+    assert f"{path} is damaged: it holds no rows" in refused(checkout)
 
 
 def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> None:

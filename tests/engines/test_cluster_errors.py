@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -15,6 +14,7 @@ import pytest
 
 from pipeline.cluster.client import Address
 from pipeline.cluster.head import private_head
+from pipeline.ports import free_ports
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO, edit_params, own_checkout
 
@@ -34,20 +34,20 @@ def ready(study: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return own_checkout(study, tmp_path_factory.mktemp("errors") / "checkout")
 
 
-def refused(checkout: Path, **extra: str) -> str:
-    """Run the stage, which must exit 2 with one message; return the message."""
+def refused(checkout: Path, status: int = 2, **extra: str) -> str:
+    """Run the stage, which must exit so with one message; return the message."""
     home = checkout.parent
     done = type_command(checkout, home, *STAGE, HOME=str(home), **extra)
-    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.returncode == status, done.stdout + done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1 and "Traceback" not in done.stderr, done.stderr
     return errors[0]
 
 
 def test_a_wrong_address(ready: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"http://127.0.0.1:{free.getsockname()[1]}"
-    message = refused(ready, RAY_ADDRESS=address)
+    (port,) = free_ports(1)
+    address = f"http://127.0.0.1:{port}"
+    message = refused(ready, 1, RAY_ADDRESS=address)
     assert f"RAY_ADDRESS={address}: no Ray dashboard answers there" in message
 
 

@@ -125,14 +125,14 @@ def test_the_stored_weights_are_float32_in_hugging_face_layout(grpo: tuple[Path,
 
 
 def test_nothing_is_left_of_the_working_state(grpo: tuple[Path, str]) -> None:
-    assert not list((grpo[0] / "work").glob("*/checkpoints"))
+    assert not list((grpo[0] / "work").glob("*/attempts"))
 
 
 def test_a_killed_job_goes_on_to_the_planned_last_step(killed: tuple[Path, str, int]) -> None:
     checkout, shown, step = killed
     rows = curve(checkout, REINFORCE)
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
-    assert "attempt 1 of" in shown
+    assert "cluster: attempt 1 failed: killed (exit status" in shown
     assert "goes on after step" in shown
     assert step - 1 <= int(shown.rpartition("goes on after step ")[2].split()[0]) <= step + 1
     assert manifest(checkout, REINFORCE)["checkpoints"]["last"]["step"] == STEPS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,11 +11,12 @@ from pipeline.config.models import TinySize
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.metrics import task_metrics, wilson_interval
+from pipeline.evaluate.records import TaskScores
 from pipeline.evaluate.runner import evaluate, grade_response
 from pipeline.model.decode import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
-from pipeline.tasks.example import Example
+from pipeline.tasks.example import AnswerKind, Example
 
 
 def examples(count: int) -> list[Example]:
@@ -46,7 +48,8 @@ def test_wilson_interval(correct: int, total: int, low: float, high: float) -> N
 
 def test_metrics_by_order() -> None:
     questions = examples(6)
-    answers = [e.answer for e in questions[:4]] + ["elsewhere", "box_5"]
+    answers = [f"in {questions[0].answer}", *(e.answer for e in questions[1:4])]
+    answers += ["elsewhere", "box_5"]
     graded = evaluate(
         Parrot(answers),  # type: ignore[arg-type]
         questions,
@@ -56,8 +59,110 @@ def test_metrics_by_order() -> None:
     )
     metrics = task_metrics(questions, graded)
     assert metrics.accuracy == 5 / 6 and metrics.format_rate == 1
+    assert metrics.strict_accuracy == 4 / 6
+    assert sum(s.count * s.strict_accuracy for s in metrics.by_order.values()) == 4
     assert metrics.by_order["1"].correct == 1
     assert metrics.by_order["0"].accuracy == 1
+
+
+def answered(pairs: list[tuple[str, str, str, str]]) -> TaskScores:
+    """The scores of pairs: (gold, answer) of both members."""
+    questions = [
+        replace(examples(1)[0], story=f"{number} {member}", answer=gold, meta={"pair": str(number)})
+        for number, pair in enumerate(pairs)
+        for member, gold in (("observed", pair[0]), ("hidden", pair[2]))
+    ]
+    questions = [replace(e, id=f"{n:016x}") for n, e in enumerate(questions)]
+    answers = [said for pair in pairs for said in (pair[1], pair[3])]
+    engine = Parrot(answers)
+    graded = evaluate(engine, questions, prompt="compact", sampling=Sampling(8), seed=0)  # type: ignore[arg-type]
+    return task_metrics(questions, graded)
+
+
+def test_pair_accuracy_and_intervention_sensitivity() -> None:
+    scores = answered(
+        [
+            ("box", "box", "bin", "bin"),  # both right
+            ("box", "bin", "bin", "Box."),  # both wrong, and yet the answer changes
+            ("box", "box", "bin", "Box."),  # the same answer in other letters
+            ("box", "box", "bin", ""),  # no answer
+            ("box", "box", "box", "box"),  # nothing to change
+        ]
+    )
+    assert scores.pairs is not None and scores.pairs.sensitivity is not None
+    assert (scores.pairs.accuracy.correct, scores.pairs.accuracy.count) == (2, 5)
+    assert (scores.pairs.sensitivity.correct, scores.pairs.sensitivity.count) == (2, 4)
+    assert scores.beside_accuracy() == {"pair accuracy": 0.4, "intervention sensitivity": 0.5}
+    assert TaskScores.model_validate_json(scores.model_dump_json()) == scores
+
+
+def test_lists_of_names_change_with_their_names_only() -> None:
+    asked = replace(examples(1)[0], answer_kind="names")
+    questions = [
+        replace(
+            asked, story=story, answer=gold, meta={"pair": "1", "wrong_names": []}, id=story * 16
+        )
+        for story, gold in (("1", "Ann, Bob"), ("2", "Ann"))
+    ]
+    for second, changes in (("Bob, Ann", 0), ("Ann", 1)):
+        scores = answers_of(questions, ["Ann, Bob", second])
+        assert scores.pairs is not None and scores.pairs.sensitivity is not None
+        assert scores.pairs.sensitivity.correct == changes
+
+
+def test_pairs_that_never_differ_have_no_sensitivity() -> None:
+    scores = answered([("box", "box", "box", "bin")])
+    assert scores.beside_accuracy() == {"pair accuracy": 0.0}
+
+
+def answers_of(questions: list[Example], answers: list[str]) -> TaskScores:
+    engine = Parrot(answers)
+    graded = evaluate(engine, questions, prompt="compact", sampling=Sampling(8), seed=0)  # type: ignore[arg-type]
+    return task_metrics(questions, graded)
+
+
+def test_opentom_has_its_macro_f1() -> None:
+    meta = {"kind": "fullness", "suffix": "_so", "original_place": "box", "move_to_place": "bin"}
+    questions = [
+        replace(
+            Example("opentom", "opentom_fullness_so", "s", str(n), gold, "label", order=2),
+            meta=meta,
+        )
+        for n, gold in enumerate(["more full", "less full", "equally full", "more full"])
+    ]
+    scores = answers_of(questions, ["more full", "less full", "more full", "no idea"])
+    # Of the three replies with a class: F1 of more 2/3, of less 1, of equally 0.
+    assert scores.own["fullness_so:macro-f1"] == pytest.approx(5 / 9)
+    assert scores.own["fullness_so:corrupt"] == 0.25
+    assert scores.beside_accuracy() == {
+        "fullness_so:macro-f1": scores.own["fullness_so:macro-f1"],
+        "multihop_so:macro-f1": scores.own["multihop_so:macro-f1"],
+    }
+
+
+def test_fantom_counts_whole_sets() -> None:
+    def question(set_id: str, kind: AnswerKind, answer: str) -> Example:
+        about = "tom:belief:inaccessible" if kind == "choice" else "tom:answerability"
+        choices = ("(a) x", "(b) y") if kind == "choice" else None
+        fields = {"set_id": set_id, "accessibility": "inaccessible", "wrong_names": ["Bob"]}
+        return Example(
+            *("fantom", "fantom_sets", "s", f"{set_id} {kind}", answer, kind),
+            choices=choices,
+            order=1,
+            question_type=about,
+            meta=fields,
+        )
+
+    kinds: list[tuple[AnswerKind, str]] = [("choice", "(a) x"), ("names", "Ann"), ("yes_no", "no")]
+    questions = [question(name, kind, gold) for name in "12" for kind, gold in kinds]
+    scores = answers_of(questions, ["(a)", "Ann", "no", "(a)", "Ann", "yes"])
+    assert scores.accuracy == 5 / 6
+    assert scores.beside_accuracy() == {"inaccessible:set:ALL": 0.5}
+
+
+def test_what_is_not_there_is_not_written() -> None:
+    single = answered([("box", "box", "bin", "bin")]).model_copy(update={"pairs": None})
+    assert not {"pairs", "too_late", "own", "headline"} & set(single.model_dump())
 
 
 def test_json_prompts_have_their_own_extraction() -> None:

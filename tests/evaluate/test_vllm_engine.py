@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -76,3 +79,18 @@ def test_a_model_that_the_node_does_not_see(
     (tmp_path / "prompts.jsonl").write_text('{"index": 0, "tokens": [5], "seed": 0}\n')
     assert vllm_worker.main(tmp_path) == 3
     assert "TOMRL_ERROR" in capsys.readouterr().out
+
+
+def test_a_worker_ends_with_the_stage_that_started_it(tmp_path: Path) -> None:
+    (tmp_path / "request.json").write_text("{}")
+    os.mkfifo(tmp_path / "prompts.jsonl")  # reading it takes as long as a model would
+    worker = subprocess.Popen(
+        [sys.executable, vllm_worker.__file__, str(tmp_path), vllm_worker.WITH_INPUT],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with pytest.raises(subprocess.TimeoutExpired):
+        worker.wait(1)
+    assert worker.stdin
+    worker.stdin.close()  # as the kernel does for the dead
+    assert worker.wait(30) == -signal.SIGKILL

@@ -436,10 +436,11 @@ def test_the_stage_writes_the_manifest_and_stores_the_weights(
     base.main(stage, "nano")
     path = stage.runs / "base" / "nano" / "checkpoints.json"
     first = path.read_bytes()
+    assert read_json(path.with_name("card.json"))["note"] == "not known beyond its name"
     content = read_json(path)
     assert content["use"] == "base" and content["checkpoints"]["base"]["step"] == 0
     assert content["revision"] == COMMIT and set(content["files"]) > {"config.json"}
-    loaded, _ = load_model(resolve(path, stage.store, "base@nano"))
+    loaded, _ = load_model(resolve(path, stage.store, "nano", "base@nano"))
     for name, tensor in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], tensor), name
     assert not (stage.work(REPOSITORY) / "files").exists()

@@ -17,18 +17,22 @@ RIGHT = " Ann left.</think><answer> red_box</answer>"
 WRONG = " Ann left.</think><answer> blue_jar</answer>"
 NO_FORMAT = "<answer>red_box</answer>"
 REPEATED = " a</think></think><answer>red_box</answer>"
+SECOND_PREFILL = "<think> Ann left.</think><answer> red_box</answer>"
+EITHER = " Ann left.</think><answer> either blue_jar or red_box</answer>"
+RESPONSES = (RIGHT, WRONG, NO_FORMAT, REPEATED, SECOND_PREFILL, EITHER)
 
 
 @pytest.mark.parametrize(
     ("preset", "scores"),
     [
-        ("tom-rl", (3.0, -1.0, -3.0, -3.0)),
-        ("tom-rl-text", (3.0, -1.0, 1.0, 1.0)),
-        ("rlvr", (1.1, 0.1, 0.0, 0.0)),
+        ("tom-rl", (3.0, -1.0, -3.0, -3.0, -3.0, 3.0)),
+        ("tom-rl-strict", (3.0, -1.0, -3.0, -3.0, -3.0, -1.0)),
+        ("tom-rl-text", (3.0, -1.0, 1.0, -3.0, -3.0, -1.0)),
+        ("rlvr", (1.1, 0.1, 0.0, 0.0, 0.0, 0.1)),
     ],
 )
 def test_totals(preset: str, scores: tuple[float, ...]) -> None:
-    for response, score in zip((RIGHT, WRONG, NO_FORMAT, REPEATED), scores, strict=True):
+    for response, score in zip(RESPONSES, scores, strict=True):
         assert reward(load_preset(preset), response, EXAMPLE).score == pytest.approx(score), (
             response
         )
@@ -36,14 +40,20 @@ def test_totals(preset: str, scores: tuple[float, ...]) -> None:
 
 def test_parts_add_up_and_the_grade_is_the_graders() -> None:
     for preset in REWARDS:
-        for response in (RIGHT, WRONG, NO_FORMAT, REPEATED, ""):
+        for response in (*RESPONSES, ""):
             given = reward(load_preset(preset), response, EXAMPLE)
             assert given.score == pytest.approx(given.format_part + given.answer_part)
-            assert given.grade.correct == (response in (RIGHT, NO_FORMAT, REPEATED))
+            assert given.grade.correct == (response not in (WRONG, ""))
+            strictly = response in (RIGHT, NO_FORMAT, REPEATED, SECOND_PREFILL)
+            assert given.right == (strictly or (preset == "tom-rl" and response == EITHER))
+
+
+def test_one_preset_pays_what_is_published() -> None:
+    assert {name for name in REWARDS if load_preset(name).lenient} == {"tom-rl"}
 
 
 def test_unknown_preset_lists_those_there_are() -> None:
-    with pytest.raises(UserError, match=r"'grand'.*tom-rl, tom-rl-text, rlvr"):
+    with pytest.raises(UserError, match=r"'grand'.*tom-rl, tom-rl-strict, tom-rl-text, rlvr"):
         load_preset("grand")
 
 

@@ -13,6 +13,7 @@ from pipeline.analysis.table import markdown
 from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, Params
 from pipeline.config.study import Study
+from pipeline.data.card import BaseCard
 from pipeline.stages import acquire, audit, base, dataset, evaluate, gsm8k, sources, suite, train
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, shrink
@@ -48,6 +49,8 @@ def test_it_is_reported_as_absent(
     suite.main(stage("suite"))
     audit.main(stage("audit"))
     base.main(stage("base"), "gpt")
+    card = BaseCard.read_of(stage("base").runs / "base" / "gpt" / "card.json", "gpt")
+    assert (card.note, card.shown) == ("not known beyond its name", None)
     for name, module in (("train", train), ("evaluate", evaluate), ("gsm8k", gsm8k)):
         module.main(stage(name), "gpt-base")
     assert "evaluate gpt-base: absent: GPT is behind an address" in capsys.readouterr().out
@@ -55,5 +58,5 @@ def test_it_is_reported_as_absent(
     grades = pd.read_parquet(folder / "grades.parquet")
     assert grades.empty and "correct" in grades.columns
     table = markdown(collect(params, root))
-    assert "| GPT | - | hi_tom_orders_0_2 * | absent | - | - |" in table
+    assert "| GPT | - | hi_tom_orders_0_2 | not known | absent | - | - |" in table
     assert not (root / "mlflow.db").exists(), "nothing ran, so no run is made"

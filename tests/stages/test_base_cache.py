@@ -10,6 +10,8 @@ import yaml
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study import Study
+from pipeline.data.card import BaseCard
+from pipeline.data.origin import BaseShown
 from pipeline.stages import acquire, base, dataset, sources
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, shrink
@@ -107,3 +109,17 @@ def test_what_is_damaged_is_made_again(
     assert len(caplog.records) == (0 if what == "no model" else 1)
     assert build(params, tmp_path) == first
     assert "made before" in capsys.readouterr().out
+
+
+def test_the_card_counts_what_the_model_was_shown(params: Params, tmp_path: Path) -> None:
+    build(params, tmp_path)
+    folder = Stage("base", tmp_path, params).runs / "base" / "nano"
+    card = BaseCard.read_of(folder / "card.json", "nano")
+    shown = BaseShown.read_of(folder / "shown.json", "nano").origin
+    recipe = params.base["nano"].model.warm_start  # type: ignore[union-attr]
+    assert card.shown is not None and shown is not None
+    assert card.shown.rows == shown.rows == recipe.steps * recipe.batch
+    assert sum(portion.rows for portion in card.shown.portions) == card.shown.rows
+    assert set(card.shown.orders) == {"0", "1", "2", "3", "None"}
+    assert card.shown.benchmarks.keys() == {"arithmetic", "hi_tom_style"}
+    assert card.shown.structures == len(shown.structures) <= 8

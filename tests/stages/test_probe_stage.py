@@ -81,5 +81,5 @@ def test_a_probe_of_an_unknown_column_is_refused(tmp_path: Path) -> None:
     study = study_with(tmp_path, {"columns": ["hi_tom_order_9"]})
     path = tmp_path / "studies" / "wrong.yaml"
     path.write_text(yaml.safe_dump(study), encoding="utf-8")
-    with pytest.raises(UserError, match="dataset.probe.columns: found 'hi_tom_order_9'; allowed"):
+    with pytest.raises(UserError, match="dataset.probe.columns.0: found 'hi_tom_order_9'; allowed"):
         load_study(path)

@@ -101,7 +101,7 @@ def test_extract_json(response: str, answer: str | None) -> None:
     ("response", "fine"),
     [
         ("x</think><answer>y</answer>", True),
-        ("<think>x</think>\n<answer>y</answer>", True),
+        ("<think>x</think>\n<answer>y</answer>", False),
         ("x<answer>y</answer></think>", False),
         ("x</think><answer>y", False),
         ("x</think><answer>y</answer><answer>z</answer>", False),

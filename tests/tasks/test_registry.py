@@ -10,18 +10,25 @@ import json
 import os
 import time
 from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
+from pipeline.audit.cheats import CHEATS, DISGUISES, Constants, respond
+from pipeline.audit.reading import read_all
+from pipeline.cli.reward_rows import read_rows
 from pipeline.config.sources import ArithmeticSource, GeneratedSource
-from pipeline.data.generated import arithmetic, stories
+from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.data.sources import SOURCES
 from pipeline.errors import UserError
 from pipeline.files import write_lines
+from pipeline.plugins import REWARDS
+from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task, all_tasks, get, register
 
@@ -67,6 +74,8 @@ def generate(source: str, folder: Path) -> None:
     for split in (*sizes, "validation"):
         rows = (row for made in stories(settings, split, STORIES) for row in made)
         write_lines(folder / f"{split}.jsonl", rows)
+    twins = pairs(settings.model_copy(update={"pairs": STORIES}))
+    write_lines(folder / "pairs.jsonl", (row for made in twins for row in made))
 
 
 def tagged(answer: str) -> str:
@@ -100,11 +109,67 @@ def test_anything_else_is_not(task: Task) -> None:
     for example in examples:
         grade = task.grade(tagged(wrong(example)), example)
         assert not grade.correct and not grade.strict, (example, wrong(example))
-    for example in examples[:: max(1, len(examples) // 50)]:
+    for example in spread(examples, 50):
         for answer in GARBAGE:
             for response in (answer, tagged(answer), f"<answer>{answer}"):
                 grade = task.grade(response, example)
                 assert not grade.correct and not grade.strict, (example, response)
+
+
+@EVERY_TASK
+def test_no_strict_reward_pays_a_cheat_more_than_a_wrong_answer(task: Task) -> None:
+    examples = examples_of(task.name)
+    presets = [preset for preset in map(load_preset, REWARDS) if not preset.lenient]
+    constants = searched(examples)
+    for reading in read_all(spread(examples, 30)):
+        example = reading.example
+        cheats = {name: cheat(reading) for name, cheat in CHEATS.items()}
+        cheats |= {name: disguise(example.answer) for name, disguise in DISGUISES.items()}
+        cheats |= {f"constant {text}": respond(text) for text in constants}
+        for preset in presets:
+            floor = reward(preset, tagged(wrong(example)), example).score
+            for name, response in cheats.items():
+                paid = floor if response is None else reward(preset, response, example).score
+                assert paid <= floor, (type(preset).__name__, name, response, example)
+
+
+@EVERY_TASK
+def test_rows_of_a_file_are_graded_as_examples_are(task: Task, tmp_path: Path) -> None:
+    examples, preset = spread(examples_of(task.name), 20), load_preset("rlvr")
+    rows = [as_row(example) for example in examples]
+    write_lines(tmp_path / "rows.jsonl", rows)
+    for (response, read), example in zip(
+        read_rows(tmp_path / "rows.jsonl", "hi_tom", preset), examples, strict=True
+    ):
+        assert replace(read, id=example.id, story_id=example.story_id) == example
+        assert reward(preset, response, read).score == 1.1
+    for name in task.reads(examples[0]):
+        section, _, inner = name.rpartition(".")
+        row = {key: dict(value) if key == "meta" else value for key, value in rows[0].items()}
+        del (row[section] if section else row)[inner]
+        write_lines(tmp_path / "row.jsonl", [row])
+        with pytest.raises(UserError, match=f"row.jsonl:1: the field '{name}' is missing"):
+            list(read_rows(tmp_path / "row.jsonl", "hi_tom", preset))
+
+
+def as_row(example: Example) -> dict[str, Any]:
+    """Return the line of a file that holds an example with its gold answer as the completion."""
+    row = {field.name: getattr(example, field.name) for field in fields(example)}
+    own = {"completion": tagged(example.answer), "ground_truth": row.pop("answer")}
+    return {**row, **own, "choices": None if row["choices"] is None else list(row["choices"])}
+
+
+def searched(examples: list[Example]) -> list[str]:
+    """Return the best constants that are no plain answer; strictly, none of them wins anything."""
+    constants = Constants.tried_on(spread(examples, 60))
+    best = {constants.best(strict=False), constants.best(strict=True)}
+    for text, (_, strictly) in constants.tried.items():
+        assert not strictly or text in constants.parts, text
+    return sorted(best - set(constants.parts))
+
+
+def spread(examples: list[Example], count: int) -> list[Example]:
+    return examples[:: max(1, len(examples) // count)]
 
 
 @EVERY_TASK
@@ -140,6 +205,13 @@ def test_task_is_complete(task: Task) -> None:
     # What the belief engine makes has no upstream, and no fixed number.
     assert set(task.sources) <= set(SOURCES) or task.count is None
     assert task.title and task.benchmark
+
+
+@EVERY_TASK
+def test_a_task_says_which_rows_can_be_chosen(task: Task) -> None:
+    examples = examples_of(task.name)
+    assert {example.order for example in examples} - {None} <= set(task.orders)
+    assert all(set(task.fields) <= set(example.meta) for example in examples)
 
 
 def test_unknown_task_lists_those_there_are() -> None:

@@ -24,8 +24,8 @@ def expanded(folder: Path, train: dict[str, Any], algorithms: list[str]) -> Para
     study = yaml.safe_load((PROJECT / "studies" / "mini.yaml").read_text())
     study["train"] |= train
     study["grid"] |= {"algorithms": algorithms, "models": ["nano"]}
-    (folder / "study.yaml").write_text(yaml.safe_dump(study))
-    params = expand(load_study(folder / "study.yaml"))
+    (folder / "mini.yaml").write_text(yaml.safe_dump(study))
+    params = expand(load_study(folder / "mini.yaml"))
     return Params.model_validate(yaml.safe_load(dump_params(params)))
 
 
@@ -52,7 +52,7 @@ def test_a_cell_has_its_own_algorithm_fully_resolved(tmp_path: Path) -> None:
             {"algorithms": {"grpo": {"gae_decay": 0.1}}},
             "grpo has no setting 'gae_decay'; its own settings: normalise_by_std",
         ),
-        ({"algorithms": {"ppo": {}}}, "train.algorithms: found 'ppo'; allowed: grpo, rloo"),
+        ({"algorithms": {"ppo": {}}}, "train.algorithms.ppo: found 'ppo'; allowed: grpo, rloo"),
         (
             {"normalise_by_std": False},
             "normalise_by_std belongs to the algorithm grpo; a study writes train.algorithms: "
@@ -64,8 +64,20 @@ def test_a_cell_has_its_own_algorithm_fully_resolved(tmp_path: Path) -> None:
             "fidelity_weight belongs to the reward; write train.reward: "
             "{preset: fidelity, weight: ...}",
         ),
-        ({"reward": {"preset": "rlvr", "weight": 0.3}}, "train.reward.plain.weight: there is no"),
-        ({"reward": "rlhf"}, "train.reward: found 'rlhf'; allowed: 'tom-rl', 'tom-rl-text'"),
+        ({"reward": {"preset": "rlvr", "weight": 0.3}}, "train.reward.weight: there is no"),
+        ({"reward": "rlhf"}, "train.reward: found 'rlhf'; allowed: 'tom-rl', 'tom-rl-strict'"),
+        (
+            {"reward": "tom-rl"},
+            "train.reward: the preset 'tom-rl' pays a published rule that more than right answers "
+            "win; write {preset: tom-rl, published: WHY}, or choose a strict one, such as "
+            "'tom-rl-strict'",
+        ),
+        ({"reward": {"preset": "tom-rl", "published": " "}}, "published: found ' '; allowed: "),
+        ({"reward": {"preset": "tom-rl", "published": True}}, "published: found true; allowed: "),
+        (
+            {"reward": {"preset": "rlvr", "published": "It is."}},
+            "train.reward: the preset 'rlvr' is strict",
+        ),
     ],
 )
 def test_a_setting_in_the_wrong_place_is_refused_by_name(
@@ -83,6 +95,7 @@ def test_a_setting_in_the_wrong_place_is_refused_by_name(
         ({"preset": "rlvr"}, {"preset": "rlvr"}),
         ("fidelity", {"preset": "fidelity", "weight": 0.5}),
         ({"preset": "fidelity", "weight": 0.2}, {"preset": "fidelity", "weight": 0.2}),
+        ({"preset": "tom-rl", "published": "A re-run."},) * 2,
     ],
     ids=str,
 )

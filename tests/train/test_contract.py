@@ -65,8 +65,8 @@ def test_the_alarm_fires_at_the_first_step_of_a_collapse_only() -> None:
                 model="nano",
                 use="best",
                 checkpoints={
-                    "best": StoredModel(step=2, digest="a", validation_accuracy=0.5),
-                    "last": StoredModel(step=4, digest="b"),
+                    "best": StoredModel(step=2, digest=64 * "a", validation_accuracy=0.5),
+                    "last": StoredModel(step=4, digest=64 * "b"),
                 },
                 skipped_prompts=0,
             ),
@@ -75,8 +75,8 @@ def test_the_alarm_fires_at_the_first_step_of_a_collapse_only() -> None:
                 "format": "safetensors",
                 "use": "best",
                 "checkpoints": {
-                    "best": {"step": 2, "digest": "a", "validation_accuracy": 0.5},
-                    "last": {"step": 4, "digest": "b"},
+                    "best": {"step": 2, "digest": 64 * "a", "validation_accuracy": 0.5},
+                    "last": {"step": 4, "digest": 64 * "b"},
                 },
                 "skipped_prompts": 0,
             },

@@ -29,7 +29,7 @@ WORDS = ("yes", "no")
 
 
 def graded(right: bool, score: float) -> Reward:
-    return Reward(score, 0.0, score, Grade(right, right, True, None))
+    return Reward(score, 0.0, score, Grade(right, right, True, None), right=right)
 
 
 def accuracy_after(

@@ -30,7 +30,7 @@ def test_parameters_are_counted_exactly() -> None:
         model = make_model(size, tokenizer, context=64, seed=0)
         of_config = Shape.of(model.config.to_dict())
         assert of_config.parameters == sum(p.numel() for p in model.parameters())
-        of_study = shape_of(TinyModel(kind="tiny", title="", size=name, warm_start=WARM))
+        of_study = shape_of(TinyModel(kind="tiny", title="a model", size=name, warm_start=WARM))
         assert replace(of_study, vocab_size=of_config.vocab_size) == of_config
 
 
@@ -47,7 +47,7 @@ def test_parameters_are_counted_exactly() -> None:
 )
 def test_the_published_sizes(name: str, billions: float) -> None:
     """The counts that the model cards give."""
-    model = HubModel(kind="hub", title="", repository=f"Qwen/Qwen2.5-{name}-Instruct")
+    model = HubModel(kind="hub", title="a model", repository=f"Qwen/Qwen2.5-{name}-Instruct")
     assert shape_of(model).parameters / 1e9 == pytest.approx(billions, rel=1e-3)
 
 

@@ -26,7 +26,8 @@ STATISTICS = UpdateStatistics(0.5, 0.01, 1.5, 0.0, 0.9, 2.0)
 
 def reward(format_ok: bool, correct: bool) -> Reward:
     grade = Grade(correct=correct, strict=correct, format_ok=format_ok, extracted=None)
-    return Reward(0.1 * format_ok + correct, 0.1 * format_ok, float(correct), grade)
+    parts = (0.1 * format_ok, float(correct))
+    return Reward(sum(parts), *parts, grade, right=correct)
 
 
 def test_every_figure_of_a_step() -> None:

@@ -16,8 +16,8 @@ from pipeline.tom.generate import surface
 from pipeline.tom.generate.explore_tom_questions import questions
 from pipeline.tom.generate.explore_tom_text import STATES, TOPICS, render
 from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
-from pipeline.tom.generate.names import NAMES, Names
-from pipeline.tom.generate.pair import witness_twins
+from pipeline.tom.generate.names import NAMES, Names, plain
+from pipeline.tom.generate.pair import NoPair, drawn_twins
 from pipeline.tom.generate.styles import BENCHMARK, get_style
 from pipeline.tom.observation import CONTAINER, ROOM, TOPIC
 from pipeline.tom.rules import EXPLORE_TOM_PLAIN, Rules
@@ -100,24 +100,39 @@ def generate(settings: ExploreTomSettings, random: Random, style: str = BENCHMAR
 def pair(
     settings: ExploreTomSettings, random: Random, style: str = BENCHMARK
 ) -> CounterfactualPair:
-    """Draw a story in which somebody leaves before a move, with the twin who leaves after it.
+    """Draw a story with a twin in which somebody leaves later, is told, or looks on instead.
 
     Raises:
-        ValueError: If nothing is ever moved in stories of this type.
+        NoPair: If the stories of these settings have no such twin.
     """
-    if "move" not in settings.kinds:
-        raise ValueError(f"stories of type {settings.story_type!r} have no moves to witness")
+    if not settings.asymmetric and not {"move", "discuss_private"} & set(settings.kinds):
+        raise NoPair(
+            f"stories of type {settings.story_type!r} have no moves to witness, and nothing is "
+            "told in private; allowed: those with moves, private talk or asymmetry"
+        )
     for _ in range(_ATTEMPTS):
-        twins = witness_twins(_events(settings, random, style), settings.rules)
-        if twins is None:
-            continue
-        observed, hidden = (_item(events, settings, style) for events in twins[:2])
-        asked = {question.text for question in hidden.questions}
-        shared = {question.text for question in observed.questions} & asked
-        found = CounterfactualPair(_only(observed, shared), _only(hidden, shared), twins[2])
-        if found.differing:
-            return found
-    raise AssertionError("one story in ten has such a twin")
+        for twins in drawn_twins(_events(settings, random, style), settings.rules, random):
+            if not all(_sincere(events, settings) for events in (twins.observed, twins.hidden)):
+                continue
+            observed = _item(twins.observed, settings, style)
+            hidden = _item(twins.hidden, settings, style)
+            shared = {q.text for q in observed.questions} & {q.text for q in hidden.questions}
+            found = CounterfactualPair(
+                _only(observed, shared), _only(hidden, shared), twins.witness, twins.intervention
+            )
+            if found.differing:
+                return found
+    raise NoPair(f"none of {_ATTEMPTS} stories of {settings} has a twin")
+
+
+def _sincere(events: Story, settings: ExploreTomSettings) -> bool:
+    """Return whether everybody tells what they believe, as upstream's speakers do."""
+    return all(
+        beliefs(events[:moment], settings.rules).of((told.speaker,), told.object, told.aspect)
+        == told.place
+        for moment, event in enumerate(events)
+        if isinstance(told := event.action if isinstance(event, Aside) else event, Report)
+    )
 
 
 def _only(item: GeneratedItem, texts: set[str]) -> GeneratedItem:
@@ -169,9 +184,9 @@ class _Draft:
             settings,
             random,
             random.sample(names.agents, settings.people),
-            [_plain(room) for room in random.sample(names.rooms, 2 if two_rooms else 1)],
-            _plain(random.choice(names.objects)),
-            [_plain(container) for container in random.sample(names.containers, 4)],
+            [plain(room) for room in random.sample(names.rooms, 2 if two_rooms else 1)],
+            plain(random.choice(names.objects)),
+            [plain(container) for container in random.sample(names.containers, 4)],
             random.sample(TOPICS, 4),
             random.sample(sorted(STATES), 4),
         )
@@ -295,7 +310,3 @@ class _Draft:
                 self.thing_room = self.room_of[agent]
             case Carry(agent, _, room):
                 self.container, self.thing_room, self.room_of[agent] = None, room, room
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", " ")

@@ -58,7 +58,7 @@ def _generated(asked: Asked, style: str, interesting: bool) -> GeneratedQuestion
     else:
         text = surface.ask(question, style, name_aspect=True)
     order = len(question.chain) or -1
-    return GeneratedQuestion(text, answer, order, kind, None, interesting)
+    return GeneratedQuestion(text, answer, order, kind, None, interesting, question)
 
 
 def _groups(events: Story, actions: list[Action | Remark], known: Beliefs) -> Iterator[list[Asked]]:

@@ -8,7 +8,8 @@ what was told, so whoever was absent does not know it. Gold answers come from th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
@@ -19,6 +20,7 @@ from pipeline.tom.generate.item import (
     GeneratedItem,
     GeneratedQuestion,
 )
+from pipeline.tom.generate.pair import LEAVES
 from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES
 from pipeline.tom.observation import TOPIC, Chain
 from pipeline.tom.rules import EXPLORE_TOM_PLAIN
@@ -34,8 +36,8 @@ class FantomSettings:
     Attributes:
         people: Participants, 3 to 5.
         told: Things told, 2 to 4; one of them in the absence of somebody.
-        full_context: Whether to show the whole conversation, or (short context) only the part from
-            where somebody leaves.
+        full_context: Whether to show the whole conversation, or (short context) only the part in
+            which somebody leaves.
     """
 
     people: int = 3
@@ -67,38 +69,70 @@ class Fact:
         return template.format(who=self.speaker, what=self.value)
 
 
-@dataclass(slots=True)
-class _Conversation:
+_Line = tuple[Event | None, str, str]
+"""What happens, who speaks, the words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chatter:
+    """Who says a word in passing: before the part that matters, during an absence, at the end."""
+
+    before: tuple[str, ...] = ()
+    meanwhile: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is talked about.
+
+    Attributes:
+        people: The participants.
+        leaver: Who is out for a while.
+        facts: What is told, in order.
+        missed: Index of the fact told while the leaver is out, or just before.
+    """
+
     people: list[str]
     leaver: str
     facts: list[Fact]
-    missed: int  # index of the fact told while the leaver is out
-    lines: list[tuple[Event | None, str, str]]  # what happens, who speaks, the words
+    missed: int
+
+    def fork(self) -> Random:
+        """Return a source of chance for what decides no answer."""
+        told = [(fact.key, fact.value) for fact in self.facts]
+        return Random(f"{self.people} {self.leaver} {told} {self.missed}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Conversation:
+    """A conversation written down; ``part`` is the line with which the short context begins."""
+
+    plan: _Plan
+    lines: list[_Line]
+    part: int
 
 
 def generate(settings: FantomSettings, random: Random, style: str = BENCHMARK) -> GeneratedItem:
     """Draw a conversation with the questions on a fact that somebody missed, and on another."""
-    manner = _manner(style)
-    facts, leaver, people, missed = _draw(settings, manner, random)
-    talk = _conversation(people, leaver, facts, missed, manner, hidden=True)
-    return _item(talk, settings, style, random)
+    plan = _draw(settings, _manner(style), random)
+    return _item(_conversation(plan, _manner(style), hidden=True), settings, style, random)
 
 
 def pair(settings: FantomSettings, random: Random, style: str = BENCHMARK) -> CounterfactualPair:
     """Draw a conversation in which somebody leaves before a fact is told, and its twin."""
-    manner = _manner(style)
-    facts, leaver, people, missed = _draw(settings, manner, random)
+    plan = _draw(settings, _manner(style), random)
     seed = random.getrandbits(32)
     observed, hidden = (
         _item(
-            _conversation(people, leaver, facts, missed, manner, hidden),
+            _conversation(plan, _manner(style), hidden),
             settings,
             style,
             Random(seed),  # both twins offer the same alternatives in the same order
         )
         for hidden in (False, True)
     )
-    return CounterfactualPair(observed, hidden, leaver)
+    return CounterfactualPair(observed, hidden, plan.leaver, LEAVES)
 
 
 def _manner(style: str) -> Manner:
@@ -107,9 +141,7 @@ def _manner(style: str) -> Manner:
     return MANNERS[style]
 
 
-def _draw(
-    settings: FantomSettings, manner: Manner, random: Random
-) -> tuple[list[Fact], str, list[str], int]:
+def _draw(settings: FantomSettings, manner: Manner, random: Random) -> _Plan:
     people = random.sample(manner.names.agents, settings.people)
     leaver = random.choice(people)
     others = [person for person in people if person != leaver]
@@ -117,32 +149,60 @@ def _draw(
         Fact(random.choice(others), subject, random.choice(subject.values))
         for subject in random.sample(SUBJECTS, settings.told)
     ]
-    return facts, leaver, people, random.randrange(1, settings.told)
+    return _Plan(people, leaver, facts, random.randrange(1, settings.told))
 
 
-def _conversation(
-    people: list[str], leaver: str, facts: list[Fact], missed: int, manner: Manner, hidden: bool
-) -> _Conversation:
-    """Write the conversation down; if not hidden, the leaver leaves after the fact instead."""
-    lines: list[tuple[Event | None, str, str]] = [
-        (Enter(tuple(people), _ROOM), people[0], manner.opening)
-    ]
+def _conversation(plan: _Plan, manner: Manner, hidden: bool) -> _Conversation:
+    """Write the conversation down; if not hidden, the leaver leaves after the fact instead.
+
+    Somebody drawn at random has the first word of the part in which the fact is told, and somebody
+    drawn at random says least in it, so that neither tells who missed the fact.
+    """
+    bare = _written(plan, manner, hidden, _Chatter())
+    chatter = _chatter(plan, Counter(who for _, who, _ in bare.lines[bare.part :]))
+    return _written(plan, manner, hidden, chatter)
+
+
+def _chatter(plan: _Plan, spoken: Mapping[str, int]) -> _Chatter:
+    """Return words in passing by which everybody but one person speaks more than that person."""
+    random = plan.fork()
+    first, quiet = random.choice(plan.people), random.choice(plan.people)
+    least = spoken.get(quiet, 0) + (first == quiet)
+    before: list[str] = []
+    meanwhile: list[str] = []
+    after: list[str] = []
+    for who in plan.people:
+        missing = 0 if who == quiet else least + 1 - spoken.get(who, 0) - (first == who)
+        for _ in range(missing):
+            slots = [before, after] if who == plan.leaver else [before, meanwhile, after]
+            random.choice(slots).append(who)
+    for words in (before, meanwhile, after):
+        random.shuffle(words)
+    return _Chatter((first, *before), tuple(meanwhile), tuple(after))
+
+
+def _written(plan: _Plan, manner: Manner, hidden: bool, chatter: _Chatter) -> _Conversation:
+    people, leaver, random = plan.people, plan.leaver, plan.fork()
+    before, meanwhile, after = (
+        [(None, who, random.choice(manner.passing)) for who in said]
+        for said in (chatter.before, chatter.meanwhile, chatter.after)
+    )
+    lines: list[_Line] = [(Enter(tuple(people), _ROOM), people[0], manner.opening)]
     leaves = (Exit(leaver, _ROOM), leaver, manner.leave)
-    for index, fact in enumerate(facts):
-        if index == missed and hidden:
-            lines.append(leaves)
-        lines += _telling(fact, leaver if index == missed else "", people, manner)
-        if index == missed:
-            if not hidden:
-                lines.append(leaves)
-            lines.append((Enter((leaver,), _ROOM), leaver, manner.joined))
-            lines.append((None, fact.speaker, manner.welcome.format(other=leaver)))
-    return _Conversation(people, leaver, facts, missed, lines)
+    part = 0
+    for index, fact in enumerate(plan.facts):
+        if index != plan.missed:
+            lines += _telling(fact, "", people, manner)
+            continue
+        part = len(lines)
+        told = list(_telling(fact, leaver, people, manner))
+        lines += [*before, *((leaves, *told) if hidden else (*told, leaves)), *meanwhile]
+        lines.append((Enter((leaver,), _ROOM), leaver, manner.joined))
+        lines.append((None, fact.speaker, manner.welcome.format(other=leaver)))
+    return _Conversation(plan, [*lines, *after], part)
 
 
-def _telling(
-    fact: Fact, absent: str, people: list[str], manner: Manner
-) -> Iterator[tuple[Event | None, str, str]]:
+def _telling(fact: Fact, absent: str, people: list[str], manner: Manner) -> Iterator[_Line]:
     listener = next(who for who in people if who not in (fact.speaker, absent))
     yield None, listener, manner.turn.format(topic=fact.subject.topic)
     yield Discuss(fact.speaker, None, fact.key), fact.speaker, fact.words(fact.subject.said)
@@ -152,32 +212,21 @@ def _telling(
 def _item(
     talk: _Conversation, settings: FantomSettings, style: str, random: Random
 ) -> GeneratedItem:
+    plan = talk.plan
     events: Story = tuple(event for event, _, _ in talk.lines if event is not None)
     known = beliefs(events, EXPLORE_TOM_PLAIN)
-    missed, other = talk.facts[talk.missed], talk.facts[talk.missed - 1]
-    asked = [*_questions(missed, talk, known, random)]
+    asked = [*_questions(plan.facts[plan.missed], plan, known, random)]
     if settings.full_context:
-        asked += _questions(other, talk, known, random)
-    shown = talk.lines if settings.full_context else talk.lines[_first_shown(talk) :]
+        asked += _questions(plan.facts[plan.missed - 1], plan, known, random)
+    shown = talk.lines if settings.full_context else talk.lines[talk.part :]
     manner = _manner(style)
     text = "\n".join(manner.line.format(who=who, words=words) for _, who, words in shown)
     context = "full" if settings.full_context else "short"
     return GeneratedItem(text, tuple(asked), events, style, f"{context} context")
 
 
-def _first_shown(talk: _Conversation) -> int:
-    """Return the line with which the part begins that somebody misses, or would have missed."""
-    fact = talk.facts[talk.missed]
-    told = next(
-        index
-        for index, (event, _, _) in enumerate(talk.lines)
-        if isinstance(event, Discuss) and event.topic == fact.key
-    )
-    return told - 2 if isinstance(talk.lines[told - 2][0], Exit) else told - 1
-
-
 def _questions(
-    fact: Fact, talk: _Conversation, known: Beliefs, random: Random
+    fact: Fact, talk: _Plan, known: Beliefs, random: Random
 ) -> Iterator[GeneratedQuestion]:
     question = f"{fact.words(fact.subject.asked)}?"
     answer = f"{fact.words(fact.subject.answer)}."
@@ -216,7 +265,7 @@ def _questions(
         )
 
 
-def _chains(fact: Fact, talk: _Conversation) -> tuple[Chain, ...]:
+def _chains(fact: Fact, talk: _Plan) -> tuple[Chain, ...]:
     """Ask about the leaver and a listener, and what each thinks of the other."""
     listener = next(who for who in talk.people if who not in (fact.speaker, talk.leaver))
     return (talk.leaver,), (listener,), (talk.leaver, listener), (listener, talk.leaver)

@@ -100,7 +100,10 @@ SUBJECTS = (
 
 @dataclass(frozen=True)
 class Manner:
-    """How a conversation is written down; the templates name ``{who}`` and ``{words}``."""
+    """How a conversation is written down; the templates name ``{who}`` and ``{words}``.
+
+    ``passing`` holds words that tell nothing and fit anywhere.
+    """
 
     names: Names
     line: str
@@ -110,6 +113,7 @@ class Manner:
     leave: str
     joined: str
     welcome: str
+    passing: tuple[str, ...]
 
 
 MANNERS: Mapping[str, Manner] = {
@@ -122,6 +126,7 @@ MANNERS: Mapping[str, Manner] = {
         "Sorry, I have to step out for a moment. See you all later!",
         "I am back, sorry for that. What a day!",
         "Good to have you here again, {other}.",
+        ("I see.", "Oh, nice.", "That is true.", "Same here.", "How funny!", "Quite so."),
     ),
     "prose": Manner(
         VILLAGE,
@@ -132,6 +137,7 @@ MANNERS: Mapping[str, Manner] = {
         "Please go on without me, I must go out for a while!",
         "Here I am again, the door was open!",
         "Sit down with us, {other}!",
+        ("Well, well!", "So it goes!", "Is there more tea?", "Indeed!", "Ha!", "Just so!"),
     ),
     "log": Manner(
         WORKPLACE,
@@ -142,5 +148,6 @@ MANNERS: Mapping[str, Manner] = {
         "need to drop off the call, a parcel is at the door. bye for now",
         "rejoined, sorry about that",
         "welcome back {other}",
+        ("ok", "right", "+1", "sure", "got it", "hm, ok"),
     ),
 }

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
+from typing import Literal
 
+from pipeline.tom.generate import hi_tom_free
 from pipeline.tom.generate.names import NAMES, Names
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.story import (
@@ -29,6 +31,7 @@ from pipeline.tom.story import (
 
 ROOMS_PER_STORY = 3
 CONTAINERS_PER_ROOM = 5
+Structure = Literal["upstream", "free"]
 # Share of the agents in each chapter, and whether it may end with claims (upstream's chapter plan
 # for five agents: 5 | 5, 3 | 5, 3, 4).
 _CHAPTERS: dict[int, tuple[tuple[int, bool], ...]] = {
@@ -49,6 +52,8 @@ class HiTomSettings:
         tell: Chapters may end with claims that may be lies.
         noise: Probability of a distractor before each sentence (upstream's published run: 0.1).
         names: Pools of names.
+        structure: ``upstream`` follows the chapters of the upstream generator, ``free`` is one
+            scene whose events come in any order (``pipeline.tom.generate.hi_tom_free``).
     """
 
     agents: int = 5
@@ -56,12 +61,15 @@ class HiTomSettings:
     tell: bool = False
     noise: float = 0.1
     names: Names = NAMES
+    structure: Structure = "upstream"
 
     def __post_init__(self) -> None:
         if self.chapters not in _CHAPTERS:
             raise ValueError(f"chapters is {self.chapters}; allowed: {sorted(_CHAPTERS)}")
         if not 2 <= self.agents <= 5:
             raise ValueError(f"agents is {self.agents}; allowed: 2 to 5")
+        if self.structure == "free" and self.chapters != 1:
+            raise ValueError(f"chapters is {self.chapters}; a free structure has 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +84,8 @@ class HiTomStory:
 def generate(settings: HiTomSettings, random: Random) -> HiTomStory:
     """Draw one story and its questions, one for each belief order from 0 upwards."""
     plan = _Plan.draw(settings, random)
-    events: list[Event] = []
-    subject = ""
-    for share, may_tell in _CHAPTERS[settings.chapters]:
-        participants = max(2, round(settings.agents * share / 5))
-        chapter, thing = plan.chapter(participants, settings.tell and may_tell, random)
-        subject = subject or thing
-        events += chapter
+    free = settings.structure == "free"
+    events, subject = plan.scene(settings, random) if free else plan.chapters(settings, random)
     asked = random.sample(plan.agents, min(4, len(plan.agents)))  # order n asks the last n of them
     questions = tuple(
         WhereQuestion(subject, tuple(asked[len(asked) - order :]))
@@ -114,14 +117,43 @@ class _Plan:
         }
         return cls(random.sample(names.agents, settings.agents), rooms, objects, containers, place)
 
-    def chapter(self, participants: int, tell: bool, random: Random) -> tuple[list[Event], str]:
+    def scene(self, settings: HiTomSettings, random: Random) -> tuple[list[Event], str]:
+        """Return one scene of free structure that all agents take part in, and its object."""
+        room_index, thing = self._room_and_object(random)
+        scene = hi_tom_free.Scene(
+            tuple(self.agents),
+            self.rooms[room_index],
+            thing,
+            self.place[thing],
+            tuple(self._containers(room_index)),
+        )
+        return hi_tom_free.tell(scene, settings.tell, random), thing
+
+    def chapters(self, settings: HiTomSettings, random: Random) -> tuple[list[Event], str]:
+        """Return the chapters of the upstream generator, and the object of the first."""
+        events: list[Event] = []
+        subject = ""
+        for share, may_tell in _CHAPTERS[settings.chapters]:
+            participants = max(2, round(settings.agents * share / 5))
+            chapter, thing = self.chapter(participants, settings.tell and may_tell, random)
+            subject = subject or thing
+            events += chapter
+        return events, subject
+
+    def _room_and_object(self, random: Random) -> tuple[int, str]:
         room_index = random.randrange(ROOMS_PER_STORY)
+        return room_index, self.objects[2 * room_index + random.randrange(2)]
+
+    def _containers(self, room_index: int) -> list[str]:
+        start = CONTAINERS_PER_ROOM * room_index
+        return self.containers[start : start + CONTAINERS_PER_ROOM]
+
+    def chapter(self, participants: int, tell: bool, random: Random) -> tuple[list[Event], str]:
+        room_index, thing = self._room_and_object(random)
         room = self.rooms[room_index]
-        thing = self.objects[2 * room_index + random.randrange(2)]
         order = random.sample(self.agents, len(self.agents))
         group, outsiders = order[:participants], order[participants:]
-        start = CONTAINERS_PER_ROOM * room_index
-        local = self.containers[start : start + CONTAINERS_PER_ROOM]
+        local = self._containers(room_index)
         here = self.place[thing]
         destinations = random.sample([c for c in local if c != here], CONTAINERS_PER_ROOM - 1)
         destinations.append(here)  # a fifth mover has nowhere else to put it

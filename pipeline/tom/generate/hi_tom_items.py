@@ -19,7 +19,7 @@ from pipeline.tom.generate.item import (
     GeneratedItem,
     GeneratedQuestion,
 )
-from pipeline.tom.generate.pair import witness_twins
+from pipeline.tom.generate.pair import NoPair, drawn_twins
 from pipeline.tom.generate.styles import BENCHMARK, get_style
 from pipeline.tom.rules import HI_TOM
 from pipeline.tom.story import Story
@@ -34,19 +34,23 @@ def generate_item(settings: HiTomSettings, random: Random, style: str = BENCHMAR
 
 
 def pair(settings: HiTomSettings, random: Random, style: str = BENCHMARK) -> CounterfactualPair:
-    """Draw a story in which an agent leaves before a decisive move, and its twin."""
+    """Draw a story with a twin in which somebody leaves later, or is told what another was told.
+
+    Raises:
+        NoPair: If the stories of these settings have no such twin.
+    """
     for _ in range(_ATTEMPTS):
         drawn = generate(_named(settings, style), random)
-        twins = witness_twins(drawn.events, HI_TOM)
-        if twins is None:
-            continue
-        observed, hidden, witness = twins
-        found = CounterfactualPair(
-            _item(drawn, observed, settings, style), _item(drawn, hidden, settings, style), witness
-        )
-        if found.differing:
-            return found
-    raise AssertionError("half of all stories have such a twin")
+        for twins in drawn_twins(drawn.events, HI_TOM, random):
+            found = CounterfactualPair(
+                _item(drawn, twins.observed, settings, style),
+                _item(drawn, twins.hidden, settings, style),
+                twins.witness,
+                twins.intervention,
+            )
+            if found.differing:
+                return found
+    raise NoPair(f"none of {_ATTEMPTS} stories of {settings} has a twin")
 
 
 def _named(settings: HiTomSettings, style: str) -> HiTomSettings:
@@ -62,6 +66,7 @@ def _item(drawn: HiTomStory, events: Story, settings: HiTomSettings, style: str)
             asked.order,
             f"order_{asked.order}",
             drawn.choices,
+            asked=asked,
         )
         for asked in drawn.questions
     )

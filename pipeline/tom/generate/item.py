@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipeline.tom.question import Question
 from pipeline.tom.story import Story
 
 
@@ -19,6 +20,9 @@ class GeneratedQuestion:
         question_type: The benchmark's name for the kind of question.
         choices: The admissible answers, where the benchmark gives them.
         interesting: Whether not everybody asked about would give the same answer (ExploreToM).
+        asked: What is asked, in the engine's terms; None where it has none for it.
+        follows: For questions whose answer follows from the place that ``asked`` asks for: the
+            answer by place.
     """
 
     text: str
@@ -27,6 +31,8 @@ class GeneratedQuestion:
     question_type: str
     choices: tuple[str, ...] | None = None
     interesting: bool = False
+    asked: Question | None = None
+    follows: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +56,21 @@ class GeneratedItem:
 
 @dataclass(frozen=True, slots=True)
 class CounterfactualPair:
-    """One story told twice: with one witness present at the decisive event, and absent.
+    """One story told twice: with a witness who notices what happens, and one who does not.
 
     Question i of both asks the same in the same words; at least one has another answer.
+
+    Attributes:
+        observed: The witness notices.
+        hidden: The witness does not.
+        witness: Whose belief is concerned.
+        intervention: In what the two differ, see :data:`pipeline.tom.generate.pair.INTERVENTIONS`.
     """
 
     observed: GeneratedItem
     hidden: GeneratedItem
     witness: str
+    intervention: str
 
     @property
     def differing(self) -> tuple[int, ...]:

@@ -1,4 +1,9 @@
-"""Pools of names that generated stories draw from: our own lists, in the benchmarks' style."""
+"""Pools of names that generated stories draw from.
+
+``NAMES`` shares most of its names with Hi-ToM and ToMi, whose generators draw from the same ones,
+so that a model trained on generated stories meets few unknown names in the canonical sets. The
+other pools share next to none with ``NAMES``: they are for stories in other words.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +15,25 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 _AGENTS = _words(
-    "Abigail Adam Bella Caleb Clara David Diana Edward Elise Felix Fiona George Grace Henry "
-    "Iris Isaac Julia Kevin Laura Leo Maria Martin Nina Nolan Oscar Paula Peter Quinn Rosa "
-    "Samuel Sarah Simon Tara Thomas Uma Victor Vera Walter Wendy Zoe"
+    "Abigail Adam Bella Caleb Clara David Diana Edward Elise Felix Fiona George Aiden Alexander "
+    "Amelia Ava Avery Benjamin Carter Charlotte Chloe Elizabeth Ella Emily Emma Evelyn Hannah "
+    "Isabella Isla Jack Jackson Jacob Liam Lily Logan Mila Nathan Noah Owen Sophia"
 )
 _OBJECTS = _words(
-    "apple apricot banana beet broccoli cabbage carrot celery cherry corn cucumber fig garlic "
-    "grape leek lemon lime mango melon mushroom olive onion orange papaya pea peach pear pepper "
-    "plum potato pumpkin quince radish spinach tomato turnip yam"
+    "apple apricot banana beet broccoli cabbage carrot celery cherry corn cucumber asparagus "
+    "eggplant grapefruit lettuce lemon lime persimmon melon pineapple strawberry onion orange "
+    "tangerine watermelon peach pear sweet_potato plum potato pumpkin green_pepper radish spinach "
+    "tomato turnip yam"
 )
 _ROOMS = _words(
-    "attic balcony basement bathroom bedroom cellar chapel closet courtyard den dining_room "
-    "foyer gallery garage garden greenhouse hall kitchen laundry library lobby lounge nursery "
-    "office pantry parlour porch stairwell study workshop"
+    "attic balcony basement bathroom bedroom cellar chapel closet back_yard den dining_room "
+    "crawlspace front_yard garage garden hallway hall kitchen laundry living_room TV_room lounge "
+    "playroom office pantry patio porch staircase study workshop"
 )
-_CONTAINER_NOUNS = _words("bag basket bin bowl box bucket cabinet case chest crate drawer jar tray")
+_CONTAINER_NOUNS = _words(
+    "bathtub basket bottle container box bucket cupboard envelope suitcase crate drawer pantry "
+    "treasure_chest"
+)
 _COLOURS = ("blue", "green", "red")
 CONTAINERS = tuple(f"{colour}_{noun}" for noun in _CONTAINER_NOUNS for colour in _COLOURS)
 
@@ -49,6 +58,12 @@ class Names:
 
 
 NAMES = Names()
+
+
+def plain(name: str) -> str:
+    """Return a name as running text has it."""
+    return name.replace("_", " ")
+
 
 _VILLAGERS = _words(
     "Agnes Aidan Bertha Boris Carmen Cyril Daphne Dylan Edith Ernest Flora Frank Gemma Gregory "

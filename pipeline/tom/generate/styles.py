@@ -59,10 +59,9 @@ PROSE = Style(
     {
         "where": "{where} is the {thing} in truth?",
         "where_believed": "{where}, in the mind of {first}, is the {thing}?",
-        "where_nested": "Suppose {first} is asked {asked} {chain} the {thing} is; what is the "
-        "answer?",
-        "nested": "{agent} would say",
-        "nested_more": "{agent} would say that ",
+        "where_nested": "{where}, in {first}'s idea of {chain}, is the {thing}?",
+        "nested": "{agent}'s mind",
+        "nested_more": "{agent}'s idea of ",
         "beginning": "{where} was the {thing} when it was first put somewhere?",
         "before": "{where} was the {thing} just before this happened: {event}?",
         "knows": "Has {first} heard about the {topic}? Answer yes or no.",

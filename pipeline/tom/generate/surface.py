@@ -231,7 +231,6 @@ def _ask_where(question: WhereQuestion, templates: Mapping[str, str], name_aspec
         return templates["where_believed"].format_map({**fields, "first": first})
     chain = "".join(templates["nested_more"].format(agent=agent) for agent in others[:-1])
     chain += templates["nested"].format(agent=others[-1])
-    asked = where[0].lower() + where[1:]
     return templates["where_nested"].format(
-        where=where, asked=asked, thing=question.object, first=first, chain=chain
+        where=where, thing=question.object, first=first, chain=chain
     )

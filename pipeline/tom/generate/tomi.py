@@ -21,7 +21,7 @@ from pipeline.tom.generate.item import (
     GeneratedQuestion,
 )
 from pipeline.tom.generate.names import NAMES, Names
-from pipeline.tom.generate.pair import witness_twins
+from pipeline.tom.generate.pair import NoPair, leaving_twins
 from pipeline.tom.generate.styles import BENCHMARK, get_style
 from pipeline.tom.question import BEGINNING, WhereQuestion
 from pipeline.tom.rules import TOMI_PLAIN, Rules
@@ -82,21 +82,27 @@ def generate(settings: TomiSettings, random: Random, style: str = BENCHMARK) -> 
 
 
 def pair(settings: TomiSettings, random: Random, style: str = BENCHMARK) -> CounterfactualPair:
-    """Draw a story in which an agent leaves before the move, with the twin who leaves after it."""
+    """Draw a story in which an agent leaves before the move, with the twin who leaves after it.
+
+    Raises:
+        NoPair: If the stories of these settings have no such twin.
+    """
     names = _names(settings, style)
     for _ in range(_ATTEMPTS):
         cast = _cast(names, random)
         events, story_type = _story(cast, random, names, settings.noise)
-        twins = witness_twins(events, settings.rules)
-        if twins and twins[2] == cast.other and settings.story_type in (None, story_type):
-            observed, hidden, witness = twins
-            twin_type = TRUE_BELIEF if story_type == FALSE_BELIEF else story_type
-            return CounterfactualPair(
-                _item(observed, cast, twin_type, settings, style),
-                _item(hidden, cast, story_type, settings, style),
-                witness,
-            )
-    raise AssertionError("a third of all stories has such a twin")
+        if settings.story_type not in (None, story_type):
+            continue
+        for twins in leaving_twins(events, settings.rules):
+            if twins.witness == cast.other:
+                twin_type = TRUE_BELIEF if story_type == FALSE_BELIEF else story_type
+                return CounterfactualPair(
+                    _item(twins.observed, cast, twin_type, settings, style),
+                    _item(twins.hidden, cast, story_type, settings, style),
+                    twins.witness,
+                    twins.intervention,
+                )
+    raise NoPair(f"none of {_ATTEMPTS} stories of {settings} has a twin")
 
 
 def _names(settings: TomiSettings, style: str) -> Names:
@@ -194,7 +200,7 @@ def _questions(
             which = 0 if question.chain[0] == entered else 1
             kind = f"{kind}_{which}_{'no_tom' if answer == truth else 'tom'}"
         text = render_question(question) if style == BENCHMARK else surface.ask(question, style)
-        yield GeneratedQuestion(text, answer, question.order, kind)
+        yield GeneratedQuestion(text, answer, question.order, kind, asked=question)
 
 
 def _arrivals(event: Event) -> tuple[str, ...]:

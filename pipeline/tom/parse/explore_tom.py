@@ -114,7 +114,8 @@ def parse_story(text: str, objects: Iterable[str] = ()) -> ParsedStory:
 
 def _split(text: str, people: set[str]) -> list[str]:
     """Cut running text into sentences, in the absence of full stops before the names of people."""
-    text = " ".join(unnumbered(line) for line in text.splitlines())
+    # One space between words: the boundary below would search each run of spaces from every start.
+    text = " ".join(word for line in text.splitlines() for word in unnumbered(line).split())
     begin = r"While this action was happening,"
     if people:
         anyone = "|".join(sorted(map(re.escape, people)))

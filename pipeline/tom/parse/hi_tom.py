@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 
 from pipeline.tom.parse.text import (
+    LONGEST_QUESTION,
     Form,
     ParsedStory,
     ParseError,
+    check_length,
     check_presence,
     first_match,
     names_in,
@@ -98,6 +100,7 @@ def parse_question(text: str) -> WhereQuestion:
     Raises:
         ParseError: If it is not a question of Hi-ToM.
     """
+    check_length("hi_tom", text, LONGEST_QUESTION)
     question = re.sub(r"\s*\([^)]*\)\s*$", "", text.strip())
     if match := _REALITY.fullmatch(question):
         return WhereQuestion(match[1])

@@ -22,6 +22,12 @@ from pipeline.tom.story import (
     Story,
 )
 
+LONGEST_STORY = 20_000
+"""Characters; the longest story of the benchmarks has about 4,000."""
+
+LONGEST_QUESTION = 2_000
+"""Characters; the longest question of the benchmarks has about 200."""
+
 
 class ParseError(ValueError):
     """A sentence that does not belong to the language of the benchmark."""
@@ -53,6 +59,17 @@ Form = tuple[re.Pattern[str], Build]
 _NUMBER = re.compile(r"^\d+\s+")
 
 
+def check_length(benchmark: str, text: str, longest: int) -> None:
+    """Refuse text far beyond any of the benchmarks', which some forms take too long to search.
+
+    Raises:
+        ParseError: If it is longer.
+    """
+    if len(text) > longest:
+        why = f"it has {len(text):,} characters; allowed: {longest:,}"
+        raise ParseError(benchmark, 1, text, why)
+
+
 def match_question(
     benchmark: str, forms: Iterable[re.Pattern[str]], text: str
 ) -> dict[str, str | None]:
@@ -61,6 +78,7 @@ def match_question(
     Raises:
         ParseError: If it has none of them.
     """
+    check_length(benchmark, text, LONGEST_QUESTION)
     question = text.strip()
     for form in forms:
         if match := form.fullmatch(question):

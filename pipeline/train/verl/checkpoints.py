@@ -18,8 +18,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from pipeline.errors import UserError
 from pipeline.files import read_json, remove, write_text
-from pipeline.model.weights import WEIGHTS, load_model
-from pipeline.train.checkpoint import write_tensors
+from pipeline.model.weights import WEIGHTS, load_model, write_tensors
 from pipeline.train.contract import History
 from pipeline.train.verl.layout import PROBE, State
 
@@ -52,7 +51,7 @@ def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
     known = set(logged)
     found = max((step for step in whole_steps(state) if step in known), default=0)
     if found:
-        check_ranks(state.step(found) / "actor", ranks)
+        check_ranks(state.step(found) / "actor", ranks, state.root)
     for folder in state.checkpoints.glob("global_step_*"):
         if _step(folder) > found:
             remove(folder)
@@ -80,8 +79,13 @@ def thin(state: State, history: History) -> None:
         remove(state.step(step))
 
 
-def check_ranks(actor: Path, ranks: int) -> None:
+def check_ranks(actor: Path, ranks: int, root: Path) -> None:
     """Check that as many processes wrote a checkpoint as will load it.
+
+    Args:
+        actor: The checkpoint's folder of the actor.
+        ranks: Processes that will load it.
+        root: What to remove to start from the beginning.
 
     Raises:
         UserError: If not; names both numbers.
@@ -91,7 +95,7 @@ def check_ranks(actor: Path, ranks: int) -> None:
         raise UserError(
             f"checkpoint {actor.parent} was written by {wrote} processes and this job has {ranks}; "
             f"verl loads a checkpoint only with as many. Set train.cluster.gpus (times nodes) to "
-            f"{wrote}, or remove {actor.parent.parent.parent} to start from the beginning"
+            f"{wrote}, or remove {root} to start from the beginning"
         )
 
 

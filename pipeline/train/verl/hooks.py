@@ -25,7 +25,7 @@ from verl.workers.utils.padding import response_from_nested
 from pipeline.records import Figures
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.verl.collect import BATCH_PREFIX
-from pipeline.train.verl.layout import PROBE
+from pipeline.train.verl.layout import PROBE, State
 
 _PARTITION = "probe"
 _POLL_SECONDS = 0.25  # between looks whether a batch is complete
@@ -122,6 +122,7 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
         folder = Path(checkpoint_dir)
         sequences = json.loads((folder.parent / PROBE).read_text(encoding="utf-8"))
         logprobs = _actor_logprobs(trainer, sequences)
+        State.of_checkpoint(folder).lease.check()
         temporary = folder / f".{PROBE}.tmp"
         temporary.write_text(json.dumps({"logprobs": logprobs}), encoding="utf-8")
         temporary.replace(folder / PROBE)

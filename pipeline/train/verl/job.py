@@ -9,29 +9,33 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import math
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections import deque
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
+from pipeline.cluster.job import SUBMISSION_VARIABLE
+from pipeline.cluster.lease import Holder, LeaseLost, hold
+from pipeline.disk import FULL
 from pipeline.errors import UserError
-from pipeline.files import NO_SPACE, remove, replacing, write_json
+from pipeline.files import remove, replacing, write_json
 from pipeline.model.manifest import StoredModel
 from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.store import LocalStore
-from pipeline.train.contract import Outcome
+from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import Row, load_rows
 from pipeline.train.verl import checkpoints
 from pipeline.train.verl.collect import step_row
-from pipeline.train.verl.failures import explain
 from pipeline.train.verl.journal import Follower, Journal, LoggedStep
-from pipeline.train.verl.layout import PROBE, State
+from pipeline.train.verl.layout import PROBE, State, last_number, lease_folder
 from pipeline.train.verl.overrides import JobPaths, Overrides, as_arguments, planned, verl_overrides
 from pipeline.train.verl.prompt import write_tokenizer
 from pipeline.train.verl.spec import (
@@ -40,6 +44,7 @@ from pipeline.train.verl.spec import (
     NOTE,
     OUTCOME,
     RESULT,
+    SAVED,
     STEP,
     USER_ERROR,
     JobResult,
@@ -47,9 +52,9 @@ from pipeline.train.verl.spec import (
 )
 
 _POLL_SECONDS = 0.5
-_KEPT_LINES = 2000  # of verl's output, to explain a failure from
 _PROBES = 4
 _REWARD = "pipeline.reward.verl_entry"
+_MUST_BE_FINITE = ("loss", "gradient_norm", "value_loss", "value_gradient_norm", "reward_mean")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 
 
@@ -58,12 +63,15 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _leave)
     try:
         spec = JobSpec.read(Path.cwd() / NAME, "train")
-        digest = Job(spec, Path.cwd()).run()
+        digest = run(spec, Path.cwd())
+    except LeaseLost as error:
+        _say(NOTE, f"ends and writes nothing more: {error}")
+        sys.exit(1)
     except UserError as error:
         _say(ERROR, str(error))
         sys.exit(USER_ERROR)
     except OSError as error:
-        if error.errno not in NO_SPACE:
+        if error.errno not in FULL:
             raise
         _say(
             ERROR,
@@ -74,19 +82,43 @@ def main() -> None:
     _say(RESULT, digest)
 
 
-class Job:
-    """One training run.
+def run(spec: JobSpec, folder: Path) -> str:
+    """Train with the lease on the state folder, and return the digest of the result.
 
     Args:
         spec: What to do.
         folder: The uploaded folder, with the datasets.
+
+    Raises:
+        LeaseLost: If another attempt took over.
+        UserError: If something fails that its user must mend.
+    """
+    root = Path(spec.state)
+    holder = Holder.here(os.environ.get(SUBMISSION_VARIABLE, ""))
+    leases, say = lease_folder(root), partial(_say, NOTE)
+    with hold(leases, holder, above=last_number(root), say=say) as (lease, lost):
+        state = State(root, lease.name)
+        if state.result.is_file():
+            return JobResult.read(state.result, f"train@{spec.key}").digest
+        state.take_over()
+        return Job(spec, folder, state, lost).run()
+
+
+class Job:
+    """One attempt at a training run.
+
+    Args:
+        spec: What to do.
+        folder: The uploaded folder, with the datasets.
+        state: The state folder, taken over from the last attempt.
+        lost: Set when the lease on it is seen to be lost.
     """
 
-    def __init__(self, spec: JobSpec, folder: Path) -> None:
+    def __init__(self, spec: JobSpec, folder: Path, state: State, lost: threading.Event) -> None:
         recipe = spec.cell.train
         self.algorithm = spec.cell.algorithm
         self.spec, self.folder, self.recipe = spec, folder, recipe
-        self.state = State(Path(spec.state))
+        self.state, self.lost = state, lost
         self.store = LocalStore(Path(spec.store))
         self.journal = Journal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
@@ -95,10 +127,9 @@ class Job:
         """Train to the planned last step, store the result, and return its digest.
 
         Raises:
+            LeaseLost: If another attempt took over.
             UserError: If something fails that its user must mend.
         """
-        if self.state.result.is_file():
-            return JobResult.read(self.state.result, f"train@{self.spec.key}").digest
         base = self.store.get(self.spec.base, self.spec.made_by)
         done = self._resume()
         if done < self.total:
@@ -111,6 +142,7 @@ class Job:
         done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
         if done:
+            _say(SAVED, str(done))
             _say(NOTE, f"goes on after step {done} of {self.total}")
         return done
 
@@ -131,10 +163,13 @@ class Job:
             tokenizer=str(state.tokenizer),
             reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
             checkpoints=str(state.checkpoints),
-            validation_dump=str(state.root / "validation"),
+            validation_dump=str(state.validation),
         )
         return {
             **verl_overrides(spec.cell, spec.placement, paths, spec.rows),
+            # By these verl names its log, below VERL_FILE_LOGGER_ROOT.
+            "trainer.project_name": state.attempt,
+            "trainer.experiment_name": state.log.stem,
             **_architecture(base, critic=self.algorithm.critic is not None),
             **({"trainer.val_before_train": False} if done else {}),
         }
@@ -151,14 +186,16 @@ class Job:
         """Note each step that verl logs, until it ends.
 
         Raises:
-            UserError: If it failed for a reason that its user must mend.
-            RuntimeError: If it failed otherwise.
+            LeaseLost: If another attempt took over.
+            RuntimeError: If it failed; the stage reads in the log why.
         """
         log = Follower(self.state.log)
         with verl:
             running = True
             while running:
                 running = verl.wait(_POLL_SECONDS)
+                if self.lost.is_set():
+                    self.state.lease.check()
                 for logged in log.read():
                     if logged.step > done or not self.journal.history.steps:
                         self._note(logged)
@@ -166,17 +203,18 @@ class Job:
         reached = steps[-1].step if steps else 0
         if verl.status == 0 and reached == self.total:
             return
-        why = explain(verl.lines, self.spec.key, self.spec.placement, self.spec.state)
-        if why is not None:
-            raise UserError(why)
         raise RuntimeError(f"verl ended with status {verl.status} after step {reached}")
 
     def _note(self, logged: LoggedStep) -> None:
         step = step_row(logged.step, logged.figures, self.spec.validation, time.time())
+        check_finite(step)
+        self.state.lease.check()
         self.journal.add(step)
         if self.journal.history.best is not None and step.accuracy is not None:
             checkpoints.thin(self.state, self.journal.history)
         _say(STEP, step.line)
+        if step.step in checkpoints.whole_steps(self.state):
+            _say(SAVED, str(step.step))
 
     def _finish(self, base: Path) -> str:
         """Store the best and the last weights and all figures, prune, and return the digest."""
@@ -195,6 +233,7 @@ class Job:
             libraries=installed(*MODEL, *GRADING, "verl", "vllm"),
         )
         digest = self._store_outcome(outcome)
+        self.state.lease.check()
         JobResult(digest=digest).write(self.state.result)
         for folder in self.state.checkpoints.glob("global_step_*"):
             remove(folder)
@@ -202,33 +241,34 @@ class Job:
 
     def _store(self, base: Path, step: int) -> str:
         """Put the model of one step into the store, after it was verified."""
-        folder = self.state.root / f"model-{step}"
+        folder = self.state.folder / f"model-{step}"
         remove(folder)
         with replacing(folder) as temporary:
             actor = self.state.step(step) / "actor"
             checkpoints.export(checkpoints.merge(actor), base, temporary)
         found = checkpoints.verify(folder, self.state, step, self.recipe.precision)
+        self.state.lease.check()
         digest = self.store.put(folder)
         remove(folder)
         _say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
         return digest
 
     def _store_outcome(self, outcome: Outcome) -> str:
-        folder = self.state.root / "result"
+        folder = self.state.folder / "result"
         remove(folder)
         with replacing(folder) as temporary:
             outcome.write(temporary / OUTCOME)
+        self.state.lease.check()
         digest = self.store.put(folder)
         remove(folder)
         return digest
 
 
 class Verl:
-    """verl's trainer as a child process; what it prints is passed on and the end of it kept."""
+    """verl's trainer as a child process; what it prints is passed on."""
 
     def __init__(self, arguments: list[str]) -> None:
         self._arguments = arguments
-        self.lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self.status: int | None = None
 
     def __enter__(self) -> Verl:
@@ -261,8 +301,7 @@ class Verl:
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self.lines.append(line.rstrip("\n"))
-            sys.stdout.write(line)
+            sys.stdout.write(line.rstrip("\n") + "\n")  # a killed one ends in mid-line
             sys.stdout.flush()
 
 
@@ -279,6 +318,19 @@ def check_reward() -> None:
             f"the reward module {_REWARD.replace('.', '/')}.py does not import "
             f"({type(error).__name__}: {error}); mend it, or restore it with git"
         ) from error
+
+
+def check_finite(step: Step) -> None:
+    """Check that a step is one to learn from, as the local trainer does.
+
+    verl leaves out an update whose gradient is not finite, and trains on.
+
+    Raises:
+        RuntimeError: If it is not; the stage reads in the log why.
+    """
+    for name in _MUST_BE_FINITE:
+        if not math.isfinite(value := step.metrics.get(name, 0.0)):
+            raise RuntimeError(f"step {step.step}: {name} is {value}, not a finite number")
 
 
 def _architecture(base: Path, *, critic: bool) -> Overrides:

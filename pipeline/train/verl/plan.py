@@ -9,12 +9,12 @@ from pathlib import Path
 from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
 from pipeline.config.params import Params, TrainedCell
+from pipeline.data.named_tasks import row_count
 from pipeline.errors import UserError
-from pipeline.tasks import registry
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.overrides import JobPaths, Overrides, verl_overrides
 from pipeline.train.verl.placement import Placement, place
-from pipeline.train.verl.recipes import Difference, differences, notes, recipes_of, unstated
+from pipeline.train.verl.recipes import Difference, memory_differences, notes
 
 PATHS = JobPaths(
     train="train.parquet",
@@ -37,8 +37,7 @@ class Plan:
         rows: Training prompts.
         placement: Where it trains.
         overrides: verl's settings.
-        differences: What the cell does otherwise than its papers, by paper.
-        unstated: Settings on which its papers are silent, by paper.
+        differences: What it does about memory otherwise than its papers, by paper.
         notes: What verl does otherwise than the local trainer.
     """
 
@@ -47,7 +46,6 @@ class Plan:
     placement: Placement
     overrides: Overrides
     differences: dict[str, list[Difference]]
-    unstated: dict[str, dict[str, object]]
     notes: list[str]
 
 
@@ -72,14 +70,12 @@ def plan_of(
     placement = place(shape_of(model), recipe, cell.algorithm, cluster, model.kind)
     probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
-    recipes = recipes_of(params.study.paper)
     return Plan(
         cell,
         rows,
         placement,
         verl_overrides(cell, placement, PATHS, rows),
-        {name: differences(cell, placement, recipe) for name, recipe in recipes.items()},
-        {name: unstated(cell, recipe) for name, recipe in recipes.items()},
+        memory_differences(params.study.paper, placement),
         notes(cell, probed=probed),
     )
 
@@ -99,8 +95,7 @@ def count_rows(params: Params, cell: TrainedCell, root: Path | None = None) -> i
 
 
 def _count(part: Part) -> int:
-    everything = part.orders is None and part.fold is None and not part.where
-    count = part.limit or (registry.get(part.task).count if everything else None)
+    count = row_count(part)
     if count is None:
         raise UserError(
             f"the rows of task {part.task} are known once they are made; run: dvc repro dataset"

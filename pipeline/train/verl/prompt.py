@@ -2,7 +2,8 @@
 
 verl builds a prompt with ``apply_chat_template(messages, add_generation_prompt=True)`` from the
 tokenizer at ``model.tokenizer_path``. A template that ends in the opening tag gives the tokens of
-:func:`pipeline.model.chat.encode_prompt`, whatever the model.
+:func:`pipeline.model.chat.encode_prompt`, whatever the model. Every prompt that is trained on asks
+for tags, so all of them have it.
 """
 
 from __future__ import annotations

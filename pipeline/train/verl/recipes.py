@@ -1,25 +1,21 @@
-"""The recipes that the papers published, and how a cell differs from them.
+"""What the papers' own runs did about memory, and how the plan of a cell differs from it.
 
-Where a paper is silent and its code is public, the code speaks; where the code is silent, the
-defaults of the verl it was written for.
+All else that they state stands in the records beside the studies, see
+:mod:`pipeline.config.published`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pipeline.config.params import TrainedCell
-from pipeline.config.training import Train
 from pipeline.train.verl.placement import Placement
 
 _PAPER_1 = "arXiv 2504.01698"
 _CODE_1 = "github.com/bigai-ai/ToM-RL, tom_grpo.sh at 6290f60"
-_VERL_1 = f"verl's default, not set in {_CODE_1}"
-_PAPER_2 = "arXiv 2507.15788"
 
 HARDWARE, OFFLOAD, TENSOR_PARALLEL = "hardware", "offload", "tensor_parallel"
-MICRO_BATCH, ALGORITHM = "micro_batch_per_accelerator", "algorithm"
+MICRO_BATCH, CHECKPOINTING = "micro_batch_per_accelerator", "gradient_checkpointing"
 
 
 @dataclass(frozen=True)
@@ -40,95 +36,35 @@ class Difference:
     source: str
 
 
-RECIPES: dict[str, dict[str, Published]] = {
+MEMORY: dict[str, dict[str, Published]] = {
     _PAPER_1: {
-        ALGORITHM: Published("grpo", _PAPER_1),
-        "reward": Published("tom-rl", "github.com/bigai-ai/ToM-RL, the reward as coded"),
-        "prompts_per_step": Published(8, _PAPER_1),
-        "rollouts": Published(16, _PAPER_1),
-        "updates_per_batch": Published(1, _PAPER_1),
-        "epochs": Published(2, _PAPER_1),
-        "learning_rate": Published(5e-7, _PAPER_1),
-        "normalise_by_std": Published(True, _VERL_1),
-        "clip_range": Published(0.2, _PAPER_1),
-        "aggregation": Published("token-mean", _VERL_1),
-        "kl_coefficient": Published(0.001, _PAPER_1),
-        "kl_kind": Published("low_var_kl", _PAPER_1),
-        "kl_in_reward": Published(False, _CODE_1),
-        "entropy_coefficient": Published(0.001, _PAPER_1),
-        "gradient_clip": Published(1.0, _PAPER_1),
-        "temperature": Published(1.0, _PAPER_1),
-        "top_p": Published(1.0, _PAPER_1),
-        "max_prompt_tokens": Published(1024, _PAPER_1),
-        "max_new_tokens": Published(2048, _PAPER_1),
-        "validate_every": Published(10, _CODE_1),
-        "save_every": Published(50, _CODE_1),
-        "precision": Published("bfloat16", _VERL_1),
-        "gradient_checkpointing": Published(True, _CODE_1),
+        CHECKPOINTING: Published(True, _CODE_1),
         HARDWARE: Published("4 x a100-80", "github.com/bigai-ai/ToM-RL, README"),
         OFFLOAD: Published(True, _CODE_1),
         TENSOR_PARALLEL: Published(1, _CODE_1),
         MICRO_BATCH: Published(4, f"{_CODE_1}: 16 on 4"),
     },
-    _PAPER_2: {
-        ALGORITHM: Published("reinforce_plus_plus", _PAPER_2),
-        "reward": Published("rlvr", _PAPER_2),
-        "prompts_per_step": Published(8, _PAPER_2),
-        "rollouts": Published(8, _PAPER_2),
-        "epochs": Published(10, _PAPER_2),
-        "learning_rate": Published(5e-7, _PAPER_2),
-        "temperature": Published(0.6, _PAPER_2),
-        "checkpoint": Published("best", _PAPER_2),
-    },
 }
-"""Recipes by the paper's number, from the name of a setting to what is published."""
-
-# What each backend does in its own way, or what decides nothing about the result.
-_OWN = {
-    *("backend", "cluster", "device", "groups_per_micro_batch", "tokens_per_micro_batch"),
-    *("value_learning_rate", "value_clip", "discount", "gae_decay"),
-    *("steps", "early_stop_patience", "gradient_checkpointing"),
-}
+"""What is published, by the paper's number; it decides nothing about the result."""
 
 
-def recipes_of(paper: str | None) -> dict[str, dict[str, Published]]:
-    """Return the recipes of the papers that a study names."""
-    return {name: recipe for name, recipe in RECIPES.items() if name in (paper or "")}
-
-
-def differences(
-    cell: TrainedCell, placement: Placement, recipe: Mapping[str, Published]
-) -> list[Difference]:
-    """Return everything that a cell does otherwise than a recipe."""
-    here = _settings(cell, placement)
-    return [
-        Difference(name, published.value, here.get(name), published.source)
-        for name, published in recipe.items()
-        if here.get(name) != published.value
-    ]
-
-
-def unstated(cell: TrainedCell, recipe: Mapping[str, Published]) -> dict[str, object]:
-    """Return the settings of a cell on which a recipe is silent."""
+def memory_differences(paper: str | None, placement: Placement) -> dict[str, list[Difference]]:
+    """Return what a plan does otherwise than the papers that a study names, by paper."""
+    here = _placed(placement)
     return {
-        name: value
-        for name, value in _parameters(cell).items()
-        if name not in recipe and name not in _OWN
+        name: [
+            Difference(what, published.value, here[what], published.source)
+            for what, published in memory.items()
+            if here[what] != published.value
+        ]
+        for name, memory in MEMORY.items()
+        if name in (paper or "")
     }
 
 
-def _parameters(cell: TrainedCell) -> dict[str, object]:
-    """Return the recipe of a cell and its algorithm's own settings, side by side."""
-    own = {name: getattr(cell.algorithm, name) for name in cell.algorithm.own_settings()}
-    recipe = {name: getattr(cell.train, name) for name in Train.model_fields}
-    return recipe | own | {"reward": cell.train.reward.preset}
-
-
-def _settings(cell: TrainedCell, placement: Placement) -> dict[str, object]:
+def _placed(placement: Placement) -> dict[str, object]:
     return {
-        **_parameters(cell),
-        ALGORITHM: cell.algorithm.name,
-        "gradient_checkpointing": placement.gradient_checkpointing,
+        CHECKPOINTING: placement.gradient_checkpointing,
         HARDWARE: placement.describe(),
         OFFLOAD: placement.offload,
         TENSOR_PARALLEL: placement.tensor_parallel,

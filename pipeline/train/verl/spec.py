@@ -11,9 +11,11 @@ from pipeline.train.verl.placement import Placement
 NAME = "job.json"
 OUTCOME = "outcome.json"
 """The record that the result in the store holds."""
-STEP, NOTE, RESULT, ERROR = "TOMRL_STEP ", "TOMRL_NOTE ", "TOMRL_RESULT ", "TOMRL_ERROR "
-"""How the lines begin by which a job speaks to its stage: a finished step as JSON, a remark, the
-digest of the result, and what its user must mend."""
+STEP, SAVED, NOTE = "TOMRL_STEP ", "TOMRL_SAVED ", "TOMRL_NOTE "
+RESULT, ERROR = "TOMRL_RESULT ", "TOMRL_ERROR "
+"""How the lines begin by which a job speaks to its stage: a finished step as JSON, the step that
+another attempt would go on from, a remark, the digest of the result, and what its user must mend.
+"""
 USER_ERROR = 3
 """Exit status after an ERROR line: trying again cannot help."""
 

@@ -167,7 +167,7 @@ OTHERS = {
 }
 CHANGED: dict[str, Any] = {
     **UNUSUAL,
-    "reward": "tom-rl",
+    "reward": "tom-rl-strict",
     "prompts_per_step": 4,
     "rollouts": 2,
     "steps": 9,

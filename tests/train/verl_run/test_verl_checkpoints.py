@@ -108,7 +108,7 @@ def model(tmp_path: Path) -> tuple[State, Path, Any]:
     tokenizer = make_tokenizer(["yes or no"], 300)
     found = make_model(TinySize(16, 1, 1), tokenizer, context=64, seed=0)
     save_model(tmp_path / "base", found, tokenizer)
-    state = State(tmp_path / "state")
+    state = State(tmp_path / "state", "000001-a")
     write_json(state.checkpoints / PROBE, SEQUENCES)
     said = [logprobs(found, s["prompt"], s["response"]).tolist() for s in SEQUENCES]
     write_json(state.step(3) / PROBE, {"logprobs": said})
@@ -150,7 +150,7 @@ def checkpoint(state: State, step: int, *, ranks: int = 2, is_whole: bool = True
 
 
 def test_training_resumes_from_the_newest_whole_step_that_was_logged(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = State(tmp_path, "000001-a")
     for step in (2, 4, 6):
         checkpoint(state, step)
     checkpoint(state, 8, is_whole=False)
@@ -164,7 +164,7 @@ def test_training_resumes_from_the_newest_whole_step_that_was_logged(tmp_path: P
 
 
 def test_without_a_usable_checkpoint_training_starts_anew(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = State(tmp_path, "000001-a")
     checkpoint(state, 2, is_whole=False)
     (state.checkpoints / "latest_checkpointed_iteration.txt").write_text("2")
     assert prepare_resume(state, range(3), ranks=2) == 0
@@ -172,7 +172,7 @@ def test_without_a_usable_checkpoint_training_starts_anew(tmp_path: Path) -> Non
 
 
 def test_another_number_of_processes_is_refused_and_nothing_is_lost(tmp_path: Path) -> None:
-    state = State(tmp_path / "work")
+    state = State(tmp_path / "work", "000001-a")
     checkpoint(state, 2, ranks=4)
     checkpoint(state, 3, ranks=4)
     with pytest.raises(UserError) as refused:
@@ -180,11 +180,11 @@ def test_another_number_of_processes_is_refused_and_nothing_is_lost(tmp_path: Pa
     assert "was written by 4 processes and this job has 2" in str(refused.value)
     assert f"remove {tmp_path / 'work'} to start" in str(refused.value)
     assert whole_steps(state) == [2, 3]
-    check_ranks(state.step(2) / "actor", 4)
+    check_ranks(state.step(2) / "actor", 4, tmp_path)
 
 
 def test_only_what_may_still_be_needed_is_kept(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = State(tmp_path, "000001-a")
     for step in (2, 4, 6, 8, 10):
         write_json(state.step(step) / PROBE, {"logprobs": []})
     (state.step(12) / "actor").mkdir(parents=True)  # still being written

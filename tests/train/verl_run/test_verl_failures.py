@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Cluster
+from pipeline.train.contract import Step
 from pipeline.train.shape import Shape
-from pipeline.train.verl.failures import explain
-from pipeline.train.verl.placement import Placement, place
+from pipeline.train.verl.failures import Circumstances, judge
+from pipeline.train.verl.job import check_finite
+from pipeline.train.verl.placement import place
 from tests.train.tiny import RECIPE
 
 # Lines as torch, vLLM, Ray and verl print them.
@@ -31,9 +35,10 @@ FREE = "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
 
 
 @pytest.fixture(scope="module")
-def placement() -> Placement:
+def where() -> Circumstances:
     shape = Shape(64, 256, 2, 2, 2, 500, True)
-    return place(shape, RECIPE, with_defaults("grpo"), Cluster(gpus=2), "tiny")
+    placement = place(shape, RECIPE, with_defaults("grpo"), Cluster(gpus=2), "tiny")
+    return Circumstances.of("a", placement, "/state")
 
 
 @pytest.mark.parametrize(
@@ -45,19 +50,44 @@ def placement() -> Placement:
         (RAY, ("too little memory of its own", "cells.a.train.cluster.nodes (now 1)")),
         (DISK, ("no room to write a checkpoint in /state", "last whole one is kept")),
         (WRITER, ("no room to write a checkpoint in /state", "unexpected pos")),
-        (FREE, ("has 1 free accelerators", "takes 4", "cells.a.train.cluster.gpus")),
+        (FREE, ("GPUs 1 is less than", "GPUs 4", "cells.a.train.cluster.gpus (now 2)")),
     ],
 )
 def test_a_failure_names_what_to_change(
-    placement: Placement, line: str, parts: tuple[str, ...]
+    where: Circumstances, line: str, parts: tuple[str, ...]
 ) -> None:
-    said = explain(["Traceback", line, "later"], "a", placement, "/state")
-    assert said is not None
+    said = judge(["Traceback", line, "later"], where, stepped=False)
+    assert said is not None and said.again == (line == FREE)
     for part in parts:
-        assert part in said
-    assert "\x1b" not in said and "\n" not in said
+        assert part in said.message
+    assert "\x1b" not in said.message and "\n" not in said.message
 
 
-def test_other_failures_may_be_tried_again(placement: Placement) -> None:
-    lines = ["ray.exceptions.ActorDiedError: The actor died unexpectedly", "ConnectionError"]
-    assert explain(lines, "a", placement, "/state") is None
+def test_what_nobody_knows_has_no_verdict(where: Circumstances) -> None:
+    lines = ["Traceback", "exit status 1; its last lines:", "ConnectionError: reset"]
+    assert judge(lines, where, stepped=True) is None
+
+
+def test_the_special_cause_wins_over_the_general(where: Circumstances) -> None:
+    died = "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task."
+    preempted = "The actor died because its node has died. Node Id: 4f\n\tthe actor's node was "
+    lines = [died, *f"{preempted}preempted: spot".splitlines()]
+    assert (found := judge(lines, where, stepped=False)) and found.cause == "preemption"
+    assert (found := judge([died, CUDA], where, stepped=False)) and not found.again
+    assert (found := judge([died], where, stepped=False)) and found.cause == "killed"
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", ["loss", "gradient_norm", "reward_mean"])
+def test_a_step_that_is_no_number_ends_the_job(
+    where: Circumstances, name: str, value: float
+) -> None:
+    metrics = {"loss": 1.0, "gradient_norm": 0.0, "kl": math.nan, name: value}
+    with pytest.raises(RuntimeError) as ended:
+        check_finite(Step(step=3, metrics=metrics, timing={}, at=0.0))
+    found = judge([f"RuntimeError: {ended.value}"], where, stepped=True)
+    assert found and not found.again and "Lower cells.a.train.learning_rate" in found.message
+
+
+def test_a_step_without_updates_is_one() -> None:
+    check_finite(Step(step=0, metrics={"validation_accuracy": 0.5}, timing={}, at=0.0))

@@ -1,0 +1,93 @@
+"""Prefect's server for the time of a run: the temporary one of Prefect, ending with this process.
+
+Prefect starts its own as a plain child, which outlives whoever is killed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+from prefect.server.api.server import SubprocessASGIServer
+from prefect.settings import PREFECT_API_URL, get_current_settings
+
+from pipeline.errors import UserError
+from pipeline.ports import free_ports
+from pipeline.processes import ending_with_this
+
+_START_SECONDS, _STOP_SECONDS = 120.0, 5.0
+# What Prefect says to a temporary server of its own: no pages, no services.
+_VARIABLES = {
+    "PREFECT_UI_ENABLED": "0",
+    "PREFECT__SERVER_EPHEMERAL": "1",
+    "PREFECT__SERVER_FINAL": "1",
+}
+
+
+def start_temporary_server() -> None:
+    """Give Prefect a server until this process ends, unless ``PREFECT_API_URL`` names one.
+
+    Raises:
+        UserError: If it does not start.
+    """
+    if PREFECT_API_URL.value():
+        return
+    (port,) = free_ports(1)
+    settings = get_current_settings().to_environment_variables(exclude_unset=True)
+    # It complains when it is stopped, which nobody needs to read.
+    output = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115, it lasts as long
+    process = subprocess.Popen(
+        ending_with_this(
+            *("uvicorn", "--factory", "prefect.server.api.server:create_app"),
+            *("--host", "127.0.0.1", "--port", str(port), "--log-level", "error"),
+        ),
+        env={**os.environ, **_VARIABLES, **settings},
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    atexit.register(_stop, process)  # after Prefect's threads, which send their last words at exit
+    try:
+        await_answer(f"http://127.0.0.1:{port}/api/health", process)
+    except UserError as error:
+        output.seek(0)
+        raise UserError(f"{error}. It said:\n{''.join(output.readlines()[-15:])}") from None
+    _hand_over(process, port)
+
+
+def _hand_over(process: subprocess.Popen[bytes], port: int) -> None:
+    """Have every client of Prefect in this process use a server instead of starting another."""
+    known = SubprocessASGIServer()
+    known.port, known.server_process, known.running = port, process, True
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def await_answer(url: str, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a server answers.
+
+    Raises:
+        UserError: If it ends before, or takes too long.
+    """
+    deadline = time.monotonic() + _START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise UserError(
+        f"no Prefect server answers at {url} within {_START_SECONDS:.0f} s; set PREFECT_API_URL to "
+        "one that runs, or use `dvc repro`, which needs none"
+    )

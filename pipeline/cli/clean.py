@@ -1,0 +1,97 @@
+"""``tomrl clean``: removes what the pipeline made, and what was left half-written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+from rich.markup import escape
+
+from pipeline.checkout import find_root
+from pipeline.cli.tables import make_list
+from pipeline.cli.terminal import Terminal
+from pipeline.errors import UserError
+from pipeline.files import remove, size
+from pipeline.leftovers import MADE, mend_dvc, ownerless
+from pipeline.ownership import in_use, is_owned
+
+_ALL = (".dvc/cache", ".dvc/tmp", "store", "mlartifacts")
+console = Terminal()
+
+
+def clean(
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also the DVC cache, the artifact store and the MLflow runs."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed, with sizes.")
+    ] = False,
+) -> None:
+    """Remove what the pipeline made: data, runs, logs, reports and interrupted work.
+
+    Also what killed processes of other machines, or from before a reboot, left half-written; make
+    sure that none of them is running. Without `--all`, `dvc repro` brings everything back from the
+    DVC cache in seconds, but for interrupted work, which starts again.
+
+    Example: `tomrl clean --dry-run`, then `tomrl clean --yes`
+    """
+    root = find_root()
+    if not dry_run:
+        mend_dvc(root)
+    work = _interrupted(root)
+    made = [root / name for name in MADE if (root / name).exists()]
+    if everything:
+        made += [root / name for name in _ALL if (root / name).exists()]
+        made += sorted(root.glob("mlflow.db*"))
+    elsewhere = [
+        path for path in ownerless(root) if not any(path.is_relative_to(part) for part in made)
+    ]
+    found = [*made, *elsewhere]
+    if not found:
+        console.print("nothing to remove")
+        return
+    names = ", ".join(_name(path, root) for path in found)
+    if dry_run:
+        _show(root, made, work, elsewhere)
+        return
+    if not yes:
+        _show(root, made, work, elsewhere)
+        typer.confirm(f"Remove {names} in {root}?", abort=True)
+    for path in found:
+        remove(path)
+    console.say(f"removed {names}")
+
+
+def _interrupted(root: Path) -> list[Path]:
+    """Return the folders of interrupted work.
+
+    Raises:
+        UserError: If work is under way in one of them.
+    """
+    folders = sorted(path for path in (root / "work").glob("*") if path.is_dir())
+    for folder in folders:
+        if is_owned(folder):
+            raise UserError(f"{in_use(folder)}; wait until it has ended, or end it, then clean")
+    return folders
+
+
+def _show(root: Path, made: list[Path], work: list[Path], elsewhere: list[Path]) -> None:
+    table = make_list()
+    for path in made:
+        table.add_row(escape(_name(path, root)), decimal(size(path)), "")
+        if path == root / "work":
+            for folder in work:
+                name, bytes_ = escape(_name(folder, root)), decimal(size(folder))
+                table.add_row(f"  {name}", bytes_, "interrupted work")
+    for path in elsewhere:
+        table.add_row(escape(_name(path, root)), decimal(size(path)), "left half-written")
+    table.add_row("in all", decimal(sum(map(size, [*made, *elsewhere]))), "")
+    console.print(table)
+
+
+def _name(path: Path, root: Path) -> str:
+    return str(path.relative_to(root) if path.is_relative_to(root) else path)

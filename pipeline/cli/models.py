@@ -1,0 +1,94 @@
+"""``tomrl models``: the tiny base models that come with the project, and making them again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+
+from pipeline.checkout import find_root
+from pipeline.cli.tables import make_table
+from pipeline.cli.terminal import Terminal
+from pipeline.config.lookup import lookup
+from pipeline.errors import UserError
+from pipeline.files import size
+from pipeline.progress import ProgressReport
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look at the tiny base models that come with the project, in `models/`, or make them.",
+    epilog="Example: `tomrl models list`",
+)
+console = Terminal()
+_NONE = "no study takes a model from models/; `shipped: NAME` in base.models does"
+
+
+@app.command(name="list")
+def list_models() -> None:
+    """List the shipped models: which study states the recipe, its size, and whether it is whole.
+
+    Exits 1 if one is missing, altered, or made by another recipe than its study states.
+
+    Example: `tomrl models list`
+    """
+    from pipeline.stages.shipping import FOLDER, shipped_models
+    from pipeline.train.shipped import check
+
+    root = find_root()
+    models = shipped_models(root)
+    if not models:
+        console.say(_NONE)
+        return
+    table = make_table(None, ("model", "study", "state"), ("weights", "steps", "size"))
+    whole = True
+    for name, model in models.items():
+        folder = root / FOLDER / name
+        try:
+            weights, state = f"{check(folder, model.entry).parameters:,}", "as stated"
+        except UserError as error:
+            weights, state, whole = "", str(error), False
+        steps, bytes_ = f"{model.steps:,}", decimal(size(folder)) if folder.exists() else ""
+        table.add_row(name, model.study, state, weights, steps, bytes_)
+    console.print(table)
+    if not whole:
+        raise typer.Exit(1)
+
+
+@app.command()
+def make(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Models of `tomrl models list`; all if none.")
+    ] = None,
+) -> None:
+    """Make shipped models again from the recipes that the studies state, one after the other.
+
+    Each takes about a quarter of an hour of one core. One that was interrupted goes on where it
+    was; the model that is there stays until the new one is whole. On the processor and with the
+    libraries that its card names, the same bytes come out.
+
+    Example: `tomrl models make nano-0`
+    """
+    from pipeline.stages.shipping import FOLDER, remake, shipped_models
+    from pipeline.stages.stop import StopRequest
+    from pipeline.train.stopping import Interrupted
+
+    root = find_root()
+    there = shipped_models(root)
+    if not there and not names:
+        console.say(_NONE)
+    chosen = [lookup(there, name, "studies/: shipped model") for name in names or there]
+    stop = StopRequest()
+    for model in chosen:
+        with ProgressReport(f"model {model.name}", model.steps) as progress:
+            try:
+                card = remake(
+                    root,
+                    model,
+                    lambda step, loss, bar=progress: bar.at(step, f"loss {loss:.3f}"),  # type: ignore[misc]
+                    stop.requested,
+                )
+            except Interrupted:
+                raise KeyboardInterrupt from None
+        folder = root / FOLDER / model.name
+        console.say(f"made {folder}: {card.parameters:,} weights, {decimal(size(folder))}")

@@ -1,0 +1,32 @@
+"""Reading the files that a command is given."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pipeline.errors import UserError
+
+
+def read_input(source: Path) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        UserError: If it is not there or cannot be read.
+    """
+    try:
+        return source.read_bytes()
+    except FileNotFoundError:
+        raise UserError(f"{source}: there is no such file") from None
+    except OSError as error:
+        raise UserError(f"{source}: cannot be read ({error.strerror})") from None
+
+
+def refuse_same_file(source: Path, output: Path) -> None:
+    """Refuse to write over what is read.
+
+    Raises:
+        UserError: If both are the same file.
+    """
+    if os.path.realpath(source) == os.path.realpath(output) and not source.is_char_device():
+        raise UserError(f"{output} is the input file; choose another output")

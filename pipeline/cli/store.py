@@ -1,0 +1,114 @@
+"""``tomrl store``: what is in the artifact store, and what nothing names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.filesize import decimal
+
+from pipeline.checkout import find_root
+from pipeline.cli.terminal import Terminal
+from pipeline.errors import UserError
+from pipeline.files import size
+from pipeline.home import home_of
+from pipeline.plural import counted
+from pipeline.store import STORE_VARIABLE, LocalStore, default_store
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Look after the artifact store: weights, each under the digest of its files.",
+    epilog="Example: `tomrl store prune --dry-run`",
+)
+console = Terminal()
+
+
+@app.command()
+def verify() -> None:
+    """Say which objects are not what they are named after; exits 1 if there are any.
+
+    Example: `tomrl store verify`
+    """
+    store = default_store(find_root())
+    altered = [digest for digest in store.digests() if not store.verify(digest)]
+    for digest in altered:
+        console.say(f"altered: {store.root / digest}")
+    console.say(f"{counted(len(store.digests()), 'object')}, {len(altered)} altered")
+    if altered:
+        raise typer.Exit(1)
+
+
+@app.command()
+def prune(
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be removed.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    hours: Annotated[
+        float,
+        typer.Option(
+            "--hours", min=0, help="Keep what was put there in the last hours, named or not."
+        ),
+    ] = 24,
+    checkout: Annotated[
+        list[Path] | None,
+        typer.Option(help="Another checkout that uses the same store; may be given again."),
+    ] = None,
+) -> None:
+    """Remove the objects that nothing names.
+
+    An object is kept if its digest stands in a JSON file in `runs/`, `reports/` or `work/`, or in a
+    file of the DVC cache (of at most 1 MB, as manifests are), of this checkout, of the one it
+    belongs to, of its git worktrees and running DVC experiments, or of a `--checkout`. So what an
+    earlier commit or experiment names is kept until `dvc gc` removes its results from the cache.
+    What only a DVC remote names is removed.
+
+    Example: `tomrl store prune --dry-run`
+    """
+    from pipeline.store_use import usage
+
+    root = find_root()
+    store = default_store(root)
+    used = usage(store, [root, *_others(root, store, checkout or [])], hours)
+    for objects, why in (
+        (used.named, "named by results or work that are present"),
+        (used.cached, "named by results in the DVC cache alone"),
+        (used.recent, f"named by nothing, put there in the last {hours:g} hours"),
+    ):
+        console.say(f"kept {_described(store, objects)}: {why}")
+    if not used.unused:
+        console.say("nothing to remove")
+        return
+    if dry_run:
+        console.say(f"would remove {_described(store, used.unused)}: named by nothing")
+        for digest in sorted(used.unused):
+            console.say(f"  {digest}")
+        return
+    what = _described(store, used.unused)
+    if not yes:
+        typer.confirm(f"Remove {what}, from {store.root}?", abort=True)
+    store.prune(set(store.digests()) - used.unused)
+    console.say(f"removed {what}")
+
+
+def _others(root: Path, store: LocalStore, named: list[Path]) -> list[Path]:
+    """Return the other checkouts that a user names.
+
+    Raises:
+        UserError: If one is none, or if the store may be shared and none is named.
+    """
+    for folder in named:
+        if not (folder / "dvc.yaml").is_file():
+            raise UserError(f"--checkout {folder}: no checkout, it has no dvc.yaml")
+    if not named and store.root.parent != home_of(root):
+        raise UserError(
+            f"{STORE_VARIABLE}={store.root} lies outside of {home_of(root)}, and other checkouts "
+            "may use it: name each with --checkout FOLDER, or this one if there is no other"
+        )
+    return named
+
+
+def _described(store: LocalStore, objects: frozenset[str]) -> str:
+    total = sum(size(store.root / digest) for digest in objects)
+    return f"{counted(len(objects), 'object')}, {decimal(total)}"

@@ -1,0 +1,34 @@
+"""The screen: what others wrote is shown on it, never obeyed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from pipeline.foreign import visible
+from pipeline.output import CLOSED_PIPE, drop_standard_output
+
+
+class Terminal(Console):
+    """A console that shows control characters in texts, and ends quietly if no one reads on."""
+
+    def say(self, text: str) -> None:
+        """Print text as it is: no markup, no colours, no line broken."""
+        self.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render as rich does, but for control characters that are not its own."""
+        for segment in super().render(renderable, options):
+            if segment.control or segment.text.isprintable():
+                yield segment
+            else:
+                yield Segment(visible(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """End with the status of a closed pipe."""
+        drop_standard_output()
+        raise SystemExit(CLOSED_PIPE)

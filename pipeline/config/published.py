@@ -1,0 +1,130 @@
+"""The records of what papers and their code state, each beside the study that re-runs one.
+
+``studies/records/NAME.yaml`` goes through all that study ``NAME`` takes over, or decides where its
+paper says nothing: what is stated, where, what the study does instead, and why.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, model_validator
+
+from pipeline.config.mistakes import shown
+from pipeline.config.reading import read_section
+from pipeline.config.section import Key, Listed, Section, Text
+from pipeline.errors import UserError
+
+FOLDER = "studies/records"
+OPEN = "open"
+"""What a record says was stated where neither paper nor code states anything."""
+
+Topic = Literal["data", "prompts", "sampling", "columns", "reward", "training", "evaluation"]
+Reason = Annotated[str, Field(min_length=1, max_length=600, pattern=r"\S")]
+
+
+class Statement(Section):
+    """One thing that a paper or its code states, or leaves open.
+
+    Attributes:
+        what: What it is, for people; unique in its record.
+        where: Where the study holds it, see :mod:`pipeline.analysis.settings`; absent for what no
+            setting holds, such as the wording of a prompt.
+        stated: What is stated; ``open`` where nothing is.
+        source: Section of the paper, or file of its code, that states it or should.
+        here: What the study has instead, or chose; of what no setting holds, what it has anyhow.
+        reason: Why, where that is not what is stated.
+    """
+
+    what: Text
+    where: Text | None = None
+    stated: JsonValue
+    source: Text
+    here: JsonValue = None
+    reason: Reason | None = None
+
+    @property
+    def says_here(self) -> bool:
+        """Return whether the record says what the study has; that may be nothing at all."""
+        return "here" in self.model_fields_set
+
+    @model_validator(mode="after")
+    def _complete(self) -> Statement:
+        if self.where is None and not self.says_here:
+            raise ValueError(f"{self.what!r}: no setting holds it, so say here what the study has")
+        if self.stated == OPEN and not (self.says_here and self.reason):
+            raise ValueError(f"{self.what!r} is open: give the choice as here, and its reason")
+        return self
+
+
+class PaperRecord(Section):
+    """What a paper and its code state, beside what a study makes of it.
+
+    Attributes:
+        paper: The paper, by its number.
+        title: The paper's title.
+        code: Its code, where that is public.
+        like: Another record whose statements hold here too, but for those that are given anew.
+        without: What of that record does not concern this study.
+        statements: By topic.
+    """
+
+    paper: Text
+    title: Text
+    code: Text | None = None
+    like: Key | None = None
+    without: Listed[Text] = ()
+    statements: dict[Topic, Listed[Statement]]
+
+    @model_validator(mode="after")
+    def _each_once(self) -> PaperRecord:
+        names = [each.what for topic in self.statements.values() for each in topic]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"{shown(twice[0])} stands twice; keep one of them")
+        if self.without and self.like is None:
+            raise ValueError("without says what of another record is left out; name that as like")
+        return self
+
+
+def record_names(root: Path) -> list[str]:
+    """Return the studies of a checkout that re-run a paper."""
+    return sorted(path.stem for path in (root / FOLDER).glob("*.yaml"))
+
+
+def find_record(root: Path, study: str) -> PaperRecord | None:
+    """Return the record beside a study, whole; None if the study re-runs no paper.
+
+    Raises:
+        UserError: With every mistake in the file, or if the record that it is like is not there.
+    """
+    path = root / FOLDER / f"{study}.yaml"
+    if not path.is_file():
+        return None
+    record = read_section(path, PaperRecord)
+    return record if record.like is None else _completed(root, path, record)
+
+
+def _completed(root: Path, path: Path, record: PaperRecord) -> PaperRecord:
+    """Add the statements of the record that another is like."""
+    others = [name for name in record_names(root) if name != path.stem]
+    if record.like not in others:
+        allowed = ", ".join(others) or "none"
+        raise UserError(f"{path}: like: found {record.like!r}; allowed: {allowed}")
+    other = find_record(root, str(record.like))
+    taken = {} if other is None else other.statements
+    own = {each.what for topic in record.statements.values() for each in topic}
+    there = {each.what for topic in taken.values() for each in topic}
+    if foreign := [name for name in record.without if name not in there]:
+        raise UserError(f"{path}: without: {record.like} does not speak of {foreign[0]!r}")
+    gone = own | set(record.without)
+    topics = dict.fromkeys([*taken, *record.statements])
+    statements = {
+        topic: (
+            *(each for each in taken.get(topic, ()) if each.what not in gone),
+            *record.statements.get(topic, ()),
+        )
+        for topic in topics
+    }
+    return record.model_copy(update={"statements": statements, "like": None, "without": ()})

@@ -1,0 +1,176 @@
+"""What must fit together across the sections of a study, or of ``params.yaml``.
+
+Works on content as it is written, checked or not, so that these mistakes are reported together with
+all others: whatever has not the form that a check needs, another mistake is about.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
+
+from pipeline.config.algorithms import ALGORITHMS
+from pipeline.config.mistakes import Mistake, Place, shown, wrong
+from pipeline.config.models import WarmStart
+from pipeline.config.sources import source_name
+
+FOLDERS = ("audit", "base", "combos", "raw", "sources", "suite")
+"""What lies in the folders of a study; a study or cell of such a name could not be told from it."""
+
+
+def at(content: object, *way: str) -> object:
+    """Return what stands at a place, None where there is nothing."""
+    for name in way:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content
+
+
+def section_at(content: object, *way: str) -> dict[str, object]:
+    """Return the section at a place; an empty one where there is none."""
+    found = at(content, *way)
+    return found if isinstance(found, dict) else {}
+
+
+def names_at(content: object, *way: str) -> list[str]:
+    """Return the texts of the list at a place."""
+    found = at(content, *way)
+    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+
+
+def whole_at(content: object, *way: str, default: int = 0) -> int:
+    """Return the whole number at a place, the default where there is none."""
+    found = at(content, *way)
+    return found if isinstance(found, int) and not isinstance(found, bool) else default
+
+
+# --- studies --------------------------------------------------------------------------------------
+
+
+def study_mistakes(content: object) -> Iterator[Mistake]:
+    """Yield what a study names without defining it, names twice, or has in sections that clash."""
+    yield from _reserved(at(content, "name"), ("name",))
+    yield from _undefined(content)
+    yield from _misnamed_sources(section_at(content, "acquire"))
+    for way in (("models",), ("combinations",), ("algorithms",), ("seeds",), ("evaluate_only",)):
+        yield from repeated(at(content, "grid", *way), ("grid", *way))
+    yield from _lone_rollouts(content)
+    yield from _short_contexts(content)
+    yield from _columns(content)
+    yield from _cells_of_one_name(content)
+
+
+def repeated(found: object, place: Place) -> Iterator[Mistake]:
+    """Yield what stands in a list more than once."""
+    if isinstance(found, list):
+        for text, count in Counter(map(shown, found)).items():
+            if count > 1:
+                yield Mistake(place, f"found {text} twice; keep one of them")
+
+
+def _reserved(name: object, place: Place) -> Iterator[Mistake]:
+    if name in FOLDERS:
+        yield Mistake(place, f"found {shown(name)}, the name of a folder in it; choose another")
+
+
+def _undefined(content: object) -> Iterator[Mistake]:
+    combinations = at(content, "dataset", "combinations")
+    columns = at(content, "suite", "tasks")
+    yield from _missing(content, ("grid", "models"), at(content, "base", "models"))
+    yield from _missing(content, ("grid", "evaluate_only"), at(content, "base", "models"))
+    yield from _missing(content, ("grid", "combinations"), combinations)
+    yield from _missing(content, ("dataset", "probe", "columns"), columns)
+    for key, column in section_at(content, "suite", "tasks").items():
+        place = ("suite", "tasks", key, "trained")
+        yield from repeated(at(column, "trained"), place)
+        yield from _missing(content, place, combinations)
+    algorithms = names_at(content, "grid", "algorithms")
+    for name in section_at(content, "train", "algorithms"):
+        if algorithms and name not in algorithms:
+            yield wrong(("train", "algorithms", name), name, ", ".join(algorithms))
+
+
+def _missing(content: object, way: tuple[str, ...], there: object) -> Iterator[Mistake]:
+    """Yield the names of a list that are not those of a section, if there is one."""
+    used = at(content, *way)
+    if isinstance(there, dict) and isinstance(used, list):
+        for number, name in enumerate(used):
+            if isinstance(name, str) and name not in there:
+                yield wrong((*way, number), name, ", ".join(there))
+
+
+def _misnamed_sources(sources: dict[str, object]) -> Iterator[Mistake]:
+    """Tasks find generated sources by name, so the name follows from kind and telling."""
+    for key, source in sources.items():
+        kind, telling = at(source, "kind"), str(at(source, "telling") or "benchmark")
+        if kind == "upstream" or not isinstance(kind, str):
+            continue
+        if key != (name := source_name(kind, telling)):
+            text = f"found the name {shown(key)}; allowed: {name}"
+            yield Mistake(("acquire", key), text)
+
+
+def _lone_rollouts(content: object) -> Iterator[Mistake]:
+    compared = [name for name in names_at(content, "grid", "algorithms") if _compares(name)]
+    if compared and at(content, "train", "rollouts") == 1:
+        yield _lone_rollout(("train", "rollouts"), compared[0])
+
+
+def _compares(algorithm: object) -> bool:
+    return algorithm in ALGORITHMS and ALGORITHMS[str(algorithm)].compares
+
+
+def _lone_rollout(place: Place, algorithm: str) -> Mistake:
+    return wrong(place, 1, f"2 or more, because {algorithm} compares the completions of a prompt")
+
+
+def _short_contexts(content: object) -> Iterator[Mistake]:
+    """A tiny model must have room for the longest prompt with the longest completion."""
+    needed = sum(
+        whole_at(content, "train", name) for name in ("max_prompt_tokens", "max_new_tokens")
+    )
+    default: int = WarmStart.model_fields["context"].default
+    for name in names_at(content, "grid", "models"):
+        place = ("base", "models", name, "warm_start", "context")
+        context = whole_at(content, *place, default=default)
+        if at(content, "base", "models", name, "kind") == "tiny" and context < needed:
+            sum_of = "train.max_prompt_tokens and max_new_tokens"
+            yield wrong(place, context, f"{needed} or more, the sum of {sum_of}")
+
+
+def _columns(content: object) -> Iterator[Mistake]:
+    check = at(content, "gsm8k", "task")
+    if isinstance(check, str) and check in section_at(content, "suite", "tasks"):
+        text = f"the side-check has the name {shown(check)} already; choose another"
+        yield Mistake(("suite", "tasks", check), text)
+
+
+def _cells_of_one_name(content: object) -> Iterator[Mistake]:
+    grid = section_at(content, "grid")
+    models, combinations = names_at(grid, "models"), names_at(grid, "combinations")
+    bases = dict.fromkeys([*models, *names_at(grid, "evaluate_only")])
+    pairs = {(m, c): f"{m}-{c}" for m, c in product(dict.fromkeys(models), combinations)}
+    names = Counter([*(f"{model}-base" for model in bases), *pairs.values()])
+    for (model, combination), name in pairs.items():
+        if names[name] > 1:
+            pair = f"model {model} with combination {combination}"
+            text = f"{pair} makes the cell {name} twice; choose other names"
+            yield Mistake(("grid", "combinations"), text)
+
+
+# --- params.yaml ----------------------------------------------------------------------------------
+
+
+def params_mistakes(content: object) -> Iterator[Mistake]:
+    """Yield what the entries of ``params.yaml`` name that is not there, or that clashes."""
+    yield from _reserved(at(content, "study", "name"), ("study", "name"))
+    named = {"model": at(content, "base"), "combination": at(content, "dataset")}
+    for key, cell in section_at(content, "cells").items():
+        yield from _reserved(key, ("cells", key))
+        for field, there in named.items():
+            name = at(cell, field)
+            if isinstance(name, str) and isinstance(there, dict) and name not in there:
+                yield wrong(("cells", key, field), name, ", ".join(map(str, there)))
+        algorithm = at(cell, "algorithm", "name")
+        if _compares(algorithm) and at(cell, "train", "rollouts") == 1:
+            yield _lone_rollout(("cells", key, "train", "rollouts"), str(algorithm))

@@ -1,0 +1,134 @@
+"""How a column of results is connected to what a model was shown: computed, never declared.
+
+One column may be connected in several ways; the strongest is its mark. The numbers of a column say
+as much about generalisation as its mark allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+
+from pipeline.data.origin import Origin
+from pipeline.records import Record
+
+
+class Connection(StrEnum):
+    """What a column has in common with what a model was shown, the strongest first."""
+
+    TRAINED = "trained"
+    """Reinforcement learning paid answers to questions of its kind: one generator, one telling,
+    one question, one order."""
+
+    DEMONSTRATED = "demonstrated"
+    """The warm start showed questions of its kind with their answers."""
+
+    SHARING_STORIES = "sharing stories"
+    """Other questions, or other words, about the very stories that the model was shown."""
+
+    SHARING_STRUCTURES = "sharing structures"
+    """Other stories with the same events under other names."""
+
+    SAME_GENERATOR = "same generator"
+    """Other kinds of question from the same benchmark or its look-alike, on other events."""
+
+    HELD_OUT = "held out"
+    """Nothing of the above."""
+
+
+MEANINGS = {
+    Connection.TRAINED: "its kind of question was trained on",
+    Connection.DEMONSTRATED: "its kind of question was shown with answers in the warm start",
+    Connection.SHARING_STORIES: "its stories were shown, with other questions or in other words",
+    Connection.SHARING_STRUCTURES: "its events were shown under other names",
+    Connection.SAME_GENERATOR: "its generator was shown",
+    Connection.HELD_OUT: "nothing of it was shown",
+}
+"""What each connection means, in a few words."""
+
+
+class Mark(Record):
+    """The strongest connection of a column.
+
+    Attributes:
+        connection: What it is.
+        rows: Rows of the column that have it.
+        of: Rows of the column.
+    """
+
+    connection: Connection
+    rows: int
+    of: int
+
+    def text(self) -> str:
+        """Return the connection, with its share of the rows where it is not all of them."""
+        if self.rows == self.of:
+            return str(self.connection)
+        return f"{self.connection} ({_percent(self.rows, self.of)} %)"
+
+
+def _percent(rows: int, of: int) -> str:
+    """Return a share that is neither none nor all as a percentage that is neither 0 nor 100."""
+    return f"{min(99, max(1, round(100 * rows / of)))}"
+
+
+class Shown(Record):
+    """Everything that a model was shown before a column was asked of it.
+
+    Attributes:
+        trained: What reinforcement learning trained on; None where nothing was trained.
+        demonstrated: What the base model was made with; None where nobody knows.
+    """
+
+    trained: Origin | None = None
+    demonstrated: Origin | None = None
+
+    @property
+    def origins(self) -> Sequence[Origin]:
+        """Return what is known to have been shown."""
+        return [origin for origin in (self.trained, self.demonstrated) if origin is not None]
+
+
+def mark(column: Origin, shown: Shown) -> Mark:
+    """Return how a column is connected to what a model was shown: the strongest connection."""
+    for connection, count in _COUNTS.items():
+        if rows := count(column, shown):
+            return Mark(connection=connection, rows=rows, of=column.rows)
+    return Mark(connection=Connection.HELD_OUT, rows=column.rows, of=column.rows)
+
+
+def connections(column: Origin, shown: Shown) -> dict[Connection, int]:
+    """Return the rows of a column by each connection that they have; all rows if there is none."""
+    counted = {connection: count(column, shown) for connection, count in _COUNTS.items()}
+    found = {connection: rows for connection, rows in counted.items() if rows}
+    return found or {Connection.HELD_OUT: column.rows}
+
+
+def _of_kinds(column: Origin, other: Origin | None) -> int:
+    kinds = set() if other is None else other.kinds()
+    return sum(portion.rows for portion in column.portions if portion.kind in kinds)
+
+
+def _of_stories(column: Origin, shown: Shown) -> int:
+    known = {story for origin in shown.origins for story in origin.stories}
+    return sum(rows for story, rows in column.stories.items() if story in known)
+
+
+def _of_structures(column: Origin, shown: Shown) -> int:
+    known = {structure for origin in shown.origins for structure in origin.structures}
+    return sum(rows for structure, rows in column.structures.items() if structure in known)
+
+
+def _of_generators(column: Origin, shown: Shown) -> int:
+    known = {generator for origin in shown.origins for generator in origin.generators()}
+    return sum(portion.rows for portion in column.portions if portion.generator in known)
+
+
+# The strongest first, as in Connection.
+_COUNTS: dict[Connection, Callable[[Origin, Shown], int]] = {
+    Connection.TRAINED: lambda column, shown: _of_kinds(column, shown.trained),
+    Connection.DEMONSTRATED: lambda column, shown: _of_kinds(column, shown.demonstrated),
+    Connection.SHARING_STORIES: _of_stories,
+    Connection.SHARING_STRUCTURES: _of_structures,
+    Connection.SAME_GENERATOR: _of_generators,
+}

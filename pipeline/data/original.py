@@ -1,0 +1,75 @@
+"""The prompt of Study 1 as its authors wrote it, taken from their own data when data is built.
+
+Source: bigai-ai/ToM-RL:data/cleaned_tom/ToM_train_HiEx_hint.parquet, column ``prompt``: chat text
+in Qwen's form, with one system message and one frame around story and question in all rows. Its
+words stand in that file only, so that what is shown is what was published, to the letter.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pipeline.data.messages import Messages
+from pipeline.records import Record
+from pipeline.tasks.reading import Row, read_parquet
+
+ORIGINAL = "tom-rl"
+"""The prompt style that is taken from the acquired files."""
+
+SOURCE = "tom_rl"
+"""The source that holds it."""
+
+_FILE = "ToM_train_HiEx_hint.parquet"
+_START, _TURN = "<|im_start|>system\n", "<|im_end|>\n<|im_start|>user\n"
+_END = "<|im_end|>\n<|im_start|>assistant\n<think>"
+
+
+class Frame(Record):
+    """What a prompt says around the story and the question.
+
+    Attributes:
+        system: The system message.
+        before: What the user's message says before the story.
+        between: What it says between story and question.
+        after: What it says after the question.
+    """
+
+    system: str
+    before: str
+    between: str
+    after: str
+
+    def messages(self, story: str, question: str) -> Messages:
+        """Put a story and its question into the frame."""
+        asked = f"{self.before}{story}{self.between}{question}{self.after}"
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": asked}]
+
+
+def read_frame(raw: Path, file: str = _FILE) -> Frame:
+    """Return the frame of all prompts of a published file.
+
+    Args:
+        raw: Folder of the raw sources.
+        file: Name of the parquet file.
+
+    Raises:
+        UserError: If the file is missing or damaged, or its rows have not one frame.
+    """
+    rows = read_parquet(raw / SOURCE / file, ("prompt", "story", "question"))
+    frame = _frame_of(rows[0])
+    for row in rows:
+        if _frame_of(row) != frame:
+            row.fail(
+                "its prompt differs from that of the first row in more than story and question"
+            )
+    return frame
+
+
+def _frame_of(row: Row) -> Frame:
+    text = row.rows("prompt")[0].text("content")
+    system, turn, asked = text.removeprefix(_START).partition(_TURN)
+    before, story, rest = asked.removesuffix(_END).partition(row.text("story"))
+    between, question, after = rest.partition(row.text("question"))
+    if not (text.startswith(_START) and text.endswith(_END) and turn and story and question):
+        row.fail("its prompt is no chat of a system and a user message around story and question")
+    return Frame(system=system, before=before, between=between, after=after)

@@ -1,0 +1,28 @@
+"""Text that models, data and study files bring, made harmless for where it is shown."""
+
+from __future__ import annotations
+
+import re
+
+# What a terminal obeys or hides, beside the end of a line and the tab: escape sequences, null, the
+# carriage return, marks that turn the direction of writing, halves of surrogate pairs.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Return text whose control characters are shown (``\x1b``) rather than obeyed."""
+    return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def markdown_text(value: object) -> str:
+    """Return text on one line that cannot leave its table cell or become markup."""
+    text = visible(" ".join(str(value).split()))
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def markdown_code(text: str) -> str:
+    """Return text as code on one line, also in a table cell; the empty text by name."""
+    flat = visible(" ".join(text.split())).replace("|", "\\|").replace("`", "'")
+    return f"`{flat}`" if flat else "(empty)"

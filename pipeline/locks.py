@@ -1,0 +1,76 @@
+"""Locks that die with their process, on files that go with them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_SECONDS_BETWEEN_TRIES = 0.05
+
+
+@contextmanager
+def locked(path: Path, patience: float = float("inf")) -> Iterator[int]:
+    """Hold the lock file ``path``; yield it, open, to say in it who holds it.
+
+    The lock is the kernel's (``flock``): it ends with the process, even by SIGKILL, and is seen by
+    processes of this machine, and of others on file systems that pass it on, such as NFS 4.
+
+    Args:
+        path: The file, made for the lock and removed with it.
+        patience: Seconds to wait for another holder.
+
+    Raises:
+        BlockingIOError: If another process still holds it then.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = _acquired(path, time.monotonic() + patience)
+    try:
+        yield handle
+    finally:
+        path.unlink(missing_ok=True)  # while it is held: nobody can have a new one by this name
+        os.close(handle)
+
+
+def _acquired(path: Path, deadline: float) -> int:
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(handle, path):
+                return handle
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(handle)
+                raise
+            time.sleep(_SECONDS_BETWEEN_TRIES)
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    """Return whether an open file is the one of this name: its last holder may have removed it."""
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds a lock file."""
+    try:
+        handle = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -1,0 +1,140 @@
+r"""Amounts as answers write them, read strictly and in time linear in their length.
+
+``18``, ``\$1,234.00``, ``50\%``, ``18\text{ eggs}``, ``\frac{36}{2}``, ``x = 2(4 + 5)``: numbers
+with their currency and their unit, and plain arithmetic on them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,20}|\d{1,60})(?:\.\d{1,60})?"
+"""A number, perhaps with commas between thousands; of a bounded length."""
+
+_PLAIN = re.compile(rf"[-+]?{NUMBER}")
+_DECORATION = str.maketrans("", "", "\\$ \t\n*`{}")
+_SPACE = r"(?:\s|\\[ ,;:]|~)*"
+_TEXT = r"\\(?:text(?:bf|it)?|math(?:rm|bf))"
+_NAME = re.compile(rf"\s*(?:[A-Za-z]|{_TEXT}\{{[A-Za-z ]{{1,30}}\}})\s*")
+_UNIT = re.compile(rf"{_TEXT}\{{[^{{}}\\\d]*\}}\s*$")
+_PERCENT = re.compile(r"(?:\\?%|\s[Pp]ercent)$")
+
+# A computed part of an expression stands in it as its value: "<9/2>".
+_VALUE = r"<(?P<value>-?\d+/\d+)>"
+_PART = re.compile(
+    rf"{_TEXT}\{{(?P<text>[-\d., $]*)\}}"
+    r"|\\[dt]?frac\{(?P<above>[^{}()\[\]]*)\}\{(?P<below>[^{}()\[\]]*)\}"
+    r"|\\?(?:left)?\((?P<round>[^{}()\[\]]*?)\\?(?:right)?\)"
+    r"|\\?(?:left)?\[(?P<square>[^{}()\[\]]*?)\\?(?:right)?\]"
+)
+_FACTOR = re.compile(
+    rf"{_SPACE}(?P<operator>[-+*/]|\\(?:times|cdot|div)(?![A-Za-z])){_SPACE}"
+    rf"(?:{_VALUE}|(?:\\?\$)?\s*(?P<number>{NUMBER})){_SPACE}"
+)
+_DIVISIONS = ("/", "\\div")
+_DEEPEST = 4  # fractions and brackets within each other
+
+# What else math-verify may find an amount in; each bracket multiplies the time that it takes.
+_COMMAND = re.compile(r"\\(?:left|right|times|cdot|div)(?![A-Za-z])")
+_WORDS = re.compile(rf"{_TEXT}\{{[^{{}}]*\}}")
+_FRACTION = re.compile(r"\\[dt]?frac\s*(?:\{\s*\d{1,20}\s*\}|\d){2}")
+_SHAPE = re.compile(
+    r"(?=\D*\d)\s*(?:[A-Za-z][A-Za-z ]{0,20}=)?"  # its name
+    r"[^A-Za-z]*"  # arithmetic
+    r"[A-Za-z .\\{}]{0,30}[^A-Za-z]*"  # its unit
+)
+_SYMBOLS = re.compile(r"[0-9A-Za-z\s.,$£€%+*/×÷·−()\[\]{}=\\~;:'-]{0,60}")
+_REFUSED = re.compile(r"\*\s*\*|\\[A-Za-z]")  # powers, and any other command
+_MOST_PARTS = 1  # brackets and fractions
+
+
+def read_plain(text: str) -> Fraction | None:
+    """Return the value of a number that is only decorated (``$1,234``, ``**5**``), or None."""
+    plain = text.translate(_DECORATION)
+    return _number(plain) if _PLAIN.fullmatch(plain) else None
+
+
+def read_amount(text: str) -> Fraction | None:
+    r"""Return the value of an amount, or None where the strict reading does not know it.
+
+    A percentage counts as its number: ``50\%`` is 50. Source: math-verify,
+    ``math_verify/grader.py`` (``sympy_numeric_eq``: "If it's 9% == 9").
+    """
+    text = text.strip()
+    plain = read_plain(text.removesuffix("."))
+    if plain is not None or "<" in text:
+        return plain
+    *sides, text = text.split("=")
+    if not all(_NAME.fullmatch(side) or _compute(side) is not None for side in sides):
+        return None
+    percentage = read_plain(_PERCENT.sub("", text.strip()))
+    return _compute(_UNIT.sub("", text)) if percentage is None else percentage
+
+
+def may_be_amount(text: str) -> bool:
+    """Return whether a text that is no plain amount could be one: short, shallow, few letters."""
+    text, fractions = _FRACTION.subn("1", _WORDS.sub(" ", text))
+    text = _COMMAND.sub(" ", text)
+    opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))
+    return (
+        _SYMBOLS.fullmatch(text) is not None
+        and _SHAPE.fullmatch(text) is not None
+        and _REFUSED.search(text) is None
+        and opened == closed
+        and opened + fractions <= _MOST_PARTS
+    )
+
+
+def _compute(text: str) -> Fraction | None:
+    """Return the value of an arithmetic expression, from the innermost part outwards, or None."""
+    for _ in range(_DEEPEST):
+        text, parts = _PART.subn(_value_of, text)
+        if not parts:
+            break
+    return _sum(text)
+
+
+def _value_of(part: re.Match[str]) -> str:
+    """Return a bracket, a fraction or a wrapped number as its value; unreadable as ``<>``."""
+    if part["above"] is not None:
+        above, below = _sum(part["above"]), _sum(part["below"])
+        value = above / below if above is not None and below else None
+    else:
+        value = _sum(part["text"] or part["round"] or part["square"] or "")
+    return "<>" if value is None else f"<{value.numerator}/{value.denominator}>"
+
+
+def _sum(text: str) -> Fraction | None:
+    """Return the value of a sum of products, from left to right, or None where it is none."""
+    total, product = Fraction(0), Fraction(0)
+    try:
+        for operator, factor in _factors(text.strip()):
+            if operator in "+-":
+                total, product = total + product, factor if operator == "+" else -factor
+            else:
+                product = product / factor if operator in _DIVISIONS else product * factor
+    except (ValueError, ZeroDivisionError):
+        return None
+    return total + product
+
+
+def _factors(text: str) -> Iterator[tuple[str, Fraction]]:
+    """Yield the numbers of a sum of products, each with the operator before it.
+
+    Raises:
+        ValueError: If the text is something else.
+    """
+    text = text if text.startswith(("+", "-")) else f"+{text}"
+    end = 0
+    while end < len(text):
+        found = _FACTOR.match(text, end)
+        if found is None:
+            raise ValueError(text)
+        yield found["operator"], _number(found["number"] or found["value"])
+        end = found.end()
+
+
+def _number(digits: str) -> Fraction:
+    return Fraction(digits.replace(",", ""))

@@ -1,0 +1,77 @@
+"""One scene of Hi-ToM without its fixed course: agents act, leave and come back in any order.
+
+The upstream generator lets every agent act once and leave for good, one after the other. A story of
+one chapter then has eight courses for three agents, and the place at the earliest exit is the right
+answer to every question without a claim. Here the same kinds of events come in any order, so that
+courses are counted in thousands and no rule that looks at one exit is right throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from pipeline.tom.story import Claim, Enter, Event, Exit, Move, Place
+
+_STEPS = (4, 5, 6, 7)
+_CLAIMS = (0, 1, 1, 2)
+_LEAVES, _COMES_BACK = 0.5, 0.4  # chances; otherwise somebody in the room moves the object
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a scene takes place, and with whom.
+
+    Attributes:
+        agents: Who takes part.
+        room: The room they meet in.
+        thing: The object there.
+        container: Where it is at first.
+        containers: All containers of the room.
+    """
+
+    agents: tuple[str, ...]
+    room: str
+    thing: str
+    container: str
+    containers: tuple[str, ...]
+
+
+def tell(scene: Scene, claims: bool, random: Random) -> list[Event]:
+    """Draw the events of one scene.
+
+    Args:
+        scene: Its cast and place.
+        claims: Whether agents may say afterwards where the object is, truly or not.
+        random: Source of all draws.
+    """
+    events: list[Event] = [
+        Enter(scene.agents, scene.room),
+        Place(scene.thing, scene.container, scene.room),
+    ]
+    inside, here = list(scene.agents), scene.container
+    outside: list[str] = []
+    for _ in range(random.choice(_STEPS)):
+        moved = isinstance(events[-1], Move)  # twice in a row tells no more than once
+        if outside and random.random() < _COMES_BACK * len(outside) / len(scene.agents):
+            inside.append(outside.pop(random.randrange(len(outside))))
+            events.append(Enter((inside[-1],), scene.room))
+        elif inside and (moved or random.random() < _LEAVES):
+            outside.append(inside.pop(random.randrange(len(inside))))
+            events.append(Exit(outside[-1], scene.room))
+        elif inside:
+            here = random.choice([c for c in scene.containers if c != here])
+            events.append(Move(random.choice(inside), scene.thing, here))
+    if claims:
+        events += _said(scene, random)
+    return events
+
+
+def _said(scene: Scene, random: Random) -> Sequence[Event]:
+    said: list[Event] = []
+    for _ in range(random.choice(_CLAIMS)):
+        speaker, listener = random.sample(scene.agents, 2)
+        heard_by = None if random.random() < 0.5 else listener
+        said.append(Claim(speaker, heard_by, scene.thing, random.choice(scene.containers)))
+    return said

@@ -1,0 +1,136 @@
+"""The structure of a story: its events, whatever the agents, objects and places are called.
+
+Two stories of one structure are one skeleton under two sets of names. Whoever has learned to answer
+one can answer the other by pattern, so a test says more on structures that training did not show.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+from pipeline.tom.story import (
+    WAITING_ROOM,
+    Action,
+    Enter,
+    Event,
+    Remark,
+    Stay,
+    Story,
+    agents_of,
+)
+
+_KINDS = {
+    "agents": "agent",
+    "agent": "agent",
+    "speaker": "agent",
+    "listener": "agent",
+    "peeking": "agent",
+    "distracted": "agent",
+    "object": "object",
+    "room": "place",
+    "container": "place",
+    "left": "place",
+    "place": "place",
+    "topic": "topic",
+    "state": "state",
+}
+"""What a field of an event names; all other fields are part of the structure as they are."""
+
+Part = str | bool | None | tuple[str, ...]
+Step = tuple[Part, ...]
+
+
+def structure(story: Story) -> tuple[Step, ...]:
+    """Return the events of a story with every name replaced by its kind and number.
+
+    Names are numbered in the order in which the story first needs them. Those who enter together
+    have no order among them, so they are numbered by what each does next. What has no effect is
+    left out (remarks, staying, going to the waiting room): shorter tellings do not tell it. Equal
+    values mean equal stories up to renaming.
+    """
+    told = tuple(event for event in story if _matters(event))
+    names = _Names(_doings(told))
+    return tuple(_step(event, names) for event in told)
+
+
+def _matters(event: Event) -> bool:
+    if isinstance(event, Enter):
+        return event.room != WAITING_ROOM
+    return not isinstance(event, Remark | Stay)
+
+
+def structure_id(story: Story) -> str:
+    """Return a short digest of a story's structure, stable across machines and runs."""
+    text = json.dumps(structure(story), ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+Doings = tuple[tuple[int, str], ...]
+"""Where an agent occurs: the place of the event in the story, and the agent's part in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The numbers given so far; ``doings`` tells apart agents who are new in one event."""
+
+    doings: dict[str, Doings]
+    numbers: dict[tuple[str, str], str] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def of(self, kind: str, name: str) -> str:
+        if (kind, name) not in self.numbers:
+            self.counts[kind] += 1
+            self.numbers[kind, name] = f"{kind} {self.counts[kind]}"
+        return self.numbers[kind, name]
+
+    def of_group(self, agents: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the numbers of agents without an order among them."""
+        known = [agent for agent in agents if ("agent", agent) in self.numbers]
+        new = sorted(set(agents) - set(known), key=lambda agent: self.doings[agent])
+        return tuple(sorted((self.of("agent", agent) for agent in (*known, *new)), key=_by_number))
+
+
+def _by_number(numbered: str) -> int:
+    return int(numbered.rsplit(" ", 1)[1])
+
+
+def _doings(story: Story) -> dict[str, Doings]:
+    found: dict[str, list[tuple[int, str]]] = {agent: [] for agent in agents_of(story)}
+    for position, event in enumerate(story):
+        for part, agent in _taking_part(event):
+            found[agent].append((position, part))
+    return {agent: tuple(doings) for agent, doings in found.items()}
+
+
+def _taking_part(event: Event) -> Iterator[tuple[str, str]]:
+    """Yield the agents of an event with their parts in it."""
+    for name in _fields(event):
+        value = getattr(event, name)
+        if isinstance(value, Action):
+            yield from _taking_part(value)
+        elif _KINDS.get(name) == "agent" and value is not None:
+            for agent in (value,) if isinstance(value, str) else value:
+                yield name, agent
+
+
+def _step(event: Event, names: _Names) -> Step:
+    parts: list[Part] = [type(event).__name__]
+    for name in _fields(event):
+        value = getattr(event, name)
+        if isinstance(value, Action):
+            parts.extend(_step(value, names))
+        elif isinstance(value, tuple):
+            parts.append(names.of_group(value))
+        elif name in _KINDS and value is not None:
+            parts.append(names.of(_KINDS[name], value))
+        else:
+            parts.append(value)
+    return tuple(parts)
+
+
+def _fields(event: Event) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(event))

@@ -1,0 +1,92 @@
+"""Base models that come with the project: a folder each, with a card that says how it was made.
+
+``models/NAME/`` holds ``card.json`` and ``model/``, the model in Hugging Face layout. A study that
+takes one states the recipe it was made by, and a model made by another one is refused.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pipeline.config.params import BaseEntry
+from pipeline.errors import UserError
+from pipeline.files import folder_digests
+from pipeline.provenance import Libraries
+from pipeline.records import UNREADABLE, Record
+from pipeline.train.tiny_base import recipe_of
+
+CARD, MODEL = "card.json", "model"
+
+
+class ShippedCard(Record):
+    """How a shipped model was made, and what it consists of.
+
+    Attributes:
+        recipe: What decides it: shape, seed, warm start, what its stories are drawn from.
+        threads: Threads it was made with.
+        processor: Machine and instruction set it was made on; others round otherwise.
+        libraries: Versions of what made it.
+        parameters: Number of its weights.
+        tokens: Size of its vocabulary.
+        losses: Loss of each step of its warm start, to four digits.
+        files: sha256 of each file of the model.
+    """
+
+    recipe: dict[str, Any]
+    threads: int
+    processor: list[str]
+    libraries: Libraries
+    parameters: int
+    tokens: int
+    losses: tuple[float, ...]
+    files: dict[str, str]
+
+
+def read_card(folder: Path) -> ShippedCard:
+    """Read the card of a shipped model.
+
+    Raises:
+        UserError: If it is missing or damaged.
+    """
+    try:
+        return ShippedCard.model_validate_json((folder / CARD).read_bytes())
+    except UNREADABLE as error:
+        why = "is not there" if isinstance(error, FileNotFoundError) else "cannot be read"
+        raise UserError(
+            f"{folder / CARD} {why}; restore the folder with git, or make the model with: "
+            f"tomrl models make {folder.name}"
+        ) from None
+
+
+def check(folder: Path, entry: BaseEntry) -> ShippedCard:
+    """Return the card of a shipped model after comparing it with what a study says.
+
+    Raises:
+        UserError: If the model was made otherwise, or a file of it is altered.
+    """
+    card, stated = read_card(folder), recipe_of(entry)
+    if different := list(_differences("", card.recipe, stated)):
+        raise UserError(
+            f"model {folder.name} was made otherwise than the study says: "
+            f"{'; '.join(different[:5])}. Change the study, or make the model again with: "
+            f"tomrl models make {folder.name}"
+        )
+    if folder_digests(folder / MODEL) != card.files:
+        raise UserError(
+            f"{folder / MODEL} does not hold the files that its card names; restore the folder "
+            f"with git, or make the model with: tomrl models make {folder.name}"
+        )
+    return card
+
+
+def _differences(place: str, made: Any, stated: Any) -> list[str]:
+    """Return what two recipes differ in, as ``warm_start.steps is 900, the study says 800``."""
+    if isinstance(made, dict) and isinstance(stated, dict):
+        keys = dict.fromkeys([*made, *stated])
+        inner = [(f"{place}.{k}".lstrip("."), made.get(k), stated.get(k)) for k in keys]
+        return [line for part in inner for line in _differences(*part)]
+    if isinstance(made, list) and isinstance(stated, list) and len(made) == len(stated):
+        both = enumerate(zip(made, stated, strict=True))
+        return [line for i, (a, b) in both for line in _differences(f"{place}.{i}", a, b)]
+    return [] if made == stated else [f"{place} is {made!r}, the study says {stated!r}"]

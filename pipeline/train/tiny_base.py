@@ -1,0 +1,102 @@
+"""Making a tiny base model: its tokenizer, its weights, its warm start."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from pipeline.config.models import SIZES, TinyModel
+from pipeline.config.params import BaseEntry
+from pipeline.files import replacing
+from pipeline.model.tiny import make_model, make_tokenizer
+from pipeline.model.weights import save_model
+from pipeline.train import warm_start
+from pipeline.train.warm_start import Demonstration
+
+_TOKENIZER_DEMONSTRATIONS = 4000
+
+
+@dataclass(frozen=True)
+class TinyBase:
+    """A tiny model that was made.
+
+    Attributes:
+        parameters: Number of its weights.
+        tokens: Size of its vocabulary.
+        losses: Loss of each step of its warm start.
+    """
+
+    parameters: int
+    tokens: int
+    losses: tuple[float, ...]
+
+
+def recipe_of(entry: BaseEntry) -> dict[str, Any]:
+    """Return what decides a model that is made for no study: all but names and amounts of data."""
+    assert isinstance(entry.model, TinyModel)
+    amounts = {"train", "validation", "test"}
+    return {
+        "size": entry.model.size,
+        "seed": entry.seed,
+        "warm_start": entry.model.warm_start.model_dump(mode="json"),
+        "stories": [source.model_dump(mode="json", exclude=amounts) for source in entry.stories],
+        "sums": entry.sums and entry.sums.model_dump(mode="json", exclude=amounts),
+    }
+
+
+def demonstrations_of(entry: BaseEntry) -> list[Demonstration]:
+    """Return what a model is shown."""
+    assert isinstance(entry.model, TinyModel)
+    return list(warm_start.demonstrations(entry.model.warm_start, entry.stories, entry.sums))
+
+
+def processor() -> list[str]:
+    """Return what of the processor can move the bytes of a model."""
+    return [platform.machine(), torch.backends.cpu.get_cpu_capability()]
+
+
+def make(
+    entry: BaseEntry,
+    examples: Sequence[Demonstration],
+    words: Sequence[str],
+    folder: Path,
+    state: Path,
+    report: Callable[[int, float], None] = lambda step, loss: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> TinyBase:
+    """Make a tiny model and write it in Hugging Face layout.
+
+    Args:
+        entry: Its recipe and seed.
+        examples: Its demonstrations.
+        words: Further texts that its tokenizer must know.
+        folder: Receives the model.
+        state: Folder of the resumable state: a warm start that was interrupted goes on from there.
+        report: Called after every step with its number and its loss.
+        should_stop: Asked after every step.
+
+    Raises:
+        Interrupted: If ``should_stop`` said so.
+    """
+    assert isinstance(entry.model, TinyModel)
+    recipe = entry.model.warm_start
+    texts = [*warm_start.texts(examples, _TOKENIZER_DEMONSTRATIONS), *words]
+    tokenizer = make_tokenizer(texts, recipe.vocabulary)
+    model = make_model(
+        SIZES[entry.model.size],
+        tokenizer,
+        context=recipe.context,
+        seed=entry.seed,
+        look_back=recipe.look_back,
+    )
+    run = warm_start.Run(model, tokenizer, recipe, state, report, should_stop)
+    losses = run.train(examples)
+    with replacing(folder) as temporary:
+        save_model(temporary, model, tokenizer)
+    parameters = sum(tensor.numel() for tensor in model.parameters())
+    return TinyBase(parameters, len(tokenizer), tuple(losses))

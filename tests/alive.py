@@ -1,0 +1,32 @@
+"""Processes that a test started, however far down and whoever adopted them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+
+def alive(home: Path) -> list[psutil.Process]:
+    """Return the living processes in the environment of a home: ``conftest.environment``."""
+    return [process for process in psutil.process_iter() if _is_of(process, home)]
+
+
+def _is_of(process: psutil.Process, home: Path) -> bool:
+    try:
+        mark = process.environ().get("PREFECT_HOME")
+        return mark == str(home / "prefect") and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> bool:
+    """Wait for a condition; return whether it came true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True

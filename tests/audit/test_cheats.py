@@ -1,0 +1,99 @@
+"""Cheats and constants on small sets whose figures are known."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.audit.cheats import CHEATS, DISGUISES, Constants, possible_answers, won_without_answer
+from pipeline.audit.reading import Reading, read_all
+from pipeline.tasks import registry
+from pipeline.tasks.example import Example
+
+TELLS = "Ann entered the hall. Ann moved the hat to the {}, which is also located in the hall."
+
+
+def place(answer: str) -> Example:
+    question = "In which container is the hat now?"
+    return Example("explore_tom", "explore_tom_sample", TELLS.format(answer), question, answer)
+
+
+def yes_no(answer: str) -> Example:
+    question = "Does Ann believe that the hat is new?"
+    kind, choices = "yes_no", ("yes", "no")
+    return Example(
+        "explore_tom", "explore_tom_sample", "Ann left.", question, answer, kind, choices
+    )
+
+
+SET = [*map(place, ("tin", "jar", "tin")), *map(yes_no, ("yes", "no", "no"))]
+
+
+def test_the_best_constant_is_made_of_several_answers_where_the_published_rule_pays_that() -> None:
+    won = won_without_answer(read_all(SET))
+    assert set(won.constant.what.split()) == {"tin", "jar", "yes", "no"}
+    assert (won.constant.published, won.constant.strict) == (1, 0)
+    assert won.strict_constant.strict == 2 / 6
+    assert won.strict_constant.what in ("tin", "no")
+
+
+def test_cheats_are_ranked_by_what_the_published_rule_pays() -> None:
+    won = won_without_answer(read_all(SET))
+    assert won.cheat.what == "every possible answer in one sentence"
+    assert (won.cheat.published, won.cheat.strict) == (1, 0)
+    assert [c.published for c in won.cheats] == sorted(
+        (c.published for c in won.cheats), reverse=True
+    )
+    assert {cheat.what for cheat in won.cheats} == set(CHEATS)
+    assert not any(cheat.strict for cheat in won.cheats)
+    assert list(won.best()) == [
+        f"always {won.constant.what!r}",
+        f"always {won.strict_constant.what!r}",
+        won.cheat.what,
+    ]
+
+
+def test_either_a_or_b_wins_study_1s_rule_where_b_is_right() -> None:
+    story = "\n".join(f"Ann moved the hat to the {name}." for name in ("tin", "jar"))
+    asked = Example("tomi", "tomi", story, "Where is the hat really?", "jar")
+    given = CHEATS["either of the last two possible answers"](
+        Reading(asked, None, True, ("tin", "jar"))
+    )
+    assert given is not None and "either tin or jar" in given
+    grade = registry.get("tomi").grade(given, asked)
+    assert (grade.correct, grade.strict) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"answer_kind": "yes_no"}, ("yes", "no")),
+        ({"answer_kind": "number"}, ("3", "4.5")),
+        ({"answer_kind": "names"}, ("Ann", "Bob")),
+        ({"answer_kind": "names", "choices": ("Ann", "Cal")}, ("Ann", "Cal")),
+        ({"answer_kind": "label", "choices": ("less", "more")}, ("less", "more")),
+        ({}, ()),
+    ],
+    ids=str,
+)
+def test_possible_answers_are_read_off_the_prompt(
+    fields: dict[str, object], found: tuple[str, ...]
+) -> None:
+    story, question = "Ann: Hi.\nBob: Hi, Ann.", "What are 3 and 4.5 and 3?"
+    example = Example("b", "t", story, question, "x", **fields)  # type: ignore[arg-type]
+    assert possible_answers(Reading(example, None, False, ())) == found
+
+
+def test_no_disguise_hides_the_right_answer_from_the_published_rule_only() -> None:
+    task = registry.get("explore_tom_sample")
+    for name, disguise in DISGUISES.items():
+        grade = task.grade(disguise("tin"), place("tin"))
+        assert not grade.format_ok, name
+        assert grade.correct, name
+
+
+def test_a_search_tries_a_large_set_on_a_draw_that_is_always_the_same() -> None:
+    examples = [place(f"tin {number}") for number in range(1000)]
+    search = Constants.tried_on(examples)
+    assert len(search.examples) == 400
+    assert search.examples == Constants.tried_on(examples).examples
+    assert len(search.parts) == 20

@@ -1,0 +1,107 @@
+"""A study that takes seconds per stage, and what an undisturbed run of it leaves."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.conftest import copy_checkout, edited, shrink, type_command
+
+_SAME_BYTES = ("code", "data", "runs", "reports")
+_SAME_NAMES = ("store", "work")
+
+
+def prepare(folder: Path) -> Path:
+    """Make a checkout whose study has checkpoints to go on from, in its warm start too."""
+    checkout = copy_checkout(folder)
+    shrink(checkout, steps=8)
+    with edited(checkout / "studies" / "mini.yaml") as study:
+        study["base"]["models"]["nano"]["warm_start"]["steps"] = 120
+    used = type_command(checkout, folder.parent, "tomrl", "study", "use", "mini")
+    assert used.returncode == 0, used.stderr
+    return checkout
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study leaves: bytes of its results, names of its artifacts, its runs in MLflow."""
+
+    results: dict[str, bytes]
+    artifacts: frozenset[str]
+    tracked: dict[str, int]
+
+    @classmethod
+    def of(cls, checkout: Path) -> Outcome:
+        """Read what is there."""
+        return cls(results(checkout), _artifacts(checkout), _tracked(checkout))
+
+    def differences(self, other: Outcome) -> dict[str, list[str]]:
+        """Return what another outcome lacks, has beyond this one, and has otherwise."""
+        mine, theirs = self.results, other.results
+        runs = set(self.tracked) ^ set(other.tracked)
+        fewer = [n for n, count in self.tracked.items() if other.tracked.get(n, 0) < count]
+        more = [n for n, count in self.tracked.items() if other.tracked.get(n, 0) > count]
+        return {
+            "lost": sorted({*mine.keys() - theirs.keys(), *self.artifacts - other.artifacts})
+            + fewer,
+            "doubled": sorted({*theirs.keys() - mine.keys(), *other.artifacts - self.artifacts})
+            + sorted({*more, *runs - set(fewer)}),
+            "different": altered(mine, theirs),
+        }
+
+
+def results(checkout: Path, folders: Sequence[str] = _SAME_BYTES) -> dict[str, bytes]:
+    """Return the deterministic results in some folders by path."""
+    return {
+        path.relative_to(checkout).as_posix(): path.read_bytes()
+        for folder in folders
+        for path in sorted((checkout / folder).rglob("*"))
+        if path.is_file() and path.name != ".gitignore"
+    }
+
+
+def altered(whole: dict[str, bytes], found: dict[str, bytes]) -> list[str]:
+    """Return the results that are there and differ from those of an undisturbed run."""
+    return sorted(name for name in whole.keys() & found.keys() if whole[name] != found[name])
+
+
+def _artifacts(checkout: Path) -> frozenset[str]:
+    return frozenset(
+        path.relative_to(checkout).as_posix()
+        for folder in _SAME_NAMES
+        for path in (checkout / folder).rglob("*")
+        if path.is_file() and not path.name.endswith(".lock")
+    )
+
+
+def _tracked(checkout: Path) -> dict[str, int]:
+    """Return how many points of each metric each run in MLflow has, and how many runs there are."""
+    if not (checkout / "mlflow.db").exists():
+        return {}
+    with closing(sqlite3.connect(checkout / "mlflow.db")) as database:
+        points = database.execute(
+            "select name, key, count(distinct step) from metrics join runs using (run_uuid)"
+            " where key not like 'system/%' group by name, key"
+        ).fetchall()
+        doubled = database.execute(
+            "select count(*) - count(distinct run_uuid || key || step) from metrics"
+        ).fetchone()[0]
+        unfinished = database.execute(
+            "select count(*) from runs where status != 'FINISHED'"
+        ).fetchone()[0]
+        names = database.execute("select name, count(*) from runs group by name").fetchall()
+    return {
+        **{f"{run}: {key}": count for run, key, count in points},
+        **{f"runs named {name}": count for name, count in names},
+        "points of one metric at one step": doubled,
+        "unfinished runs": unfinished,
+    }
+
+
+def leftovers(checkout: Path) -> list[str]:
+    """Return the temporary files that nobody owns."""
+    found = (path for path in checkout.rglob(".*.tmp") if ".dvc" not in path.parts)
+    return [path.relative_to(checkout).as_posix() for path in found]

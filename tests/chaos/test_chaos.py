@@ -1,0 +1,51 @@
+"""A sample of the kills and full disks, drawn with a fixed seed; all of them every night."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def faultless(project: Path, driver: str, *options: str) -> str:
+    """Run a driver, which ends with 1 if there was a fault, and return its last line."""
+    ran = subprocess.run(
+        [sys.executable, "-m", f"tests.chaos.{driver}", *options],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-5000:] + ran.stderr[-5000:]
+    figures = ran.stdout.splitlines()[-1]
+    print(figures)
+    return figures
+
+
+def test_some_kills_at_random_moments(project: Path) -> None:
+    assert faultless(project, "driver", "--kills", "2", "--each", "2").startswith("2 kills")
+
+
+def test_some_kills_before_a_file_operation(project: Path) -> None:
+    assert faultless(project, "operations", "--sample", "6").endswith(": 0 with a fault")
+
+
+def test_some_stages_on_a_full_disk(project: Path) -> None:
+    assert faultless(project, "full_disk", "--sample", "5").startswith("5 stages")
+
+
+@pytest.mark.nightly
+def test_200_kills_at_random_moments(project: Path) -> None:
+    faultless(project, "driver", "--kills", "200")
+
+
+@pytest.mark.nightly
+def test_a_kill_before_every_file_operation(project: Path) -> None:
+    faultless(project, "operations")
+
+
+@pytest.mark.nightly
+def test_every_stage_on_a_full_disk(project: Path) -> None:
+    faultless(project, "full_disk")

@@ -1,0 +1,165 @@
+"""Every cause of failure, from a real job that ends by it to what is done about that."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from pipeline.cluster.client import Client
+from pipeline.cluster.job import JobOutcome
+from pipeline.cluster.run import run_job
+from pipeline.errors import TransientError
+from pipeline.train.verl.failures import CAUSES, Cause, Circumstances, judge
+from tests.cluster.conftest import Heard, MakeJob
+
+CELL = Circumstances("cells.a.train", "4 x a100-80", 4, 1, "/state")
+DIED = (
+    "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
+    "The actor died because its node has died. Node Id: 4f0c\n"
+)
+
+
+def _prints(*lines: str) -> str:
+    return f"print({chr(10).join(lines)!r}); raise SystemExit(1)"
+
+
+# How a job ends by each cause: Python that prints what torch, verl or Ray print, or dies so.
+ENDS = {
+    "disk full": _prints("(WorkerDict pid=9) OSError: [Errno 28] No space left on device: '/s/x'"),
+    "not a finite number": _prints("RuntimeError: step 3: loss is nan, not a finite number"),
+    "bad configuration": _prints(
+        "Could not override 'actor_rollout_ref.rollout.nonsense'.\n"
+        "To append to your config use +actor_rollout_ref.rollout.nonsense=1\n"
+        "Key 'nonsense' is not in struct"
+    ),
+    "wrong accelerators": _prints(
+        "RuntimeError: FlashAttention only supports Ampere GPUs or newer."
+    ),
+    "too few accelerators": _prints(
+        "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
+    ),
+    "accelerator memory": _prints(
+        "(WorkerDict pid=8) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.3 GiB."
+    ),
+    "host memory": _prints(
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
+    ),
+    "preemption": _prints(DIED + "\tthe actor's node was preempted: spot instance"),
+    "lost node": _prints(
+        DIED + "\tthe actor's node was terminated unexpectedly: "
+        "health check failed due to missing too many heartbeats"
+    ),
+    "lost head": _prints(
+        "[2026-01-01 00:00:00,000 C 1 1] gcs_client.cc: Failed to connect to GCS within 60 seconds."
+    ),
+    "lost lease": _prints(
+        "TOMRL_NOTE ends and writes nothing more: its lease was taken over by process 1 on b"
+    ),
+    "hung": "import time; time.sleep(600)",
+    "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+}
+STALL = {"hung": 3.0}
+# Ends as the cause does; with a checkpoint, it goes on from there and is done.
+PROGRAM = """
+import pathlib, sys
+checkpoint = pathlib.Path("CHECKPOINT")
+if checkpoint.exists():
+    print("resumed")
+    sys.exit()
+print("no checkpoint", flush=True)
+if STEPS:
+    checkpoint.write_text("1")
+    print("saved 1", flush=True)
+"""
+
+
+def _run(job_of: MakeJob, cause: Cause, heard: Heard, tmp_path: Path, steps: bool) -> JobOutcome:
+    program = PROGRAM.replace("CHECKPOINT", str(tmp_path / "checkpoint"))
+    program = program.replace("STEPS", str(steps)) + dedent(ENDS[cause.name])
+    stall = STALL.get(cause.name, 60.0)
+    job = job_of(program, name=f"{cause.name} {steps}", retries=1, stall_limit=stall)
+    return run_job(
+        job,
+        on_line=heard.lines.append,
+        is_progress=lambda line: line.startswith("saved"),
+        is_saved=lambda line: line.startswith("saved"),
+        judge=lambda lines: judge(lines, CELL, stepped="saved 1" in heard.lines),
+    )
+
+
+@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+def test_a_cause_is_recognised_and_tried_again_or_not(
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path, cause: Cause
+) -> None:
+    outcome = _run(make_job, cause, heard, tmp_path, steps=True)
+    if cause.again == "no":
+        assert (outcome.status, outcome.attempts) == ("failed", 1)
+        _names_the_change(outcome, cause)
+    else:
+        assert (outcome.status, outcome.attempts) == ("succeeded", 2), outcome.message
+        assert heard.saying("resumed") == ["resumed"]
+        (note,) = heard.saying("cluster: attempt")
+        assert f": {cause.name} (" in note
+
+
+def _names_the_change(outcome: JobOutcome, cause: Cause) -> None:
+    assert outcome.verdict and outcome.verdict.cause == cause.name
+    error = outcome.error("cell a")
+    assert not isinstance(error, TransientError)
+    assert str(error).startswith(f"cell a: the job failed after 1 attempt: {cause.name}: ")
+    assert str(error).endswith(cause.change.format_map(vars(CELL)))
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [cause for cause in CAUSES if cause.again == "after a step"],
+    ids=lambda cause: cause.name,
+)
+def test_memory_that_is_out_before_the_first_step_is_for_the_user(
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path, cause: Cause
+) -> None:
+    outcome = _run(make_job, cause, heard, tmp_path, steps=False)
+    assert outcome.attempts == 1
+    _names_the_change(outcome, cause)
+
+
+def test_retries_are_counted_from_the_last_checkpoint(
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path
+) -> None:
+    """The job saves something in attempts 1 and 2, and nothing after that."""
+    program = f"""
+        import os, pathlib, signal
+        saved = pathlib.Path({str(tmp_path / "saved")!r})
+        number = int(saved.read_text()) + 1 if saved.exists() else 1
+        saved.write_text(str(number))
+        if number <= 2:
+            print("saved", number, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    job = make_job(program, retries=1)
+    outcome = run_job(
+        job,
+        on_line=heard.lines.append,
+        is_progress=lambda line: True,
+        is_saved=lambda line: line.startswith("saved"),
+        judge=lambda lines: judge(lines, CELL, stepped=True),
+    )
+    assert (outcome.status, outcome.attempts) == ("failed", 3)
+    notes = heard.saying("cluster: attempt")
+    assert all(note.endswith("(retry 1 of 1 since that was saved)") for note in notes)
+    assert len(notes) == 2
+    error = outcome.error("cell a")
+    assert isinstance(error, TransientError) and "failed after 3 attempts: killed: " in str(error)
+
+
+def test_the_docs_have_the_same_table(project: Path) -> None:
+    text = (project / "docs" / "cluster.md").read_text()
+    rows = re.findall(r"^\| ([a-z ]+) \| .* \| (yes|after a step|no) \| .+ \|$", text, re.M)
+    assert rows == [(cause.name, cause.again) for cause in CAUSES]
+
+
+def test_every_cause_has_a_job_that_ends_by_it() -> None:
+    assert set(ENDS) == {cause.name for cause in CAUSES}

@@ -1,0 +1,204 @@
+"""Bad arguments, options and variables of every command, and bad keys of every stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tests.corpus.case import BadInput, Damage, becomes
+
+_STORY = '{"story": "1 A entered the x.", "question": "Where is the y?"}\n'
+_IN = {"in.jsonl": becomes(_STORY)}
+_PUBLISHED: dict[str, Damage] = {
+    "params.yaml": lambda content: content.replace(
+        b"acquire:\n", b"acquire:\n  hi_tom: {kind: upstream}\n"
+    )
+}
+
+# (command, words of the message)
+_TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("Usage",)),
+    ("fly", ("No such command", "fly")),
+    ("--fly", ("No such option", "--fly")),
+    ("doctor now", ("unexpected extra argument", "now")),
+    ("report mini", ("unexpected extra argument", "mini")),
+    ("report --study mini", ("No such option",)),
+    ("sync now", ("unexpected extra argument",)),
+    ("run maxi", ("'maxi'", "mini")),
+    ("run ''", ("''", "mini")),
+    ("run ' '", ("' '", "mini")),
+    ("run ../mini", ("'../mini'", "mini")),
+    ("run studies/mini.yaml", ("'studies/mini.yaml'", "mini")),
+    ("run /etc/passwd", ("'/etc/passwd'", "mini")),
+    ("run mini.yaml", ("'mini.yaml'", "mini")),
+    ("run mini grid", ("unexpected extra argument",)),
+    ("run $'mi\\x1b[31mni'", ("'mi\\x1b[31mni'",)),
+    ("run '[/bold]'", ("'[/bold]'",)),
+    ("study", ("Usage",)),
+    ("study fly", ("No such command",)),
+    ("study list all", ("unexpected extra argument",)),
+    ("study show", ("Missing argument",)),
+    ("study show maxi", ("'maxi'", "mini")),
+    ("study show ''", ("''", "mini")),
+    ("study show mini --expand", ("No such option", "--expand")),
+    ("study diff", ("Missing argument",)),
+    ("study diff maxi", ("'maxi'", "mini")),
+    ("study diff mini grid", ("unexpected extra argument",)),
+    ("study use", ("Missing argument",)),
+    ("study use maxi", ("'maxi'", "mini")),
+    ("study use ''", ("''", "mini")),
+    ("study use .", ("'.'", "mini")),
+    ("study use ..", ("'..'", "mini")),
+    ("study use ../studies/mini", ("'../studies/mini'", "mini")),
+    ("study use MINI", ("'MINI'", "mini")),
+    ("study use mini grid", ("unexpected extra argument",)),
+    ("train", ("Usage",)),
+    ("train plan", ("Missing option", "--cell")),
+    ("train plan --cell nano-bye", ("'nano-bye'", "nano-hi")),
+    ("train plan --cell ''", ("''", "nano-hi")),
+    ("train plan --cell nano-base", ("nano-base", "trains nothing", "nano-hi")),
+    ("train plan --cell nano-hi --memory -1", ("--memory",)),
+    ("train plan --cell nano-hi --memory nan", ("--memory",)),
+    ("train plan --cell nano-hi --memory inf", ("--memory",)),
+    ("train plan --cell nano-hi --memory much", ("--memory",)),
+    ("train plan --cell nano-hi --memory 0", ("nano-hi needs about",)),
+    ("train plan --cell nano-hi --study maxi", ("'maxi'", "mini")),
+    ("train plan --cell nano-hi --study ''", ("''", "mini")),
+    ("train plan --cell nano-hi --config gone.json", ("gone.json",)),
+    ("train plan --cell nano-hi --config in.jsonl", ("in.jsonl",)),
+    ("train plan --cell nano-hi --config .", (".",)),
+    ("train show", ("Missing option", "--cell")),
+    ("train show --cell nano-bye", ("'nano-bye'", "nano-hi")),
+    ("train show --cell nano-hi --backend cloud", ("--backend", "cloud", "verl")),
+    ("train show --cell nano-hi --backend verl --gpus 0", ("--gpus",)),
+    ("train show --cell nano-hi --backend verl --gpus two", ("--gpus",)),
+    ("train show --cell nano-hi --backend verl --nodes -1", ("--nodes",)),
+    ("train show --cell nano-hi --accelerator tpu", ("--accelerator", "tpu", "h100")),
+    ("audit", ("Missing argument",)),
+    ("audit hi_tom_stile", ("'hi_tom_stile'", "hi_tom_style")),
+    ("audit ''", ("''", "hi_tom_style")),
+    ("audit hi_tom_style --against nothing", ("'nothing'",)),
+    ("audit hi_tom_style --raw nowhere", ("--raw nowhere", "no such folder")),
+    ("audit hi_tom_style --raw in.jsonl", ("--raw in.jsonl", "no such folder")),
+    ("audit hi_tom_style --ngram 0", ("--ngram",)),
+    ("audit hi_tom_style --ngram many", ("--ngram",)),
+    ("audit hi_tom_style --json nowhere/audit.json", ("nowhere/audit.json",)),
+    ("audit hi_tom_style --json .", (".",)),
+    ("audit hi_tom", ("task hi_tom", "--raw")),
+    ("gallery now", ("unexpected extra argument",)),
+    ("gallery -o nowhere/page.md", ("nowhere/page.md",)),
+    ("gallery -o .", (".",)),
+    ("gallery --raw nowhere", ("--raw nowhere",)),
+    ("gallery --real -o page.md", ("page.md", "--real")),
+    ("clean --everything", ("No such option",)),
+    ("ui --port 0", ("--port",)),
+    ("ui --port 65536", ("--port",)),
+    ("ui --port http", ("--port",)),
+    ("ui --host 256.1.1.1", ("256.1.1.1", "--host")),
+    ("tom", ("Usage",)),
+    ("tom solve in.jsonl -o out.jsonl", ("Missing option", "--benchmark")),
+    ("tom solve -b hi_tom -o out.jsonl", ("Missing argument",)),
+    ("tom solve in.jsonl -b hi_tom", ("Missing option", "--output")),
+    ("tom solve in.jsonl -b hitom -o out.jsonl", ("hitom", "hi_tom")),
+    ("tom solve in.jsonl -b hi_tom -o out.jsonl --rules odd", ("odd", "plain")),
+    ("tom solve in.jsonl -b hi_tom -o out.jsonl --rules released", ("--rules", "released")),
+    ("tom solve in.jsonl -b hi_tom -o in.jsonl", ("in.jsonl", "input")),
+    ("tom solve in.jsonl -b hi_tom -o nowhere/out.jsonl", ("nowhere/out.jsonl",)),
+    ("tom solve in.jsonl -b hi_tom -o studies", ("studies",)),
+    ("tom solve gone.jsonl -b hi_tom -o out.jsonl", ("gone.jsonl", "no such file")),
+    ("tom solve studies -b hi_tom -o out.jsonl", ("studies", "cannot be read")),
+    ("tom explain", ("Missing",)),
+    ("tom explain gone.txt -b hi_tom", ("gone.txt", "no such file")),
+    ("tom explain studies -b hi_tom", ("studies", "cannot be read")),
+    ("tom explain in.jsonl -b hi_tom --row 0", ("--row",)),
+    ("tom explain in.jsonl -b hi_tom --row 7", ("line 7", "--row")),
+    ("tom check in.jsonl -b hi_tom", ("in.jsonl:1", "'answer'", "missing")),
+    ("tom check in.jsonl -b hi_tom -d in.jsonl", ("in.jsonl", "input")),
+    ("reward", ("Usage",)),
+    ("reward score", ("Missing",)),
+    ("reward score in.jsonl -p rlvr", ("Missing option", "--output")),
+    ("reward score in.jsonl -p rlhf -o out.jsonl", ("rlhf", "rlvr")),
+    ("reward score in.jsonl -p rlvr -o in.jsonl", ("in.jsonl", "input")),
+    ("reward score in.jsonl -p rlvr -o out.jsonl --task nothing", ("'nothing'",)),
+    ("reward score in.jsonl -p fidelity -o out.jsonl --weight 2", ("--weight",)),
+    ("reward score in.jsonl -p fidelity -o out.jsonl --weight nan", ("--weight",)),
+    ("reward score in.jsonl -p rlvr -o out.jsonl --weight 0.5", ("weight", "rlvr")),
+    ("reward score gone.jsonl -p rlvr -o out.jsonl", ("gone.jsonl", "no such file")),
+    ("reward score in.jsonl -p rlvr -o out.jsonl", ("in.jsonl:1", "'completion'", "missing")),
+)
+
+# (stage with its arguments, words of the message)
+_STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    *(
+        (f"{stage} {key}", (stage, repr(key), there))
+        for stage, there in (
+            ("acquire", "arithmetic"),
+            ("dataset", "hi"),
+            ("base", "nano"),
+            ("train", "nano-hi"),
+            ("evaluate", "nano-hi"),
+            ("gsm8k", "nano-hi"),
+        )
+        for key in ("nothing", "../x")
+    ),
+    *(
+        (stage, ("none", f"python -m pipeline.stages.{stage} KEY"))
+        for stage in ("acquire", "dataset", "base", "train", "evaluate", "gsm8k")
+    ),
+    *(
+        (f"{stage} now", (stage.split()[0], "'now'"))
+        for stage in (
+            "code",
+            "sources",
+            "suite",
+            "audit",
+            "report",
+            "evaluate nano-hi",
+            "base nano",
+        )
+    ),
+    ("train nano-hi --fly", ("--fly",)),
+    ("train nano-hi now", ("now",)),
+    ("train nano-hi --resume", ("--resume",)),
+    ("train nano-hi --resume nowhere", ("--resume nowhere", "made_from.json")),
+    ("train nano-hi --resume studies", ("--resume studies", "made_from.json")),
+)
+
+# (command, variables, words of the message)
+_VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
+    ("train nano-hi", {"TOMRL_STORE": "params.yaml/store"}, ("params.yaml/store", "TOMRL_STORE")),
+    ("train nano-hi", {"TOMRL_STORE": "params.yaml"}, ("params.yaml", "TOMRL_STORE")),
+    ("evaluate nano-hi", {"TOMRL_STORE": "@"}, ("TOMRL_STORE", "train@nano-hi")),
+    ("gsm8k nano-hi", {"TOMRL_STORE": "@"}, ("TOMRL_STORE", "train@nano-hi")),
+    ("train nano-hi", {"TOMRL_STORE": "@"}, ("TOMRL_STORE", "base@nano")),
+    ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "/nowhere"}, ("hi_tom", "/nowhere")),
+    ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "params.yaml"}, ("hi_tom", "params.yaml")),
+    ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "@"}, ("hi_tom", "@")),
+    ("tomrl audit hi_tom", {"TOMRL_DATA_MIRROR": "/nowhere"}, ("hi_tom", "/nowhere")),
+    ("tomrl audit hi_tom", {"TOMRL_DATA_MIRROR": "@"}, ("hi_tom", "TOMRL_DATA_MIRROR")),
+    ("tomrl sync", {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, ("http://127.0.0.1:9", "MLFLOW_TRACKING_URI")),
+    ("tomrl sync", {"MLFLOW_TRACKING_URI": "carrier-pigeon://roof"}, ("carrier-pigeon", "MLFLOW_TRACKING_URI")),
+    ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:////dev/null/x.db"}, ("/dev/null/x.db", "MLFLOW_TRACKING_URI")),
+    ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:///params.yaml"}, ("params.yaml", "database")),
+    ("tomrl sync", {"MLFLOW_TRACKING_URI": "http://["}, ("http://[", "MLFLOW_TRACKING_URI")),
+    ("train nano-hi", {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, ("http://127.0.0.1:9", "MLFLOW_TRACKING_URI")),
+    ("tomrl ui", {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, ("http://127.0.0.1:9", "MLFLOW_TRACKING_URI")),
+)  # fmt: skip
+
+
+def commands() -> Iterator[BadInput]:
+    """Yield what is typed."""
+    for line, says in _TYPED:
+        yield BadInput(f"tomrl {line}", ("tomrl", *_words(line)), says, _IN)
+    for line, says in _STAGES:
+        yield BadInput(f"stage {line}", _words(line), says)
+    for line, variables, says in _VARIABLES:
+        said = ", ".join(f"{name}={value}" for name, value in variables.items())
+        files = _PUBLISHED if "hi_tom" in line and line.startswith("acquire") else {}
+        yield BadInput(f"{said}: {line}", _words(line), says, files, variables)
+
+
+def _words(line: str) -> tuple[str, ...]:
+    """Split a command as a shell does, as far as it is needed here."""
+    plain = line.replace("$'mi\\x1b[31mni'", "mi\x1b[31mni")
+    words = plain.replace("' '", "'\0'").split(" ")
+    return tuple(word.strip("'").replace("\0", " ") for word in words if word)

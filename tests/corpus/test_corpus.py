@@ -1,0 +1,51 @@
+"""Every bad input ends with the status that is documented and one message, and changes nothing."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import type_command
+from tests.corpus.all import CORPUS
+from tests.corpus.case import BadInput
+from tests.corpus.play import Stand, play
+from tests.corpus.watch import damaged
+
+
+@pytest.fixture(scope="module")
+def stand(reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Stand:
+    """A copy of the reproduced checkout, which other tests use too."""
+    home = tmp_path_factory.mktemp("corpus")
+    shutil.copytree(reproduced[0], home / "a folder with spaces", symlinks=True)
+    return Stand(home / "a folder with spaces", home)
+
+
+def test_the_corpus_is_large_and_says_what_each_message_must_say() -> None:
+    assert len(CORPUS) >= 400
+    assert len({case.name for case in CORPUS}) == len(CORPUS)
+    assert all(case.says for case in CORPUS)
+
+
+@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
+def test_bad_input(case: BadInput, stand: Stand) -> None:
+    ended, problems = play(case, stand)
+    assert not problems, f"{[problem.what for problem in problems]}\n{ended.stdout}{ended.stderr}"
+
+
+@pytest.mark.parametrize("case", CORPUS[7::80], ids=lambda case: case.name)
+def test_the_same_in_a_process_of_its_own(case: BadInput, stand: Stand) -> None:
+    """A sample through the command line itself, which shows that the door above is no other."""
+    program, *arguments = case.command
+    started = ["-m", "pipeline.cli.app" if program == "tomrl" else f"pipeline.stages.{program}"]
+    with damaged(stand.root, case.files):
+        before = stand.watch.state()
+        shown = type_command(
+            stand.root, stand.root.parent, sys.executable, *started, *arguments, **case.environment
+        )
+        after = stand.watch.state()
+    assert shown.returncode == case.status, shown.stderr
+    assert "Traceback" not in shown.stderr
+    assert after == before

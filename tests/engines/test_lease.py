@@ -1,0 +1,91 @@
+"""A job that Ray reports as failed lives on: another takes over, and it writes no more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from pipeline.cluster.client import Address, connect
+from pipeline.cluster.head import private_head
+from pipeline.files import read_json, read_lines
+from pipeline.store import LocalStore
+from tests.alive import until
+from tests.engines.conftest import GRPO, STEPS, Start, is_alive, saved_steps
+
+STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
+JOB = "-m pipeline.train.verl.job"
+
+
+@pytest.fixture
+def head(engine: Path) -> Iterator[Address]:
+    """A head that outlives the jobs on it."""
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    with private_head(engine, kept, 2) as address:
+        yield address
+
+
+@pytest.fixture
+def hasty(checkout: Path) -> Path:
+    """A checkout whose leases run out soon."""
+    path = checkout / "pipeline" / "cluster" / "lease.py"
+    content = path.read_text()
+    for long, short in (("LEASE_SECONDS = 90.0", "= 8.0"), ("RENEW_SECONDS = 10.0", "= 1.0")):
+        assert f"\n{long}\n" in content
+        content = content.replace(long, f"{long.split()[0]} {short}")
+    path.write_text(content)
+    return checkout
+
+
+def _processes(has: Callable[[str], bool]) -> list[psutil.Process]:
+    """The processes of the head and its jobs whose command line is such."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if has(" ".join(process.cmdline())):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def _is_job(line: str) -> bool:
+    return JOB in line and line.split()[0].endswith("python")
+
+
+def test_a_living_job_that_is_reported_failed_is_overtaken(
+    head: Address, hasty: Path, start: Start
+) -> None:
+    assert head.token
+    address = {"RAY_ADDRESS": head.url, "RAY_AUTH_TOKEN": head.token}
+    stage = start(hasty, *STAGE, **address)
+    stage.wait_until(lambda: 2 in saved_steps(hasty))
+    (old,) = _processes(_is_job)
+    old.suspend()
+    for verl in old.children(recursive=True):
+        verl.kill()  # two at once are too much for a laptop
+    for watcher in _processes(lambda line: "while kill -s 0" in line):
+        watcher.kill()  # it would end the job with its supervisor
+    for supervisor in _processes(lambda line: "JobSupervisor" in line):
+        supervisor.kill()
+
+    stage.wait_until(lambda: "goes on after step" in stage.output)
+    assert "cluster: attempt 1 failed: lost node (Job supervisor actor died" in stage.output
+    waits = f"waits for the attempt before it (job mini-{GRPO}-"
+    assert waits in stage.output and f", process {old.pid} on " in stage.output
+    (state,) = (hasty / "work").glob("*/attempts")
+    old.resume()
+    assert until(lambda: not is_alive(old)), "it ends itself"
+    client = connect(head)
+    logs = [client.get_job_logs(job.submission_id) for job in client.list_jobs()]
+    assert sum("ends and writes nothing more: its lease was taken over by" in log for log in logs)
+    assert "000002" in {path.name[:6] for path in state.iterdir()}
+
+    assert stage.wait() == 0, stage.output
+    rows = read_lines(hasty / "runs/mini" / GRPO / "train/metrics.jsonl")
+    assert [row["step"] for row in rows] == list(range(STEPS + 1))
+    stored = read_json(hasty / "runs/mini" / GRPO / "train/checkpoints.json")["checkpoints"]
+    assert all(LocalStore(hasty / "store").verify(each["digest"]) for each in stored.values())

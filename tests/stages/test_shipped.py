@@ -1,0 +1,127 @@
+"""Models that come with the project: made by the recipe that studies state, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.config.models import TinyModel
+from pipeline.config.params import BaseEntry
+from pipeline.config.sources import HiTomSource
+from pipeline.errors import UserError
+from pipeline.files import file_digest, folder_digests
+from pipeline.stages.shipping import FOLDER, ShippedModel, remake, shipped_models
+from pipeline.train.shipped import CARD, MODEL, check, read_card
+from pipeline.train.stopping import Interrupted
+from tests.conftest import PROJECT
+
+SOURCE = HiTomSource(
+    kind="hi_tom_style", telling="brief", small_names=True, agents=2, train=5, trace="recount"
+)
+TINY = TinyModel.model_validate(
+    {
+        "kind": "tiny",
+        "title": "nano",
+        "size": "nano",
+        "shipped": "small",
+        "warm_start": {
+            "steps": 6,
+            "batch": 2,
+            "learning_rate": 0.002,
+            "stories": 20,
+            "drill_steps": 3,
+            "look_back": True,
+            "vocabulary": 400,
+            "context": 128,
+        },
+    }
+)
+ENTRY = BaseEntry(model=TINY, seed=3, inputs="models/small", stories=(SOURCE,))
+SMALL = ShippedModel("small", "none", 1, ENTRY)
+
+
+def never() -> bool:
+    return False
+
+
+def quiet(step: int, loss: float) -> None:
+    pass
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("a checkout")
+    remake(folder, SMALL, quiet, never)
+    return folder
+
+
+def test_the_same_bytes_come_out_again_also_after_a_stop(root: Path, tmp_path: Path) -> None:
+    steps: list[int] = []
+    with pytest.raises(Interrupted):
+        remake(tmp_path, SMALL, lambda step, loss: steps.append(step), lambda: len(steps) == 4)
+    assert not (tmp_path / FOLDER).exists()
+    remake(tmp_path, SMALL, lambda step, loss: steps.append(step), never)
+    assert steps == [1, 2, 3, 4, 5, 6]
+    assert folder_digests(tmp_path / FOLDER) == folder_digests(root / FOLDER)
+    assert not [path for path in (tmp_path / "work").iterdir() if path.is_dir()]
+
+
+def test_a_card_says_how_it_was_made(root: Path) -> None:
+    card = check(root / FOLDER / "small", ENTRY)
+    assert card.recipe["warm_start"]["steps"] == 6 and card.recipe["seed"] == 3
+    assert len(card.losses) == 6 and card.threads == 1 and "torch" in card.libraries
+    weights = root / FOLDER / "small" / MODEL / "model.safetensors"
+    assert card.files["model.safetensors"] == file_digest(weights)
+
+
+def test_amounts_of_data_do_not_matter_and_the_recipe_does(root: Path) -> None:
+    folder = root / FOLDER / "small"
+    more = SOURCE.model_copy(update={"train": 900, "test": 7})
+    check(folder, ENTRY.model_copy(update={"stories": (more,)}))
+    recipe = TINY.warm_start.model_copy(update={"steps": 7})
+    other = TINY.model_copy(update={"warm_start": recipe})
+    with pytest.raises(UserError, match=r"warm_start.steps is 6, the study says 7\. Change the"):
+        check(folder, ENTRY.model_copy(update={"model": other, "seed": 4}))
+    with pytest.raises(UserError, match="stories.0.agents is 2, the study says 3"):
+        third = SOURCE.model_copy(update={"agents": 3})
+        check(folder, ENTRY.model_copy(update={"stories": (third,)}))
+
+
+@pytest.fixture
+def damaged(root: Path) -> Iterator[Path]:
+    folder = root / FOLDER / "small"
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    yield folder
+    for path, content in before.items():
+        path.write_bytes(content)
+
+
+def test_an_altered_model_is_refused(damaged: Path) -> None:
+    weights = damaged / MODEL / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    with pytest.raises(UserError, match="does not hold the files that its card names; restore"):
+        check(damaged, ENTRY)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"\xff"])
+def test_a_missing_or_damaged_card_is_named(damaged: Path, content: bytes | None) -> None:
+    (damaged / CARD).unlink()
+    if content is not None:
+        (damaged / CARD).write_bytes(content)
+    with pytest.raises(UserError, match=r"card.json (is not there|cannot be read); restore"):
+        read_card(damaged)
+
+
+def test_two_recipes_for_one_name_are_refused(tmp_path: Path) -> None:
+    text = (PROJECT / "studies" / "mini.yaml").read_text(encoding="utf-8")
+    shipped = text.replace("      size: nano\n", "      size: nano\n      shipped: nano-0\n")
+    if "shipped:" not in text:
+        text = shipped
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "mini.yaml").write_text(text, encoding="utf-8")
+    other = text.replace("name: mini\n", "name: other\n").replace("batch: 32", "batch: 16")
+    (tmp_path / "studies" / "other.yaml").write_text(other, encoding="utf-8")
+    with pytest.raises(UserError, match="studies mini and other state different recipes for the"):
+        shipped_models(tmp_path)

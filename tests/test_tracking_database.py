@@ -1,0 +1,240 @@
+"""MLflow's database is whole or not there: kills while it is made, and what others leave behind."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from alembic import command
+from alembic.script import ScriptDirectory
+from mlflow.store.db import utils
+from mlflow.store.tracking.dbmodels.initial_models import Base as InitialBase
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+
+from pipeline.errors import UserError
+from pipeline.tracking import EXPERIMENT, prepare
+from pipeline.tracking_database import ensure, is_whole
+from tests.conftest import PROJECT
+
+RUN = (
+    "insert into runs (run_uuid, name, experiment_id, user_id, status, start_time, lifecycle_stage,"
+    " artifact_uri) values ('a', 'b', 0, 'c', 'FINISHED', 1, 'active', 'file:///d')"
+)
+OTHER_VERSION = "update alembic_version set version_num = '{}'"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole database."""
+    database = tmp_path_factory.mktemp("made") / "mlflow.db"
+    ensure(database, EXPERIMENT, "file:///nowhere")
+    return database
+
+
+def forked(work: Callable[[], object]) -> int:
+    """Start work in a copy of this process, which has imported MLflow; return its id."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        os.setsid()
+        work()
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+def kill_and_recover(folder: Path, moments: list[float], work: Callable[[Path], object]) -> int:
+    """Kill work after each number of seconds, recover, and return how often it was under way."""
+    interrupted = 0
+    for number, moment in enumerate(moments):
+        database = folder / f"{number}" / "mlflow.db"
+        database.parent.mkdir()
+        child = forked(lambda database=database: work(database))  # type: ignore[misc]
+        time.sleep(moment)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        interrupted += bool(set(database.parent.iterdir()) - {database}) or (
+            database.exists() and not is_whole(database)
+        )
+        ensure(database, EXPERIMENT, "file:///nowhere")
+        assert is_whole(database), f"after a kill at {moment} s"
+        assert list(database.parent.iterdir()) == [database]
+    return interrupted
+
+
+def moments(folder: Path, count: int) -> list[float]:
+    started = time.monotonic()
+    _, status = os.waitpid(forked(lambda: ensure(folder / "timed.db", EXPERIMENT, "file:///")), 0)
+    assert status == 0
+    seconds = time.monotonic() - started
+    chosen = random.Random(count)
+    return [seconds * chosen.random() for _ in range(count)]
+
+
+@pytest.mark.parametrize("count", [8, pytest.param(50, marks=pytest.mark.nightly)])
+def test_a_kill_while_it_is_made(root: Path, count: int) -> None:
+    making = lambda database: ensure(database, EXPERIMENT, "file:///")  # noqa: E731
+    assert kill_and_recover(root, moments(root, count), making) > count // 4
+
+
+@pytest.mark.parametrize("count", [3, pytest.param(20, marks=pytest.mark.nightly)])
+def test_a_kill_while_mlflow_makes_it_in_place(root: Path, count: int) -> None:
+    making = lambda database: SqlAlchemyStore(f"sqlite:///{database}", "./mlruns")  # noqa: E731
+    assert kill_and_recover(root, moments(root, count), making) > 0
+
+
+def test_of_many_one_makes_it(root: Path) -> None:
+    children = [forked(lambda: prepare(root)) for _ in range(4)]
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    assert [path.name for path in root.iterdir()] == ["mlflow.db"]
+    experiment = prepare(root).get_experiment_by_name(EXPERIMENT)
+    assert experiment.artifact_location == (root / "mlartifacts").as_uri()
+
+
+def altered(made: Path, root: Path, *statements: str) -> Path:
+    """Copy a whole database to where a checkout has its own, and change it."""
+    database = root / "mlflow.db"
+    shutil.copy(made, database)
+    with closing(sqlite3.connect(database)) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+    return database
+
+
+def version_before(version: str) -> str:
+    script = ScriptDirectory.from_config(utils._get_alembic_config(""))
+    found = script.get_revision(version).down_revision
+    assert isinstance(found, str)
+    return found
+
+
+def newest(made: Path) -> str:
+    with closing(sqlite3.connect(made)) as connection:
+        return str(connection.execute("select version_num from alembic_version").fetchone()[0])
+
+
+@pytest.mark.parametrize("experiment", [True, False])
+def test_half_made_and_empty_is_made_again(made: Path, root: Path, experiment: bool) -> None:
+    left = "create table _alembic_tmp_experiments (experiment_id integer)"
+    gone = () if experiment else ("delete from experiments",)
+    database = altered(made, root, left, *gone)
+    (root / "mlflow.db-journal").write_bytes(b"of the former database")
+    assert prepare(root).get_experiment_by_name(EXPERIMENT)
+    assert is_whole(database) and list(root.iterdir()) == [database]
+
+
+def test_an_empty_file_is_made_a_database(root: Path) -> None:
+    (root / "mlflow.db").touch()
+    assert prepare(root).get_experiment_by_name(EXPERIMENT)
+
+
+def test_a_database_of_mlflow_alone_gets_the_experiment(made: Path, root: Path) -> None:
+    altered(made, root, "delete from experiments where experiment_id = 1", RUN)
+    assert prepare(root).get_experiment_by_name(EXPERIMENT)
+    assert prepare(root).get_run("a").info.run_name == "b"
+
+
+HALF = (
+    (RUN, "create table _alembic_tmp_runs (a integer)"),
+    ("create table _alembic_tmp_runs as select 'a' as run_uuid", "drop table runs"),
+)
+
+
+@pytest.mark.parametrize("statements", HALF)
+def test_half_changed_with_runs_is_kept_and_named(
+    made: Path, root: Path, statements: tuple[str, ...]
+) -> None:
+    version = OTHER_VERSION.format(version_before(newest(made)))
+    database = altered(made, root, *statements, version)
+    before = database.read_bytes()
+    with pytest.raises(UserError, match=r"mlflow\.db: half-changed.*set it aside with: mv '.*"):
+        prepare(root)
+    assert database.read_bytes() == before and list(root.iterdir()) == [database]
+
+
+@pytest.mark.parametrize("experiment", ["tomrl", "another"])
+def test_one_of_an_older_mlflow_is_kept_and_its_repair_works(
+    made: Path, root: Path, experiment: str
+) -> None:
+    database = root / "mlflow.db"
+    engine = utils.create_sqlalchemy_engine(f"sqlite:///{database}")
+    InitialBase.metadata.create_all(engine)
+    config = utils._get_alembic_config(str(engine.url))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, version_before(newest(made)))
+    engine.dispose()
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute(
+            "insert into experiments (experiment_id, name, lifecycle_stage) "
+            "values (7, ?, 'active')",
+            [experiment],
+        )
+        connection.execute(RUN.replace("'b', 0", "'b', 7"))
+    before = database.read_bytes()
+    with pytest.raises(UserError, match="made by an older MLflow") as refused:
+        prepare(root)
+    assert database.read_bytes() == before and list(root.iterdir()) == [database]
+    if experiment != "tomrl":
+        return  # the repair is the same
+    repair = str(refused.value).partition("up to date with: ")[2]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(["sh", "-c", repair], check=True, env={**os.environ, "PATH": path})
+    assert prepare(root).get_run("a").info.run_name == "b"
+
+
+def test_one_of_a_newer_mlflow_is_kept_and_named(made: Path, root: Path) -> None:
+    altered(made, root, RUN, OTHER_VERSION.format("ffffffffffff"))
+    with pytest.raises(UserError, match="made by a newer MLflow .schema ffffffffffff"):
+        prepare(root)
+
+
+def test_no_database_is_named(root: Path) -> None:
+    (root / "mlflow.db").write_bytes(b"\0 anything else" * 1000)
+    with pytest.raises(UserError, match=r"cannot be read as a database.*mv .*tomrl sync"):
+        prepare(root)
+
+
+def test_what_a_kill_just_after_it_was_made_left_goes(made: Path, root: Path) -> None:
+    database = altered(made, root)
+    (root / "mlflow.db.lock").touch()
+    prepare(root)
+    assert list(root.iterdir()) == [database]
+
+
+DYING = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("pragma cache_size = 1")
+connection.execute("update experiments set name = name || 'x'")
+names = [("y" * 200 + str(number),) for number in range(999)]
+connection.executemany("insert into experiments (name) values (?)", names)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_kill_in_a_transaction_is_undone(made: Path, root: Path) -> None:
+    database = altered(made, root, RUN)
+    subprocess.run([sys.executable, "-c", DYING, str(database)], cwd=PROJECT)
+    assert (root / "mlflow.db-journal").stat().st_size
+    assert prepare(root).get_run("a").info.run_name == "b"
+    assert list(root.iterdir()) == [database]
