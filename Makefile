@@ -12,7 +12,7 @@ export TORCH_INDEX
 READY := .venv/.ready
 IN_ENVIRONMENT := source .venv/bin/activate &&
 
-.PHONY: help setup repro test test-engines test-nightly setup-vllm lint lock
+.PHONY: help setup repro models test test-engines test-nightly setup-vllm lint lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -23,8 +23,10 @@ $(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/torch_index.py
 	@PYTHON="$(PYTHON)" scripts/setup.sh
 
 repro: $(READY) ## Run the default study and print its results
-	@$(IN_ENVIRONMENT) dvc repro
-	@$(IN_ENVIRONMENT) tomrl report
+	@$(IN_ENVIRONMENT) tomrl repro
+
+models: $(READY) ## Make the tiny base models in models/ again; half an hour
+	@$(IN_ENVIRONMENT) tomrl models make
 
 test: $(READY) ## Lint, type-check and run the tests
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy

@@ -7,7 +7,8 @@ from pathlib import Path
 from prefect import flow, get_run_logger
 from prefect.artifacts import create_markdown_artifact
 
-from flows.stages import changed_stages, run_stage, stage_names
+from flows.order import changed_stages, stage_names
+from flows.stages import run_stage
 from pipeline.analysis.results import collect
 from pipeline.analysis.table import markdown
 from pipeline.checkout import find_root, use_study

@@ -92,3 +92,8 @@ REWARDS: Mapping[str, Plugin] = MappingProxyType(
     }
 )
 """Reward presets."""
+
+CONTROLS: Mapping[str, Plugin] = MappingProxyType(
+    {"random": Plugin("pipeline.reward.random_reward", "RandomReward")}
+)
+"""Reward presets that pay for nothing: what training gains by them is not due to the reward."""

@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 PROJECT = Path(__file__).resolve().parent.parent
+TINY = PROJECT / "tests" / "tiny"
+"""A folder of studies like a checkout's, of a shape that no shipped study changes."""
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -118,7 +120,9 @@ def edited(path: Path) -> Iterator[Any]:
 
 
 def shrink(checkout: Path, **train: object) -> None:
-    """Rewrite studies/mini.yaml so that the whole chain takes seconds per stage."""
+    """Make studies/mini.yaml the tests' own, so small that the chain takes seconds per stage."""
+    (checkout / "studies").mkdir(parents=True, exist_ok=True)
+    shutil.copy(TINY / "studies" / "mini.yaml", checkout / "studies" / "mini.yaml")
     with edited(checkout / "studies" / "mini.yaml") as study:
         study["acquire"]["hi_tom_style"] |= {"train": 30, "validation": 5, "test": 5}
         study["acquire"]["arithmetic"]["test"] = 5

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Run, shrink
+from tests.conftest import TINY, Run, shrink
 
 
 def test_unknown_study(typed: Run) -> None:
@@ -21,7 +21,7 @@ def test_unknown_study_on_run(typed: Run) -> None:
 
 
 def test_all_mistakes_of_a_study_are_reported_at_once(typed: Run, checkout: Path) -> None:
-    study = (checkout / "studies/mini.yaml").read_text()
+    study = (TINY / "studies/mini.yaml").read_text()
     for right, wrong in (
         ("  combinations: [hi]", "  combinations: [high]"),
         ("  models: [nano, micro]", "  models: [nano, giant]"),
@@ -44,7 +44,8 @@ def test_all_mistakes_of_a_study_are_reported_at_once(typed: Run, checkout: Path
 
 def test_unknown_task(typed: Run, checkout: Path) -> None:
     path = checkout / "studies/mini.yaml"
-    path.write_text(path.read_text().replace("task: hi_tom_style,", "task: hi_tom_stile,"))
+    text = (TINY / "studies/mini.yaml").read_text()
+    path.write_text(text.replace("task: hi_tom_style,", "task: hi_tom_stile,"))
     shown = typed("tomrl", "study", "use", "mini")
     assert shown.returncode == 2
     assert "suite.tasks.hi_tom_order_3.task: found 'hi_tom_stile'; allowed:" in shown.stderr

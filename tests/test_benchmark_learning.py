@@ -12,23 +12,24 @@ from pipeline.analysis.seeds import BEST, LAST
 from tests.conftest import PROJECT
 
 
-def report(mean: float, low: float) -> dict[str, Any]:
-    change = {"mean": mean, "low": low, "high": 2 * mean - low, "seeds": 5}
-    poor = {"mean": 0.0, "low": -0.1, "high": 0.1, "seeds": 5}
-    return {
-        "over_seeds": [
-            {"group": "nano-hi-grpo", "measure": BEST, "change": poor},
-            {"group": "nano-hi-grpo", "measure": LAST, "change": change},
-            {"group": "nano-hi-grpo", "measure": "arithmetic", "change": poor},
-        ]
-    }
+def report(grpo: float, random: float) -> dict[str, Any]:
+    """The report of cells whose intervals begin here."""
+
+    def change(low: float) -> dict[str, float]:
+        return {"mean": low + 0.1, "low": low, "high": low + 0.2, "seeds": 5}
+
+    lows = {"nano-cued-grpo": grpo, "nano-cued-random": random, "nano-cued-answers": -0.1}
+    rows = [{"group": g, "measure": LAST, "change": change(low)} for g, low in lows.items()]
+    poor = [{"group": g, "measure": BEST, "change": change(-0.1)} for g in lows]
+    return {"over_seeds": [*rows, *poor]}
 
 
-def test_ten_points_and_an_interval_above_zero_are_asked_of_the_last_step() -> None:
-    assert learning.shortfalls(report(0.12, 0.02)) == []
-    assert len(learning.shortfalls(report(0.09, 0.05))) == 1
-    (said,) = learning.shortfalls(report(0.12, -0.01))
-    assert said.startswith("nano-hi-grpo: gains 12.0% at its last step, interval -1.0% to 25.0%")
+def test_a_reward_must_teach_and_chance_must_not() -> None:
+    assert learning.shortfalls(report(0.02, -0.05)) == []
+    (said,) = learning.shortfalls(report(-0.01, -0.05))
+    assert said.startswith("nano-cued-grpo: gains 9.0% at its last step, interval -1.0% to 19.0%")
+    (said,) = learning.shortfalls(report(0.02, 0.01))
+    assert said.startswith("nano-cued-random:") and said.endswith("asked: no interval above 0")
 
 
 def test_the_page_holds_the_reports_own_table_and_figure(tmp_path: Path) -> None:
@@ -39,7 +40,7 @@ def test_the_page_holds_the_reports_own_table_and_figure(tmp_path: Path) -> None
     path = PROJECT / "studies" / f"{learning.STUDY}.yaml"
     learning.write_page(made, yaml.safe_load(path.read_text(encoding="utf-8")), docs)
     page = (docs / "learning.md").read_text()
-    assert "| the table |" in page and "over 5 seeds, 120 steps of 16 prompts x\n16" in page
+    assert "| the table |" in page and "over 5 seeds of base model" in page
     assert (docs / "images" / "learning.svg").read_text() == "<svg/>"
 
 

@@ -17,7 +17,7 @@ from pipeline.config.sources import GeneratedSource, UpstreamSource
 from pipeline.config.study_files import find_study, study_files
 from pipeline.data.build import select
 from pipeline.data.connection import Connection, Shown, mark
-from pipeline.data.generated import stories
+from pipeline.data.generated import pairs, stories
 from pipeline.data.origin import Origin, StudyOrigins, structure_of
 from pipeline.files import write_lines
 from pipeline.tasks import registry
@@ -44,6 +44,10 @@ def rows_of(params: Params, raw: Path, request: pytest.FixtureRequest) -> Rows:
             for purpose in ("train", "validation", "test"):
                 made = (row for told in stories(source, purpose, DRAWN) for row in told)
                 write_lines(raw / key / f"{purpose}.jsonl", made)
+            if source.pairs:
+                few = source.model_copy(update={"pairs": DRAWN})
+                twins = (row for rows in pairs(few) for row in rows)
+                write_lines(raw / key / "pairs.jsonl", twins)
 
     def rows(part: Part) -> tuple[Example, ...]:
         every = Part(**part.model_dump(exclude={"limit", "trained"}))

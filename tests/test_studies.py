@@ -10,19 +10,21 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.expand import expand
+from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.reward import LENIENT, PublishedReward
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study_files import find_study, load_study, study_files
 from pipeline.plugins import REWARDS
 from pipeline.reward.presets import load_preset
-from tests.conftest import PROJECT, Run
+from tests.conftest import PROJECT, TINY, Run
 
 STUDIES = sorted(study_files(PROJECT))
 REQUIRED = {
     *("mini", "mini-real", "grid-mini", "tom-rl", "rlvr", "grid", "order-ablation"),
     *("next-templates", "next-scale", "next-ppo", "next-fidelity"),
     *("next-templates-mini", "next-scale-mini", "next-ppo-mini", "next-fidelity-mini"),
+    *("sft-or-rl-mini", "think-or-not", "think-or-not-mini"),
 }
 
 
@@ -154,13 +156,28 @@ def test_the_miniature_grid_is_five_sizes_by_seven_combinations(project: Path) -
     assert sum(cell.kind == "trained" for cell in cells) == 35
 
 
-def test_mini_seeds_is_the_smallest_cell_of_mini(project: Path) -> None:
+def test_mini_seeds_repeats_mini_with_controls(project: Path) -> None:
     one, several = find_study(project, "mini"), find_study(project, "mini-seeds")
-    same = {"name", "title", "base", "grid"}
-    assert one.model_dump(exclude=same) == several.model_dump(exclude=same)
-    assert several.base.models == {"nano": one.base.models["nano"]}
-    assert several.grid.seeds == (0, 1, 2, 3, 4)
-    assert several.grid.algorithms == ("grpo", "reinforce_plus_plus")
+    other = {"name", "title", "base", "grid"}
+    assert one.model_dump(exclude=other) == several.model_dump(exclude=other)
+    once, again = expand(one), expand(several)
+    assert again.base["nano-s0"].model_dump() == once.base["nano"].model_dump() | {
+        "model": once.base["nano"].model.model_dump() | {"seed": 0}
+    }
+    for combination in ("cued", "balanced"):
+        mine, repeated = (
+            once.cells[f"nano-{combination}"],
+            again.cells[f"nano-{combination}-grpo-s0"],
+        )
+        assert isinstance(mine, TrainedCell) and isinstance(repeated, TrainedCell)
+        assert (mine.train, mine.algorithm, mine.seed) == (
+            repeated.train,
+            repeated.algorithm,
+            repeated.seed,
+        )
+    groups = {cell.group for cell in again.cells.values() if isinstance(cell, TrainedCell)}
+    arms = ("grpo", "random", "answers", "traces")
+    assert groups == {f"nano-{c}-{arm}" for c in ("cued", "balanced") for arm in arms}
 
 
 @pytest.mark.parametrize("name", ["rlvr", "grid", "order-ablation", "grid-mini"])
@@ -205,7 +222,7 @@ def test_a_study_from_another_editor_is_the_same(start: str, end: str, tmp_path:
 @pytest.mark.parametrize("written", ["1e-6", "1E-6", "1.0e-6", "0.000001"])
 def test_a_number_may_have_an_exponent_however_it_is_written(written: str, tmp_path: Path) -> None:
     path = tmp_path / "mini.yaml"
-    text = (PROJECT / "studies" / "mini.yaml").read_text()
+    text = (TINY / "studies" / "mini.yaml").read_text()
     path.write_text(text.replace("learning_rate: 0.0004", f"learning_rate: {written}"))
     assert load_study(path).train.learning_rate == 1e-6
 

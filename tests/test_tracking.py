@@ -19,7 +19,7 @@ from pipeline.home import home_of
 from pipeline.stages.mirror import complete
 from pipeline.tracking import EXPERIMENT, cell_run, prepare, tracking_uri
 from tests.analysis.made import scores
-from tests.conftest import PROJECT
+from tests.conftest import TINY
 
 KEY = "nano-hi"
 
@@ -32,7 +32,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def params() -> Params:
-    return expand(find_study(PROJECT, "mini"))
+    return expand(find_study(TINY, "mini"))
 
 
 def runs(client: MlflowClient, level: str) -> list[Run]:

@@ -13,7 +13,15 @@ from pipeline.analysis.figures import draw_all
 from pipeline.analysis.findings import findings
 from pipeline.analysis.probes import ColumnProbe, column_probes, probe_points
 from pipeline.analysis.results import Results, Row
-from pipeline.analysis.seeds import Change, change_texts, changes, seeds_markdown
+from pipeline.analysis.seeds import (
+    Change,
+    Standing,
+    change_texts,
+    changes,
+    seeds_markdown,
+    standing_texts,
+    standings,
+)
 from pipeline.analysis.table import HEADINGS, lines_of, markdown, notes
 from pipeline.records import Record
 
@@ -32,6 +40,7 @@ class Report(Record):
         study: Name of the study.
         rows: The result table.
         over_seeds: What training changed, over seeds.
+        standings: What base models, trained cells and rules score, over seeds.
         probes: Accuracy on trained columns and on others while training went on.
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
@@ -40,6 +49,7 @@ class Report(Record):
     study: str
     rows: list[Row]
     over_seeds: list[Change]
+    standings: list[Standing]
     probes: list[ColumnProbe]
     findings: list[str]
     against_paper: AgainstPaper | None
@@ -56,10 +66,13 @@ def write_report(results: Results, folder: Path) -> None:
     for name, svg in figures.items():
         (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
     sentences, over_seeds = findings(results), changes(results)
+    stand = standings(results)
+    columns = list(stand[0].columns) if stand else []
     Report(
         study=results.params.study.name,
         rows=results.rows(),
         over_seeds=over_seeds,
+        standings=stand,
         probes=column_probes(results),
         findings=sentences,
         against_paper=results.against,
@@ -67,7 +80,7 @@ def write_report(results: Results, folder: Path) -> None:
     write_dvc_files(results, folder)
     (folder / "results.md").write_text(markdown(results), encoding="utf-8")
     if over_seeds:
-        (folder / "seeds.md").write_text(seeds_markdown(over_seeds), encoding="utf-8")
+        (folder / "seeds.md").write_text(seeds_markdown(results, over_seeds), encoding="utf-8")
     page = (
         _environment()
         .get_template("report.html")
@@ -79,6 +92,8 @@ def write_report(results: Results, folder: Path) -> None:
             lines=[line for row in results.rows() for line in lines_of(row)],
             findings=sentences,
             over_seeds=[change_texts(change) for change in over_seeds],
+            columns=columns,
+            standings=[standing_texts(each, columns) for each in stand],
             probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
             figures=[(_FIGURE_TITLES[name], Markup(svg)) for name, svg in figures.items()],
             cells=results.cells,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
-from pipeline.analysis.results import Results, TrainedResult
+from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.foreign import markdown_text
 from pipeline.records import Record
 
@@ -61,17 +61,11 @@ class Group:
 
 
 def groups(results: Results) -> list[Group]:
-    """Return the trained cells, those of one model, combination and algorithm together."""
-    found: dict[tuple[object, ...], list[TrainedResult]] = {}
+    """Return the trained cells, those together that differ in nothing but their seed."""
+    found: dict[str, list[TrainedResult]] = {}
     for result in results.trained():
-        cell = result.cell
-        found.setdefault((cell.model, cell.combination, repr(cell.algorithm)), []).append(result)
-    return [Group(_label(cells), tuple(cells)) for cells in found.values()]
-
-
-def _label(cells: Sequence[TrainedResult]) -> str:
-    first = cells[0]
-    return first.key if len(cells) == 1 else first.key.removesuffix(f"-s{first.cell.seed}")
+        found.setdefault(result.cell.group, []).append(result)
+    return [Group(label, tuple(cells)) for label, cells in found.items()]
 
 
 class Change(Record):
@@ -80,7 +74,7 @@ class Change(Record):
     Attributes:
         group: Label of the cells.
         measure: ``validation, best step``, ``validation, last step``, or a column of the suite.
-        before: Accuracy of the base model.
+        before: Accuracy of the base model, the mean where each seed has its own.
         after: Mean accuracy after training.
         change: The change with its interval.
     """
@@ -111,11 +105,10 @@ def _changes(results: Results, group: Group) -> Iterator[Change]:
     last = [_validated(result, best=False) for result in group.cells]
     yield _change(group, BEST, first, best)
     yield _change(group, LAST, first, last)
-    base = results.base_of(group.cells[0])
-    for task in base.all_tasks():
+    bases = [results.base_of(result) for result in group.cells]
+    for task in bases[0].all_tasks():
         before, after = (
-            [r.all_tasks()[task].accuracy for r in cells]
-            for cells in ([base] * len(group.cells), group.cells)
+            [r.all_tasks()[task].accuracy for r in cells] for cells in (bases, group.cells)
         )
         yield _change(group, task, before, after)
 
@@ -143,9 +136,81 @@ def _change(group: Group, measure: str, before: list[float], after: list[float])
     )
 
 
-def seeds_markdown(found: Sequence[Change]) -> str:
-    """Return the changes as a Markdown table."""
+class Standing(Record):
+    """What some cells, or a rule that learns nothing, score on each column.
+
+    Attributes:
+        who: Label of the cells, or the rule.
+        seeds: Number of cells; none of a rule.
+        columns: Accuracy by column of the suite, then of the side-check.
+    """
+
+    who: str
+    seeds: int | None
+    columns: dict[str, Estimate]
+
+
+def standings(results: Results) -> list[Standing]:
+    """Return what base models, trained cells and rules score, where there are several seeds.
+
+    Of the rules: for each column the best one, and every one that is the best of some column.
+    """
+    several = [group for group in groups(results) if len(group.cells) > 1]
+    if not several:
+        return []
+    bases: dict[str, CellResult] = {}
+    for result in (result for group in several for result in group.cells):
+        bases.setdefault(result.cell.model, results.base_of(result))
+    return [
+        _standing("base models" if len(bases) > 1 else "base model", list(bases.values())),
+        *(_standing(group.label, group.cells) for group in several),
+        *_rules(results),
+    ]
+
+
+def _standing(who: str, cells: Sequence[CellResult]) -> Standing:
+    tasks = cells[0].all_tasks()
+    columns = {task: Estimate.of([r.all_tasks()[task].accuracy for r in cells]) for task in tasks}
+    return Standing(who=who, seeds=len(cells), columns=columns)
+
+
+def _rules(results: Results) -> Iterator[Standing]:
+    audited = {name: column.baselines for name, column in results.audit.columns.items()}
+    best = {name: found.best.rule for name, found in audited.items() if found.best is not None}
+    for rule in dict.fromkeys(best.values()):
+        columns = {name: each.rules[rule] for name, each in audited.items() if rule in each.rules}
+        yield Standing(
+            who=f"rule: {rule}",
+            seeds=None,
+            columns={name: Estimate.of([share]) for name, share in columns.items()},
+        )
+
+
+def standing_texts(found: Standing, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return the texts of one line: in percent, with half the width of the 95 % interval."""
+    return (
+        found.who,
+        "-" if found.seeds is None else str(found.seeds),
+        *(_with_margin(found.columns.get(column)) for column in columns),
+    )
+
+
+def _with_margin(found: Estimate | None) -> str:
+    if found is None:
+        return "-"
+    margin = f" ± {100 * (found.high - found.mean):.1f}" if found.seeds > 1 else ""
+    return f"{100 * found.mean:.1f}{margin}"
+
+
+def seeds_markdown(results: Results, found: Sequence[Change]) -> str:
+    """Return standings and changes as Markdown tables."""
+    stand = standings(results)
+    columns = list(stand[0].columns) if stand else []
     lines = [
+        f"| accuracy in % | seeds | {' | '.join(map(markdown_text, columns))} |",
+        f"| --- |{' ---: |' * (len(columns) + 1)}",
+        *(f"| {' | '.join(map(markdown_text, standing_texts(s, columns)))} |" for s in stand),
+        "",
         "| cells | seeds | measure | before | after | change (95 % interval) |",
         "| --- | ---: | --- | ---: | ---: | ---: |",
     ]

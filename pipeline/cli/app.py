@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from pipeline.checkout import find_root
+from pipeline.checkout import find_root, use_study
 from pipeline.cli import audit, clean, models, reward, store, study, tom, train, ui
 from pipeline.cli.study import check
 from pipeline.cli.tables import make_list
@@ -114,6 +114,42 @@ def run(
     except Terminated:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143) from None
+    report()
+
+
+@app.command()
+def repro(
+    study: Annotated[
+        str | None, typer.Argument(help="A study of `tomrl study list`; else params.yaml as it is.")
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Cells at a time; as many as there are cores if left out.", min=1),
+    ] = None,
+) -> None:
+    """Run a study with DVC, like `dvc repro`, but independent cells side by side.
+
+    What is up to date is skipped; cells go on when others fail; an interrupted run goes on where it
+    was. Studies of published models run one cell at a time, unless `--jobs` says otherwise.
+
+    Example: `tomrl repro mini --jobs 2`
+    """
+    from flows.side_by_side import StagesFailed, default_jobs, reproduce
+
+    root = find_root()
+    if study is not None:
+        check(root, study)
+        use_study(root, study)
+    params = read_params(root / "params.yaml")
+    raise_on_sigterm()
+    try:
+        reproduce(root, params, jobs or default_jobs(params), lambda line: print(line, flush=True))
+    except StagesFailed as error:
+        Terminal(stderr=True).say(f"error: {error}")
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt as error:
+        print("stopped; run it again to go on", file=sys.stderr)
+        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
     report()
 
 

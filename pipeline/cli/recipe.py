@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.config.algorithms import ALGORITHMS, AlgorithmName
+from pipeline.config.algorithms import Algorithm, Sft
+from pipeline.config.arms import Arm
 from pipeline.config.data import Part
 from pipeline.config.expand import expand
 from pipeline.config.models import ApiModel
@@ -27,8 +28,11 @@ def _cells(study: Study) -> Iterator[Line]:
     yield "models", ", ".join(study.base.models[key].title for key in grid.models)
     yield "evaluated only", ", ".join(_evaluated_only(study, key) for key in grid.evaluate_only)
     yield "combinations", ", ".join(grid.combinations)
-    yield "algorithms", "; ".join(_algorithm(study, name) for name in grid.algorithms)
-    yield "seeds", ", ".join(map(str, grid.seeds))
+    yield "algorithms", "; ".join(_algorithm(study.algorithm(name)) for name in grid.algorithms)
+    for name, arm in grid.arms.items():
+        yield f"arm {name}", _arm(arm)
+    differ = "of everything" if grid.repeated == "everything" else ""
+    yield "seeds", f"{', '.join(map(str, grid.seeds))} {differ}".strip()
     yield "cells", ", ".join(expand(study).cells)
 
 
@@ -37,12 +41,28 @@ def _evaluated_only(study: Study, key: str) -> str:
     return f"{model.title} (behind an API)" if isinstance(model, ApiModel) else model.title
 
 
-def _algorithm(study: Study, name: AlgorithmName) -> str:
-    algorithm = study.algorithm(name)
-    if not algorithm.samples:
-        return f"{name} (imitates the gold answers, one per prompt)"
+_IMITATED = {
+    "answers": "the gold answers",
+    "traces": "gold traces",
+    "rule": "the answers of the rule of the earliest exit",
+}
+
+
+def _algorithm(algorithm: Algorithm) -> str:
+    if isinstance(algorithm, Sft):
+        return f"{algorithm.name} (imitates {_IMITATED[algorithm.imitates]}, one per prompt)"
     own = [f"{n} {_value(getattr(algorithm, n))}" for n in algorithm.own_settings()]
-    return f"{name} ({', '.join(own)})" if own else name
+    return f"{algorithm.name} ({', '.join(own)})" if own else algorithm.name
+
+
+def _arm(arm: Arm) -> str:
+    length = {"steps": arm.steps, "epochs": arm.epochs}
+    own = {"learning rate": arm.learning_rate, **length}
+    said = [f"{name} {value:g}" for name, value in own.items() if value is not None]
+    paid = [f"reward {arm.reward.preset}"] if arm.reward else []
+    if arm.think is not None:
+        paid.append("thinks first" if arm.think else "an empty thought is pre-filled")
+    return "; ".join([_algorithm(arm.algorithm), *paid, *said])
 
 
 def _value(value: object) -> str:
@@ -66,7 +86,9 @@ def _part(part: Part) -> str:
     orders = f" orders {', '.join(map(str, part.orders))}" if part.orders is not None else ""
     fields = "".join(f", {name} {str(value).lower()}" for name, value in part.where.items())
     fold = f", {part.fold} fold" if part.fold else ""
-    return f"{part.limit or 'all'} of {part.task}{orders}{fields}{fold}"
+    rule = {"right": "right", "wrong": "wrong", "half": "right on half", None: ""}[part.rule]
+    ruled = f", rule {rule}" if rule else ""
+    return f"{part.limit or 'all'} of {part.task}{orders}{fields}{fold}{ruled}"
 
 
 def _training(study: Study) -> Iterator[Line]:
@@ -97,7 +119,7 @@ def _match(reward: Settings) -> str:
 
 def _samples(study: Study) -> bool:
     """Return whether any algorithm of the study learns from completions of its own."""
-    return any(ALGORITHMS[name].samples for name in study.grid.algorithms)
+    return any(arm.algorithm.samples for arm in study.arms.values())
 
 
 def _batch(study: Study) -> str:

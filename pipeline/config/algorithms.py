@@ -12,6 +12,9 @@ from pydantic import BeforeValidator, Field, TypeAdapter, model_validator
 
 from pipeline.config.section import Fraction, Rate, Section, one_of
 
+Imitated = Literal["answers", "traces", "rule"]
+"""What supervised training imitates: gold answers, true reasoning before them, a rule's answers."""
+
 
 @dataclass(frozen=True)
 class CriticSettings:
@@ -125,9 +128,15 @@ class Ppo(AlgorithmBase):
 
 
 class Sft(AlgorithmBase):
-    """Imitation of the gold answers, without any rollout."""
+    """Imitation of given responses, one for each prompt, without any rollout.
+
+    Attributes:
+        imitates: The gold ``answers`` alone; the ``traces`` of true beliefs that lead to them; or
+            the answers of the ``rule`` of the earliest exit, right or wrong.
+    """
 
     name: Literal["sft"] = "sft"
+    imitates: Imitated = "answers"
     samples = False
     reference = False
 

@@ -19,6 +19,8 @@ class Evaluate(Section):
             behind an address.
         prompt: Prompt of trained cells.
         base_prompt: Prompt of base and API cells, where it differs.
+        think: Whether answers to prompts that ask for tags may reason; else an empty thought is
+            pre-filled.
         temperature: 0 takes the most likely token.
         top_p: Nucleus.
         max_new_tokens: Longest completion.
@@ -28,6 +30,7 @@ class Evaluate(Section):
     engine: Annotated[str, one_of((*ENGINES, "openai"))] = "hf"
     prompt: PromptStyle
     base_prompt: PromptStyle | None = None
+    think: bool = True
     temperature: float = Field(default=0.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_new_tokens: Tokens

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import TypeGuard
 
+from pipeline.config.algorithms import Imitated, Sft
 from pipeline.config.data import Part
 from pipeline.config.models import ApiModel, TinyModel
 from pipeline.config.params import (
@@ -34,33 +35,66 @@ def expand(study: Study) -> Params:
             threads=study.threads,
         ),
         acquire=study.acquire,
-        dataset={key: _dataset_entry(study, key) for key in _used_combinations(study)},
+        dataset={key: _dataset_entry(study, *of) for key, of in _used_combinations(study).items()},
         suite=study.suite,
         audit=study.audit,
-        base={key: _base_entry(study, key) for key in _used_models(study)},
+        base={key: _base_entry(study, *of) for key, of in _used_models(study).items()},
         cells=dict([*_base_cells(study), *_trained_cells(study)]),
     )
 
 
-def _used_models(study: Study) -> list[str]:
-    return list(dict.fromkeys([*study.grid.models, *study.grid.evaluate_only]))
+def _repeats_everything(study: Study) -> bool:
+    return study.grid.repeated == "everything"
 
 
-def _used_combinations(study: Study) -> list[str]:
-    return list(dict.fromkeys(study.grid.combinations))
+def _used_models(study: Study) -> dict[str, tuple[str, int]]:
+    """Return which model each base entry is of, and its seed."""
+    grid = study.grid
+    trained = {
+        _model_key(study, model, seed): (model, seed if _repeats_everything(study) else study.seed)
+        for model, seed in product(grid.models, grid.seeds)
+    }
+    return {**trained, **{model: (model, study.seed) for model in grid.evaluate_only}}
 
 
-def _dataset_entry(study: Study, key: str) -> DatasetEntry:
+def _model_key(study: Study, model: str, seed: int) -> str:
+    """Return the key of the base that the cells of a seed start from."""
+    own = _repeats_everything(study) and isinstance(study.base.models[model], TinyModel)
+    return f"{model}-s{seed}" if own else model
+
+
+def _used_combinations(study: Study) -> dict[str, tuple[str, int]]:
+    """Return which combination each dataset entry is of, and the seed that draws its rows."""
+    return {
+        _data_key(study, combination, seed): (
+            combination,
+            seed if _repeats_everything(study) else study.seed,
+        )
+        for combination, seed in product(study.grid.combinations, study.grid.seeds)
+    }
+
+
+def _data_key(study: Study, combination: str, seed: int) -> str:
+    return f"{combination}-s{seed}" if _repeats_everything(study) else combination
+
+
+def _dataset_entry(study: Study, key: str, seed: int) -> DatasetEntry:
     data, combination = study.dataset, study.dataset.combinations[key]
     return DatasetEntry(
-        seed=study.seed,
+        seed=seed,
         split=data.split,
         prompt=data.prompt,
         licence_note=data.licence_note,
         train=combination.train,
         validation=combination.validation,
         probe=_probe_entry(study),
+        imitated=_imitated(study),
     )
+
+
+def _imitated(study: Study) -> tuple[Imitated, ...]:
+    algorithms = [arm.algorithm for arm in study.arms.values()]
+    return tuple(sorted({each.imitates for each in algorithms if isinstance(each, Sft)}))
 
 
 def _probe_entry(study: Study) -> ProbeEntry | None:
@@ -72,13 +106,16 @@ def _probe_entry(study: Study) -> ProbeEntry | None:
     return ProbeEntry(limit=probe.limit, columns=parts)
 
 
-def _base_entry(study: Study, key: str) -> BaseEntry:
+def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:
     model = study.base.models[key]
     if not isinstance(model, TinyModel):
         return BaseEntry(model=model, seed=study.seed, inputs=f"code/base-{model.kind}.json")
+    if _repeats_everything(study):
+        shipped = model.shipped and f"{model.shipped}-{seed}"
+        model = model.model_copy(update={"seed": seed, "shipped": shipped})
     return BaseEntry(
         model=model,
-        seed=study.seed if model.seed is None else model.seed,
+        seed=seed if model.seed is None else model.seed,
         inputs=f"models/{model.shipped}" if model.shipped else f"data/{study.name}/combos",
         stories=tuple(s for s in study.acquire.values() if is_demonstrated(s)),
         sums=next((s for s in study.acquire.values() if isinstance(s, ArithmeticSource)), None),
@@ -91,8 +128,8 @@ def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:
 
 
 def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
-    for key in _used_models(study):
-        model, evaluate = study.base.models[key], study.evaluate
+    for key, (name, _) in _used_models(study).items():
+        model, evaluate = study.base.models[name], study.evaluate
         folder = f"runs/{study.name}/base/{key}"
         is_api = isinstance(model, ApiModel)
         asked = {
@@ -115,25 +152,26 @@ def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
 
 
 def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
-    grid = study.grid
-    for model, combination, algorithm, seed in product(
-        grid.models, grid.combinations, grid.algorithms, grid.seeds
-    ):
-        parts = [model, combination]
-        parts += [algorithm.replace("_", "-")] if len(grid.algorithms) > 1 else []
-        parts += [f"s{seed}"] if len(grid.seeds) > 1 else []
+    grid, arms = study.grid, study.arms
+    for model, combination, name, seed in product(grid.models, grid.combinations, arms, grid.seeds):
+        arm, data = arms[name], _data_key(study, combination, seed)
+        base = _model_key(study, model, seed)
+        recipe, evaluate = arm.applied_to(study.train.recipe), study.evaluate
+        think = evaluate.think if arm.think is None else arm.think
+        group = "-".join([model, combination, *([name] if len(arms) > 1 else [])])
         yield (
-            "-".join(parts),
+            f"{group}-s{seed}" if len(grid.seeds) > 1 else group,
             TrainedCell(
-                model=model,
+                model=base,
                 title=study.base.models[model].title,
-                combination=combination,
-                algorithm=study.algorithm(algorithm),
+                group=group,
+                combination=data,
+                algorithm=arm.algorithm,
                 seed=seed,
-                base=f"runs/{study.name}/base/{model}/checkpoints.json",
-                inputs=f"data/{study.name}/combos/{combination}",
-                train=study.train.recipe,
-                evaluate=study.evaluate.model_copy(update={"base_prompt": None}),
+                base=f"runs/{study.name}/base/{base}/checkpoints.json",
+                inputs=f"data/{study.name}/combos/{data}",
+                train=recipe,
+                evaluate=evaluate.model_copy(update={"base_prompt": None, "think": think}),
                 gsm8k=study.gsm8k,
             ),
         )

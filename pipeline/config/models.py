@@ -33,7 +33,7 @@ class TinySize:
 
 
 SIZES: dict[str, TinySize] = {
-    "nano": TinySize(hidden=64, layers=2, heads=2),
+    "nano": TinySize(hidden=64, layers=3, heads=2),
     "micro": TinySize(hidden=96, layers=3, heads=3),
     "small": TinySize(hidden=128, layers=4, heads=4),
     "medium": TinySize(hidden=192, layers=4, heads=6),

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.config.algorithms import Algorithm
+from pipeline.config.algorithms import Algorithm, Imitated
 from pipeline.config.data import Audit, Part, Split, Suite, TrainingPrompt
 from pipeline.config.evaluation import Evaluate, SideCheck
 from pipeline.config.lookup import lookup
@@ -35,7 +35,11 @@ class ProbeEntry(Section):
 
 
 class DatasetEntry(Section):
-    """One combination, fully resolved."""
+    """One combination, fully resolved.
+
+    Attributes:
+        imitated: What supervised training on it imitates; its training rows hold these responses.
+    """
 
     seed: Seed
     split: Split
@@ -44,6 +48,7 @@ class DatasetEntry(Section):
     train: Listed[Part]
     validation: Listed[Part]
     probe: ProbeEntry | None = None
+    imitated: Listed[Imitated] = ()
 
 
 class BaseEntry(Section):
@@ -116,15 +121,17 @@ class ApiCell(CellBase):
 
 
 class TrainedCell(CellBase):
-    """One model x combination x algorithm x seed.
+    """One model x combination x arm x seed.
 
     Attributes:
+        group: Key of the cell without its seed: the same for cells that differ in nothing else.
         combination: Key of the training data in ``dataset``.
         algorithm: What it is trained with.
         train: The recipe.
     """
 
     kind: Literal["trained"] = "trained"
+    group: Key
     combination: str
     algorithm: Algorithm
     train: Train

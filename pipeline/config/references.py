@@ -84,7 +84,7 @@ def _undefined(content: object) -> Iterator[Mistake]:
         place = ("suite", "tasks", key, "trained")
         yield from repeated(at(column, "trained"), place)
         yield from _missing(content, place, combinations)
-    algorithms = names_at(content, "grid", "algorithms")
+    algorithms = _algorithms(content)
     for name in section_at(content, "train", "algorithms"):
         if algorithms and name not in algorithms:
             yield wrong(("train", "algorithms", name), name, ", ".join(algorithms))
@@ -111,9 +111,19 @@ def _misnamed_sources(sources: dict[str, object]) -> Iterator[Mistake]:
 
 
 def _lone_rollouts(content: object) -> Iterator[Mistake]:
-    compared = [name for name in names_at(content, "grid", "algorithms") if _compares(name)]
+    compared = [name for name in _algorithms(content) if _compares(name)]
     if compared and at(content, "train", "rollouts") == 1:
         yield _lone_rollout(("train", "rollouts"), compared[0])
+
+
+def _algorithms(content: object) -> list[str]:
+    """Return the algorithms of the grid, also those of its arms."""
+    arms = section_at(content, "grid", "arms").values()
+    named = [at(arm, "algorithm", "name") or at(arm, "algorithm") for arm in arms]
+    return [
+        *names_at(content, "grid", "algorithms"),
+        *(name for name in named if isinstance(name, str)),
+    ]
 
 
 def _compares(algorithm: object) -> bool:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Discriminator, Tag
 
 from pipeline.config.section import Fraction, Section, Text, known
-from pipeline.plugins import REWARDS
+from pipeline.plugins import CONTROLS, REWARDS
 
 LENIENT = ("tom-rl",)
 """The presets that pay a published rule."""
@@ -21,7 +21,7 @@ class PlainReward(Section):
     """A strict preset without settings.
 
     Attributes:
-        preset: Its name, see :data:`pipeline.plugins.REWARDS`.
+        preset: Its name, see :data:`pipeline.plugins.REWARDS` and ``CONTROLS``.
     """
 
     preset: str
@@ -63,7 +63,7 @@ def _named(content: object) -> object:
     if isinstance(content, str):
         content = {"preset": content}
     if isinstance(content, dict) and "preset" in content:
-        _check_reason(str(known(content["preset"], REWARDS)), "published" in content)
+        _check_reason(str(known(content["preset"], (*REWARDS, *CONTROLS))), "published" in content)
     return content
 
 

@@ -109,12 +109,22 @@ class OpenTomSource(StorySource):
 
 
 class ArithmeticSource(Section):
-    """Generated arithmetic word problems (not GSM8K)."""
+    """Generated arithmetic word problems (not GSM8K).
+
+    Attributes:
+        train: Problems to train on.
+        test: Problems to test on.
+        largest: The largest number that is added or subtracted.
+        held_out: Test on pairs of numbers that are in no other problem; else on any, so that the
+            test tells whether sums once learned are still known.
+        seed: Seed of all draws.
+    """
 
     kind: Literal["arithmetic"]
     train: Rows = 0
     test: Annotated[Rows, Field(ge=1)]
     largest: Positive = 9
+    held_out: bool = True
     seed: Seed = 0
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Literal
+
+from pydantic import Field, model_validator
 
 from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
+from pipeline.config.arms import Arm
 from pipeline.config.data import Audit, Dataset, Suite
 from pipeline.config.evaluation import Evaluate, SideCheck
 from pipeline.config.models import Base
@@ -14,13 +17,32 @@ from pipeline.config.training import StudyTrain
 
 
 class Grid(Section):
-    """Which cells the study has: the product of these lists."""
+    """Which cells the study has: every model with every combination, arm and seed.
+
+    Attributes:
+        models: Models that are trained.
+        combinations: Training data.
+        algorithms: Algorithms, each an arm of its own; give this or ``arms``.
+        arms: Ways to train by name, where they differ in more than the algorithm.
+        seeds: Seeds.
+        repeated: What differs between seeds: the ``rollouts`` and the order of the data; or
+            ``everything``, also the base model, if it is a tiny one, and which rows are drawn.
+        evaluate_only: Models that are evaluated and not trained.
+    """
 
     models: Listed[str] = Field(min_length=1)
     combinations: Listed[str] = Field(min_length=1)
-    algorithms: Listed[AlgorithmName] = Field(min_length=1)
+    algorithms: Listed[AlgorithmName] = ()
+    arms: dict[Key, Arm] = Field(default={})
     seeds: Listed[Seed] = Field(default=(0,), min_length=1)
+    repeated: Literal["rollouts", "everything"] = "rollouts"
     evaluate_only: Listed[str] = ()
+
+    @model_validator(mode="after")
+    def _one_list_of_arms(self) -> Grid:
+        if bool(self.algorithms) == bool(self.arms):
+            raise ValueError("give exactly one of algorithms and arms, and name at least one there")
+        return self
 
 
 class Study(Section):
@@ -44,3 +66,11 @@ class Study(Section):
     def algorithm(self, name: AlgorithmName) -> Algorithm:
         """Return an algorithm of the grid with the study's settings, else its defaults."""
         return self.train.algorithms.get(name) or with_defaults(name)
+
+    @property
+    def arms(self) -> dict[str, Arm]:
+        """Return the ways to train by name."""
+        if self.grid.arms:
+            return self.grid.arms
+        names = self.grid.algorithms
+        return {name.replace("_", "-"): Arm(algorithm=self.algorithm(name)) for name in names}

@@ -87,6 +87,7 @@ class Train(Section):
         gradient_clip: Largest gradient norm.
         temperature: Sampling temperature of rollouts.
         top_p: Nucleus of rollouts.
+        think: Whether responses may reason before they answer; else an empty thought is pre-filled.
         max_prompt_tokens: Longer prompts are skipped and counted.
         max_new_tokens: Longest completion.
         validate_every: Steps between validations.
@@ -122,6 +123,7 @@ class Train(Section):
     gradient_clip: float = Field(default=1.0, gt=0)
     temperature: float = Field(default=1.0, gt=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
+    think: bool = True
     max_prompt_tokens: Tokens
     max_new_tokens: Tokens
     validate_every: Positive

@@ -1,24 +1,48 @@
-"""Choosing questions by whether a rule that learns nothing answers them.
+"""Choosing questions by whether a rule answers them that learns nothing.
 
 The rule is that of the earliest exit, the best one on Hi-ToM: where the object was when the first
 agent of the chain left. Trained where it is right throughout, a model may learn it; trained where
-it is right half of the time, it gains nothing by it.
+it is right half of the time, it gains nothing by it. So that no other rule takes its place, the
+runner-up, the place that the story names last, is right half of the time in every choice.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import product
 from random import Random
-from typing import Literal
+from typing import Literal, Never
 
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
-from pipeline.tom.language import language_of
+from pipeline.tom.language import Language, language_of
 from pipeline.tom.shortcut import guess
+from pipeline.tom.story import Claim, Move, Place
 
 RULE = "earliest_exit"
 Contrast = Literal["right", "wrong", "half"]
+
+
+def answer_by_rule(example: Example) -> str:
+    """Return what the rule of the earliest exit answers; empty where it has no answer.
+
+    Raises:
+        UserError: If the belief engine cannot read its benchmark.
+    """
+    language = _readable(example)
+    story = language.in_full(example.story)
+    return guess(RULE, language.name, story, example.question, example.choices) or ""
+
+
+def _readable(example: Example) -> Language[Never]:
+    language = language_of(example.benchmark)
+    if language is None:
+        raise UserError(
+            f"task {example.task}: the rule of the earliest exit is asked for, and stories of "
+            f"{example.benchmark} cannot be read for it; leave it out for this task"
+        )
+    return language
 
 
 def rule_is_right(example: Example) -> bool:
@@ -27,21 +51,29 @@ def rule_is_right(example: Example) -> bool:
     Raises:
         UserError: If the belief engine cannot read its benchmark.
     """
-    language = language_of(example.benchmark)
-    if language is None:
-        raise UserError(
-            f"task {example.task}: rule asks how the earliest exit answers, and stories of "
-            f"{example.benchmark} cannot be read for it; leave rule out for this task"
-        )
+    return answer_by_rule(example) == example.answer
+
+
+def last_named(example: Example) -> str:
+    """Return the container that a story names last, true or claimed; empty if it names none.
+
+    Raises:
+        UserError: As :func:`answer_by_rule`.
+    """
+    language = _readable(example)
+    asked = language.question(example.question)
     story = language.in_full(example.story)
-    given = guess(RULE, language.name, story, example.question, example.choices)
-    return given == example.answer
+    events = language.story(story, getattr(asked, "object", "")).events
+    named = [event.container for event in events if isinstance(event, Place | Move | Claim)]
+    return named[-1] if named else ""
 
 
 def contrasting(
     examples: Sequence[Example], contrast: Contrast, limit: int | None, random: Random
 ) -> list[Example]:
     """Return as many examples of each belief order, and with ``half`` of each kind, in order.
+
+    Of each order and kind, half of the answers are the place that the story names last.
 
     Args:
         examples: What to choose from.
@@ -53,15 +85,17 @@ def contrasting(
         UserError: If an order lacks examples of a kind.
     """
     kinds = {"right": (True,), "wrong": (False,), "half": (True, False)}[contrast]
-    groups: dict[tuple[int | None, bool], list[int]] = defaultdict(list)
+    groups: dict[tuple[int | None, bool, bool], list[int]] = defaultdict(list)
     orders = dict.fromkeys(example.order for example in examples)
     for index, example in enumerate(examples):
-        groups[example.order, rule_is_right(example)].append(index)
-    wanted = [(order, kind) for order in orders for kind in kinds]
-    if missing := [order for order, kind in wanted if not groups[order, kind]]:
+        named_last = last_named(example) == example.answer
+        groups[example.order, rule_is_right(example), named_last].append(index)
+    wanted = list(product(orders, kinds, (True, False)))
+    if missing := [order for order, *kind in wanted if not groups[order, kind[0], kind[1]]]:
         raise UserError(
-            f"rule: {contrast} wants questions of every order, and there are none of order "
-            f"{missing[0]}; name the orders that have some, or draw more stories"
+            f"rule: {contrast} wants questions of every order, half of them about the place that "
+            f"the story names last, and there are none of order {missing[0]}; name the orders that "
+            "have some, or draw more stories"
         )
     each = min(len(groups[group]) for group in wanted)
     if limit is not None:

@@ -86,7 +86,7 @@ def maker(name: str, frame: Frame | None = None) -> Maker:
 
 
 def is_prefilled(name: str) -> bool:
-    """Return whether the answer to prompts of a style starts with a pre-filled ``<think>``."""
+    """Return whether the answer to prompts of a style has a pre-filled beginning."""
     return name not in _NOTHING_PREFILLED
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 from transformers import PreTrainedTokenizerBase
 
 from pipeline.data.messages import Messages
+from pipeline.model.chat import PREFILL
 from pipeline.model.decode import Sampling
 from pipeline.provenance import Libraries
 
@@ -21,17 +22,17 @@ class Prompt:
     Attributes:
         messages: The chat.
         key: Start of its stream of random numbers.
-        prefilled: Whether the answer begins with the opening ``<think>``.
+        begun: What the answer begins with; see :func:`pipeline.model.chat.beginning`.
     """
 
     messages: Messages
     key: tuple[int, ...]
-    prefilled: bool = True
+    begun: str = PREFILL
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """The text that follows the prompt, and the pre-filled ``<think>`` where there is one."""
+    """The text that follows the prompt, and what the answer has begun with."""
 
     text: str
     completion_tokens: int

@@ -39,8 +39,7 @@ class TransformersEngine:
         response is empty with finish reason ``prompt_too_long``.
         """
         encoded = [
-            encode_prompt(self.tokenizer, prompt.messages, prefilled=prompt.prefilled)
-            for prompt in prompts
+            encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun) for prompt in prompts
         ]
         room = self.model.config.max_position_embeddings - sampling.max_new_tokens
         responses = [TOO_LONG] * len(prompts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +12,7 @@ from pipeline.data.original import Frame
 from pipeline.data.prompt import is_prefilled, maker
 from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.files import digest_of, replacing
+from pipeline.model.chat import EMPTY_THOUGHT, beginning
 from pipeline.model.decode import Sampling
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -27,14 +28,30 @@ class Graded:
     prompt_digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How questions are put to a model.
+
+    Attributes:
+        prompt: Name of the prompt style.
+        sampling: How tokens are chosen.
+        frame: The published frame of the prompt, where it has one.
+        think: Whether answers may reason, where the prompt asks for tags. An empty thought is part
+            of the response then, which reads like any other.
+    """
+
+    prompt: str
+    sampling: Sampling
+    frame: Frame | None = None
+    think: bool = True
+
+
 def evaluate(
     engine: Engine,
     examples: Sequence[Example],
+    asking: Asking,
     *,
-    prompt: str,
-    sampling: Sampling,
     seed: int,
-    frame: Frame | None = None,
     report: Callable[[int], None] = lambda _: None,
 ) -> list[Graded]:
     """Put every example to the engine and grade the responses.
@@ -42,26 +59,27 @@ def evaluate(
     Args:
         engine: What runs the model.
         examples: Questions.
-        prompt: Name of the prompt style.
-        sampling: How tokens are chosen.
+        asking: How they are put.
         seed: Start of every random stream; an example's stream depends on it and on its id only.
-        frame: The published frame of the prompt, where it has one.
         report: Hears how many examples are done.
     """
-    make, prefilled = maker(prompt, frame), is_prefilled(prompt)
+    make, tagged = maker(asking.prompt, asking.frame), is_prefilled(asking.prompt)
+    begun = beginning(think=asking.think) if tagged else ""
     prompts = [
-        Prompt(make(example), (seed, int(example.id[:12], 16)), prefilled) for example in examples
+        Prompt(make(example), (seed, int(example.id[:12], 16)), begun) for example in examples
     ]
-    responses = engine.complete(prompts, sampling, report)
+    responses = engine.complete(prompts, asking.sampling, report)
+    if tagged and not asking.think:
+        responses = [replace(each, text=EMPTY_THOUGHT + each.text) for each in responses]
     return [
-        Graded(response, grade_response(response.text, example, prompt), _digest(shown))
+        Graded(response, grade_response(response.text, example, asking.prompt), _digest(shown))
         for example, response, shown in zip(examples, responses, prompts, strict=True)
     ]
 
 
 def _digest(prompt: Prompt) -> str:
     """Return a digest of what a model is shown."""
-    return digest_of([prompt.messages, prompt.prefilled])[:16]
+    return digest_of([prompt.messages, prompt.begun])[:16]
 
 
 def grade_response(text: str, example: Example, prompt: str) -> Grade:

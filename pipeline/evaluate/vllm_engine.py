@@ -71,8 +71,7 @@ class VllmEngine:
         """
         context = int(self.config.max_position_embeddings)
         encoded = [
-            encode_prompt(self.tokenizer, prompt.messages, prefilled=prompt.prefilled)
-            for prompt in prompts
+            encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun) for prompt in prompts
         ]
         rows: list[PromptRow] = [
             {"index": index, "tokens": list(tokens), "seed": _seed(prompts[index].key)}

@@ -9,22 +9,33 @@ from transformers import PreTrainedTokenizerBase
 PREFILL = "<think>"
 """What the answer to a prompt that asks for tags begins with, as in Study 1."""
 
+EMPTY_THOUGHT = "</think>"
+"""What follows where the answer must not reason (Ma et al. 2025, arXiv 2504.09858)."""
+
+
+def beginning(*, think: bool) -> str:
+    """Return what the answer to a prompt that asks for tags begins with.
+
+    Args:
+        think: Whether it may reason; else the thought is over as soon as it has begun.
+    """
+    return PREFILL if think else f"{PREFILL}{EMPTY_THOUGHT}"
+
 
 def encode_prompt(
     tokenizer: PreTrainedTokenizerBase,
     messages: Iterable[Mapping[str, str]],
     *,
-    prefilled: bool = True,
+    begun: str = PREFILL,
 ) -> tuple[int, ...]:
     """Return the tokens of a chat prompt.
 
     Args:
         tokenizer: The model's, with its chat template.
         messages: The chat.
-        prefilled: Whether the answer begins with the opening ``<think>``.
+        begun: What the answer begins with, see :func:`beginning`; nothing where it is empty.
     """
     text = tokenizer.apply_chat_template(
         [dict(message) for message in messages], tokenize=False, add_generation_prompt=True
     )
-    begun = PREFILL if prefilled else ""
     return tuple(tokenizer.encode(f"{text}{begun}", add_special_tokens=False))

@@ -65,7 +65,7 @@ class Manifest(_OfModel):
         format: Of the weights.
         use: The role that later stages evaluate.
         checkpoints: Base models have ``base``, trained ones ``best`` and ``last``.
-        skipped_prompts: Training prompts that were too long.
+        skipped_prompts: Training prompts that were too long, or had nothing to imitate.
         parameters: Number of weights of a base model.
         repository: Where a published model comes from.
         revision: The commit of the repository.

@@ -7,7 +7,7 @@ from typing import cast
 
 from pipeline.config.reward import RewardSettings, own_settings
 from pipeline.errors import UserError
-from pipeline.plugins import REWARDS
+from pipeline.plugins import CONTROLS, REWARDS
 from pipeline.reward.reward import Preset, Reward
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -21,15 +21,16 @@ def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Prese
     """Return a preset.
 
     Args:
-        name: One of :data:`pipeline.plugins.REWARDS`.
+        name: One of :data:`pipeline.plugins.REWARDS`, or of the ``CONTROLS`` beside them.
         settings: Its own settings; its defaults if absent.
 
     Raises:
         UserError: If there is no such preset, or it has no such setting.
     """
-    if name not in REWARDS:
-        raise UserError(f"unknown reward preset {name!r}; there are: {', '.join(REWARDS)}")
-    kind = cast(Callable[..., Preset], REWARDS[name].load())
+    there = {**REWARDS, **CONTROLS}
+    if name not in there:
+        raise UserError(f"unknown reward preset {name!r}; there are: {', '.join(there)}")
+    kind = cast(Callable[..., Preset], there[name].load())
     try:
         return kind(**(settings or {}))
     except TypeError:

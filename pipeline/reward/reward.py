@@ -81,6 +81,14 @@ class Preset(ABC):
             response: The text after the pre-filled ``<think>``.
         """
 
+    def drawing(self, draw: str) -> Preset:
+        """Return the preset for one response of a run; another one where the reward is drawn.
+
+        Args:
+            draw: Names the response: other responses have other names, also if they say the same.
+        """
+        return self
+
     @property
     def least(self) -> Earned:
         """Return what an empty response earns, and one on which grading fails."""

@@ -20,6 +20,7 @@ def compute_score(
     *,
     preset: str,
     settings: Mapping[str, float] | None = None,
+    begun: str = "",
     **_: object,
 ) -> dict[str, float]:
     """Return the reward of one response and its parts.
@@ -33,6 +34,7 @@ def compute_score(
         extra_info: The row's further fields.
         preset: One of :data:`pipeline.plugins.REWARDS`.
         settings: The preset's own settings.
+        begun: What the response begins with that verl counts to the prompt.
 
     Returns:
         See :meth:`pipeline.reward.reward.Reward.figures`; verl averages them.
@@ -41,4 +43,4 @@ def compute_score(
         UserError: If the preset or the task is unknown, or the row is in no dataset's layout.
     """
     example = example_of(extra_info, data_source, ground_truth)
-    return safe_reward(load_preset(preset, settings), solution_str, example).figures()
+    return safe_reward(load_preset(preset, settings), begun + solution_str, example).figures()

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pipeline.closure import own_code
 from pipeline.files import replacing, write_json
-from pipeline.plugins import BACKENDS, BASES, BENCHMARKS, ENGINES, REWARDS
+from pipeline.plugins import BACKENDS, BASES, BENCHMARKS, CONTROLS, ENGINES, REWARDS
 from pipeline.stages.common import Stage, run
 
 _READS_TASKS = ("dataset", "suite", "audit", "sources", "report")
@@ -47,7 +47,7 @@ def variants() -> Iterator[tuple[str, tuple[str, ...]]]:
         for engine, plugin in ENGINES.items():
             yield f"{name}-{engine}", (f"pipeline.stages.{name}", *plugin.modules)
     yield "reward-none", ()
-    for preset, plugin in REWARDS.items():
+    for preset, plugin in (*REWARDS.items(), *CONTROLS.items()):
         yield f"reward-{preset}", plugin.modules
 
 

@@ -11,6 +11,7 @@ from pipeline.data.build import (
 )
 from pipeline.data.card import DatasetCard
 from pipeline.data.codec import write_dataset
+from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import maker
 from pipeline.files import replacing
 from pipeline.stages.common import Stage, run
@@ -23,7 +24,7 @@ def main(stage: Stage, key: str) -> None:
     entry = lookup(stage.params.dataset, key, "combination")
     licences = check_licences(entry)
     sets = {
-        "train": select_parts(stage.raw, entry.train, entry.seed),
+        "train": with_responses(select_parts(stage.raw, entry.train, entry.seed), entry.imitated),
         "validation": select_parts(stage.raw, entry.validation, entry.seed),
     }
     shared = check_stories_apart(entry, sets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipeline.data.codec import read_column
+from pipeline.evaluate.runner import Asking
 from pipeline.model.decode import Sampling
 from pipeline.stages.common import Stage, run
 from pipeline.stages.prompts import frame_of
@@ -16,14 +17,9 @@ def main(stage: Stage, key: str) -> None:
         name: read_column(stage.data / "suite" / f"{name}.parquet", column.task)
         for name, column in stage.params.suite.tasks.items()
     }
-    score_cell(
-        stage,
-        key,
-        columns,
-        prompt=settings.prompt,
-        sampling=Sampling(settings.max_new_tokens, settings.temperature, settings.top_p),
-        frame=frame_of(stage, settings.prompt),
-    )
+    sampling = Sampling(settings.max_new_tokens, settings.temperature, settings.top_p)
+    frame = frame_of(stage, settings.prompt)
+    score_cell(stage, key, columns, Asking(settings.prompt, sampling, frame, settings.think))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pipeline.config.data import Part
 from pipeline.data.build import select
+from pipeline.evaluate.runner import Asking
 from pipeline.model.decode import Sampling
 from pipeline.stages.common import Stage, run
 from pipeline.stages.scoring import score_cell
@@ -17,13 +18,8 @@ def main(stage: Stage, key: str) -> None:
     cell = stage.params.cell(key)
     check = cell.gsm8k
     examples = select(stage.raw, Part(task=check.task, limit=check.limit), seed=0)
-    score_cell(
-        stage,
-        key,
-        {check.task: examples},
-        prompt=check.prompt,
-        sampling=Sampling(check.max_new_tokens, temperature=0),
-    )
+    sampling = Sampling(check.max_new_tokens, temperature=0)
+    score_cell(stage, key, {check.task: examples}, Asking(check.prompt, sampling))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from pipeline.config.params import ApiCell, Cell
-from pipeline.data.original import Frame
 from pipeline.errors import UserError
 from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
-from pipeline.evaluate.runner import Graded, evaluate, write_grades, write_responses
+from pipeline.evaluate.runner import Asking, Graded, evaluate, write_grades, write_responses
 from pipeline.files import write_lines
-from pipeline.model.decode import Sampling
 from pipeline.model.manifest import resolve
 from pipeline.plugins import ENGINES
 from pipeline.progress import ProgressReport
@@ -41,10 +39,7 @@ def score_cell(
     stage: Stage,
     key: str,
     columns: Mapping[str, Sequence[Example]],
-    *,
-    prompt: str,
-    sampling: Sampling,
-    frame: Frame | None = None,
+    asking: Asking,
 ) -> None:
     """Run a cell's model over columns of examples; write responses, grades and metrics.
 
@@ -54,16 +49,16 @@ def score_cell(
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
     if isinstance(cell, ApiCell):
         why = f"{cell.title} is behind an address, and no engine here asks one"
-        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], prompt), absent=why)
+        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking.prompt), absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return
     use_threads(stage.params.study.threads)
     with cell_run(stage.params, key, stage.root, stage.name) as tracker:
         engine = _engine(stage, key, cell)
         started = time.perf_counter()
-        graded = _run(stage, key, cell, engine, columns, prompt, sampling, frame)
+        graded = _run(stage, key, cell, engine, columns, asking)
         write_lines(logs / "timing.jsonl", [_timing(time.perf_counter() - started, graded)])
-        ran = Ran(engine.name, engine.libraries, columns, graded, prompt)
+        ran = Ran(engine.name, engine.libraries, columns, graded, asking.prompt)
         found = _write(stage, key, cell, ran)
         mirror(tracker, stage.params, key, stage.name, stage.root)
     for name, scores in found.tasks.items():
@@ -101,21 +96,11 @@ def _run(
     cell: Cell,
     engine: Engine,
     columns: Mapping[str, Sequence[Example]],
-    prompt: str,
-    sampling: Sampling,
-    frame: Frame | None,
+    asking: Asking,
 ) -> list[Graded]:
     examples = [example for column in columns.values() for example in column]
     with ProgressReport(f"{stage.name} {key}", len(examples)) as progress:
-        return evaluate(
-            engine,
-            examples,
-            prompt=prompt,
-            sampling=sampling,
-            seed=cell.seed,
-            frame=frame,
-            report=progress.at,
-        )
+        return evaluate(engine, examples, asking, seed=cell.seed, report=progress.at)
 
 
 def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 
 from torch import Tensor
 
@@ -14,9 +15,9 @@ from pipeline.model.weights import load_model, save_model
 from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.stages.common import Stage, input_digest, use_threads
 from pipeline.stages.stop import StopRequest
-from pipeline.stages.training import Settings, say_skipped
+from pipeline.stages.training import Settings, given_responses, say_skipped
 from pipeline.train.contract import History, Outcome
-from pipeline.train.data import load_rows
+from pipeline.train.data import Rows, load_rows
 from pipeline.train.local import LocalTrainer
 from pipeline.train.probe import load_probe
 
@@ -42,10 +43,11 @@ class LocalTraining:
         stored = resolve(base, stage.store, cell.model, f"base@{cell.model}")
         self._policy, self._tokenizer = load_model(stored)
         limit = recipe.max_prompt_tokens
-        self._train = load_rows(inputs / "train.parquet", self._tokenizer, limit)
-        self._validation = load_rows(inputs / "validation.parquet", self._tokenizer, limit)
+        train = self._rows(inputs / "train.parquet")
+        self._validation = self._rows(inputs / "validation.parquet")
         self._probe = load_probe(inputs, self._tokenizer, recipe)
-        say_skipped(key, self._train.skipped, self._validation.skipped, limit)
+        say_skipped(key, train.skipped, self._validation.skipped, limit)
+        self._train = given_responses(key, train, cell.algorithm)
         settings = cell.model_dump(mode="json", include={"algorithm", "seed", "train"})
         self.made_from: Settings = {
             **settings,
@@ -56,6 +58,10 @@ class LocalTraining:
         self.work = stage.work(*self.made_from.values())
         self.total = recipe.total_steps(len(self._train.rows))
         self.skipped = self._train.skipped
+
+    def _rows(self, path: Path) -> Rows:
+        limit, think = self._recipe.max_prompt_tokens, self._recipe.think
+        return load_rows(path, self._tokenizer, limit, think=think)
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""

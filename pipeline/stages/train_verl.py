@@ -57,8 +57,8 @@ class VerlTraining:
         folder = resolve(base, stage.store, cell.model, f"base@{cell.model}")
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         limit = recipe.max_prompt_tokens
-        train = load_rows(inputs / "train.parquet", tokenizer, limit)
-        validation = load_rows(inputs / "validation.parquet", tokenizer, limit)
+        train = load_rows(inputs / "train.parquet", tokenizer, limit, think=recipe.think)
+        validation = load_rows(inputs / "validation.parquet", tokenizer, limit, think=recipe.think)
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         check_fit(config, tokenizer, train.rows, validation.rows, recipe)
         say_skipped(key, train.skipped, validation.skipped, limit)

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
+from pipeline.config.algorithms import Algorithm, Sft
 from pipeline.config.params import Cell, TrainedCell
 from pipeline.plugins import BACKENDS
 from pipeline.provenance import Libraries
 from pipeline.records import Record
 from pipeline.stages.common import Stage
 from pipeline.train.contract import History, Outcome
+from pipeline.train.data import Rows, imitable
 
 Settings = dict[str, object]
 """Settings by name, as JSON has them."""
@@ -22,7 +24,7 @@ class Training(Protocol):
 
     Attributes:
         total: Planned steps.
-        skipped: Training prompts that were too long.
+        skipped: Training prompts that were too long, or had nothing to imitate.
         made_from: Everything that its result depends on.
         work: Folder of its resumable state, named by the digest of ``made_from``.
     """
@@ -66,3 +68,20 @@ def say_skipped(key: str, training: int, validation: int, limit: int) -> None:
             f"train {key}: skipped {training} training and {validation} validation "
             f"prompts longer than {limit} tokens"
         )
+
+
+def given_responses(key: str, train: Rows, algorithm: Algorithm) -> Rows:
+    """Return the rows that an algorithm can learn from: for imitation, those with a response.
+
+    Raises:
+        UserError: If there is none.
+    """
+    if not isinstance(algorithm, Sft):
+        return train
+    kept = imitable(train, algorithm.imitates)
+    if missing := len(train.rows) - len(kept.rows):
+        print(
+            f"train {key}: left out {missing} of {len(train.rows)} training prompts, for which "
+            f"there are no {algorithm.imitates} to imitate"
+        )
+    return kept

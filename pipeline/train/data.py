@@ -9,9 +9,10 @@ from random import Random
 
 from transformers import PreTrainedTokenizerBase
 
+from pipeline.config.algorithms import Imitated
 from pipeline.data.codec import read_dataset
 from pipeline.errors import UserError
-from pipeline.model.chat import encode_prompt
+from pipeline.model.chat import beginning, encode_prompt
 from pipeline.tasks.example import Example
 
 
@@ -25,19 +26,31 @@ class Row:
 
 @dataclass(frozen=True)
 class Rows:
-    """A tokenised dataset; ``skipped`` prompts were longer than the limit."""
+    """A tokenised dataset; ``skipped`` prompts are too long, or have nothing to imitate."""
 
     rows: tuple[Row, ...]
     skipped: int
 
 
-def load_rows(path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens: int) -> Rows:
+def load_rows(
+    path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens: int, *, think: bool = True
+) -> Rows:
     """Tokenise a dataset parquet; prompts above the limit are skipped and counted.
+
+    Args:
+        path: The file.
+        tokenizer: The model's.
+        max_prompt_tokens: The limit.
+        think: Whether responses may reason; else prompts end in an empty thought.
 
     Raises:
         UserError: If the file is not a dataset with rows, or every prompt is too long.
     """
-    rows = [Row(encode_prompt(tokenizer, row.prompt), row.example) for row in read_dataset(path)]
+    begun = beginning(think=think)
+    rows = [
+        Row(encode_prompt(tokenizer, row.prompt, begun=begun), row.example)
+        for row in read_dataset(path)
+    ]
     kept = tuple(row for row in rows if len(row.prompt) <= max_prompt_tokens)
     if not kept:
         raise UserError(
@@ -46,6 +59,26 @@ def load_rows(path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens:
             "raise the limit"
         )
     return Rows(kept, len(rows) - len(kept))
+
+
+def response_to(example: Example, what: Imitated) -> str | None:
+    """Return the response that supervised training imitates; None where the row has none."""
+    written = example.meta.get("imitated")
+    return written.get(what) if isinstance(written, dict) else None
+
+
+def imitable(found: Rows, what: Imitated) -> Rows:
+    """Return the rows that have a response to imitate; all others count as skipped.
+
+    Raises:
+        UserError: If there is none.
+    """
+    kept = tuple(row for row in found.rows if response_to(row.example, what))
+    if not kept:
+        raise UserError(
+            f"no training row holds {what} to imitate; make the data again with: dvc repro"
+        )
+    return Rows(kept, found.skipped + len(found.rows) - len(kept))
 
 
 def batches(rows: Sequence[Row], size: int, seed: int) -> Iterator[list[Row]]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config.algorithms import Algorithm
+from pipeline.config.algorithms import Algorithm, Sft
 from pipeline.config.training import Train
 from pipeline.model.decode import Completion, Sampling
 from pipeline.records import Figures
@@ -111,7 +111,7 @@ class LocalTrainer:
         self._updater = Updater.of(recipe, self.algorithm, policy, self.reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))
         self._sampling = Sampling(recipe.max_new_tokens, recipe.temperature, recipe.top_p)
-        self._judge = Judge(self.tokenizer, preset_of(recipe.reward))
+        self._judge = Judge(self.tokenizer, preset_of(recipe.reward), recipe.think)
         self._accuracy = GreedyAccuracy(self._judge, recipe.max_new_tokens, recipe.precision)
         self._state = RunState(self.work, learners)
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
@@ -133,7 +133,7 @@ class LocalTrainer:
             started = time.perf_counter()
             completions = self._completions(step, rows)
             rolled = time.perf_counter()
-            rollouts = self._judge(rows, completions)
+            rollouts = self._judge(rows, completions, f"{self.seed}:{step}")
             with refusing(self.work, step, rollouts):
                 judged = time.perf_counter()
                 self.policy.train()
@@ -163,9 +163,9 @@ class LocalTrainer:
             yield step, rows
 
     def _completions(self, step: int, rows: Sequence[Row]) -> list[Completion]:
-        """Return what is learned from: completions of the policy's own, or the gold answers."""
-        if not self.algorithm.samples:
-            return imitate(self.tokenizer, rows)
+        """Return what is learned from: completions of the policy's own, or given ones."""
+        if isinstance(self.algorithm, Sft):
+            return imitate(self.tokenizer, rows, self.algorithm.imitates)
         self.policy.eval()
         return sample(
             self.policy,

@@ -93,7 +93,7 @@ def load_probe(
     """
     sets = {}
     for path in sorted((dataset / "probe").glob("*.parquet")):
-        found = load_rows(path, tokenizer, recipe.max_prompt_tokens)
+        found = load_rows(path, tokenizer, recipe.max_prompt_tokens, think=recipe.think)
         sets[path.stem] = found.rows
         if found.skipped:
             log.warning(
@@ -105,5 +105,5 @@ def load_probe(
             )
     if not sets:
         return None
-    judge = Judge(tokenizer, preset_of(recipe.reward))
+    judge = Judge(tokenizer, preset_of(recipe.reward), recipe.think)
     return AccuracyProbe(sets, GreedyAccuracy(judge, recipe.max_new_tokens, recipe.precision))

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from pipeline.config.algorithms import Imitated
+from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.model.decode import Completion, Sampling, generate
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
-from pipeline.train.data import Row
+from pipeline.train.data import Row, response_to
 from pipeline.train.device import autocast
 
 
@@ -76,14 +78,12 @@ def _keys(rows: Sequence[Row], group: int, stream: tuple[int, ...]) -> Iterator[
         drawn[prompt] += group
 
 
-def imitate(tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row]) -> list[Completion]:
-    """Return one completion per row that answers with the gold answer and does not reason.
-
-    The dataset holds no reasoning to imitate, so ``</think><answer> gold</answer>`` is all that
-    supervised training can be shown.
-    """
-    texts = [f"</think><answer> {row.example.answer}</answer>" for row in rows]
-    tokens = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+def imitate(
+    tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], what: Imitated
+) -> list[Completion]:
+    """Return one completion per row that has one: the response that training imitates."""
+    texts = [response_to(row.example, what) for row in rows]
+    tokens = [tokenizer.encode(text, add_special_tokens=False) for text in texts if text]
     return [Completion((*each, _end(tokenizer)), finished=True) for each in tokens]
 
 
@@ -94,17 +94,29 @@ class Judge:
     Attributes:
         tokenizer: Of the policy.
         preset: What is paid for.
+        think: Whether completions may reason; else their texts begin with the end of the empty
+            thought that the prompt ends in.
     """
 
     tokenizer: PreTrainedTokenizerBase
     preset: Preset
+    think: bool = True
 
-    def __call__(self, rows: Sequence[Row], completions: Sequence[Completion]) -> Rollouts:
-        """Return completions, as many for each row, with their texts and rewards."""
-        texts = decode_texts(self.tokenizer, completions)
+    def __call__(
+        self, rows: Sequence[Row], completions: Sequence[Completion], draw: str = ""
+    ) -> Rollouts:
+        """Return completions, as many for each row, with their texts and rewards.
+
+        Args:
+            rows: The prompts.
+            completions: What was completed, prompt by prompt.
+            draw: Names what is drawn for these completions, where the reward is drawn.
+        """
+        begun = "" if self.think else EMPTY_THOUGHT
+        texts = tuple(begun + text for text in decode_texts(self.tokenizer, completions))
         group = len(completions) // len(rows)
         rewards = tuple(
-            safe_reward(self.preset, text, rows[index // group].example)
+            safe_reward(self.preset.drawing(f"{draw}:{index}"), text, rows[index // group].example)
             for index, text in enumerate(texts)
         )
         return Rollouts(tuple(rows), tuple(completions), texts, rewards)

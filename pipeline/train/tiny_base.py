@@ -39,7 +39,7 @@ class TinyBase:
 def recipe_of(entry: BaseEntry) -> dict[str, Any]:
     """Return what decides a model that is made for no study: all but names and amounts of data."""
     assert isinstance(entry.model, TinyModel)
-    amounts = {"train", "validation", "test"}
+    amounts = {"train", "validation", "test", "pairs", "proof"}
     return {
         "size": entry.model.size,
         "seed": entry.seed,

@@ -25,11 +25,11 @@ from pipeline.data.card import DatasetCard, SetCard
 from pipeline.evaluate.records import PairScores
 from pipeline.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores, share
-from tests.conftest import PROJECT
+from tests.conftest import TINY
 
 
 def study(order_3: float, lengths: list[float]) -> Results:
-    params = expand(find_study(PROJECT, "mini"))
+    params = expand(find_study(TINY, "mini"))
     keys = [key for key in params.cells if key.startswith("nano")]
     params = params.model_copy(update={"cells": {key: params.cells[key] for key in keys}})
     curve: list[Figures] = [{"step": 0, "validation_accuracy": 0.4}]

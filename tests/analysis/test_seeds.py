@@ -11,8 +11,16 @@ from pipeline.analysis.figures import draw_all, training_curves
 from pipeline.analysis.findings import findings
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results
-from pipeline.analysis.seeds import BEST, LAST, Estimate, changes, groups
-from pipeline.audit.records import Audit
+from pipeline.analysis.seeds import (
+    BEST,
+    LAST,
+    Estimate,
+    changes,
+    groups,
+    standing_texts,
+    standings,
+)
+from pipeline.audit.records import Audit, Baselines, Best, ColumnAudit
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.study import Study
@@ -20,12 +28,12 @@ from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores
-from tests.conftest import PROJECT
+from tests.conftest import TINY
 
 
 def seeded(after: list[float], *, probe: bool = False) -> Results:
     """Results of mini-seeds with as many seeds; validation ends at ``after``, its best above."""
-    study = find_study(PROJECT, "mini-seeds").model_dump(mode="json")
+    study = find_study(TINY, "mini-seeds").model_dump(mode="json")
     study["grid"]["seeds"] = list(range(len(after)))
     params = expand(Study.model_validate(study))
     cells = {}
@@ -102,6 +110,31 @@ def test_changes_name_the_best_the_last_and_every_task() -> None:
     assert found[LAST].change.mean == pytest.approx(0.15)
     assert found["hi_tom_order_3"].change.mean == pytest.approx(-0.1)
     assert changes(seeded([0.6])) == []
+
+
+def test_standings_set_cells_beside_their_base_and_the_rules() -> None:
+    results = seeded([0.6, 0.7])
+    for task, rules in {
+        "hi_tom_orders_0_2": {"earliest exit": 0.9, "last": 0.3},
+        "hi_tom_order_3": {"earliest exit": 0.2, "last": 0.4},
+    }.items():
+        best = max(rules, key=lambda rule: rules[rule])
+        found = Baselines.model_construct(best=Best(rule=best, accuracy=rules[best]), rules=rules)
+        results.audit.columns[task] = ColumnAudit.model_construct(baselines=found)
+    stand = {each.who: each for each in standings(results)}
+    assert list(stand) == [
+        *("base model", "nano-hi-grpo", "nano-hi-reinforce-plus-plus"),
+        *("rule: earliest exit", "rule: last"),
+    ]
+    assert stand["nano-hi-grpo"].columns["hi_tom_orders_0_2"].mean == pytest.approx(0.65)
+    columns = list(stand["base model"].columns)
+    assert standing_texts(stand["nano-hi-grpo"], columns)[:3] == (
+        "nano-hi-grpo",
+        "2",
+        "65.0 ± 63.5",
+    )
+    assert standing_texts(stand["rule: last"], columns) == ("rule: last", "-", "30.0", "40.0", "-")
+    assert standings(seeded([0.6])) == []
 
 
 def test_the_curve_has_a_band_only_where_there_are_several_seeds() -> None:

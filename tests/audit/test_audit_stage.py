@@ -15,12 +15,13 @@ from pipeline.config.study import Study
 from pipeline.errors import UserError
 from pipeline.stages import acquire, audit, dataset, sources, suite
 from pipeline.stages.common import Stage
+from tests.conftest import TINY
 
 
 @pytest.fixture
-def stage(project: Path, tmp_path: Path) -> Stage:
+def stage(tmp_path: Path) -> Stage:
     """The mini study with few stories, up to its datasets and suite."""
-    text = (project / "studies" / "mini.yaml").read_text(encoding="utf-8")
+    text = (TINY / "studies" / "mini.yaml").read_text(encoding="utf-8")
     study: dict[str, Any] = yaml.safe_load(text)
     for source in study["acquire"].values():
         for split in ("train", "validation", "test"):

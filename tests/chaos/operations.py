@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from flows.stages import stage_names
+from flows.order import stage_names
 from pipeline.config.params_file import read_params
 from pipeline.stages import common
 from tests.chaos.study import Outcome, leftovers, prepare

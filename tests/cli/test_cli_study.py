@@ -7,11 +7,11 @@ import pytest
 from pipeline.cli.recipe import recipe
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, TINY
 
 
 def shown(name: str, names: tuple[str, ...] = ("grpo",), **train: object) -> dict[str, str]:
-    content = find_study(PROJECT, name).model_dump()
+    content = find_study(TINY if name == "mini" else PROJECT, name).model_dump()
     content["train"] |= train
     content["grid"]["algorithms"] = names
     return dict(recipe(Study.model_validate(content)))

@@ -36,12 +36,12 @@ def test_study_list_and_show(tmp_path: Path) -> None:
     narrow(text)
     for word in ("study", "cells", "models", "backend", "title", *study_files(PROJECT)):
         assert word in text.split()
-    assert re.search(r"\* +mini +4 ", text)
+    assert re.search(r"\* +mini +3 ", text)
     narrow(typed(tmp_path, "study", "show", "grid"))
 
 
 def test_plans_of_training(tmp_path: Path) -> None:
-    plan = typed(tmp_path, "train", "plan", "--study", "mini", "--cell", "nano-hi")
+    plan = typed(tmp_path, "train", "plan", "--study", "mini", "--cell", "nano-cued")
     narrow(plan)
     assert "PPO's: weights, gradients, moments" in plan
     cell = ("--study", "tom-rl", "--cell", "qwen25-7b-hi-exp")

@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
+from pipeline.audit.reading import read_all
+from pipeline.audit.rules import baselines
 from pipeline.config.sources import HiTomSource
-from pipeline.data.contrast import Contrast, contrasting, rule_is_right
+from pipeline.data.contrast import Contrast, contrasting, last_named, rule_is_right
 from pipeline.data.generated import fold_of, stories
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
@@ -30,7 +32,7 @@ SOURCE = HiTomSource(
 def examples() -> list[Example]:
     return [
         Example("hi_tom_style", "t", row["story"], row["question"], row["answer"], order=order)
-        for rows in stories(SOURCE, "train", 300)
+        for rows in stories(SOURCE, "train", 800)
         for row in rows
         if (order := row["order"]) in (1, 2)
     ]
@@ -44,14 +46,22 @@ def test_the_rule_is_right_as_often_as_asked_in_every_order(
     assert len(chosen) == len({e.id for e in chosen}) == 80
     right = Counter((e.order, rule_is_right(e)) for e in chosen)
     assert all(right[order, True] == 40 * share for order in (1, 2))
+    named_last = Counter((e.order, rule_is_right(e)) for e in chosen if last_named(e) == e.answer)
+    assert all(2 * named_last[kind] == count for kind, count in right.items())
     assert chosen == sorted(chosen, key=examples.index)
     assert chosen == contrasting(examples, contrast, 80, Random(1))
 
 
 def test_without_a_limit_the_rarest_kind_decides(examples: list[Example]) -> None:
     chosen = contrasting(examples, "half", None, Random(1))
-    rarest = min(Counter((e.order, rule_is_right(e)) for e in examples).values())
-    assert len(chosen) == 4 * rarest
+    kinds = Counter((e.order, rule_is_right(e), last_named(e) == e.answer) for e in examples)
+    assert len(chosen) == 8 * min(kinds.values())
+
+
+def test_no_rule_gains_by_a_balanced_choice(examples: list[Example]) -> None:
+    chosen = contrasting(examples, "half", None, Random(1))
+    for name, found in baselines(read_all(chosen)).items():
+        assert found.accuracy <= 0.6, name
 
 
 def test_an_order_without_such_questions_is_named() -> None:
@@ -64,7 +74,7 @@ def test_an_order_without_such_questions_is_named() -> None:
 
 
 def test_a_benchmark_that_cannot_be_read_is_named() -> None:
-    with pytest.raises(UserError, match="task opentom: rule asks .* leave rule out"):
+    with pytest.raises(UserError, match="opentom: the rule of the earliest exit .* leave it out"):
         rule_is_right(Example("opentom", "opentom", "Once.", "Where?", "here"))
 
 

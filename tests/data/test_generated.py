@@ -16,7 +16,7 @@ from pipeline.config.study_files import find_study, load_study
 from pipeline.data.generated import StoryRow, stories
 from pipeline.errors import UserError
 from pipeline.files import digest_of
-from tests.conftest import PROJECT
+from tests.conftest import TINY
 
 # Digests of the first twenty stories with a single shape; data of every study rest on them.
 PINNED = [
@@ -62,14 +62,14 @@ def test_params_say_a_single_value_as_the_study_does(tmp_path: Path) -> None:
     assert source(chapters=2, tell=True).model_dump(mode="json")["chapters"] == 2
     mixed = source(chapters=[1, 3]).model_dump(mode="json")
     assert (mixed["chapters"], mixed["tell"]) == ([1, 3], False)
-    study = find_study(PROJECT, "mini")
+    study = find_study(TINY, "mini")
     assert "chapters: 1\n" in dump_params(expand(study))
     assert Study.model_validate(study.model_dump(mode="json")) == study
 
 
 @pytest.mark.parametrize(("found", "said"), [("[1, 4]", "chapters.1: found 4"), ("[]", "chapters")])
 def test_a_wrong_shape_is_named(tmp_path: Path, found: str, said: str) -> None:
-    text = (PROJECT / "studies" / "mini.yaml").read_text(encoding="utf-8")
+    text = (TINY / "studies" / "mini.yaml").read_text(encoding="utf-8")
     path = tmp_path / "mini.yaml"
     path.write_text(text.replace("    chapters: 1\n", f"    chapters: {found}\n"), encoding="utf-8")
     with pytest.raises(UserError, match="has 1 mistake") as refused:

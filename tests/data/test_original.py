@@ -87,5 +87,5 @@ def test_nothing_is_prefilled_for_prompts_that_had_nothing() -> None:
         assert is_prefilled(name) == (name in prefilled)
     tokenizer = make_tokenizer(["a story"], 300)
     messages = [{"role": "user", "content": "a story"}]
-    bare = encode_prompt(tokenizer, messages, prefilled=False)
+    bare = encode_prompt(tokenizer, messages, begun="")
     assert encode_prompt(tokenizer, messages) == (*bare, *tokenizer.encode("<think>"))

@@ -12,7 +12,7 @@ from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.metrics import task_metrics, wilson_interval
 from pipeline.evaluate.records import TaskScores
-from pipeline.evaluate.runner import evaluate, grade_response
+from pipeline.evaluate.runner import Asking, evaluate, grade_response
 from pipeline.model.decode import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
@@ -53,8 +53,7 @@ def test_metrics_by_order() -> None:
     graded = evaluate(
         Parrot(answers),  # type: ignore[arg-type]
         questions,
-        prompt="compact",
-        sampling=Sampling(8),
+        Asking("compact", Sampling(8)),
         seed=0,
     )
     metrics = task_metrics(questions, graded)
@@ -63,6 +62,27 @@ def test_metrics_by_order() -> None:
     assert sum(s.count * s.strict_accuracy for s in metrics.by_order.values()) == 4
     assert metrics.by_order["1"].correct == 1
     assert metrics.by_order["0"].accuracy == 1
+
+
+class Blunt(Parrot):
+    """An engine that answers at once, and keeps what it was shown."""
+
+    def complete(self, prompts: list[Prompt], sampling: Sampling, report: object) -> list[Response]:
+        self.shown = prompts
+        return [Response(f"<answer>{a}</answer>", 3, "stop") for a in self.answers]
+
+
+@pytest.mark.parametrize("think", [True, False])
+def test_an_empty_thought_is_shown_and_part_of_the_response(think: bool) -> None:
+    questions = examples(2)
+    engine = Blunt([e.answer for e in questions])
+    asking = Asking("compact", Sampling(8), think=think)
+    graded = evaluate(engine, questions, asking, seed=0)  # type: ignore[arg-type]
+    assert {p.begun for p in engine.shown} == {"<think>" if think else "<think></think>"}
+    assert [g.grade.format_ok for g in graded] == [not think] * 2
+    assert [g.response.text.startswith("</think>") for g in graded] == [not think] * 2
+    evaluate(engine, questions, replace(asking, prompt="tom-rl-json"), seed=0)  # type: ignore[arg-type]
+    assert {p.begun for p in engine.shown} == {""}
 
 
 def answered(pairs: list[tuple[str, str, str, str]]) -> TaskScores:
@@ -75,7 +95,7 @@ def answered(pairs: list[tuple[str, str, str, str]]) -> TaskScores:
     questions = [replace(e, id=f"{n:016x}") for n, e in enumerate(questions)]
     answers = [said for pair in pairs for said in (pair[1], pair[3])]
     engine = Parrot(answers)
-    graded = evaluate(engine, questions, prompt="compact", sampling=Sampling(8), seed=0)  # type: ignore[arg-type]
+    graded = evaluate(engine, questions, Asking("compact", Sampling(8)), seed=0)  # type: ignore[arg-type]
     return task_metrics(questions, graded)
 
 
@@ -117,7 +137,7 @@ def test_pairs_that_never_differ_have_no_sensitivity() -> None:
 
 def answers_of(questions: list[Example], answers: list[str]) -> TaskScores:
     engine = Parrot(answers)
-    graded = evaluate(engine, questions, prompt="compact", sampling=Sampling(8), seed=0)  # type: ignore[arg-type]
+    graded = evaluate(engine, questions, Asking("compact", Sampling(8)), seed=0)  # type: ignore[arg-type]
     return task_metrics(questions, graded)
 
 

@@ -30,7 +30,7 @@ from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import load_model, save_model
 from pipeline.stages import base
 from pipeline.stages.common import Stage
-from tests.conftest import Run, shrink
+from tests.conftest import TINY, Run, shrink
 from tests.model.fake_hub import COMMIT, CUT, REPOSITORY, FakeHub
 
 SIZE = TinySize(hidden=32, layers=2, heads=2)
@@ -412,8 +412,8 @@ def on_the_hub(study: dict[str, Any], revision: str | None = COMMIT) -> dict[str
 
 
 @pytest.fixture
-def params(project: Path) -> Params:
-    study = yaml.safe_load((project / "studies" / "mini.yaml").read_text(encoding="utf-8"))
+def params() -> Params:
+    study = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text(encoding="utf-8"))
     return expand(Study.model_validate(on_the_hub(study)))
 
 

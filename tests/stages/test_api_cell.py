@@ -16,17 +16,14 @@ from pipeline.config.study import Study
 from pipeline.data.card import BaseCard
 from pipeline.stages import acquire, audit, base, dataset, evaluate, gsm8k, sources, suite, train
 from pipeline.stages.common import Stage
-from tests.conftest import PROJECT, shrink
+from tests.conftest import shrink
 
 
 @pytest.fixture
 def params(tmp_path: Path) -> Params:
     """The mini study, small, with GPT beside it; its own models are left out."""
-    (tmp_path / "studies").mkdir()
-    path = tmp_path / "studies" / "mini.yaml"
-    path.write_text((PROJECT / "studies" / "mini.yaml").read_text())
     shrink(tmp_path)
-    study = yaml.safe_load(path.read_text())
+    study = yaml.safe_load((tmp_path / "studies" / "mini.yaml").read_text())
     study["base"]["models"]["gpt"] = {"kind": "api", "title": "GPT", "model": "gpt-4o"}
     study["grid"]["evaluate_only"] = ["gpt"]
     params = expand(Study.model_validate(study))

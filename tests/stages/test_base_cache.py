@@ -14,16 +14,13 @@ from pipeline.data.card import BaseCard
 from pipeline.data.origin import BaseShown
 from pipeline.stages import acquire, base, dataset, sources
 from pipeline.stages.common import Stage
-from tests.conftest import PROJECT, shrink
+from tests.conftest import shrink
 
 
 @pytest.fixture(scope="module")
 def params(tmp_path_factory: pytest.TempPathFactory) -> Params:
     """The mini study with a warm start of a few steps."""
     folder = tmp_path_factory.mktemp("study")
-    (folder / "studies").mkdir()
-    text = (PROJECT / "studies" / "mini.yaml").read_text(encoding="utf-8")
-    (folder / "studies" / "mini.yaml").write_text(text, encoding="utf-8")
     shrink(folder)
     study = yaml.safe_load((folder / "studies" / "mini.yaml").read_text(encoding="utf-8"))
     return expand(Study.model_validate(study))

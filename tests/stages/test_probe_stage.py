@@ -18,7 +18,7 @@ from pipeline.errors import UserError
 from pipeline.files import read_lines
 from pipeline.stages import acquire, base, dataset, sources, train
 from pipeline.stages.common import Stage
-from tests.conftest import PROJECT, shrink
+from tests.conftest import shrink
 
 COLUMNS = ["hi_tom_orders_0_2", "hi_tom_order_3"]
 
@@ -34,9 +34,6 @@ def own_signals() -> Iterator[None]:
 
 def study_with(folder: Path, probe: dict[str, Any] | None) -> dict[str, Any]:
     """The mini study at a size of seconds; 90 training rows, 30 a step."""
-    (folder / "studies").mkdir(parents=True)
-    text = (PROJECT / "studies" / "mini.yaml").read_text(encoding="utf-8")
-    (folder / "studies" / "mini.yaml").write_text(text, encoding="utf-8")
     shrink(folder, prompts_per_step=30)
     study: dict[str, Any] = yaml.safe_load((folder / "studies" / "mini.yaml").read_text())
     study["dataset"]["probe"] = probe

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from pipeline.config.models import TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.config.sources import HiTomSource
 from pipeline.errors import UserError
-from pipeline.files import file_digest, folder_digests
+from pipeline.files import file_digest, folder_digests, size
+from pipeline.stages.common import use_threads
 from pipeline.stages.shipping import FOLDER, ShippedModel, remake, shipped_models
+from pipeline.train import tiny_base, warm_start
 from pipeline.train.shipped import CARD, MODEL, check, read_card
 from pipeline.train.stopping import Interrupted
 from tests.conftest import PROJECT
@@ -78,7 +81,7 @@ def test_a_card_says_how_it_was_made(root: Path) -> None:
 
 def test_amounts_of_data_do_not_matter_and_the_recipe_does(root: Path) -> None:
     folder = root / FOLDER / "small"
-    more = SOURCE.model_copy(update={"train": 900, "test": 7})
+    more = SOURCE.model_copy(update={"train": 900, "test": 7, "pairs": 4})
     check(folder, ENTRY.model_copy(update={"stories": (more,)}))
     recipe = TINY.warm_start.model_copy(update={"steps": 7})
     other = TINY.model_copy(update={"warm_start": recipe})
@@ -114,11 +117,39 @@ def test_a_missing_or_damaged_card_is_named(damaged: Path, content: bytes | None
         read_card(damaged)
 
 
+def test_the_models_in_the_checkout_are_those_that_its_studies_state() -> None:
+    there = shipped_models(PROJECT)
+    assert there, "no study takes a model from models/"
+    for name, model in there.items():
+        check(PROJECT / FOLDER / name, model.entry)
+    assert {path.name for path in (PROJECT / FOLDER).iterdir()} == set(there)
+    assert size(PROJECT / FOLDER) <= 8_000_000
+
+
+def test_a_model_in_the_checkout_comes_out_again_at_least_at_first(tmp_path: Path) -> None:
+    name, model = next(iter(shipped_models(PROJECT).items()))
+    assert isinstance(model.entry.model, TinyModel)
+    drawn = warm_start.demonstrations(
+        model.entry.model.warm_start, model.entry.stories, model.entry.sums
+    )
+    losses: list[float] = []
+    use_threads(model.threads)
+    with pytest.raises(Interrupted):
+        tiny_base.make(
+            model.entry,
+            list(islice(drawn, 4000)),
+            (),
+            tmp_path / "model",
+            tmp_path / "state",
+            lambda step, loss: losses.append(loss),
+            lambda: len(losses) == 20,
+        )
+    card = read_card(PROJECT / FOLDER / name)
+    assert losses == pytest.approx(card.losses[:20], rel=0.01)
+
+
 def test_two_recipes_for_one_name_are_refused(tmp_path: Path) -> None:
     text = (PROJECT / "studies" / "mini.yaml").read_text(encoding="utf-8")
-    shipped = text.replace("      size: nano\n", "      size: nano\n      shipped: nano-0\n")
-    if "shipped:" not in text:
-        text = shipped
     (tmp_path / "studies").mkdir()
     (tmp_path / "studies" / "mini.yaml").write_text(text, encoding="utf-8")
     other = text.replace("name: mini\n", "name: other\n").replace("batch: 32", "batch: 16")

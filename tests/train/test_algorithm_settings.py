@@ -16,12 +16,12 @@ from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import load_study
 from pipeline.errors import UserError
 from pipeline.train.algorithms import Signal, estimate
-from tests.conftest import PROJECT
+from tests.conftest import TINY
 
 
 def expanded(folder: Path, train: dict[str, Any], algorithms: list[str]) -> Params:
     """Return the mini study with these changes, written and read again."""
-    study = yaml.safe_load((PROJECT / "studies" / "mini.yaml").read_text())
+    study = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text())
     study["train"] |= train
     study["grid"] |= {"algorithms": algorithms, "models": ["nano"]}
     (folder / "mini.yaml").write_text(yaml.safe_dump(study))
@@ -36,7 +36,7 @@ def test_a_cell_has_its_own_algorithm_fully_resolved(tmp_path: Path) -> None:
     assert found == [
         {"name": "grpo", "normalise_by_std": False},
         Ppo(gae_decay=0.9).model_dump(),
-        {"name": "sft"},
+        {"name": "sft", "imitates": "answers"},
     ]
     assert all("algorithms" not in (c.model_dump()["train"] or {}) for c in cells.values())
 

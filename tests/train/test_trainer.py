@@ -10,12 +10,15 @@ import torch
 
 from pipeline.config.algorithms import AlgorithmName
 from pipeline.config.training import Train
+from pipeline.model.decode import Completion
 from pipeline.model.weights import load_weights, weights_of
+from pipeline.reward.presets import load_preset
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.checkpoint import Checkpoint
 from pipeline.train.contract import History
 from pipeline.train.data import batches
 from pipeline.train.local import LocalTrainer
+from pipeline.train.rollout import Judge
 from pipeline.train.stopping import Interrupted
 from tests.train import tiny
 
@@ -147,3 +150,15 @@ def test_weights_of_another_shape_are_refused() -> None:
     weights.pop(next(iter(weights)))
     with pytest.raises(ValueError, match="missing"):
         load_weights(model, weights)
+
+
+def test_an_empty_thought_is_part_of_what_is_rewarded() -> None:
+    _, tokenizer = tiny.base()
+    rows = tiny.rows(2)
+    begun = tokenizer.encode("<answer> yes</answer>", add_special_tokens=False)
+    completions = [Completion((*begun, 0), finished=True)] * 2
+    with_thought = Judge(tokenizer, load_preset("rlvr"))(rows, completions)
+    without = Judge(tokenizer, load_preset("rlvr"), think=False)(rows, completions)
+    assert [r.score for r in with_thought.rewards] == [0.0] * 2
+    assert [r.score for r in without.rewards] == [pytest.approx(1.1)] * 2
+    assert set(without.texts) == {"</think><answer> yes</answer>"}

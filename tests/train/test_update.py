@@ -256,7 +256,7 @@ def test_imitation_learns_the_gold_answer() -> None:
     model, tokenizer = tiny.base()
     recipe: Train = tiny.changed(learning_rate=1e-2)
     rows: Sequence[Row] = tiny.rows(3)
-    rollouts = Judge(tokenizer, load_preset("rlvr"))(rows, imitate(tokenizer, rows))
+    rollouts = Judge(tokenizer, load_preset("rlvr"))(rows, imitate(tokenizer, rows, "answers"))
     assert rollouts.texts == ("</think><answer> yes</answer>",) * 3
     assert all(r.grade.correct and r.grade.format_ok for r in rollouts.rewards)
     assert all(c.tokens[-1] == tokenizer.eos_token_id for c in rollouts.completions)

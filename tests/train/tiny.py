@@ -44,10 +44,14 @@ RECIPE = Train(
 )
 
 
+GIVEN = {"imitated": {"answers": "</think><answer> yes</answer>"}}
+"""What supervised training imitates."""
+
+
 def rows(count: int, task: str = "hi_tom_style_train") -> list[Row]:
     """Return prompts of a few tokens."""
     return [
-        Row((5, 6 + i % 9, 7), Example("hi_tom_style", task, f"story {i}", "?", "yes"))
+        Row((5, 6 + i % 9, 7), Example("hi_tom_style", task, f"story {i}", "?", "yes", meta=GIVEN))
         for i in range(count)
     ]
 

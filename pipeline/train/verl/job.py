@@ -149,7 +149,7 @@ class Job:
     def _train(self, base: Path, done: int) -> None:
         check_reward()
         self.state.checkpoints.mkdir(parents=True, exist_ok=True)
-        write_tokenizer(base, self.state.tokenizer)
+        write_tokenizer(base, self.state.tokenizer, think=self.recipe.think)
         self._write_probe(base)
         remove(self.state.log)
         self._follow(Verl(as_arguments(self._overrides(base, done))), done)
@@ -178,7 +178,8 @@ class Job:
         """Write the completions that every checkpoint is verified with: some gold answers."""
         tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
         path = self.folder / "validation.parquet"
-        rows = load_rows(path, tokenizer, self.recipe.max_prompt_tokens).rows[:_PROBES]
+        limit, think = self.recipe.max_prompt_tokens, self.recipe.think
+        rows = load_rows(path, tokenizer, limit, think=think).rows[:_PROBES]
         sequences = [_answered(row, tokenizer) for row in rows]
         write_json(self.state.checkpoints / PROBE, sequences)
 

@@ -24,6 +24,7 @@ from pipeline.config.params import TrainedCell
 from pipeline.config.reward import own_settings
 from pipeline.config.training import Train
 from pipeline.errors import UserError
+from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.train.verl.placement import Placement
 
 Setting = bool | int | float | str | list[str] | None
@@ -252,6 +253,8 @@ def _reward(recipe: Train, paths: JobPaths) -> Overrides:
         f"{section}.name": "compute_score",
         f"+{section}.reward_kwargs.preset": reward.preset,
     }
+    if not recipe.think:
+        settings[f"+{section}.reward_kwargs.begun"] = EMPTY_THOUGHT
     for name, value in own_settings(reward).items():
         settings[f"+{section}.reward_kwargs.settings.{name}"] = value
     return settings

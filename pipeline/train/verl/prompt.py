@@ -13,21 +13,23 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.errors import UserError
-from pipeline.model.chat import PREFILL
+from pipeline.model.chat import beginning
 
 
-def prefilled(template: str) -> str:
-    """Return a chat template whose generation prompt ends in ``<think>``."""
+def prefilled(template: str, *, think: bool = True) -> str:
+    """Return a chat template whose generation prompt ends in what the answer begins with."""
+    begun = beginning(think=think)
     # Jinja drops one line break at the end of a template; in the middle it would be text.
-    return f"{template.removesuffix(chr(10))}{{% if add_generation_prompt %}}{PREFILL}{{% endif %}}"
+    return f"{template.removesuffix(chr(10))}{{% if add_generation_prompt %}}{begun}{{% endif %}}"
 
 
-def write_tokenizer(model: Path, folder: Path) -> PreTrainedTokenizerBase:
+def write_tokenizer(model: Path, folder: Path, *, think: bool = True) -> PreTrainedTokenizerBase:
     """Write the tokenizer of a model with the pre-filling template; return it.
 
     Args:
         model: Folder of the model.
         folder: Receives the tokenizer.
+        think: Whether answers may reason; else they begin with an empty thought.
 
     Raises:
         UserError: If the model has no chat template.
@@ -37,6 +39,6 @@ def write_tokenizer(model: Path, folder: Path) -> PreTrainedTokenizerBase:
         raise UserError(
             f"the model in {model} has no chat template; choose an instruction-tuned model"
         )
-    tokenizer.chat_template = prefilled(tokenizer.chat_template)
+    tokenizer.chat_template = prefilled(tokenizer.chat_template, think=think)
     tokenizer.save_pretrained(folder)
     return tokenizer

@@ -89,6 +89,15 @@ def test_the_entry_gives_the_local_trainers_reward(dataset: Path, preset: str) -
     assert (checked > 0) == (preset == "fidelity")
 
 
+def test_what_verl_counts_to_the_prompt_is_part_of_the_response(dataset: Path) -> None:
+    row = pd.read_parquet(dataset).to_dict("records")[0]
+    text = f"<answer> {row['reward_model']['ground_truth']}</answer>"
+    whole = called(row, f"</think>{text}", preset="rlvr")
+    assert called(row, text, preset="rlvr", begun="</think>") == whole
+    assert whole["score"] == pytest.approx(1.1)
+    assert called(row, text, preset="rlvr")["score"] == 0
+
+
 def test_a_row_of_another_layout_is_no_response_failing(dataset: Path) -> None:
     row = pd.read_parquet(dataset).to_dict("records")[0]
     info = {key: value for key, value in row["extra_info"].items() if key != "benchmark"}

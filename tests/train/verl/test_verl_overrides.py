@@ -160,6 +160,11 @@ def test_the_rewards_own_settings_arrive() -> None:
     assert found == {"preset": "fidelity", "settings": {"weight": 0.1}}
 
 
+def test_an_empty_thought_is_the_rewards_to_know() -> None:
+    found = asked_of_verl(think=False).value("reward.custom_reward_function.reward_kwargs")
+    assert found == {"preset": "rlvr", "begun": "</think>"}
+
+
 # Fields that change nothing of verl's settings: another owner, or the local trainer's own.
 OTHERS = {
     *("backend", "checkpoint", "device", "groups_per_micro_batch"),
@@ -179,6 +184,7 @@ CHANGED: dict[str, Any] = {
     "cluster": Cluster(gpus=2),
     "early_stop_patience": 2,
     "tokens_per_micro_batch": 170,
+    "think": False,
 }
 
 

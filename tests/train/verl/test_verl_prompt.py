@@ -9,7 +9,7 @@ import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.errors import UserError
-from pipeline.model.chat import encode_prompt
+from pipeline.model.chat import beginning, encode_prompt
 from pipeline.model.tiny import CHAT_TEMPLATE, make_tokenizer
 from pipeline.train.verl.prompt import prefilled, write_tokenizer
 
@@ -53,12 +53,14 @@ def verl_tokens(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str
     return list(builder.build_initial_tokens(messages))
 
 
+@pytest.mark.parametrize("think", [True, False])
 @pytest.mark.parametrize("messages", PROMPTS)
 def test_prompts_are_the_local_trainers(
-    model: Path, tmp_path: Path, messages: list[dict[str, str]]
+    model: Path, tmp_path: Path, messages: list[dict[str, str]], think: bool
 ) -> None:
-    local = encode_prompt(AutoTokenizer.from_pretrained(model), messages)
-    write_tokenizer(model, tmp_path / "tokenizer")
+    begun = beginning(think=think)
+    local = encode_prompt(AutoTokenizer.from_pretrained(model), messages, begun=begun)
+    write_tokenizer(model, tmp_path / "tokenizer", think=think)
     shown = verl_tokens(AutoTokenizer.from_pretrained(tmp_path / "tokenizer"), messages)
     assert tuple(shown) == local
 

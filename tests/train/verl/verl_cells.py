@@ -45,6 +45,7 @@ def cell(
 ) -> TrainedCell:
     """Return a trained cell."""
     return TrainedCell(
+        group="nano-hi",
         kind="trained",
         model="nano",
         title="nano",

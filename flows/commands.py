@@ -1,0 +1,92 @@
+"""Commands under way: each in a process group of its own, their output streamed, all stoppable."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Lock
+from typing import Self
+
+from pipeline.checkout import stage_environment
+from pipeline.processes import GRACE_SECONDS
+
+
+class Commands:
+    """Commands of a checkout, which threads may start side by side.
+
+    Used as a context: whatever still runs at its end is stopped. If the process is killed, they
+    stop by themselves.
+
+    Args:
+        root: The checkout.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._running: list[subprocess.Popen[str]] = []
+        self._lock, self._closed = Lock(), False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def run(self, command: list[str], hear: Callable[[str], None]) -> int:
+        """Run a command, pass on its output line by line, and return its exit status.
+
+        After :meth:`stop` nothing is started, and the status is that of a command that was stopped.
+        """
+        with self._lock:
+            if self._closed:
+                return -signal.SIGINT
+            process = subprocess.Popen(
+                command,
+                cwd=self._root,
+                env=stage_environment(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+            self._running.append(process)
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                hear(line.rstrip())
+        status = process.wait()
+        with self._lock:
+            self._running.remove(process)
+        return status
+
+    def stop(self) -> None:
+        """Ask all process groups to stop, and kill those that do not.
+
+        By Ctrl-C, for which DVC waits until its stage has stopped; SIGTERM would end DVC alone at
+        once.
+        """
+        with self._lock:
+            self._closed = True
+            running = [process for process in self._running if process.poll() is None]
+        for process in running:
+            _signal(process, signal.SIGINT)
+        deadline = time.monotonic() + GRACE_SECONDS
+        for process in running:
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                _signal(process, signal.SIGKILL)
+                process.wait()
+
+
+def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Send a signal to the process group of a command; nothing if that has ended meanwhile."""
+    try:
+        os.killpg(process.pid, number)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,79 @@
+"""Running a study with DVC, cells that do not depend on each other side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from flows.commands import Commands
+from flows.order import changed_stages
+from pipeline.checkout import dvc_command
+from pipeline.config.models import TinyModel
+from pipeline.config.params import Params, TrainedCell
+
+Hear = Callable[[str], None]
+
+
+class StagesFailed(Exception):
+    """Stages have failed; what they said was passed on."""
+
+
+def default_jobs(params: Params) -> int:
+    """Return how many cells this machine runs at a time: one, where models are not tiny ones."""
+    tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
+    cells = [cell for cell in params.cells.values() if isinstance(cell, TrainedCell)]
+    if not tiny or any(cell.train.backend != "local" for cell in cells):
+        return 1
+    return max(1, len(os.sched_getaffinity(0)) // params.study.threads)
+
+
+def reproduce(root: Path, params: Params, jobs: int, say: Hear) -> None:
+    """Run what is not up to date: data and base models, then the cells, then the report.
+
+    Cells go on when others fail. Stages wait for each other where DVC rewrites ``dvc.lock``.
+
+    Args:
+        root: The checkout, whose ``params.yaml`` has the study.
+        params: The study.
+        jobs: Cells at a time.
+        say: Receives the output, line by line.
+
+    Raises:
+        StagesFailed: If some do; names the cells.
+    """
+    if not changed_stages(root):
+        say(f"study {params.study.name} is up to date: nothing to run")
+        return
+    with Commands(root) as commands:
+        shared = ["audit", *(f"base@{key}" for key in params.base)]
+        if commands.run(dvc_command("repro", *shared), say):
+            raise StagesFailed("data and base models cannot be made; the cause is printed above")
+        failed = _cells(commands, params, jobs, say)
+        if failed:
+            raise StagesFailed(
+                f"{len(failed)} of {len(params.cells)} cells failed: {', '.join(failed)}; the "
+                "causes are printed above. Run it again to do what is missing"
+            )
+        if commands.run(dvc_command("repro"), say):
+            raise StagesFailed("the report cannot be made; the cause is printed above")
+
+
+def _cells(commands: Commands, params: Params, jobs: int, say: Hear) -> list[str]:
+    """Run all cells, those that train first, as they take longest; return those that failed."""
+    order = sorted(params.cells, key=lambda key: not isinstance(params.cells[key], TrainedCell))
+
+    def run(key: str) -> bool:
+        stages = [f"{stage}@{key}" for stage in ("train", "evaluate", "gsm8k")]
+        command = dvc_command("--wait-for-lock", "repro", "--single-item", *stages)
+        return commands.run(command, lambda line: say(f"{key} | {line}") if line else None) == 0
+
+    with ThreadPoolExecutor(jobs) as pool:
+        running = {key: pool.submit(run, key) for key in order}
+        try:
+            return [key for key, done in running.items() if not done.result()]
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            commands.stop()
+            raise

@@ -1,0 +1,59 @@
+"""Arms: what the cells of a study that differ in how they are trained differ in."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from pipeline.config.algorithms import ALGORITHMS, Algorithm
+from pipeline.config.reward import RewardSettings
+from pipeline.config.section import Positive, Rate, Section, known
+from pipeline.config.training import Train
+
+
+def _named(content: object) -> object:
+    """Give the bare name of an algorithm the form that one with settings has."""
+    return {"name": known(content, ALGORITHMS)} if isinstance(content, str) else content
+
+
+class Arm(Section):
+    """One way to train; what it leaves out is as in the study's ``train``.
+
+    Attributes:
+        algorithm: Its name, or ``{name: NAME, SETTING: VALUE}``.
+        reward: The reward.
+        think: Whether responses may reason before they answer, in training and evaluation.
+        learning_rate: AdamW's.
+        steps: Number of steps; this or ``epochs``.
+        epochs: Passes over the training data; this or ``steps``.
+    """
+
+    algorithm: Annotated[Algorithm, BeforeValidator(_named)]
+    reward: RewardSettings | None = None
+    think: bool | None = None
+    learning_rate: Rate | None = None
+    steps: Positive | None = None
+    epochs: float | None = Field(default=None, gt=0, le=100_000)
+
+    @model_validator(mode="after")
+    def _one_length(self) -> Arm:
+        if self.steps is not None and self.epochs is not None:
+            raise ValueError("found steps and epochs; give at most one of them")
+        return self
+
+    @model_validator(mode="after")
+    def _given_responses_are_whole(self) -> Arm:
+        if self.think is False and not self.algorithm.samples:
+            raise ValueError(
+                f"found think: false with {self.algorithm.name}, which imitates whole responses; "
+                "its setting imitates says what is in them"
+            )
+        return self
+
+    def applied_to(self, recipe: Train) -> Train:
+        """Return a study's recipe with what the arm changes."""
+        own = {name: getattr(self, name) for name in type(self).model_fields if name != "algorithm"}
+        if self.steps is not None or self.epochs is not None:
+            recipe = recipe.model_copy(update={"steps": None, "epochs": None})
+        return recipe.model_copy(update={n: value for n, value in own.items() if value is not None})

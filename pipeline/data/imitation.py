@@ -1,0 +1,92 @@
+"""What supervised training imitates: responses, written into the rows that it trains on.
+
+They stand after the pre-filled ``<think>``, like every response that a model gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pipeline.config.algorithms import Imitated
+from pipeline.data.contrast import answer_by_rule
+from pipeline.errors import UserError
+from pipeline.tasks.example import Example
+from pipeline.tom.belief import beliefs
+from pipeline.tom.language import PLAIN, language_of
+from pipeline.tom.parse.text import ParseError
+from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.trace import write_trace
+
+FIELD = "imitated"
+"""Where the responses stand in an example's meta, by what they show."""
+
+
+def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> list[Example]:
+    """Return examples with the responses of some kinds; of a kind, not every example has one.
+
+    Raises:
+        UserError: If no example has a response of a kind.
+    """
+    if not kinds:
+        return list(examples)
+    written = [{kind: text for kind in kinds if (text := _response(e, kind))} for e in examples]
+    for kind in kinds:
+        if not any(kind in found for found in written):
+            tasks = ", ".join(sorted({example.task for example in examples}))
+            raise UserError(
+                f"sft imitates {kind}, and no row of {tasks} has one: the belief engine reads "
+                "questions about places of Hi-ToM, ToMi and ExploreToM; train on those, or say "
+                "imitates: answers"
+            )
+    return [
+        replace(example, meta={**example.meta, FIELD: found})
+        for example, found in zip(examples, written, strict=True)
+    ]
+
+
+def _response(example: Example, kind: Imitated) -> str | None:
+    match kind:
+        case "answers":
+            return _answering(example.answer)
+        case "traces":
+            trace = gold_trace(example)
+            return _answering(example.answer, f" {trace}") if trace else None
+        case "rule":
+            given = _by_rule(example)
+            return _answering(given) if given else None
+
+
+def _answering(answer: str, reasoning: str = "") -> str:
+    return f"{reasoning}</think><answer> {answer}</answer>"
+
+
+def _by_rule(example: Example) -> str | None:
+    if language_of(example.benchmark) is None:
+        return None
+    try:
+        return answer_by_rule(example)
+    except ParseError:
+        return None
+
+
+def gold_trace(example: Example) -> str | None:
+    """Return true reasoning that leads to the gold answer; None where there is none.
+
+    That of a generated row stands in it. For others the belief engine reads the story, and where it
+    finds another answer than the benchmark's there is none.
+    """
+    if trace := example.meta.get("trace"):
+        return str(trace)
+    language = language_of(example.benchmark)
+    if language is None:
+        return None
+    try:
+        asked = language.question(example.question)
+        if not isinstance(asked, WhereQuestion) or asked.when != NOW:
+            return None
+        events = language.story(example.story, asked.object).events
+    except ParseError:
+        return None
+    known = beliefs(events, language.rules[PLAIN])
+    return write_trace(asked, known) if asked.answer(known) == example.answer else None
