@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from flows.commands import Commands
 from flows.order import changed_stages
 from pipeline.checkout import dvc_command
 from pipeline.config.models import TinyModel
-from pipeline.config.params import Params, TrainedCell
+from pipeline.config.params import AskedCell, Params, TrainedCell
 
 Hear = Callable[[str], None]
 
@@ -61,19 +61,32 @@ def reproduce(root: Path, params: Params, jobs: int, say: Hear) -> None:
 
 
 def _cells(commands: Commands, params: Params, jobs: int, say: Hear) -> list[str]:
-    """Run all cells, those that train first, as they take longest; return those that failed."""
-    order = sorted(params.cells, key=lambda key: not isinstance(params.cells[key], TrainedCell))
+    """Run all cells; return those that failed.
+
+    Those that train come first, as they take longest; those that ask the model of another cell come
+    last, and fail with it.
+    """
 
     def run(key: str) -> bool:
         stages = [f"{stage}@{key}" for stage in ("train", "evaluate", "gsm8k")]
         command = dvc_command("--wait-for-lock", "repro", "--single-item", *stages)
         return commands.run(command, lambda line: say(f"{key} | {line}") if line else None) == 0
 
+    own = {key: cell for key, cell in params.cells.items() if not isinstance(cell, AskedCell)}
+    asked = {key: cell for key, cell in params.cells.items() if isinstance(cell, AskedCell)}
+    order = sorted(own, key=lambda key: not isinstance(own[key], TrainedCell))
     with ThreadPoolExecutor(jobs) as pool:
-        running = {key: pool.submit(run, key) for key in order}
         try:
-            return [key for key, done in running.items() if not done.result()]
+            failed = _failed(pool, order, run)
+            there = [key for key, cell in asked.items() if cell.of not in failed]
+            return failed + [key for key in asked if key not in there] + _failed(pool, there, run)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             commands.stop()
             raise
+
+
+def _failed(pool: ThreadPoolExecutor, keys: Sequence[str], run: Callable[[str], bool]) -> list[str]:
+    """Run cells and return those that failed."""
+    done = {key: pool.submit(run, key) for key in keys}
+    return [key for key, each in done.items() if not each.result()]

@@ -127,6 +127,32 @@ def refuse_foreign(
         raise damage(path, "it has the {} {}, the study {}".format(what, *said), made_by)
 
 
+class RecordOfModel(Record):
+    """What names a model.
+
+    Attributes:
+        model: Key of the model in the study.
+    """
+
+    model: str
+
+    @classmethod
+    def read_of(cls, path: Path, model: str, made_by: str) -> Self:
+        """Read a record of a model.
+
+        Args:
+            path: The file.
+            model: Key of the model in the study.
+            made_by: The DVC stage that writes it, for the error message.
+
+        Raises:
+            UserError: If it is missing, damaged, or of another model.
+        """
+        found = cls.read(path, made_by)
+        refuse_foreign(path, "model", [found.model], [model], made_by)
+        return found
+
+
 def _why(error: Exception) -> str:
     """Return what is wrong with a content, in a few words."""
     if isinstance(error, ValidationError):

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from pipeline.config.expand import expand
-from pipeline.config.params import Cell, Params, TrainedCell
+from pipeline.config.params import AskedCell, Cell, Params, TrainedCell
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import load_study
 from pipeline.errors import UserError
@@ -115,3 +115,33 @@ def test_what_no_grid_can_be_is_said(tmp_path: Path, grid: dict[str, Any], said:
     with pytest.raises(UserError) as refused:
         expanded(tmp_path, **grid)
     assert said in str(refused.value)
+
+
+def crossed(folder: Path, **evaluate: Any) -> Params:
+    """The tests' mini study, whose models are asked with two prompts."""
+    study = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text())
+    study["grid"]["models"] = ["nano"]
+    study["evaluate"] |= {"crossed": True, **evaluate}
+    (folder / "mini.yaml").write_text(yaml.safe_dump(study))
+    params = expand(load_study(folder / "mini.yaml"))
+    return Params.model_validate(yaml.safe_load(dump_params(params)))
+
+
+def test_both_models_are_asked_with_both_prompts(tmp_path: Path) -> None:
+    cells = crossed(tmp_path, base_prompt="labelled").cells
+    assert {key: (cell.kind, cell.evaluate.prompt) for key, cell in cells.items()} == {
+        "nano-base": ("base", "labelled"),
+        "nano-hi": ("trained", "compact"),
+        "nano-base-crossed": ("asked", "compact"),
+        "nano-hi-crossed": ("asked", "labelled"),
+    }
+    asked = cells["nano-hi-crossed"]
+    assert isinstance(asked, AskedCell) and asked.of == "nano-hi"
+    assert asked.base == "runs/mini/nano-hi/train/checkpoints.json"
+    assert (asked.combination, asked.model) == ("hi", "nano")
+
+
+@pytest.mark.parametrize("given", [{}, {"base_prompt": "compact"}])
+def test_crossing_takes_two_prompts(tmp_path: Path, given: dict[str, str]) -> None:
+    with pytest.raises(UserError, match="crossing takes two prompts: name another base_prompt"):
+        crossed(tmp_path, **given)

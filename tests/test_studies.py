@@ -25,6 +25,7 @@ REQUIRED = {
     *("next-templates", "next-scale", "next-ppo", "next-fidelity"),
     *("next-templates-mini", "next-scale-mini", "next-ppo-mini", "next-fidelity-mini"),
     *("sft-or-rl-mini", "think-or-not", "think-or-not-mini"),
+    *("prompt-or-training", "prompt-or-training-mini"),
 }
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import BEST, LAST, changes
+from pipeline.analysis.square import square_findings, squares
 from pipeline.config.reward import PublishedReward
 from pipeline.data.card import SetCard
 from pipeline.tasks import registry
@@ -23,6 +24,7 @@ def findings(results: Results) -> list[str]:
         *_lenient_rewards(results),
         *_over_seeds(results),
         *(sentence for found in by_cell for sentence in found),
+        *square_findings(squares(results)),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
         *([f"{results.against.summary()}."] if results.against else []),
     ]

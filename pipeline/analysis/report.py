@@ -22,6 +22,8 @@ from pipeline.analysis.seeds import (
     standing_texts,
     standings,
 )
+from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
+from pipeline.analysis.square import Square, square_texts, squares
 from pipeline.analysis.table import HEADINGS, lines_of, markdown, notes
 from pipeline.records import Record
 
@@ -41,6 +43,7 @@ class Report(Record):
         rows: The result table.
         over_seeds: What training changed, over seeds.
         standings: What base models, trained cells and rules score, over seeds.
+        squares: Both models asked with both prompts, where they were.
         probes: Accuracy on trained columns and on others while training went on.
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
@@ -50,6 +53,7 @@ class Report(Record):
     rows: list[Row]
     over_seeds: list[Change]
     standings: list[Standing]
+    squares: list[Square]
     probes: list[ColumnProbe]
     findings: list[str]
     against_paper: AgainstPaper | None
@@ -73,6 +77,7 @@ def write_report(results: Results, folder: Path) -> None:
         rows=results.rows(),
         over_seeds=over_seeds,
         standings=stand,
+        squares=squares(results),
         probes=column_probes(results),
         findings=sentences,
         against_paper=results.against,
@@ -94,6 +99,8 @@ def write_report(results: Results, folder: Path) -> None:
             over_seeds=[change_texts(change) for change in over_seeds],
             columns=columns,
             standings=[standing_texts(each, columns) for each in stand],
+            square_headings=SQUARE_HEADINGS,
+            squares=[square_texts(each) for each in squares(results)],
             probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
             figures=[(_FIGURE_TITLES[name], Markup(svg)) for name, svg in figures.items()],
             cells=results.cells,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import Field
 
@@ -17,9 +18,11 @@ from pipeline.data.origin import BaseShown, Origin, StudyOrigins
 from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.model.manifest import Role, StoredModel
-from pipeline.records import Figures, Record, refuse_foreign
+from pipeline.records import Figures, Record, RecordOfModel, refuse_foreign
 from pipeline.train.collapse import Collapse, find_collapse
 from pipeline.train.contract import read_training
+
+_OfModel = TypeVar("_OfModel", bound=RecordOfModel)
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class Results:
     against: AgainstPaper | None = None
 
     def base_of(self, result: CellResult) -> CellResult:
-        """Return the base cell of a trained cell's model."""
+        """Return the base cell of a cell's model, as the study asks base models."""
         return self.cells[f"{result.cell.model}-base"]
 
     def card_of(self, result: TrainedResult) -> DatasetCard:
@@ -140,17 +143,17 @@ class Results:
     def rows(self) -> list[Row]:
         """Return the lines of the result table, side-check last in each cell.
 
-        Trained cells come first, beside their base models; then models that nothing was trained
+        Trained models come first, beside their base models; then models that nothing was trained
         from.
         """
-        trained = self.trained()
+        trained = [result for result in self.cells.values() if result.cell.combination is not None]
         models = {result.cell.model for result in trained}
         alone = [r for r in self.cells.values() if r.cell.model not in models]
         return [row for result in (*trained, *alone) for row in self.rows_of(result)]
 
     def rows_of(self, result: CellResult) -> Iterator[Row]:
         """Yield the lines of one cell."""
-        cell, is_trained = result.cell, isinstance(result, TrainedResult)
+        cell, is_trained = result.cell, result.cell.combination is not None
         base = self.base_of(result).all_tasks()
         for task in (*self.params.suite.tasks, cell.gsm8k.task):
             before, after = base.get(task), result.all_tasks().get(task)
@@ -226,15 +229,18 @@ def collect(params: Params, root: Path) -> Results:
         },
         _origins(params, runs / "audit" / "origins.json"),
         {
-            key: BaseShown.read_of(_there(folder / "shown.json", f"base@{key}"), key).origin
+            key: _of_base(BaseShown, folder / "shown.json", key).origin
             for key, folder in bases.items()
         },
-        {
-            key: BaseCard.read_of(_there(folder / "card.json", f"base@{key}"), key)
-            for key, folder in bases.items()
-        },
+        {key: _of_base(BaseCard, folder / "card.json", key) for key, folder in bases.items()},
         against_paper(params, root),
     )
+
+
+def _of_base(kind: type[_OfModel], path: Path, key: str) -> _OfModel:
+    """Return a record of a base model."""
+    made_by = f"base@{key}"
+    return kind.read_of(_there(path, made_by), key, made_by)
 
 
 def _audit(params: Params, path: Path) -> Audit:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pipeline.config.section import Key, Listed, Positive, Section
 
-PromptStyle = Literal["compact", "tom-rl", "tom-rl-json", "rlvr"]
+PromptStyle = Literal["compact", "labelled", "tom-rl", "tom-rl-json", "rlvr"]
 TrainingPrompt = Literal["compact", "tom-rl", "rlvr"]
 """Prompts that ask for the tags that rewards read, after a pre-filled ``<think>``."""
 Split = Literal["published", "by-story"]

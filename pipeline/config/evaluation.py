@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Positive, Section, Tokens, one_of
@@ -19,6 +19,8 @@ class Evaluate(Section):
             behind an address.
         prompt: Prompt of trained cells.
         base_prompt: Prompt of base and API cells, where it differs.
+        crossed: Also ask base models with the prompt of trained cells, and trained cells with that
+            of base models, so that what the prompt does can be told from what training does.
         think: Whether answers to prompts that ask for tags may reason; else an empty thought is
             pre-filled.
         temperature: 0 takes the most likely token.
@@ -30,11 +32,21 @@ class Evaluate(Section):
     engine: Annotated[str, one_of((*ENGINES, "openai"))] = "hf"
     prompt: PromptStyle
     base_prompt: PromptStyle | None = None
+    crossed: bool = False
     think: bool = True
     temperature: float = Field(default=0.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_new_tokens: Tokens
     batch: Batch = 64
+
+    @model_validator(mode="after")
+    def _two_prompts_to_cross(self) -> Evaluate:
+        if self.crossed and self.base_prompt in (None, self.prompt):
+            raise ValueError(
+                f"found crossed: true with base_prompt {self.base_prompt}; crossing takes two "
+                "prompts: name another base_prompt, or leave crossed out"
+            )
+        return self
 
 
 class SideCheck(Section):

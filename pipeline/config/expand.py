@@ -11,6 +11,7 @@ from pipeline.config.data import Part
 from pipeline.config.models import ApiModel, TinyModel
 from pipeline.config.params import (
     ApiCell,
+    AskedCell,
     BaseCell,
     BaseEntry,
     Cell,
@@ -39,7 +40,35 @@ def expand(study: Study) -> Params:
         suite=study.suite,
         audit=study.audit,
         base={key: _base_entry(study, *of) for key, of in _used_models(study).items()},
-        cells=dict([*_base_cells(study), *_trained_cells(study)]),
+        cells=_cells(study),
+    )
+
+
+def _cells(study: Study) -> dict[str, Cell]:
+    cells = dict([*_base_cells(study), *_trained_cells(study)])
+    if not study.evaluate.crossed:
+        return cells
+    asked = (_crossed(study, key, cell) for key, cell in cells.items())
+    return cells | {f"{cell.of}-crossed": cell for cell in asked if cell is not None}
+
+
+def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
+    """Return the cell that asks a cell's model with the other prompt; None behind an address."""
+    other = study.evaluate.base_prompt if isinstance(cell, TrainedCell) else study.evaluate.prompt
+    if isinstance(cell, ApiCell) or other is None:
+        return None
+    trained = f"runs/{study.name}/{key}/train"
+    return AskedCell(
+        of=key,
+        model=cell.model,
+        title=cell.title,
+        combination=cell.combination,
+        algorithm=cell.algorithm,
+        seed=cell.seed,
+        base=f"{trained}/checkpoints.json",
+        inputs=f"{trained}/config.json",
+        evaluate=cell.evaluate.model_copy(update={"prompt": other}),
+        gsm8k=cell.gsm8k,
     )
 
 
@@ -136,6 +165,7 @@ def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
             "engine": "openai" if is_api else evaluate.engine,
             "prompt": evaluate.base_prompt or evaluate.prompt,
             "base_prompt": None,
+            "crossed": False,
         }
         yield (
             f"{key}-base",
@@ -156,8 +186,8 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
     for model, combination, name, seed in product(grid.models, grid.combinations, arms, grid.seeds):
         arm, data = arms[name], _data_key(study, combination, seed)
         base = _model_key(study, model, seed)
-        recipe, evaluate = arm.applied_to(study.train.recipe), study.evaluate
-        think = evaluate.think if arm.think is None else arm.think
+        think = study.evaluate.think if arm.think is None else arm.think
+        asked = {"base_prompt": None, "crossed": False, "think": think}
         group = "-".join([model, combination, *([name] if len(arms) > 1 else [])])
         yield (
             f"{group}-s{seed}" if len(grid.seeds) > 1 else group,
@@ -170,8 +200,8 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
                 seed=seed,
                 base=f"runs/{study.name}/base/{base}/checkpoints.json",
                 inputs=f"data/{study.name}/combos/{data}",
-                train=recipe,
-                evaluate=evaluate.model_copy(update={"base_prompt": None, "think": think}),
+                train=arm.applied_to(study.train.recipe),
+                evaluate=study.evaluate.model_copy(update=asked),
                 gsm8k=study.gsm8k,
             ),
         )

@@ -137,7 +137,23 @@ class TrainedCell(CellBase):
     train: Train
 
 
-Cell = BaseCell | ApiCell | TrainedCell
+class AskedCell(CellBase):
+    """The model of another cell, asked with another prompt; it trains nothing.
+
+    Attributes:
+        of: Key of the cell whose model it is.
+        combination: As there.
+        algorithm: As there.
+    """
+
+    kind: Literal["asked"] = "asked"
+    of: Key
+    combination: str | None = None
+    algorithm: Algorithm | None = None
+    train: Untrained = Untrained()
+
+
+Cell = BaseCell | ApiCell | TrainedCell | AskedCell
 
 
 class Params(Section):

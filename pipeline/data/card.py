@@ -11,7 +11,7 @@ from pipeline.config.data import Split
 from pipeline.config.params import DatasetEntry
 from pipeline.config.sources import Source
 from pipeline.data.origin import Origin, Portion
-from pipeline.records import Record, refuse_foreign
+from pipeline.records import Record, RecordOfModel, refuse_foreign
 from pipeline.tasks.example import Example
 
 
@@ -129,27 +129,13 @@ NOT_KNOWN = "not known beyond its name"
 """What is known of the training of a model that others made."""
 
 
-class BaseCard(Record):
+class BaseCard(RecordOfModel):
     """What a base model was shown before this study trained it.
 
     Attributes:
-        model: Its key in the study.
         note: What is known.
         shown: Its demonstrations; drills are of no task and not counted. None where nobody knows.
     """
 
-    model: str
     note: str
     shown: SetCard | None = None
-
-    @classmethod
-    def read_of(cls, path: Path, key: str) -> Self:
-        """Read the card of a base model.
-
-        Raises:
-            UserError: If it is missing, damaged, or of another model.
-        """
-        made_by = f"base@{key}"
-        found = cls.read(path, made_by)
-        refuse_foreign(path, "model", [found.model], [key], made_by)
-        return found

@@ -10,11 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple, Self
 
 from pipeline.config.sources import GeneratedSource, Source, source_name
-from pipeline.records import Record, refuse_foreign
+from pipeline.records import Record, RecordOfModel
 from pipeline.tasks import registry
 from pipeline.tasks.example import OF_NO_TASK, Example
 from pipeline.tom.generate.styles import BENCHMARK
@@ -123,28 +122,14 @@ class Origin(Record):
         return {portion.generator for portion in self.portions}
 
 
-class BaseShown(Record):
+class BaseShown(RecordOfModel):
     """``shown.json``: what a base model was shown, story by story.
 
     Attributes:
-        model: Its key in the study.
         origin: What it was shown; None where nobody here knows.
     """
 
-    model: str
     origin: Origin | None
-
-    @classmethod
-    def read_of(cls, path: Path, key: str) -> Self:
-        """Read what a base model was shown.
-
-        Raises:
-            UserError: If it is missing, damaged, or of another model.
-        """
-        made_by = f"base@{key}"
-        found = cls.read(path, made_by)
-        refuse_foreign(path, "model", [found.model], [key], made_by)
-        return found
 
 
 class StudyOrigins(Record):

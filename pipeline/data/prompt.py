@@ -31,6 +31,11 @@ def compact(example: Example) -> Messages:
     return [{"role": "user", "content": _body(example, "\n")}]
 
 
+def labelled(example: Example) -> Messages:
+    """The story and the question, each under its name: another form than tiny models know."""
+    return [{"role": "user", "content": _labelled(example)}]
+
+
 def tom_rl_json(example: Example) -> Messages:
     """Study 1's prompt for base models: a JSON answer, no assumptions (in our words)."""
     return [
@@ -56,6 +61,7 @@ Maker = Callable[[Example], Messages]
 
 PROMPTS: dict[str, Maker] = {
     "compact": compact,
+    "labelled": labelled,
     "tom-rl-json": tom_rl_json,
     "rlvr": rlvr,
     "boxed": boxed,

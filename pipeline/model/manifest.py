@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from pipeline.provenance import Libraries
-from pipeline.records import Record, refuse_foreign
+from pipeline.records import Record, RecordOfModel
 from pipeline.store import LocalStore
 
 Role = Literal["base", "best", "last"]
@@ -32,33 +32,7 @@ class StoredModel(Record):
     validation_accuracy: float | None = Field(default=None, exclude_if=_absent)
 
 
-class _OfModel(Record):
-    """What names a model.
-
-    Attributes:
-        model: Key of the model in the study.
-    """
-
-    model: str
-
-    @classmethod
-    def read_of(cls, path: Path, model: str, made_by: str) -> Self:
-        """Read the manifest of a model.
-
-        Args:
-            path: The file.
-            model: Key of the model in the study.
-            made_by: The DVC stage that writes it, for the error message.
-
-        Raises:
-            UserError: If it is missing, damaged, or of another model.
-        """
-        found = cls.read(path, made_by)
-        refuse_foreign(path, "model", [found.model], [model], made_by)
-        return found
-
-
-class Manifest(_OfModel):
+class Manifest(RecordOfModel):
     """The checkpoints of a model. What a kind of model lacks is left out of the file.
 
     Attributes:
@@ -96,7 +70,7 @@ class Manifest(_OfModel):
         return self
 
 
-class ApiManifest(_OfModel):
+class ApiManifest(RecordOfModel):
     """A model behind an address: it has no weights here.
 
     Attributes:

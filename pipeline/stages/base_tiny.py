@@ -62,9 +62,11 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
 
 def _card(key: str, entry: BaseEntry, shown: Sequence[Demonstration]) -> tuple[BaseCard, Origin]:
     """Return what the model was shown: in counts, and story by story."""
+    assert isinstance(entry.model, TinyModel)
     examples = [demonstration.example for demonstration in shown]
     origin = Origin.of(examples, entry.stories)
-    note = "made here, and shown nothing but this"
+    made = "made by this project" if entry.model.shipped else "made here"
+    note = f"{made}, and shown nothing but this"
     return BaseCard(model=key, note=note, shown=SetCard.of(examples, origin)), origin
 
 

@@ -6,7 +6,7 @@ import logging
 import shutil
 from pathlib import Path
 
-from pipeline.config.params import ApiCell, TrainedCell
+from pipeline.config.params import ApiCell, AskedCell, TrainedCell
 from pipeline.files import discard, replacing, write_lines
 from pipeline.model.manifest import ApiManifest, Manifest
 from pipeline.ownership import owned
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 def main(stage: Stage, key: str, *options: str) -> None:
-    """Train one cell; base and API cells train nothing and pass their manifest on."""
+    """Train one cell; all other cells pass on the manifest of their model."""
     resume = read_options(options)
     cell, folder = stage.params.cell(key), stage.runs / key / stage.name
     if isinstance(cell, TrainedCell):
@@ -35,7 +35,8 @@ def main(stage: Stage, key: str, *options: str) -> None:
             _train(stage, key, cell, training, resume, tracker)
             mirror(tracker, stage.params, key, stage.name, stage.root)
         return
-    kind, made_by = ApiManifest if isinstance(cell, ApiCell) else Manifest, f"base@{cell.model}"
+    kind = ApiManifest if isinstance(cell, ApiCell) else Manifest
+    made_by = f"train@{cell.of}" if isinstance(cell, AskedCell) else f"base@{cell.model}"
     kind.read_of(stage.root / cell.base, cell.model, made_by)
     _write(stage, key, TrainingConfig(cell=cell, libraries={}), History())
     with replacing(folder / "checkpoints.json") as temporary:

@@ -1,0 +1,107 @@
+"""Prompt or training: both models, asked with both prompts.
+
+Papers ask base models with one prompt and trained ones with another, so that what they report as
+the gain is of both. Where every model was asked with both, the two can be told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import mean
+
+from pipeline.analysis.results import CellResult, Results
+from pipeline.config.params import AskedCell
+from pipeline.records import Record
+
+
+class Square(Record):
+    """Accuracies of one column, shares from 0 to 1.
+
+    Attributes:
+        cell: Key of the trained cell.
+        task: The column.
+        base_prompt: The prompt that base models are asked with.
+        prompt: The prompt that trained models are asked with.
+        base: The base model with its own prompt.
+        base_crossed: The base model with the prompt of trained ones.
+        trained_crossed: The trained model with the prompt of base models.
+        trained: The trained model with its own prompt.
+    """
+
+    cell: str
+    task: str
+    base_prompt: str
+    prompt: str
+    base: float
+    base_crossed: float
+    trained_crossed: float
+    trained: float
+
+    @property
+    def by_training(self) -> tuple[float, float]:
+        """Return what training changes: with the base models' prompt, with the trained ones'."""
+        return self.trained_crossed - self.base, self.trained - self.base_crossed
+
+    @property
+    def by_prompt(self) -> tuple[float, float]:
+        """Return what the other prompt changes: in the base model, in the trained one."""
+        return self.base_crossed - self.base, self.trained - self.trained_crossed
+
+
+HEADINGS = ("cell", "task", "base", "base, other prompt", "trained, other prompt", "trained")
+
+
+def squares(results: Results) -> list[Square]:
+    """Return the square of every column, for every trained cell that was asked with both."""
+    crossed = {
+        result.cell.of: result
+        for result in results.cells.values()
+        if isinstance(result.cell, AskedCell)
+    }
+    return [
+        square
+        for result in results.trained()
+        if result.key in crossed
+        for square in _squares(results, result, crossed)
+    ]
+
+
+def _squares(
+    results: Results, result: CellResult, crossed: dict[str, CellResult]
+) -> Iterator[Square]:
+    base = results.base_of(result)
+    for task in result.tasks:
+        base_crossed, own_crossed = crossed[base.key].tasks, crossed[result.key].tasks
+        yield Square(
+            cell=result.key,
+            task=task,
+            base_prompt=base.cell.evaluate.prompt,
+            prompt=result.cell.evaluate.prompt,
+            base=base.tasks[task].accuracy,
+            base_crossed=base_crossed[task].accuracy,
+            trained_crossed=own_crossed[task].accuracy,
+            trained=result.tasks[task].accuracy,
+        )
+
+
+def square_texts(square: Square) -> tuple[str, ...]:
+    """Return the texts of one line; accuracies in percent."""
+    shares = (square.base, square.base_crossed, square.trained_crossed, square.trained)
+    return (square.cell, square.task, *(f"{100 * share:.1f}" for share in shares))
+
+
+def square_findings(found: Sequence[Square]) -> Iterator[str]:
+    """Say of each trained cell what training changed and what the prompt, over its columns."""
+    for cell in dict.fromkeys(square.cell for square in found):
+        own = [square for square in found if square.cell == cell]
+        trained = [mean(square.by_training[i] for square in own) for i in (0, 1)]
+        prompted = [mean(square.by_prompt[i] for square in own) for i in (0, 1)]
+        whole = mean(square.trained - square.base for square in own)
+        yield (
+            f"{cell}: from the base model with prompt {own[0].base_prompt} to the trained one with "
+            f"{own[0].prompt} accuracy changes by {100 * whole:+.1f} points on average over "
+            f"{len(own)} columns. With one prompt for both, training changes it by "
+            f"{100 * trained[0]:+.1f} ({own[0].base_prompt}) and {100 * trained[1]:+.1f} "
+            f"({own[0].prompt}); in one model, the prompt changes it by {100 * prompted[0]:+.1f} "
+            f"(base) and {100 * prompted[1]:+.1f} (trained)."
+        )
