@@ -41,7 +41,8 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         "pipeline/tom/trace.py",
         "def write_trace",
         "_UNUSED = 1\n\n\ndef write_trace",
-        {"acquire@hi_tom_style", "acquire@arithmetic", "base@nano"},
+        # It writes traces, which may also be what a dataset holds to be imitated.
+        {"acquire@hi_tom_style", "acquire@arithmetic", "dataset@hi", "base@nano"},
     ),
     "a line of the trainer": (
         "pipeline/train/losses.py",

@@ -111,8 +111,8 @@ def test_what_is_damaged_is_made_again(
 def test_the_card_counts_what_the_model_was_shown(params: Params, tmp_path: Path) -> None:
     build(params, tmp_path)
     folder = Stage("base", tmp_path, params).runs / "base" / "nano"
-    card = BaseCard.read_of(folder / "card.json", "nano")
-    shown = BaseShown.read_of(folder / "shown.json", "nano").origin
+    card = BaseCard.read_of(folder / "card.json", "nano", "base@nano")
+    shown = BaseShown.read_of(folder / "shown.json", "nano", "base@nano").origin
     recipe = params.base["nano"].model.warm_start  # type: ignore[union-attr]
     assert card.shown is not None and shown is not None
     assert card.shown.rows == shown.rows == recipe.steps * recipe.batch

@@ -65,9 +65,9 @@ def test_fewer_accelerators_than_needed(typed: Run) -> None:
 
 def test_a_cell_that_trains_locally(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)
-    command = ["train", "show", "--study", "next-ppo-mini", "--cell", "nano-hi-ppo"]
+    command = ["train", "show", "--study", "next-ppo-mini", "--cell", "nano-cued-ppo"]
     shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0 and "python -m pipeline.stages.train nano-hi-ppo" in shown.output
+    assert shown.exit_code == 0 and "python -m pipeline.stages.train nano-cued-ppo" in shown.output
     assert "main_ppo" not in shown.output
 
 
