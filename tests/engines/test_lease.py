@@ -79,9 +79,13 @@ def test_a_living_job_that_is_reported_failed_is_overtaken(
     (state,) = (hasty / "work").glob("*/attempts")
     old.resume()
     assert until(lambda: not is_alive(old)), "it ends itself"
-    client = connect(head)
-    logs = [client.get_job_logs(job.submission_id) for job in client.list_jobs()]
-    assert sum("ends and writes nothing more: its lease was taken over by" in log for log in logs)
+    client, said = connect(head), "ends and writes nothing more: its lease was taken over by"
+
+    def is_said() -> bool:
+        logs = (client.get_job_logs(job.submission_id) for job in client.list_jobs())
+        return any(said in log for log in logs)
+
+    assert until(is_said)
     assert "000002" in {path.name[:6] for path in state.iterdir()}
 
     assert stage.wait() == 0, stage.output
