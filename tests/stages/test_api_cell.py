@@ -46,7 +46,7 @@ def test_it_is_reported_as_absent(
     suite.main(stage("suite"))
     audit.main(stage("audit"))
     base.main(stage("base"), "gpt")
-    card = BaseCard.read_of(stage("base").runs / "base" / "gpt" / "card.json", "gpt")
+    card = BaseCard.read_of(stage("base").runs / "base" / "gpt" / "card.json", "gpt", "base@gpt")
     assert (card.note, card.shown) == ("not known beyond its name", None)
     for name, module in (("train", train), ("evaluate", evaluate), ("gsm8k", gsm8k)):
         module.main(stage(name), "gpt-base")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
-
 import pandas as pd
 import pytest
 
@@ -13,11 +10,12 @@ from pipeline.config.study_files import find_study
 from pipeline.data.codec import read_dataset
 from pipeline.errors import UserError
 from pipeline.files import read_lines
-from pipeline.stages import acquire, base, dataset, evaluate, sources, suite, train
+from pipeline.stages import base, evaluate, suite, train
 from pipeline.stages.common import Stage
 from pipeline.stages.training import given_responses
 from pipeline.train.data import Row, Rows
 from tests.conftest import edited, shrink
+from tests.stages.made import make_data
 
 ARMS = {
     "grpo": {"algorithm": "grpo"},
@@ -29,14 +27,6 @@ ARMS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def signals() -> Iterator[None]:
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in kept.items():
-        signal.signal(number, handler)
-
-
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     """A study with every arm, up to its base model."""
@@ -46,10 +36,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
         del study["grid"]["algorithms"]
         study["grid"]["arms"] = ARMS
     params = expand(find_study(root, "mini"))
-    for key in params.acquire:
-        acquire.main(Stage("acquire", root, params), key)
-    sources.main(Stage("sources", root, params))
-    dataset.main(Stage("dataset", root, params), "hi")
+    make_data(root, params)
     suite.main(Stage("suite", root, params))
     base.main(Stage("base", root, params), "nano")
     return Stage("train", root, params)

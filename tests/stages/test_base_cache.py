@@ -12,9 +12,10 @@ from pipeline.config.params import Params
 from pipeline.config.study import Study
 from pipeline.data.card import BaseCard
 from pipeline.data.origin import BaseShown
-from pipeline.stages import acquire, base, dataset, sources
+from pipeline.stages import base
 from pipeline.stages.common import Stage
 from tests.conftest import shrink
+from tests.stages.made import make_data
 
 
 @pytest.fixture(scope="module")
@@ -30,10 +31,7 @@ def build(params: Params, root: Path) -> dict[str, bytes]:
     """Run the stage with what stands before it; return its deterministic outs."""
     stage = Stage("base", root, params)
     if not stage.data.exists():
-        for key in params.acquire:
-            acquire.main(Stage("acquire", root, params), key)
-        sources.main(Stage("sources", root, params))
-        dataset.main(Stage("dataset", root, params), "hi")
+        make_data(root, params)
     base.main(stage, "nano")
     return {path.name: path.read_bytes() for path in (stage.runs / "base" / "nano").iterdir()}
 

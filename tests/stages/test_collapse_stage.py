@@ -12,7 +12,7 @@ import pytest
 from pipeline.train import local
 from pipeline.train.collapse import find_collapse
 from tests.analysis.test_seeds import seeded
-from tests.stages.test_probe_stage import own_signals, study_with, trained  # noqa: F401
+from tests.stages.test_probe_stage import study_with, trained
 
 
 def test_a_collapse_is_said_once_in_log_tracker_and_report(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,27 +16,17 @@ from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
 from pipeline.model.manifest import Manifest
 from pipeline.stages import (
-    acquire,
     audit,
     base,
-    dataset,
     evaluate,
     gsm8k,
     report,
-    sources,
     suite,
     train,
 )
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, edited, shrink
-
-
-@pytest.fixture(scope="module", autouse=True)
-def signals() -> Iterator[None]:
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in kept.items():
-        signal.signal(number, handler)
+from tests.stages.made import make_data
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +40,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Params]:
         study["base"]["models"]["nano"]["warm_start"]["steps"] = 60
     params = expand(find_study(root, "mini"))
     (root / "params.yaml").write_text(dump_params(params))
-    for key in params.acquire:
-        acquire.main(Stage("acquire", root, params), key)
-    sources.main(Stage("sources", root, params))
-    dataset.main(Stage("dataset", root, params), "hi")
+    make_data(root, params)
     suite.main(Stage("suite", root, params))
     audit.main(Stage("audit", root, params))
     base.main(Stage("base", root, params), "nano")

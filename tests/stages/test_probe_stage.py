@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +14,12 @@ from pipeline.config.study import Study
 from pipeline.config.study_files import load_study
 from pipeline.errors import UserError
 from pipeline.files import read_lines
-from pipeline.stages import acquire, base, dataset, sources, train
+from pipeline.stages import base, train
 from pipeline.stages.common import Stage
 from tests.conftest import shrink
+from tests.stages.made import make_data
 
 COLUMNS = ["hi_tom_orders_0_2", "hi_tom_order_3"]
-
-
-@pytest.fixture(autouse=True)
-def own_signals() -> Iterator[None]:
-    """The training stage takes SIGTERM and Ctrl-C over; give them back."""
-    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    yield
-    for number, handler in kept.items():
-        signal.signal(number, handler)
 
 
 def study_with(folder: Path, probe: dict[str, Any] | None) -> dict[str, Any]:
@@ -42,10 +32,7 @@ def study_with(folder: Path, probe: dict[str, Any] | None) -> dict[str, Any]:
 
 def trained(root: Path, study: dict[str, Any]) -> tuple[Stage, list[dict[str, Any]]]:
     params = expand(Study.model_validate(study))
-    for key in params.acquire:
-        acquire.main(Stage("acquire", root, params), key)
-    sources.main(Stage("sources", root, params))
-    dataset.main(Stage("dataset", root, params), "hi")
+    make_data(root, params)
     base.main(Stage("base", root, params), "nano")
     stage = Stage("train", root, params)
     train.main(stage, "nano-hi")

@@ -18,7 +18,7 @@ from pipeline.stages.common import Stage
 from pipeline.train import local
 from pipeline.train.local import step_metrics
 from pipeline.train.stopping import Interrupted
-from tests.stages.test_probe_stage import own_signals, study_with, trained  # noqa: F401
+from tests.stages.test_probe_stage import study_with, trained
 
 
 @pytest.fixture

@@ -1,0 +1,17 @@
+"""What tests of stages share: stages run in this process, and take its signals over."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="module", autouse=True)
+def own_signals() -> Iterator[None]:
+    """The training stage takes SIGTERM and Ctrl-C over; give them back."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
