@@ -200,6 +200,7 @@ class Job:
                 for logged in log.read():
                     if logged.step > done or not self.journal.history.steps:
                         self._note(logged)
+        self.state.lease.check()  # a job that was overtaken says that, not how its verl ended
         steps = self.journal.history.steps
         reached = steps[-1].step if steps else 0
         if verl.status == 0 and reached == self.total:
