@@ -21,7 +21,7 @@ from pipeline.plugins import REWARDS
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.tasks.example import Example
 
-TARGET = 30_000  # responses a second
+TARGET = 30_000  # responses a second, of presets that read the answer alone
 ROLLOUTS = 16
 Case = tuple[str, Example]
 

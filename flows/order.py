@@ -9,6 +9,9 @@ from pipeline.checkout import ask_dvc
 from pipeline.config.params import Params
 from pipeline.leftovers import mend_dvc
 
+CELL_STAGES = ("train", "evaluate", "judge", "gsm8k")
+"""The stages of a cell, in order."""
+
 
 def stage_names(params: Params) -> list[str]:
     """Return the DVC stages of a study in an order that respects their dependencies."""
@@ -20,7 +23,7 @@ def stage_names(params: Params) -> list[str]:
         "suite",
         "audit",
         *(f"base@{key}" for key in params.base),
-        *(f"{stage}@{key}" for key in params.cells for stage in ("train", "evaluate", "gsm8k")),
+        *(f"{stage}@{key}" for key in params.cells for stage in CELL_STAGES),
         "report",
     ]
 

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from flows.commands import Commands
-from flows.order import changed_stages
+from flows.order import CELL_STAGES, changed_stages
 from pipeline.checkout import dvc_command
 from pipeline.config.models import TinyModel
 from pipeline.config.params import AskedCell, Params, TrainedCell
@@ -68,7 +68,7 @@ def _cells(commands: Commands, params: Params, jobs: int, say: Hear) -> list[str
     """
 
     def run(key: str) -> bool:
-        stages = [f"{stage}@{key}" for stage in ("train", "evaluate", "gsm8k")]
+        stages = [f"{stage}@{key}" for stage in CELL_STAGES]
         command = dvc_command("--wait-for-lock", "repro", "--single-item", *stages)
         return commands.run(command, lambda line: say(f"{key} | {line}") if line else None) == 0
 

@@ -82,6 +82,11 @@ ENGINES: Mapping[str, Plugin] = MappingProxyType(
 )
 """What runs a model over prompts."""
 
+SERVED: Mapping[str, Plugin] = MappingProxyType(
+    {"openai": Plugin("pipeline.evaluate.openai_engine", "open_engine")}
+)
+"""What asks a model behind an address."""
+
 REWARDS: Mapping[str, Plugin] = MappingProxyType(
     {
         "tom-rl": Plugin("pipeline.reward.tom_rl", "AsCoded"),

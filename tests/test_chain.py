@@ -77,6 +77,57 @@ def test_the_report_says_what_was_measured(reproduced: tuple[Path, str]) -> None
     assert page.read_text().count("<svg") == 3
 
 
+def test_every_cell_and_task_has_a_verdict(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+    shown = type_command(checkout, checkout.parent, "tomrl", "report", COLUMNS="80")
+    assert "Verdicts" in shown.stdout and "answers follow" in shown.stdout
+    report = json.loads((checkout / "reports/mini/results.json").read_text())
+    cells = {(each["cell"], each["task"]) for each in report["verdicts"]}
+    assert cells == {(cell, "hi_tom_style") for cell in ("nano-base", "nano-hi")}
+    for cell in ("nano-base", "nano-hi"):
+        own = json.loads((checkout / f"runs/mini/{cell}/judge/verdicts.json").read_text())
+        (verdict,) = own["tasks"].values()
+        assert verdict["evidence"]["answers"]["rules"]
+    page = (checkout / "reports/mini/index.html").read_text()
+    assert page.index("<h2>Verdicts</h2>") < page.index("<h2>Results</h2>")
+    with sqlite3.connect(checkout / "mlflow.db") as database:
+        tags = {key for (key,) in database.execute("select distinct key from tags")}
+    assert {"answers.hi_tom_style", "reasoning.hi_tom_style"} <= tags
+
+
+def test_every_change_has_its_interval(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+    rows = json.loads((checkout / "reports/mini/results.json").read_text())["rows"]
+    changed = [row for row in rows if row["change"] is not None]
+    assert changed
+    for row in changed:
+        low, high = row["change_interval"]
+        assert low <= row["change"] <= high and 0 <= row["p_value"] <= 1
+
+
+def test_two_cells_are_compared_question_by_question(reproduced: tuple[Path, str]) -> None:
+    checkout, _ = reproduced
+    cells = ("nano-base", "mini/nano-hi")
+    shown = type_command(checkout, checkout.parent, "tomrl", "compare", *cells, COLUMNS="100")
+    assert shown.returncode == 0, shown.stderr
+    assert "A: mini/nano-base, B: mini/nano-hi" in shown.stdout
+    said = type_command(checkout, checkout.parent, "tomrl", "compare", *cells, "--json")
+    (pair,) = json.loads(said.stdout)
+    rows = json.loads((checkout / "reports/mini/results.json").read_text())["rows"]
+    change = {row["task"]: row["change"] for row in rows if row["cell"] == "nano-hi"}
+    for column in pair["columns"]:
+        turned = len(column["gained"]) - len(column["lost"])
+        assert round(turned / column["change"]["count"], 4) == column["change"]["value"]
+        assert column["change"]["value"] == round(change[column["column"]], 4)
+    same = type_command(checkout, checkout.parent, "tomrl", "compare", "mini", "mini", "--json")
+    assert [each["first"] for each in json.loads(same.stdout)] == ["mini/nano-base", "mini/nano-hi"]
+    wrong = type_command(checkout, checkout.parent, "tomrl", "compare", "nano-base", "nano-no")
+    assert wrong.returncode == 2
+    assert "no evaluated cell mini/nano-no; there are of mini: nano-base, nano-hi" in " ".join(
+        wrong.stderr.split()
+    )
+
+
 def test_mlflow_has_one_run_for_each_cell(reproduced: tuple[Path, str]) -> None:
     checkout, _ = reproduced
     with sqlite3.connect(checkout / "mlflow.db") as database:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.order import CELL_STAGES
 from pipeline.closure import CARRIERS, closure
 from tests.conftest import edited, environment, type_command
 
@@ -145,6 +146,7 @@ def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) 
         ("train nano-base", "train-none"),
         ("train nano-hi", "train-local reward-rlvr"),
         ("evaluate nano-hi", "evaluate-hf"),
+        ("judge nano-hi", "judge"),
         ("gsm8k nano-hi", "gsm8k-hf"),
         ("report", "report"),
     ],
@@ -162,7 +164,7 @@ def test_what_a_stage_really_loads_is_in_its_digest(clone: Path, stage: str, fil
     assert done.returncode == 0, done.stderr[-2000:]
     loaded = set(re.findall(r"\| +(pipeline(?:\.\w+)*)$", done.stderr, re.MULTILINE))
     known = {n for f in file.split() for n in json.loads((clone / f"code/{f}.json").read_text())}
-    data = known_by_data(clone) if stage.split()[0] in ("train", "evaluate", "gsm8k") else set()
+    data = known_by_data(clone) if stage.split()[0] in CELL_STAGES else set()
     carried = {n for n in loaded if any(n == c or n.startswith(f"{c}.") for c in CARRIERS)}
     carried |= set(closure(clone, ["pipeline.stages.mirror"]))  # for its own use
     assert loaded > {"pipeline", "pipeline.stages.common"}

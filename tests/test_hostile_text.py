@@ -25,11 +25,12 @@ from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.reading import read_jsonl
 from pipeline.tasks.registry import all_tasks, get
+from pipeline.tom.claims.reader import read_claims
 from pipeline.tom.language import LANGUAGES
 from pipeline.tom.parse.text import LONGEST_QUESTION, LONGEST_STORY, ParseError
 from pipeline.tom.solve import solve
-from pipeline.tom.trace import find_claims
 from tests.analysis.test_findings import study
+from tests.tom.test_claims import NAMES
 
 TOMRL = str(Path(sys.executable).with_name("tomrl"))
 MEGABYTE = 1 << 20
@@ -133,7 +134,7 @@ def test_many_keys_of_which_one_is_there_twice(tmp_path: Path) -> None:
 def test_every_parser_ends(unit: str, size: int) -> None:
     text = (unit * (size // len(unit) + 1))[:size]
     question = text[:LONGEST_QUESTION]
-    in_time(lambda: find_claims(text))
+    in_time(lambda: read_claims(text, NAMES, "hat"))
     for language in LANGUAGES.values():
         for read in (
             lambda lang=language: lang.story(text),

@@ -45,7 +45,7 @@ LAYERS = [
     {"tom"},
     {"tasks"},
     {"data", "model", "reward", "audit"},
-    {"train", "evaluate"},
+    {"train", "evaluate", "judge"},
     {"analysis"},
     {"stages", "doctor"},
     {"flows"},

@@ -9,6 +9,7 @@ from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import BEST, LAST, changes
 from pipeline.analysis.square import square_findings, squares
+from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
 from pipeline.data.card import SetCard
 from pipeline.tasks import registry
@@ -23,6 +24,7 @@ def findings(results: Results) -> list[str]:
     return [
         *_lenient_rewards(results),
         *_over_seeds(results),
+        *verdict_findings(results),
         *(sentence for found in by_cell for sentence in found),
         *square_findings(squares(results)),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
@@ -70,11 +72,6 @@ def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
     yield from _probed(results, result)
     if collapse := result.collapse:
         yield f"{result.key}: {collapse.describe()}."
-    for row in rows:
-        if row.task in result.side_check and (row.change or 0) < 0:
-            yield (
-                f"{result.key}: forgetting: {row.task} fell {row.base:.1%} -> {row.trained:.1%}."
-            )
 
 
 def _probed(results: Results, result: TrainedResult) -> Iterator[str]:

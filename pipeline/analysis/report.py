@@ -25,6 +25,8 @@ from pipeline.analysis.seeds import (
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
 from pipeline.analysis.square import Square, square_texts, squares
 from pipeline.analysis.table import HEADINGS, lines_of, markdown, notes
+from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
+from pipeline.analysis.verdicts import CellVerdict, cell_verdicts, verdicts_markdown
 from pipeline.records import Record
 
 _FIGURE_TITLES = {
@@ -45,6 +47,7 @@ class Report(Record):
         standings: What base models, trained cells and rules score, over seeds.
         squares: Both models asked with both prompts, where they were.
         probes: Accuracy on trained columns and on others while training went on.
+        verdicts: What the answers of each cell follow, and what its reasoning is.
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
     """
@@ -55,6 +58,7 @@ class Report(Record):
     standings: list[Standing]
     squares: list[Square]
     probes: list[ColumnProbe]
+    verdicts: list[CellVerdict]
     findings: list[str]
     against_paper: AgainstPaper | None
 
@@ -72,6 +76,7 @@ def write_report(results: Results, folder: Path) -> None:
     sentences, over_seeds = findings(results), changes(results)
     stand = standings(results)
     columns = list(stand[0].columns) if stand else []
+    verdicts = cell_verdicts(results)
     Report(
         study=results.params.study.name,
         rows=results.rows(),
@@ -79,11 +84,13 @@ def write_report(results: Results, folder: Path) -> None:
         standings=stand,
         squares=squares(results),
         probes=column_probes(results),
+        verdicts=verdicts,
         findings=sentences,
         against_paper=results.against,
     ).write(folder / "results.json")
     write_dvc_files(results, folder)
-    (folder / "results.md").write_text(markdown(results), encoding="utf-8")
+    tables = f"{verdicts_markdown(verdicts)}\n{markdown(results)}"
+    (folder / "results.md").write_text(tables, encoding="utf-8")
     if over_seeds:
         (folder / "seeds.md").write_text(seeds_markdown(results, over_seeds), encoding="utf-8")
     page = (
@@ -95,6 +102,8 @@ def write_report(results: Results, folder: Path) -> None:
             notes="; ".join(notes(results)),
             base_cards=results.base_cards,
             lines=[line for row in results.rows() for line in lines_of(row)],
+            verdict_headings=VERDICT_HEADINGS,
+            verdicts=verdicts,
             findings=sentences,
             over_seeds=[change_texts(change) for change in over_seeds],
             columns=columns,

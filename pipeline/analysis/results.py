@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import Field
 
 from pipeline.analysis.against_paper import AgainstPaper, against_paper
+from pipeline.analysis.paired import Answers, PairedChange, paired_changes, read_answers
 from pipeline.audit.records import Audit
 from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.data.card import BaseCard, DatasetCard
@@ -17,6 +18,8 @@ from pipeline.data.connection import Connection, Mark, Shown, mark
 from pipeline.data.origin import BaseShown, Origin, StudyOrigins
 from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation, TaskScores
+from pipeline.judge.columns import judged_together
+from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.model.manifest import Role, StoredModel
 from pipeline.records import Figures, Record, RecordOfModel, refuse_foreign
 from pipeline.train.collapse import Collapse, find_collapse
@@ -34,6 +37,8 @@ class CellResult:
         cell: Its parameters.
         tasks: Scores by column of the suite.
         side_check: Scores of the side-check.
+        answers: Whether each answer is right, by column.
+        verdicts: What its answers follow and its reasoning is, by task.
         absent: Why its model was not run, if it was not.
     """
 
@@ -41,6 +46,8 @@ class CellResult:
     cell: Cell
     tasks: dict[str, TaskScores]
     side_check: dict[str, TaskScores]
+    answers: Mapping[str, Answers] = field(default_factory=dict)
+    verdicts: dict[str, TaskVerdict] = field(default_factory=dict)
     absent: str | None = None
 
     def all_tasks(self) -> dict[str, TaskScores]:
@@ -82,6 +89,8 @@ class Row(Record):
     ``trained`` where it is not trained, ``rule`` where no rule applies. ``mark`` says how the task
     is connected to what the model was shown; it is None for the side-check, and where nobody here
     knows what that was. ``beside`` holds the task's other figures, such as pair accuracy.
+    ``change_interval`` is the 95 % interval of the change, paired and by story; ``p_value`` that of
+    McNemar's exact test, corrected for as many comparisons as the cell has columns (Holm).
     """
 
     cell: str
@@ -100,6 +109,8 @@ class Row(Record):
     rule: float | None
     rule_name: str | None
     change: float | None
+    change_interval: tuple[float, float] | None
+    p_value: float | None
     absent: str | None
     beside: dict[str, Figure] = Field(default_factory=dict)
 
@@ -155,7 +166,9 @@ class Results:
         """Yield the lines of one cell."""
         cell, is_trained = result.cell, result.cell.combination is not None
         base = self.base_of(result).all_tasks()
-        for task in (*self.params.suite.tasks, cell.gsm8k.task):
+        columns = (*self.params.suite.tasks, cell.gsm8k.task)
+        changes = self.changes_of(result, columns) if is_trained else {}
+        for task in columns:
             before, after = base.get(task), result.all_tasks().get(task)
             trained = after if is_trained else None
             audited = self.audit.columns.get(task)
@@ -177,9 +190,15 @@ class Results:
                 rule=None if best is None else best.accuracy,
                 rule_name=None if best is None else best.rule,
                 change=trained.accuracy - before.accuracy if trained and before else None,
+                change_interval=changes[task].interval if task in changes else None,
+                p_value=changes[task].p_value if task in changes else None,
                 absent=result.absent,
                 beside=_beside(before, trained),
             )
+
+    def changes_of(self, result: CellResult, columns: Iterable[str]) -> dict[str, PairedChange]:
+        """Return what training changed, question by question, where both models were asked."""
+        return paired_changes(self.base_of(result).answers, result.answers, columns)
 
     def mark_of(self, task: str, cell: Cell) -> Mark | None:
         """Return how a column is connected to what a cell's model was shown.
@@ -262,17 +281,31 @@ def _cell_result(params: Params, folder: Path, key: str) -> CellResult:
     cell = params.cells[key]
     found = _scores(folder, key, "evaluate", params.suite.tasks)
     check = _scores(folder, key, "gsm8k", [cell.gsm8k.task])
+    answers = {
+        **read_answers(folder / "evaluate" / "grades.parquet", f"evaluate@{key}"),
+        **read_answers(folder / "gsm8k" / "grades.parquet", f"gsm8k@{key}"),
+    }
+    verdicts = _verdicts(params, folder, key)
     if not isinstance(cell, TrainedCell):
-        return CellResult(key, cell, found.tasks, check.tasks, found.absent)
+        measured = (found.tasks, check.tasks, answers, verdicts.tasks)
+        return CellResult(key, cell, *measured, found.absent)
     curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
     return TrainedResult(
         key=key,
         cell=cell,
         tasks=found.tasks,
         side_check=check.tasks,
+        answers=answers,
+        verdicts=verdicts.tasks,
         curve=curve,
         checkpoints=manifest.checkpoints,
     )
+
+
+def _verdicts(params: Params, folder: Path, key: str) -> Verdicts:
+    path, made_by = folder / "judge" / "verdicts.json", f"judge@{key}"
+    tasks = judged_together({name: each.task for name, each in params.suite.tasks.items()})
+    return Verdicts.read_of(_there(path, made_by), tasks, made_by)
 
 
 def _scores(folder: Path, key: str, stage: str, columns: Iterable[str]) -> Evaluation:

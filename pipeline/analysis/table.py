@@ -18,6 +18,7 @@ _NUMBERS = ("base", "after RL", "change")
 HEADINGS = ("model", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
 _SIDE_CHECK = "side-check"
 _NOT_KNOWN = "not known"
+_INTERVAL = "±: half the 95 % interval of a change, paired and by story"
 _STRICT = "in brackets: by the strict match, where that differs"
 
 
@@ -50,7 +51,7 @@ def cells_of(row: Row) -> tuple[str, ...]:
         mark_text(row),
         "absent" if row.absent else _accuracy(row.base, row.base_strict),
         _accuracy(row.trained, row.trained_strict),
-        _points(row.change),
+        change_text(row.change, row.change_interval),
         rule,
     )
 
@@ -69,6 +70,8 @@ def notes(results: Results) -> list[str]:
     parts = [f"{each}: {MEANINGS[each]}" for each in Connection if each in marks]
     if any(model.shown is None for model in results.base_cards.values()):
         parts.append("what models made elsewhere were shown before, nobody here knows")
+    if any(row.change_interval for row in rows):
+        parts.append(_INTERVAL)
     if any("(" in cell for row in rows for cell in cells_of(row)[5:7]):
         parts.append(_STRICT)
     return parts
@@ -84,6 +87,13 @@ def _accuracy(published: float | None, strict: float | None) -> str:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
+
+
+def change_text(change: float | None, interval: tuple[float, float] | None) -> str:
+    """Return a change in points with half the width of its 95 % interval, where it has one."""
+    if change is None or interval is None:
+        return _points(change)
+    return f"{_points(change)} ± {50 * (interval[1] - interval[0]):.1f}"
 
 
 def _points(change: float | None) -> str:

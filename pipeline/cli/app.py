@@ -11,7 +11,20 @@ import typer
 from rich.markup import escape
 
 from pipeline.checkout import find_root, use_study
-from pipeline.cli import audit, clean, models, reward, store, study, tom, train, ui
+from pipeline.cli import (
+    audit,
+    clean,
+    compare,
+    judge,
+    models,
+    regrade,
+    reward,
+    store,
+    study,
+    tom,
+    train,
+    ui,
+)
 from pipeline.cli.study import check
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
@@ -41,6 +54,9 @@ app.add_typer(models.app, name="models")
 app.add_typer(store.app, name="store")
 app.command()(audit.audit)
 app.command()(audit.gallery)
+app.command()(regrade.regrade)
+app.command()(judge.judge)
+app.command()(compare.compare)
 app.command()(ui.ui)
 app.command()(clean.clean)
 console = Terminal()
@@ -162,9 +178,11 @@ def report() -> None:
     from pipeline.analysis.findings import findings
     from pipeline.analysis.results import collect
     from pipeline.analysis.table import rich_table
+    from pipeline.analysis.verdicts import cell_verdicts, verdict_table
 
     root = find_root()
     results = collect(read_params(root / "params.yaml"), root)
+    console.print(verdict_table(cell_verdicts(results)))
     console.print(rich_table(results))
     for sentence in findings(results):
         console.print(f"- {escape(sentence)}", highlight=False)

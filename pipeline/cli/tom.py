@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Required, TypedDict, cast
+from typing import Annotated
 
 import typer
 
 from pipeline.cli.reading import read_input, refuse_same_file
+from pipeline.cli.story_rows import Row, check_length, decoded, read_rows, write_rows
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.errors import UserError
-from pipeline.output import check_output, is_standard_output, write_output
+from pipeline.output import check_output, is_standard_output
 from pipeline.plural import counted
 from pipeline.tom import explain as explaining
 from pipeline.tom.check import Agreement
 from pipeline.tom.check import check as check_rows
+from pipeline.tom.claims.story import read_story
 from pipeline.tom.language import get_language
-from pipeline.tom.parse.text import LONGEST_STORY, ParseError
+from pipeline.tom.parse.text import ParseError, without_options
 from pipeline.tom.rules import Rules
 from pipeline.tom.solve import Answer
 from pipeline.tom.solve import solve as solve_question
@@ -30,18 +31,6 @@ app = typer.Typer(
     help="Answer Theory-of-Mind questions by logic: who believes what, and why. No model involved.",
     epilog="Example: `tomrl tom explain --benchmark hi_tom story.txt`",
 )
-
-
-class Row(TypedDict, total=False):
-    """A line of an input file, of which the fields that a command needs have been checked."""
-
-    id: str | int
-    story: Required[str]
-    question: str
-    answer: str
-    choices: list[str] | str | None
-    order: int | None
-    question_type: str
 
 
 class Benchmark(StrEnum):
@@ -104,13 +93,13 @@ def solve(
     chosen = _rules(benchmark, rules)
     refuse_same_file(source, output)
     check_output(output)
-    rows = list(_read_rows(source))
+    rows = list(read_rows(source, "story", "question"))
     answers = [
         {"id": row.get("id", number), "answer": found.answer, "reason": found.reason}
         for number, row in rows
         for found in [_solved(benchmark, row, chosen)]
     ]
-    _write_rows(output, answers)
+    write_rows(output, answers)
     unsolved = sum(row["answer"] is None for row in answers)
     Terminal(stderr=is_standard_output(output)).say(
         f"{counted(len(answers), 'answer')} written to {output}; {unsolved} without an answer"
@@ -174,9 +163,11 @@ def check(
     output = disagreements or source.with_suffix(".disagreements.jsonl")
     refuse_same_file(source, output)
     check_output(output)
-    rows = [{**row, "line": number} for number, row in _read_rows(source, labelled=True)]
+    rows = [
+        {**row, "line": number} for number, row in read_rows(source, "story", "question", "answer")
+    ]
     report = check_rows(benchmark.value, rows, chosen)
-    _write_rows(
+    write_rows(
         output,
         (
             {
@@ -193,6 +184,69 @@ def check(
     terminal = Terminal(stderr=is_standard_output(output))
     _print_agreement(report, terminal)
     terminal.say(f"{counted(len(report.disagreements), 'disagreement')} written to {output}")
+
+
+@app.command(epilog="Example: tomrl tom claims responses.jsonl -o claims.jsonl")
+def claims(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IN.jsonl",
+            help="One JSON object a line, with the fields story, question and response, as text; "
+            "id is optional.",
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Where to write one line per response: id and claims. A claim has holders "
+            "(believers, outermost first; empty for the world), object, place, negated, when (end "
+            "or earlier), true (by the engine), start and end (characters of the response).",
+        ),
+    ],
+    benchmark: BenchmarkOption = Benchmark.HI_TOM,
+    rules: RulesOption = RuleSet.UPSTREAM,
+) -> None:
+    """Read what responses say about who believes what, and check it against their stories.
+
+    A response to a story that is not in the benchmark's language has no claims.
+    """
+    chosen = _rules(benchmark, rules)
+    refuse_same_file(source, output)
+    check_output(output)
+    rows = list(read_rows(source, "story", "question", "response"))
+    read = [_claims(benchmark, row, chosen) for _, row in rows]
+    write_rows(
+        output,
+        (
+            {"id": row.get("id", number), "claims": found or []}
+            for (number, row), found in zip(rows, read, strict=True)
+        ),
+    )
+    made = [claim for found in read if found for claim in found]
+    unread = read.count(None)
+    note = f"; the stories of {counted(unread, 'response')} could not be read" if unread else ""
+    Terminal(stderr=is_standard_output(output)).say(
+        f"{counted(len(made), 'claim')} in {counted(len(rows), 'response')} written to {output}, "
+        f"{sum(bool(claim['true']) for claim in made)} of them true{note}"
+    )
+
+
+def _claims(benchmark: Benchmark, row: Row, rules: Rules) -> list[dict[str, object]] | None:
+    """Return the claims of a response as rows; None where its story cannot be read."""
+    language = get_language(benchmark.value)
+    try:
+        asked = language.question(without_options(row["question"]))
+        thing = getattr(asked, "object", "")
+        story = read_story(language, row["story"], rules, thing)
+    except (ParseError, KeyError):
+        return None
+    return [
+        {**asdict(claim), "true": story.holds(claim)}
+        for claim in story.claims(row["response"], thing)
+    ]
 
 
 def _print_agreement(report: Agreement, console: Terminal) -> None:
@@ -226,85 +280,12 @@ def _solved(benchmark: Benchmark, row: Row, rules: Rules) -> Answer:
 
 def _story_of(source: Path, row: int) -> str:
     if source.suffix != ".jsonl":
-        text = _decoded(source, read_input(source))
-        _check_length(str(source), text)
+        text = decoded(source, read_input(source))
+        check_length(str(source), text)
         if not text.strip():
             raise UserError(f"{source} holds no story")
         return text
-    for number, fields in _read_rows(source, question=False):
+    for number, fields in read_rows(source, "story"):
         if number == row:
             return str(fields["story"])
     raise UserError(f"{source} has no line {row}; choose another one with --row")
-
-
-def _read_rows(
-    source: Path, question: bool = True, labelled: bool = False
-) -> Iterator[tuple[int, Row]]:
-    """Yield (line number, row) of a JSON-lines file, checked; blank lines are skipped."""
-    needed = ["story", *(["question"] if question else []), *(["answer"] if labelled else [])]
-    first_with: dict[str, int] = {}
-    found = False
-    for number, line in enumerate(read_input(source).split(b"\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{source}:{number}"
-        row = _checked(where, _parsed(where, _decoded(where, line)), needed)
-        if "id" in row:
-            earlier = first_with.setdefault(json.dumps(row["id"]), number)
-            if earlier != number:
-                raise UserError(f"{where}: id {row['id']!r} stands already in line {earlier}")
-        found = True
-        yield number, row
-    if not found:
-        raise UserError(f"{source} holds no rows; write one JSON object a line")
-
-
-def _decoded(where: Path | str, data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UserError(f"{where}: byte {error.start} is not UTF-8; convert the file") from None
-
-
-def _parsed(where: str, line: str) -> dict[str, object]:
-    try:
-        row: object = json.loads(line)
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise UserError(
-            f"{where}: holds half of a surrogate pair (\\ud800 to \\udfff), which no text file can "
-            "hold; remove or complete it"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not valid JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise UserError(f"{where}: expected a JSON object, found {type(row).__name__}")
-    return row
-
-
-def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> Row:
-    for name in needed:
-        if name not in row:
-            raise UserError(f"{where}: the field {name!r} is missing; needed: {', '.join(needed)}")
-        if not isinstance(row[name], str):
-            kind = type(row[name]).__name__
-            raise UserError(f"{where}: the field {name!r} must be text, found {kind}")
-    _check_length(where, str(row["story"]))
-    if not isinstance(row.get("id", ""), str | int):
-        raise UserError(f"{where}: the field 'id' must be text or a whole number")
-    choices = row.get("choices")
-    listed = isinstance(choices, list) and all(isinstance(choice, str) for choice in choices)
-    if not (choices is None or isinstance(choices, str) or listed):
-        raise UserError(f"{where}: the field 'choices' must be a list of texts, or one text")
-    return cast(Row, row)
-
-
-def _check_length(where: str, story: str) -> None:
-    if len(story) > LONGEST_STORY:
-        raise UserError(
-            f"{where}: the story has {len(story):,} characters; allowed: {LONGEST_STORY:,}"
-        )
-
-
-def _write_rows(output: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    write_output(output, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

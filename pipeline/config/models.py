@@ -122,11 +122,24 @@ class HubModel(Section):
 
 
 class ApiModel(Section):
-    """A model behind an OpenAI-compatible address: evaluated, never trained."""
+    """A model behind an OpenAI-compatible address: evaluated, never trained.
+
+    Attributes:
+        title: Its name in tables.
+        model: Its name at the address.
+        address: Of the server, up to ``/v1``.
+        key: The environment variable that holds the key; none for a server that asks for none.
+        prompt_price: Dollars for a million tokens of prompts, to tell what was spent.
+        completion_price: The same of completions.
+    """
 
     kind: Literal["api"]
     title: Text
     model: str
+    address: Annotated[str, Field(pattern=r"^https?://")] = "https://api.openai.com/v1"
+    key: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = "OPENAI_API_KEY"
+    prompt_price: Annotated[float, Field(ge=0)] | None = None
+    completion_price: Annotated[float, Field(ge=0)] | None = None
 
 
 Model = Annotated[TinyModel | HubModel | ApiModel, Field(discriminator="kind")]

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from math import sqrt
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import mean, median
 
 from pipeline.evaluate.records import PairScores, Share, TaskScores
 from pipeline.evaluate.runner import Graded
+from pipeline.evaluate.statistics import share
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import normalise
-
-_Z = 1.959963984540054  # 97.5th percentile of the normal distribution
-
-
-def wilson_interval(correct: int, total: int) -> tuple[float, float]:
-    """Return the 95 % Wilson score interval of a proportion (Wilson 1927)."""
-    if total == 0:
-        return 0.0, 1.0
-    share = correct / total
-    centre = share + _Z**2 / (2 * total)
-    spread = _Z * sqrt(share * (1 - share) / total + _Z**2 / (4 * total**2))
-    scale = 1 + _Z**2 / total
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
 
 def task_metrics(examples: Sequence[Example], graded: Sequence[Graded]) -> TaskScores:
@@ -35,7 +22,7 @@ def task_metrics(examples: Sequence[Example], graded: Sequence[Graded]) -> TaskS
     pairs = list(zip(examples, graded, strict=True))
     lengths = [g.response.completion_tokens for g in graded]
     reasons = [g.response.finish_reason for g in graded]
-    overall = _share([g for _, g in pairs])
+    overall = _share(pairs)
     task = registry.get(examples[0].task)
     own = {} if task.scores is None else dict(task.scores(_answers(pairs)))
     return TaskScores(
@@ -84,8 +71,9 @@ def pair_scores(answered: Sequence[tuple[Example, Graded]]) -> PairScores | None
         accuracy=_share_of(
             [all(g.grade.correct for _, g in pair) for pair in pairs],
             [all(g.grade.strict for _, g in pair) for pair in pairs],
+            range(len(pairs)),
         ),
-        sensitivity=_share_of(changed, changed) if changed else None,
+        sensitivity=_share_of(changed, changed, range(len(changed))) if changed else None,
     )
 
 
@@ -104,17 +92,19 @@ def _said(example: Example, answer: str) -> frozenset[str]:
     return frozenset(said for part in parts if (said := normalise(part).strip()))
 
 
-def _share(graded: Sequence[Graded]) -> Share:
-    return _share_of([g.grade.correct for g in graded], [g.grade.strict for g in graded])
+def _share(pairs: Sequence[tuple[Example, Graded]]) -> Share:
+    graded = [g.grade for _, g in pairs]
+    stories = [example.story_id for example, _ in pairs]
+    return _share_of([g.correct for g in graded], [g.strict for g in graded], stories)
 
 
-def _share_of(right: Sequence[bool], strict: Sequence[bool]) -> Share:
-    correct = sum(right)
+def _share_of(right: Sequence[bool], strict: Sequence[bool], clusters: Sequence[Hashable]) -> Share:
+    found = share(right, clusters)
     return Share(
         count=len(right),
-        correct=correct,
-        accuracy=correct / len(right),
-        interval=wilson_interval(correct, len(right)),
+        correct=sum(right),
+        accuracy=found.value,
+        interval=(found.low, found.high),
         strict_accuracy=sum(strict) / len(strict),
     )
 
@@ -122,7 +112,7 @@ def _share_of(right: Sequence[bool], strict: Sequence[bool]) -> Share:
 def _grouped(
     pairs: Sequence[tuple[Example, Graded]], key: Callable[[Example], str]
 ) -> dict[str, Share]:
-    groups: dict[str, list[Graded]] = {}
+    groups: dict[str, list[tuple[Example, Graded]]] = {}
     for example, graded in pairs:
-        groups.setdefault(key(example), []).append(graded)
+        groups.setdefault(key(example), []).append((example, graded))
     return {name: _share(groups[name]) for name in sorted(groups)}

@@ -21,7 +21,7 @@ class Share(Record):
         count: Number of answers.
         correct: Those that are right by the benchmark's published rule.
         accuracy: Their share.
-        interval: Its 95 % Wilson score interval.
+        interval: Its 95 % interval, by story; see :mod:`pipeline.evaluate.statistics`.
         strict_accuracy: Share of those that are right by the strict match.
     """
 

@@ -125,6 +125,7 @@ def write_grades(
         {
             "id": [e.id for e in examples],
             "task": list(columns),
+            "story": [e.story_id for e in examples],
             "correct": [g.grade.correct for g in graded],
             "strict": [g.grade.strict for g in graded],
             "format_ok": [g.grade.format_ok for g in graded],

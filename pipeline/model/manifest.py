@@ -75,9 +75,17 @@ class ApiManifest(RecordOfModel):
 
     Attributes:
         api: Its name at the address.
+        address: Of the server, up to ``/v1``.
+        key: The environment variable that holds the key; None for a server that asks for none.
+        prompt_price: Dollars for a million tokens of prompts; None where the study names no price.
+        completion_price: The same of completions.
     """
 
     api: str
+    address: str
+    key: str | None
+    prompt_price: float | None
+    completion_price: float | None
 
 
 def resolve(path: Path, store: LocalStore, model: str, made_by: str) -> Path:

@@ -1,34 +1,30 @@
 """Fidelity of the reasoning: are the beliefs it states true, and do they lead to the answer?
 
-The story is replayed by the belief engine, every belief claim found in the reasoning is checked
-against it, and the chains on which the answer stands must be among the true ones. The score is
+The story is replayed by the belief engine, every claim found in the reasoning about the object
+asked for is checked against it, and the chains on which the answer stands must be among the true
+ones. The score is
 
     (true claims / claims made) x (decisive chains truly stated / decisive chains),
 
-over distinct claims, so that neither silence, nor repetition, nor naming every container pays. What
-stands in the story or in the question word for word is no claim of the response: copying them earns
-nothing.
+over distinct claims about the end of the story, so that neither silence, nor repetition, nor naming
+every container pays. A sentence that stands in the story word for word is no claim of the response:
+copying the story earns nothing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.reward.reward import Fidelity
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
-from pipeline.tom.belief import Beliefs
+from pipeline.tom.claims.reader import END, LONGEST_RESPONSE, BeliefClaim
+from pipeline.tom.claims.story import ReadStory, read_story
 from pipeline.tom.language import PLAIN, UPSTREAM, language_of
 from pipeline.tom.observation import Chain
 from pipeline.tom.question import NOW, WhereQuestion
-from pipeline.tom.solve import read
-from pipeline.tom.trace import BeliefClaim, find_claims
-
-LONGEST_REASONING = 20_000
-"""Characters of reasoning that are read, about twice the longest response of Study 1."""
 
 LONGEST_GIVEN = 100_000
 """Characters of a story, and of a question, in which copied sentences are looked for."""
@@ -40,18 +36,19 @@ _WORD = re.compile(r"\w+")
 def fidelity(response: str, example: Example) -> Fidelity | None:
     """Check the reasoning of a response (the text before ``</think>``) against the story.
 
-    Every claim is read as one about the object asked for.
-
     Returns:
         None where the engine cannot read the story or the question: nothing can be checked then.
     """
-    case = _read(example.benchmark, example.story, example.question)
+    case = read_case(example.benchmark, example.story, example.question)
     if case is None:
         return None
-    claims = _claims(_reasoning(response), case.names) - case.copied
-    true = {claim for claim in claims if case.holds(claim)}
-    stated = {claim.chain for claim in true}
-    return Fidelity(len(claims), len(true), len(case.decisive), len(stated & case.decisive))
+    made = {
+        said: case.story.holds(claim)
+        for said, claim in claims_about(_reasoning(response), case.question, case.story).items()
+        if said not in case.copied
+    }
+    stated = {holders for (holders, _, negated), true in made.items() if true and not negated}
+    return Fidelity(len(made), sum(made.values()), len(case.decisive), len(stated & case.decisive))
 
 
 def has_own_words(response: str, example: Example) -> bool:
@@ -67,7 +64,7 @@ def has_own_words(response: str, example: Example) -> bool:
 
 def is_readable(example: Example) -> bool:
     """Return whether the engine can check reasoning about this example."""
-    return _read(example.benchmark, example.story, example.question) is not None
+    return read_case(example.benchmark, example.story, example.question) is not None
 
 
 def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
@@ -82,7 +79,7 @@ def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
 def _reasoning(response: str) -> str:
     """Return the text before ``</think>``, as much as is read; nothing where it never ends."""
     end = response.find(THINK_END)
-    return response[: min(end, LONGEST_REASONING)] if end >= 0 else ""
+    return response[: min(end, LONGEST_RESPONSE)] if end >= 0 else ""
 
 
 def _plain(text: str) -> str:
@@ -90,44 +87,32 @@ def _plain(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
 
 
-def _claims(text: str, names: Sequence[str]) -> set[BeliefClaim]:
-    for name in names:
-        text = text.replace(name, _joined(name))
-    return set(find_claims(text))
+Said = tuple[Chain, str, bool]
+"""What a claim about an object at the end says: who believes it, where, and whether not there."""
 
 
-def _joined(name: str) -> str:
-    return name.replace(" ", "_")
-
-
-def _names_of_two_words(question: WhereQuestion, beliefs: Beliefs) -> tuple[str, ...]:
-    """Return names such as ExploreToM's "green basket", which a claim holds as one word.
-
-    The longest come first, so that no part of a name is taken for a shorter one.
-    """
-    values = {o.value for o in beliefs.observations if o.value and o.aspect == question.aspect}
-    names = {name for name in (*values, question.object) if " " in name}
-    return tuple(sorted(names, key=lambda name: (-len(name), name)))
+def claims_about(text: str, question: WhereQuestion, story: ReadStory) -> dict[Said, BeliefClaim]:
+    """Return the claims about the object asked for, as it is at the end."""
+    return {
+        (claim.holders, claim.place, claim.negated): claim
+        for claim in story.claims(text, question.object)
+        if claim.object == question.object and claim.when == END
+    }
 
 
 @dataclass(frozen=True)
-class _Case:
+class Case:
     """All that checking needs to know of a story and its question."""
 
     question: WhereQuestion
-    beliefs: Beliefs
-    names: tuple[str, ...]  # of two words
-    copied: frozenset[BeliefClaim]  # found in the story and the question themselves
+    story: ReadStory
     decisive: frozenset[Chain]
-
-    def holds(self, claim: BeliefClaim) -> bool:
-        asked = self.question
-        place = self.beliefs.of(claim.chain, asked.object, asked.aspect)
-        return place is not None and _joined(place) == claim.container
+    copied: frozenset[Said]  # found in the question itself
 
 
 @lru_cache(maxsize=4096)  # the completions of a prompt follow each other, epoch after epoch
-def _read(benchmark: str, story: str, question: str) -> _Case | None:
+def read_case(benchmark: str, story: str, question: str) -> Case | None:
+    """Return a story and its question as the engine reads them; None where it cannot."""
     language = language_of(benchmark)
     if language is None or not story:
         return None
@@ -136,9 +121,8 @@ def _read(benchmark: str, story: str, question: str) -> _Case | None:
         asked = language.question(question)
         if not isinstance(asked, WhereQuestion) or asked.when != NOW:
             return None
-        _, beliefs = read(language, language.in_full(story), rules, asked.object)
+        told = read_story(language, story, rules, asked.object)
     except (ValueError, KeyError):
         return None
-    names = _names_of_two_words(asked, beliefs)
-    copied = frozenset(_claims(f"{story}\n{question}", names))
-    return _Case(asked, beliefs, names, copied, decisive_chains(asked))
+    copied = frozenset(claims_about(question.replace("(", "\n"), asked, told))
+    return Case(asked, told, decisive_chains(asked), copied)

@@ -12,5 +12,14 @@ from pipeline.stages.common import Stage
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     """Return what names the model."""
-    assert isinstance(entry.model, ApiModel)
-    return Made(ApiManifest(model=key, api=entry.model.model), BaseCard(model=key, note=NOT_KNOWN))
+    model = entry.model
+    assert isinstance(model, ApiModel)
+    manifest = ApiManifest(
+        model=key,
+        api=model.model,
+        address=model.address,
+        key=model.key,
+        prompt_price=model.prompt_price,
+        completion_price=model.completion_price,
+    )
+    return Made(manifest, BaseCard(model=key, note=NOT_KNOWN))

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from pipeline.closure import own_code
 from pipeline.files import replacing, write_json
-from pipeline.plugins import BACKENDS, BASES, BENCHMARKS, CONTROLS, ENGINES, REWARDS
+from pipeline.plugins import BACKENDS, BASES, BENCHMARKS, CONTROLS, ENGINES, REWARDS, SERVED
 from pipeline.stages.common import Stage, run
 
 _READS_TASKS = ("dataset", "suite", "audit", "sources", "report")
-_PLAIN = ("acquire", *_READS_TASKS)
+_PLAIN = ("acquire", "judge", *_READS_TASKS)
 
 
 def main(stage: Stage) -> None:
@@ -31,8 +31,7 @@ def main(stage: Stage) -> None:
 def variants() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the name of each file with the modules whose imports it covers.
 
-    Cells that train nothing have the backend and the reward ``none``, models behind an address the
-    engine ``openai``.
+    Cells that train nothing have the backend and the reward ``none``.
     """
     for name in _PLAIN:
         tasks = BENCHMARKS if name in _READS_TASKS else ()
@@ -43,8 +42,7 @@ def variants() -> Iterator[tuple[str, tuple[str, ...]]]:
     for backend, plugin in BACKENDS.items():
         yield f"train-{backend}", ("pipeline.stages.train", *plugin.modules)
     for name in ("evaluate", "gsm8k"):
-        yield f"{name}-openai", (f"pipeline.stages.{name}",)
-        for engine, plugin in ENGINES.items():
+        for engine, plugin in (*ENGINES.items(), *SERVED.items()):
             yield f"{name}-{engine}", (f"pipeline.stages.{name}", *plugin.modules)
     yield "reward-none", ()
     for preset, plugin in (*REWARDS.items(), *CONTROLS.items()):

@@ -11,6 +11,8 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation
 from pipeline.files import file_digest
+from pipeline.judge.columns import judged_together
+from pipeline.judge.records import Verdicts
 from pipeline.records import Figures, read_figures
 from pipeline.tracking import Tracker, cell_tracker, prepare, study_tracker
 from pipeline.train.collapse import find_collapse
@@ -18,7 +20,12 @@ from pipeline.train.contract import read_training
 
 log = logging.getLogger(__name__)
 
-_NAMES = {"train": "metrics.jsonl", "evaluate": "metrics.json", "gsm8k": "metrics.json"}
+_NAMES = {
+    "train": "metrics.jsonl",
+    "evaluate": "metrics.json",
+    "judge": "verdicts.json",
+    "gsm8k": "metrics.json",
+}
 _SCORES = ("accuracy", "strict_accuracy", "format_rate", "length_mean")
 
 
@@ -60,7 +67,7 @@ def mirror(tracker: Tracker, params: Params, key: str, stage: str, root: Path) -
         tracker: The cell's run.
         params: The study.
         key: The cell.
-        stage: ``train``, ``evaluate`` or ``gsm8k``.
+        stage: A stage of the cell.
         root: The checkout.
     """
     done = Done(params, key, stage, root)
@@ -133,6 +140,16 @@ def _send_scores(tracker: Tracker, done: Done) -> None:
     tracker.step(done.stage, 0, values, times[-1]["at"] if times else path.stat().st_mtime)
 
 
+def _send_verdicts(tracker: Tracker, done: Done) -> None:
+    columns = {name: each.task for name, each in done.params.suite.tasks.items()}
+    path = done.folder / "verdicts.json"
+    found = Verdicts.read_of(path, judged_together(columns), done.made_by)
+    tags: dict[str, object] = {}
+    for task, verdict in found.tasks.items():
+        tags |= {f"answers.{task}": verdict.follow, f"reasoning.{task}": verdict.reasoning}
+    tracker.tags(tags)
+
+
 def _times(done: Done) -> list[Figures]:
     """Return what the log says of the times of steps; a damaged log stops nothing."""
     path = done.logs / "timing.jsonl"
@@ -151,5 +168,6 @@ def _times(done: Done) -> list[Figures]:
 _SENDERS: dict[str, Callable[[Tracker, Done], None]] = {
     "train": _send_training,
     "evaluate": _send_scores,
+    "judge": _send_verdicts,
     "gsm8k": _send_scores,
 }

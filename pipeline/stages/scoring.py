@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import cast
 
 from pipeline.config.params import ApiCell, Cell
@@ -14,8 +16,8 @@ from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import Asking, Graded, evaluate, write_grades, write_responses
 from pipeline.files import write_lines
-from pipeline.model.manifest import resolve
-from pipeline.plugins import ENGINES
+from pipeline.model.manifest import ApiManifest, resolve
+from pipeline.plugins import ENGINES, SERVED
 from pipeline.progress import ProgressReport
 from pipeline.provenance import GRADING, installed
 from pipeline.stages.common import Stage, use_threads
@@ -47,8 +49,7 @@ def score_cell(
     run, ``dvc repro --force`` on the stage runs it.
     """
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
-    if isinstance(cell, ApiCell):
-        why = f"{cell.title} is behind an address, and no engine here asks one"
+    if (why := _absent(stage, key, cell)) is not None:
         _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking.prompt), absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return
@@ -57,13 +58,28 @@ def score_cell(
         engine = _engine(stage, key, cell)
         started = time.perf_counter()
         graded = _run(stage, key, cell, engine, columns, asking)
-        write_lines(logs / "timing.jsonl", [_timing(time.perf_counter() - started, graded)])
+        seconds = time.perf_counter() - started
+        write_lines(logs / "timing.jsonl", [_timing(seconds, graded) | _spent(engine)])
         ran = Ran(engine.name, engine.libraries, columns, graded, asking.prompt)
         found = _write(stage, key, cell, ran)
         mirror(tracker, stage.params, key, stage.name, stage.root)
     for name, scores in found.tasks.items():
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
         print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
+
+
+def _served(stage: Stage, key: str, cell: ApiCell) -> ApiManifest:
+    path = stage.runs / key / "train" / "checkpoints.json"
+    return ApiManifest.read_of(path, cell.model, f"train@{key}")
+
+
+def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
+    """Return why a model behind an address cannot be asked; None where it can, or has weights."""
+    if not isinstance(cell, ApiCell):
+        return None
+    module = SERVED[cell.evaluate.engine].module
+    reason = cast(Callable[[ApiManifest], str | None], import_module(module).reason_absent)
+    return reason(_served(stage, key, cell))
 
 
 def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
@@ -73,6 +89,9 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
         UserError: If the engine runs no weights, or the checkpoint is gone or cannot be loaded.
     """
     name = cell.evaluate.engine
+    if isinstance(cell, ApiCell):
+        ask = cast(Callable[[ApiManifest, Path], Engine], SERVED[name].load())
+        return ask(_served(stage, key, cell), stage.work(name, key))
     if name not in ENGINES:
         raise UserError(
             f"cells.{key}.evaluate.engine: found {name!r}; a model with weights is run by: "
@@ -132,6 +151,15 @@ def _by_column(
         result[name] = task_metrics(examples, graded[start : start + len(examples)])
         start += len(examples)
     return result
+
+
+def _spent(engine: Engine) -> dict[str, float]:
+    """Return what asking a model behind an address took: tokens, and dollars where prices are."""
+    used, cost = getattr(engine, "usage", None), getattr(engine, "cost", None)
+    if used is None:
+        return {}
+    tokens = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
+    return tokens if cost is None else {**tokens, "dollars": cost}
 
 
 def _timing(seconds: float, graded: Sequence[Graded]) -> dict[str, float]:

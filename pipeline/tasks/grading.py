@@ -70,6 +70,16 @@ def match_equal(answer: str, example: Example) -> bool:
     return len(answer) < _LONGEST_EQUAL and _bare(answer) == _bare(example.answer) != ""
 
 
+def match_verbatim(answer: str, example: Example) -> bool:
+    """Study 1's rule for base models before it was expanded: the answer ends with the truth.
+
+    In lower case, full stops at the end aside, underscores as they are. It gives the authors' own
+    grades (column ``rule_based_eval``) of all 3,000 recorded responses of base models.
+    """
+    truth = example.answer.lower()
+    return bool(truth) and answer.strip().lower().rstrip(".").endswith(truth)
+
+
 def format_ok(response: str) -> bool:
     """Return whether the response, after a pre-filled ``<think>``, uses each tag once, in order.
 

@@ -1,4 +1,4 @@
-"""Reasoning traces: writing true ones from the engine, and checking the claims of any text.
+"""Reasoning traces: writing true ones from the engine.
 
 A trace names the belief of every inner chain before that of the chain asked, so that each
 statement is a belief claim that the engine can check.
@@ -6,30 +6,13 @@ statement is a belief claim that the engine can check.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pipeline.tom.belief import Beliefs
-from pipeline.tom.observation import Chain, Observation
+from pipeline.tom.observation import Observation
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.story import Claim, Event, Story, agents_of
-
-# Bounded repetition keeps the search linear in the length of any text.
-_CLAIM = re.compile(
-    r"\b(?P<chain>(?:[A-Z]\w{0,30} (?:thinks|believes) (?:that )?){1,8})"
-    r"(?:the \w{1,40} is (?:really )?in )?(?:the )?(?P<place>[a-z]\w{0,40})(?=\s{0,3}(?:[.,;\n]|$))"
-    r"|\b[Tt]he \w{1,40} is really in the (?P<real>[a-z]\w{0,40})(?=\s{0,3}(?:[.,;\n]|$))"
-)
-_AGENT = re.compile(r"([A-Z]\w{0,30}) (?:thinks|believes)")
-
-
-@dataclass(frozen=True, slots=True)
-class BeliefClaim:
-    """A statement of the form "this chain believes the object is there"."""
-
-    chain: Chain
-    container: str
 
 
 def write_trace(question: WhereQuestion, beliefs: Beliefs) -> str:
@@ -75,12 +58,3 @@ def _told(observation: Observation, event: Event, people: Sequence[str]) -> str:
     heard = [agent for agent in people if (event.speaker, agent) in observation.chains]
     trusting = [f"{a} {'trusts' if (a,) in observation.chains else 'doubts'}." for a in heard]
     return f"{event.container} from {event.speaker}: {' '.join(trusting)}"
-
-
-def find_claims(text: str) -> list[BeliefClaim]:
-    """Return the belief claims made in free text, in order of appearance."""
-    claims = []
-    for match in _CLAIM.finditer(text):
-        chain = tuple(_AGENT.findall(match["chain"])) if match["chain"] else ()
-        claims.append(BeliefClaim(chain, match["place"] or match["real"]))
-    return claims

@@ -12,10 +12,10 @@ from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import stories
 from pipeline.data.imitation import FIELD, gold_trace, with_responses
 from pipeline.errors import UserError
+from pipeline.reward.fidelity import fidelity
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import extract_tagged
-from pipeline.tom.trace import find_claims
 
 STORIES = HiTomSource(kind="hi_tom_style", agents=3, tell=(True,), structure="free")
 
@@ -47,7 +47,8 @@ def test_what_leads_to_gold_answers_earns_the_whole_reward(kind: Imitated) -> No
     examples = drawn(STORIES, 30)
     for example, response in zip(examples, shown(examples, kind), strict=True):
         assert reward(load_preset("rlvr"), response, example).score == pytest.approx(1.1)
-        assert bool(find_claims(response)) == (kind == "traces")
+        found = fidelity(response, example)
+        assert found is not None and (found.score == 1) == (kind == "traces")
 
 
 def test_the_rule_is_imitated_where_it_is_wrong_too() -> None:

@@ -10,7 +10,7 @@ import pytest
 from pipeline.config.models import TinySize
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
-from pipeline.evaluate.metrics import task_metrics, wilson_interval
+from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import TaskScores
 from pipeline.evaluate.runner import Asking, evaluate, grade_response
 from pipeline.model.decode import Sampling
@@ -36,14 +36,6 @@ class Parrot:
 
     def complete(self, prompts: list[Prompt], sampling: Sampling, report: object) -> list[Response]:
         return [Response(f"</think><answer>{a}</answer>", 3, "stop") for a in self.answers]
-
-
-@pytest.mark.parametrize(
-    ("correct", "total", "low", "high"),
-    [(0, 10, 0.0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1.0), (0, 0, 0.0, 1.0)],
-)
-def test_wilson_interval(correct: int, total: int, low: float, high: float) -> None:
-    assert wilson_interval(correct, total) == pytest.approx((low, high), abs=1e-4)
 
 
 def test_metrics_by_order() -> None:

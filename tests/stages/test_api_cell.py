@@ -14,7 +14,18 @@ from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, Params
 from pipeline.config.study import Study
 from pipeline.data.card import BaseCard
-from pipeline.stages import acquire, audit, base, dataset, evaluate, gsm8k, sources, suite, train
+from pipeline.stages import (
+    acquire,
+    audit,
+    base,
+    dataset,
+    evaluate,
+    gsm8k,
+    judge,
+    sources,
+    suite,
+    train,
+)
 from pipeline.stages.common import Stage
 from tests.conftest import shrink
 
@@ -48,9 +59,10 @@ def test_it_is_reported_as_absent(
     base.main(stage("base"), "gpt")
     card = BaseCard.read_of(stage("base").runs / "base" / "gpt" / "card.json", "gpt", "base@gpt")
     assert (card.note, card.shown) == ("not known beyond its name", None)
-    for name, module in (("train", train), ("evaluate", evaluate), ("gsm8k", gsm8k)):
-        module.main(stage(name), "gpt-base")
-    assert "evaluate gpt-base: absent: GPT is behind an address" in capsys.readouterr().out
+    for module in (train, evaluate, judge, gsm8k):
+        module.main(stage(module.__name__.rpartition(".")[2]), "gpt-base")
+    said = capsys.readouterr().out
+    assert "evaluate gpt-base: absent: gpt-4o is behind https://api.openai.com/v1, and" in said
     folder = stage("evaluate").runs / "gpt-base" / "evaluate"
     grades = pd.read_parquet(folder / "grades.parquet")
     assert grades.empty and "correct" in grades.columns

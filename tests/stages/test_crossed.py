@@ -20,6 +20,7 @@ from pipeline.stages import (
     base,
     evaluate,
     gsm8k,
+    judge,
     report,
     suite,
     train,
@@ -47,6 +48,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Params]:
     for key in params.cells:
         train.main(Stage("train", root, params), key)
         evaluate.main(Stage("evaluate", root, params), key)
+        judge.main(Stage("judge", root, params), key)
         gsm8k.main(Stage("gsm8k", root, params), key)
     report.main(Stage("report", root, params))
     return root, params

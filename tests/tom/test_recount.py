@@ -5,12 +5,14 @@ from __future__ import annotations
 from random import Random
 
 from pipeline.tom.belief import beliefs
+from pipeline.tom.claims.reader import read_claims
+from pipeline.tom.claims.tokens import Vocabulary
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.hi_tom_items import generate_item
 from pipeline.tom.parse.hi_tom import parse_question
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.story import Claim, Enter, Exit, Move, Place
-from pipeline.tom.trace import find_claims, write_recount
+from pipeline.tom.story import Claim, Enter, Exit, Move, Place, agents_of
+from pipeline.tom.trace import write_recount
 
 EVENTS = (
     Enter(("Ann", "Ben", "Cara"), "hall"),
@@ -41,5 +43,10 @@ def test_its_one_claim_is_the_answer() -> None:
         known = beliefs(item.events)
         for question in item.questions:
             asked = parse_question(question.text)
-            (claim,) = find_claims(write_recount(asked, item.events, known))
-            assert claim.chain == asked.chain and claim.container == question.answer
+            names = Vocabulary(
+                people=frozenset(agents_of(item.events)),
+                objects=frozenset({asked.object}),
+                containers=frozenset(o.value for o in known.observations if o.value),
+            )
+            (claim,) = read_claims(write_recount(asked, item.events, known), names, asked.object)
+            assert (claim.holders, claim.place) == (asked.chain, question.answer)

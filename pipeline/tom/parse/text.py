@@ -57,6 +57,7 @@ Build = Callable[[re.Match[str]], Event]
 Form = tuple[re.Pattern[str], Build]
 
 _NUMBER = re.compile(r"^\d+\s+")
+_OPTIONS = re.compile(r"\s*\([^()]{1,2000} / [^()]{1,2000}\)\s*$")
 
 
 def check_length(benchmark: str, text: str, longest: int) -> None:
@@ -84,6 +85,11 @@ def match_question(
         if match := form.fullmatch(question):
             return match.groupdict()
     raise ParseError(benchmark, 1, question, "it is not a question of this benchmark")
+
+
+def without_options(question: str) -> str:
+    """Return a question without options behind it: "Where is the hat? (red_box / jar)"."""
+    return _OPTIONS.sub("", question).strip()
 
 
 def unnumbered(sentence: str) -> str:

@@ -1,0 +1,63 @@
+"""Two cells on the same questions: paired differences, and which answers turned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.analysis.paired import Answers, PairedChange, paired_changes
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnCompared:
+    """One column of two cells.
+
+    Attributes:
+        column: Its name.
+        first: Accuracy of the first cell on the questions that both answered.
+        second: Accuracy of the second.
+        changed: The difference with its interval and p-value.
+        gained: Ids of questions that only the second answers right.
+        lost: Ids of questions that only the first answers right.
+    """
+
+    column: str
+    first: float
+    second: float
+    changed: PairedChange
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for machines."""
+        return {
+            "column": self.column,
+            "first": round(self.first, 4),
+            "second": round(self.second, 4),
+            "change": self.changed.estimate.as_json(),
+            "p_value": self.changed.p_value,
+            "gained": list(self.gained),
+            "lost": list(self.lost),
+        }
+
+
+def compare(first: Mapping[str, Answers], second: Mapping[str, Answers]) -> list[ColumnCompared]:
+    """Compare the columns that two cells have in common, in the order of the first."""
+    return [
+        _column(column, first[column], second[column], changed)
+        for column, changed in paired_changes(first, second, first).items()
+    ]
+
+
+def _column(column: str, first: Answers, second: Answers, changed: PairedChange) -> ColumnCompared:
+    asked = [name for name in second.right if name in first.right]
+    count = max(1, len(asked))
+    return ColumnCompared(
+        column=column,
+        first=sum(first.right[name] for name in asked) / count,
+        second=sum(second.right[name] for name in asked) / count,
+        changed=changed,
+        gained=tuple(name for name in asked if second.right[name] and not first.right[name]),
+        lost=tuple(name for name in asked if first.right[name] and not second.right[name]),
+    )

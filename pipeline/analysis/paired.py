@@ -1,0 +1,90 @@
+"""What training changed, question by question: the same questions put to two models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from pipeline.evaluate.statistics import Estimate, change, holm, mcnemar
+from pipeline.records import damage, unreadable
+
+_COLUMNS = ("id", "task", "story", "correct")
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers to one column.
+
+    Attributes:
+        right: Whether each is right, by the id of the question.
+        stories: What each question is about, by its id.
+    """
+
+    right: Mapping[str, bool]
+    stories: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PairedChange:
+    """What changed in one column.
+
+    Attributes:
+        estimate: The change of accuracy with its interval, by story.
+        p_value: Of McNemar's exact test, corrected for the comparisons made together (Holm).
+    """
+
+    estimate: Estimate
+    p_value: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return the 95 % interval of the change."""
+        return self.estimate.low, self.estimate.high
+
+
+def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
+    """Read which answers of a cell are right, by column.
+
+    Args:
+        path: ``grades.parquet``.
+        made_by: The DVC stage that writes it, for the error message.
+
+    Raises:
+        UserError: If it is missing, or holds something else.
+    """
+    try:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error, made_by) from None
+    if missing := [name for name in _COLUMNS if name not in frame]:
+        raise damage(path, f"it has no column {', '.join(missing)}", made_by)
+    return {
+        str(task): Answers(
+            right=dict(zip(rows["id"], map(bool, rows["correct"]), strict=True)),
+            stories=dict(zip(rows["id"], rows["story"], strict=True)),
+        )
+        for task, rows in frame.groupby("task", sort=False)
+    }
+
+
+def paired_changes(
+    before: Mapping[str, Answers], after: Mapping[str, Answers], columns: Iterable[str]
+) -> dict[str, PairedChange]:
+    """Return what changed in each column that both have answered."""
+    found: dict[str, tuple[Estimate, float]] = {}
+    for column in columns:
+        if column not in before or column not in after:
+            continue
+        first, then = before[column], after[column]
+        asked = [name for name in then.right if name in first.right]
+        was, now = ([each.right[name] for name in asked] for each in (first, then))
+        stories = [then.stories[name] for name in asked]
+        found[column] = change(was, now, stories), mcnemar(was, now)
+    corrected = holm([p_value for _, p_value in found.values()])
+    return {
+        column: PairedChange(estimate, p_value)
+        for (column, (estimate, _)), p_value in zip(found.items(), corrected, strict=True)
+    }

@@ -1,0 +1,127 @@
+"""The verdict on every cell: what its answers follow, what its reasoning is, what training did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+
+from pipeline.analysis.results import CellResult, Results, TrainedResult
+from pipeline.data.connection import Connection
+from pipeline.evaluate.statistics import LEVEL
+from pipeline.foreign import markdown_text
+from pipeline.judge.signatures import Signature, fall
+from pipeline.records import Record
+
+HEADINGS = ("model", "combination", "task", "answers follow", "reasoning is", "signatures")
+NO_SIGNATURE = "-"
+
+
+class CellVerdict(Record):
+    """The verdict on a cell and a task.
+
+    Attributes:
+        cell: Key of the cell.
+        model: Its model.
+        combination: What it is trained on; empty for a model that is not trained.
+        task: The task.
+        answers: What the answers follow: ``beliefs``, ``rule``, ``neither`` or ``undecided``.
+        rule: The rule that they follow; else None.
+        reasoning: ``faithful``, ``unfaithful``, ``absent`` or ``unreadable``.
+        because: The reasons, one sentence for each axis.
+        signatures: Names of the signatures that its responses show.
+    """
+
+    cell: str
+    model: str
+    combination: str
+    task: str
+    answers: str
+    rule: str | None
+    reasoning: str
+    because: tuple[str, str]
+    signatures: list[str]
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts of its line."""
+        follow = f"{self.answers} ({self.rule})" if self.rule else self.answers
+        found = ", ".join(self.signatures) or NO_SIGNATURE
+        named = (self.model, self.combination or "-", self.task)
+        return (*named, follow, self.reasoning, found)
+
+
+def cell_verdicts(results: Results) -> list[CellVerdict]:
+    """Return the verdicts on all cells, in the order of the study."""
+    return [each for result in results.cells.values() for each in _of_cell(result)]
+
+
+def _of_cell(result: CellResult) -> Iterator[CellVerdict]:
+    for task, found in result.verdicts.items():
+        yield CellVerdict(
+            cell=result.key,
+            model=result.cell.title,
+            combination=result.cell.combination or "",
+            task=task,
+            answers=found.answers,
+            rule=found.rule,
+            reasoning=found.reasoning,
+            because=(found.answers_because, found.reasoning_because),
+            signatures=[str(each["name"]) for each in found.signatures if each["present"]],
+        )
+
+
+def verdict_table(found: list[CellVerdict]) -> Table:
+    """Return the verdicts for a terminal."""
+    table = Table(
+        title="Verdicts", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True
+    )
+    for heading in ("cell", *HEADINGS[2:]):
+        table.add_column(heading, overflow="fold")
+    for each in found:
+        table.add_row(*map(escape, (each.cell, *each.texts()[2:])))
+    return table
+
+
+def verdicts_markdown(found: list[CellVerdict]) -> str:
+    """Return the verdicts as a Markdown table."""
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
+    return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
+
+
+def training_signatures(results: Results, result: TrainedResult) -> list[Signature]:
+    """Return what training did that it should not: each change beside its interval.
+
+    Forgetting: the side-check fell. Negative transfer: a column that was not trained fell, after
+    correction for the number of columns.
+    """
+    columns = (*results.params.suite.tasks, result.cell.gsm8k.task)
+    found = []
+    for column, changed in results.changes_of(result, columns).items():
+        if column not in results.params.suite.tasks:
+            found.append(fall("forgetting", changed.estimate, f"change of {column}"))
+        elif changed.p_value < 1 - LEVEL and not _is_trained(results, column, result):
+            found.append(fall("negative transfer", changed.estimate, f"change of {column}"))
+    return [signature for signature in found if signature.present]
+
+
+def _is_trained(results: Results, column: str, result: TrainedResult) -> bool:
+    mark = results.mark_of(column, result.cell)
+    return mark is not None and mark.connection is Connection.TRAINED
+
+
+def verdict_findings(results: Results) -> Iterator[str]:
+    """Yield one sentence for each verdict on a trained cell, and for what training did."""
+    for result in results.trained():
+        for found in _of_cell(result):
+            follow = f"the rule {found.rule!r}" if found.rule else found.answers
+            yield (
+                f"{found.cell}: {found.task}: answers follow {follow}, reasoning is "
+                f"{found.reasoning}: {found.because[0]}; {found.because[1]}."
+            )
+        for signature in training_signatures(results, result):
+            yield (
+                f"{result.key}: {signature.name}: {signature.what} {100 * signature.value:+.1f} "
+                f"points ({100 * signature.low:+.1f} to {100 * signature.high:+.1f})."
+            )

@@ -1,0 +1,91 @@
+"""``tomrl judge``: the verdict on recorded responses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.cli.tables import make_table
+from pipeline.cli.terminal import Terminal
+
+RULES_SHOWN = 6
+
+
+def judge(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="JSON lines, parquet or CSV. Columns: story, question, answer and response (or "
+            "model_answer); optional are id, choices and order (or question_order).",
+        ),
+    ],
+    benchmark: Annotated[
+        str, typer.Option("--benchmark", "-b", help="The task whose questions were answered.")
+    ] = "hi_tom",
+    before: Annotated[
+        Path | None,
+        typer.Option(help="What the same model answered before training, to compare with."),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print JSON: answers, rule, reasoning, evidence, signatures."),
+    ] = False,
+) -> None:
+    """Say whether answers follow beliefs or a rule, and whether their reasoning is faithful.
+
+    Answers are read from tags, from JSON, or as they are where they are short. Intervals are 95 %,
+    by story. What decides is described in docs/verdict.md.
+
+    Example: `tomrl judge responses.jsonl --benchmark hi_tom`
+    """
+    from pipeline.evaluate.answers import read_answers
+    from pipeline.evaluate.statistics import Estimate
+    from pipeline.judge.items import items_of
+    from pipeline.judge.signatures import response_collapse, single_signatures
+    from pipeline.judge.verdict import judge as judge_items
+    from pipeline.tasks import registry
+
+    task = registry.get(benchmark)
+    answers = read_answers(source, task, ("story", "question", "answer", "response"))
+    items = items_of((each.example, each.response) for each in answers)
+    found, signatures = judge_items(items), single_signatures(items)
+    if before is not None:
+        earlier = [each.response for each in read_answers(before, task, ("response",))]
+        signatures.append(response_collapse(earlier, [item.response for item in items]))
+    if as_json:
+        shown = [signature.as_json() for signature in signatures]
+        print(json.dumps({**found.as_json(), "signatures": shown}))
+        return
+
+    def percent(share: Estimate) -> str:
+        return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
+
+    console = Terminal()
+    follow = found.answers.follow + (f" ({found.answers.rule})" if found.answers.rule else "")
+    console.say(f"answers follow  {follow}: {found.answers.because}.")
+    console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
+    table = make_table(
+        f"The {min(RULES_SHOWN, len(found.answers.rules))} best rules, in % (95 % interval)",
+        ["rule"],
+        ("rule right", "answers right where it is", "where it is not", "the rule's there", "of"),
+    )
+    for each in found.answers.rules[:RULES_SHOWN]:
+        table.add_row(
+            each.rule,
+            f"{100 * each.accuracy:.1f}",
+            percent(each.where_right),
+            percent(each.where_wrong),
+            percent(each.copied),
+            str(each.where_wrong.count),
+        )
+    console.print(table)
+    for signature in signatures:
+        mark = "found" if signature.present else "not found"
+        console.say(
+            f"{signature.name}: {mark}: {signature.what}: {signature.value:.2f} "
+            f"({signature.low:.2f} to {signature.high:.2f})"
+        )

@@ -1,0 +1,107 @@
+"""The rows of questions that ``tomrl tom`` reads and the rows that it writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Required, TypedDict, cast
+
+from pipeline.cli.reading import read_input
+from pipeline.errors import UserError
+from pipeline.output import write_output
+from pipeline.tom.parse.text import LONGEST_STORY
+
+
+class Row(TypedDict, total=False):
+    """A line of an input file, of which the fields that a command needs have been checked."""
+
+    id: str | int
+    story: Required[str]
+    question: str
+    answer: str
+    response: str
+    choices: list[str] | str | None
+    order: int | None
+    question_type: str
+
+
+def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, Row]]:
+    """Yield (line number, row) of a JSON-lines file; blank lines are skipped.
+
+    Args:
+        source: The file.
+        needed: The fields that every row must have, as text.
+
+    Raises:
+        UserError: At the first row that is not as it should be, by file and line.
+    """
+    first_with: dict[str, int] = {}
+    found = False
+    for number, line in enumerate(read_input(source).split(b"\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{source}:{number}"
+        row = _checked(where, _parsed(where, decoded(where, line)), needed)
+        if "id" in row:
+            earlier = first_with.setdefault(json.dumps(row["id"]), number)
+            if earlier != number:
+                raise UserError(f"{where}: id {row['id']!r} stands already in line {earlier}")
+        found = True
+        yield number, row
+    if not found:
+        raise UserError(f"{source} holds no rows; write one JSON object a line")
+
+
+def decoded(where: Path | str, data: bytes) -> str:
+    """Return bytes as UTF-8 text; ``where`` they stand is for the error."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{where}: byte {error.start} is not UTF-8; convert the file") from None
+
+
+def _parsed(where: str, line: str) -> dict[str, object]:
+    try:
+        row: object = json.loads(line)
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise UserError(
+            f"{where}: holds half of a surrogate pair (\\ud800 to \\udfff), which no text file can "
+            "hold; remove or complete it"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{where}: not valid JSON ({error})") from None
+    if not isinstance(row, dict):
+        raise UserError(f"{where}: expected a JSON object, found {type(row).__name__}")
+    return row
+
+
+def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> Row:
+    for name in needed:
+        if name not in row:
+            raise UserError(f"{where}: the field {name!r} is missing; needed: {', '.join(needed)}")
+        if not isinstance(row[name], str):
+            kind = type(row[name]).__name__
+            raise UserError(f"{where}: the field {name!r} must be text, found {kind}")
+    check_length(where, str(row["story"]))
+    if not isinstance(row.get("id", ""), str | int):
+        raise UserError(f"{where}: the field 'id' must be text or a whole number")
+    choices = row.get("choices")
+    listed = isinstance(choices, list) and all(isinstance(choice, str) for choice in choices)
+    if not (choices is None or isinstance(choices, str) or listed):
+        raise UserError(f"{where}: the field 'choices' must be a list of texts, or one text")
+    return cast(Row, row)
+
+
+def check_length(where: str, story: str) -> None:
+    """Refuse a story far beyond any of the benchmarks'."""
+    if len(story) > LONGEST_STORY:
+        raise UserError(
+            f"{where}: the story has {len(story):,} characters; allowed: {LONGEST_STORY:,}"
+        )
+
+
+def write_rows(output: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write JSON lines."""
+    write_output(output, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -1,0 +1,242 @@
+"""The engine ``openai``: a model behind an OpenAI-compatible address, asked several things at once.
+
+The client library waits and tries again where a server is busy, broken or gone, for as long as the
+server says or longer each time. Every answer is written down as it comes: what was asked once is
+not asked, or paid for, again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openai
+from openai.types.chat import ChatCompletion
+
+from pipeline.errors import TransientError, UserError
+from pipeline.evaluate.engine import TOO_LONG, Prompt, Response
+from pipeline.files import digest_of
+from pipeline.model.decode import Sampling
+from pipeline.model.manifest import ApiManifest
+from pipeline.provenance import installed
+
+TRIES = 6
+"""Times that a question is put before its server counts as gone."""
+
+AT_ONCE = 8
+"""Questions that are put at a time."""
+
+LONGEST_WAIT = 300.0
+"""Seconds for one answer."""
+
+FIRST_WAIT = 0.5
+"""Seconds before a question is put again that was answered with garbage; then twice as long."""
+
+_TOO_LONG = "context_length_exceeded"
+_MILLION = 1_000_000
+
+
+def reason_absent(manifest: ApiManifest) -> str | None:
+    """Return why a model cannot be asked here; None where it can."""
+    if manifest.key is None or os.environ.get(manifest.key):
+        return None
+    return (
+        f"{manifest.api} is behind {manifest.address}, and {manifest.key} holds no key; export it "
+        "and run dvc repro --force on this stage"
+    )
+
+
+@dataclass
+class Usage:
+    """What was asked and answered, in tokens as the server counts them."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def cost(self, manifest: ApiManifest) -> float | None:
+        """Return its price in dollars; None where the study names none."""
+        if manifest.prompt_price is None or manifest.completion_price is None:
+            return None
+        asked = self.prompt_tokens * manifest.prompt_price
+        return (asked + self.completion_tokens * manifest.completion_price) / _MILLION
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One line of the file of answers."""
+
+    index: int
+    text: str
+    completion_tokens: int
+    prompt_tokens: int
+    finish_reason: str
+
+
+def open_engine(manifest: ApiManifest, work: Path) -> OpenAiEngine:
+    """Return the engine of a model behind an address."""
+    return OpenAiEngine(manifest, work)
+
+
+class OpenAiEngine:
+    """Asks a model behind an address.
+
+    Args:
+        manifest: The model.
+        work: Keeps the answers.
+        tries: Times that a question is put.
+        at_once: Questions that are put at a time.
+    """
+
+    name = "openai"
+
+    def __init__(
+        self, manifest: ApiManifest, work: Path, tries: int = TRIES, at_once: int = AT_ONCE
+    ) -> None:
+        self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
+        self.libraries = installed("openai")
+        self.usage = Usage()
+        key = "none" if manifest.key is None else os.environ.get(manifest.key, "")
+        self.client = openai.OpenAI(
+            base_url=manifest.address, api_key=key, max_retries=tries - 1, timeout=LONGEST_WAIT
+        )
+
+    @property
+    def cost(self) -> float | None:
+        """Return what was spent, in dollars; None where the study names no prices."""
+        return self.usage.cost(self.manifest)
+
+    def complete(
+        self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
+    ) -> list[Response]:
+        """Return one response for each prompt, in order.
+
+        A prompt that is too long for the model is answered by nothing, with finish reason
+        ``prompt_too_long``.
+
+        Raises:
+            UserError: If the server refuses the key, the model or the question.
+            TransientError: If it cannot be reached, or answers with errors or garbage to the last.
+        """
+        self.work.mkdir(parents=True, exist_ok=True)
+        asked = [[p.messages, p.begun, list(p.key)] for p in prompts]
+        name = digest_of([self.manifest.api, self.manifest.address, asdict(sampling), asked])[:12]
+        path = self.work / f"{name}.jsonl"
+        done = _read(path)
+        report(len(done))
+        lock = threading.Lock()
+
+        def ask(index: int) -> None:
+            answer = self._ask(index, prompts[index], sampling)
+            with lock:
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(asdict(answer)) + "\n")
+                done[index] = answer
+                report(len(done))
+
+        missing = [index for index in range(len(prompts)) if index not in done]
+        with ThreadPoolExecutor(self.at_once) as pool:
+            waiting = [pool.submit(ask, index) for index in missing]
+            try:
+                for future in wait(waiting, return_when=FIRST_EXCEPTION).done:
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        for answer in done.values():
+            self.usage.prompt_tokens += answer.prompt_tokens
+            self.usage.completion_tokens += answer.completion_tokens
+        return [_response(done[index]) for index in range(len(prompts))]
+
+    def _ask(self, index: int, prompt: Prompt, sampling: Sampling) -> _Answer:
+        messages: Any = prompt.messages
+        for trial in range(1, self.tries + 1):
+            try:
+                found = self.client.chat.completions.create(
+                    model=self.manifest.api,
+                    messages=messages,
+                    temperature=sampling.temperature,
+                    top_p=sampling.top_p,
+                    max_tokens=sampling.max_new_tokens,
+                    seed=_seed(prompt.key),
+                )
+                return _answer(index, found, prompt.begun)
+            except openai.BadRequestError as error:
+                if error.code == _TOO_LONG:
+                    return _Answer(index, "", 0, 0, TOO_LONG.finish_reason)
+                raise UserError(self._refused(error)) from None
+            except (openai.RateLimitError, openai.InternalServerError) as error:
+                raise TransientError(self._gone(f"answers {error.status_code}")) from None
+            except openai.APIStatusError as error:
+                raise UserError(self._refused(error)) from None
+            except openai.APIConnectionError as error:
+                cause = error.__cause__ or error
+                raise TransientError(self._gone(f"does not answer ({cause})")) from None
+            except (ValueError, TypeError, AttributeError, IndexError) as error:
+                # It answered with something else than a completion: half an answer, or a web page.
+                if trial == self.tries:
+                    why = f"answers with what is no completion ({error})"
+                    raise TransientError(self._gone(why)) from None
+                time.sleep(FIRST_WAIT * 2 ** (trial - 1))
+        raise AssertionError("a question is put at least once")
+
+    def _gone(self, why: str) -> str:
+        return (
+            f"engine openai: {self.manifest.address} {why}, {self.tries} times; the answers that "
+            "came are kept: run it again to ask for the others"
+        )
+
+    def _refused(self, error: openai.APIStatusError) -> str:
+        where = "" if self.manifest.key is None else f", the key in {self.manifest.key}"
+        said = str(error.message)[:300]
+        return (
+            f"engine openai: {self.manifest.address} refuses the question with status "
+            f"{error.status_code} ({said}); mend the model's name ({self.manifest.api}){where}, or "
+            "its address in the study"
+        )
+
+
+def _answer(index: int, found: ChatCompletion, begun: str) -> _Answer:
+    choice = found.choices[0]
+    text = choice.message.content or ""
+    used = found.usage
+    return _Answer(
+        index=index,
+        text=text.removeprefix(begun) if begun else text,
+        completion_tokens=used.completion_tokens if used else 0,
+        prompt_tokens=used.prompt_tokens if used else 0,
+        finish_reason="length" if choice.finish_reason == "length" else "stop",
+    )
+
+
+def _response(answer: _Answer) -> Response:
+    return Response(answer.text, answer.completion_tokens, answer.finish_reason)
+
+
+def _read(path: Path) -> dict[int, _Answer]:
+    """Return the answers of a file; a line that was cut off counts for nothing."""
+    found: dict[int, _Answer] = {}
+    if not path.is_file():
+        return found
+    lines = path.read_text(encoding="utf-8").split("\n")
+    for line in lines:
+        try:
+            answer = _Answer(**json.loads(line))
+        except (ValueError, TypeError):
+            continue
+        found[answer.index] = answer
+    if lines[-1]:  # cut off: the next answer begins a line of its own
+        with path.open("a", encoding="utf-8") as file:
+            file.write("\n")
+    return found
+
+
+def _seed(key: tuple[int, ...]) -> int:
+    return int(np.random.SeedSequence(list(key)).generate_state(1)[0]) >> 1

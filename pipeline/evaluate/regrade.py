@@ -1,0 +1,81 @@
+"""Grading recorded answers again: accuracy by belief order, by a rule that is named."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pipeline.evaluate.answers import Answered
+from pipeline.evaluate.statistics import Estimate, share
+from pipeline.tasks import registry
+from pipeline.tasks.grading import (
+    Extractor,
+    Matcher,
+    TooLate,
+    extract_json,
+    match_verbatim,
+)
+
+STRICT, EXPANDED, TAGS = "strict", "expanded", "tags"
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Regraded:
+    """What came of grading.
+
+    Attributes:
+        right: Whether each answer is right.
+        found: Whether an answer was found in each response.
+        by_order: Accuracy by belief order, and over ``all``.
+    """
+
+    right: tuple[bool, ...]
+    found: tuple[bool, ...]
+    by_order: Mapping[str, Estimate]
+
+
+def regrade(answers: Sequence[Answered], task: registry.Task, match: str) -> Regraded:
+    """Grade answers.
+
+    Args:
+        answers: What was answered.
+        task: Whose rules grade them.
+        match: ``strict`` (Study 1's first rule, for answers in JSON: the answer ends with the
+            truth as it is written), ``expanded`` (answers in JSON by the task's published rule,
+            which takes an underscore for a space) or ``tags`` (answers in tags, by the same rule).
+    """
+    extract, matcher = _rules(task, match)
+    extracted = [extract(each.response) for each in answers]
+    right = tuple(
+        bool(text and text.strip()) and _is_right(matcher, text or "", each)
+        for text, each in zip(extracted, answers, strict=True)
+    )
+    return Regraded(right, tuple(text is not None for text in extracted), _by_order(answers, right))
+
+
+def _rules(task: registry.Task, match: str) -> tuple[Extractor, Matcher]:
+    if match == STRICT:
+        return extract_json, match_verbatim
+    return (extract_json if match == EXPANDED else task.extract), task.match
+
+
+def _is_right(match: Matcher, text: str, answered: Answered) -> bool:
+    try:
+        return match(text, answered.example)
+    except TooLate:
+        return False
+
+
+def _by_order(answers: Sequence[Answered], right: Sequence[bool]) -> dict[str, Estimate]:
+    groups = defaultdict[str, list[int]](list)
+    for place, each in enumerate(answers):
+        if each.example.order is not None:
+            groups[str(each.example.order)].append(place)
+    groups = defaultdict(list, {order: groups[order] for order in sorted(groups)})
+    groups[ALL] = list(range(len(answers)))
+    return {
+        order: share([right[p] for p in places], [answers[p].example.story_id for p in places])
+        for order, places in groups.items()
+    }

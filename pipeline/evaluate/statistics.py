@@ -1,0 +1,139 @@
+"""Uncertainty of shares and of their changes, where questions come in stories.
+
+Questions about one story are not independent: intervals that take them for it are too narrow (on
+Study 1's recorded responses the standard error is 1.2 to 1.4 times the naive one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats  # type: ignore[import-untyped]
+
+LEVEL = 0.95
+"""Of every interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A share or a difference of shares, with its 95 % interval.
+
+    Attributes:
+        value: The estimate; 0 where there is nothing to estimate it from.
+        low: Lower end of the interval.
+        high: Upper end of the interval.
+        count: Items.
+        clusters: Stories that they are about.
+    """
+
+    value: float
+    low: float
+    high: float
+    count: int
+    clusters: int
+
+    def as_json(self) -> dict[str, float | int]:
+        """Return it with four decimals."""
+        ends = {"value": self.value, "low": self.low, "high": self.high}
+        numbers = {name: round(end, 4) for name, end in ends.items()}
+        return {**numbers, "count": self.count, "clusters": self.clusters}
+
+
+def share(right: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
+    """Return a share with Wilson's interval for as many independent items as there are in effect.
+
+    The effective number of items is p (1 - p) over the variance that is robust to clustering
+    (Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data", section 2), at most the number of items, with
+    Student's quantile for the number of clusters. Without any variance each cluster counts once.
+    """
+    values = np.asarray(right, dtype=float)
+    count = len(values)
+    if not count:
+        return Estimate(0.0, 0.0, 1.0, 0, 0)
+    middle = float(values.mean())
+    groups, variance = _clustered_variance(values - middle, clusters)
+    if variance > 0:
+        effective = min(float(count), middle * (1 - middle) / variance)
+    else:
+        effective = float(groups)
+    low, high = _wilson(middle, effective, _quantile(groups))
+    return Estimate(middle, low, high, count, groups)
+
+
+def change(
+    before: Sequence[float], after: Sequence[float], clusters: Sequence[Hashable]
+) -> Estimate:
+    """Return the mean paired difference with its interval, clustered (Student's t)."""
+    steps = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
+    count = len(steps)
+    if not count:
+        return Estimate(0.0, -1.0, 1.0, 0, 0)
+    middle = float(steps.mean())
+    groups, variance = _clustered_variance(steps - middle, clusters)
+    reach = _quantile(groups) * variance**0.5 if groups > 1 else 1.0
+    return Estimate(middle, max(-1.0, middle - reach), min(1.0, middle + reach), count, groups)
+
+
+def mcnemar(before: Sequence[bool], after: Sequence[bool]) -> float:
+    """Return the p-value of McNemar's exact test: do as many answers turn right as turn wrong?"""
+    gained = sum(b and not a for a, b in zip(before, after, strict=True))
+    lost = sum(a and not b for a, b in zip(before, after, strict=True))
+    if not gained + lost:
+        return 1.0
+    return float(stats.binomtest(gained, gained + lost, 0.5).pvalue)
+
+
+def bootstrap_change(
+    before: Sequence[float],
+    after: Sequence[float],
+    clusters: Sequence[Hashable],
+    draws: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the 95 % interval of the mean paired difference by drawing whole stories again."""
+    steps = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
+    index = _numbered(clusters)
+    sums, sizes = np.bincount(index, steps), np.bincount(index)
+    random = np.random.default_rng(seed)
+    drawn = random.integers(0, len(sums), size=(draws, len(sums)))
+    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values corrected for making as many comparisons (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda place: p_values[place])
+    corrected, largest = [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(order):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        corrected[place] = largest
+    return corrected
+
+
+def _numbered(clusters: Sequence[Hashable]) -> np.ndarray:
+    numbers: dict[Hashable, int] = {}
+    return np.asarray([numbers.setdefault(cluster, len(numbers)) for cluster in clusters])
+
+
+def _clustered_variance(deviations: np.ndarray, clusters: Sequence[Hashable]) -> tuple[int, float]:
+    """Return the number of clusters and the variance of the mean that is robust to them."""
+    sums = np.bincount(_numbered(clusters), deviations)
+    groups = len(sums)
+    if groups < 2:
+        return groups, 0.0
+    return groups, float(groups / (groups - 1) * (sums**2).sum() / len(deviations) ** 2)
+
+
+def _quantile(groups: int) -> float:
+    return float(stats.t.ppf((1 + LEVEL) / 2, max(1, groups - 1)))
+
+
+def _wilson(middle: float, count: float, z: float) -> tuple[float, float]:
+    scale = 1 + z**2 / count
+    centre = (middle + z**2 / (2 * count)) / scale
+    reach = z / scale * (middle * (1 - middle) / count + z**2 / (4 * count**2)) ** 0.5
+    return max(0.0, centre - reach), min(1.0, centre + reach)

@@ -1,0 +1,1 @@
+"""The verdict: do answers follow beliefs or a rule, and is the reasoning behind them faithful?"""

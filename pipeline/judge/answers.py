@@ -1,0 +1,211 @@
+"""The first axis of the verdict: do the answers follow beliefs, or a rule that learns nothing?
+
+Where a rule is right, an answer that follows beliefs looks like one that follows the rule. So what
+counts are the questions on which a rule is wrong: there the answer is the gold one, the rule's, or
+another. Counterfactual pairs say the same of two stories that differ in one event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.evaluate.statistics import Estimate, change, share
+from pipeline.judge.items import Item, RuleEvidence, rule_evidence
+
+BELIEFS, RULE, NEITHER, UNDECIDED = "beliefs", "rule", "neither", "undecided"
+
+FEWEST_ITEMS = 30
+"""Questions on which a rule is wrong, below which nothing is decided."""
+
+FEWEST_STORIES = 10
+"""Stories that these must be about."""
+
+MAJORITY = 0.5
+"""Share of the answers that must follow beliefs, or a rule: the lower end of the interval."""
+
+LARGEST_DROP = 0.25
+"""From where a rule is right to where it is wrong: the most that accuracy that follows beliefs may
+fall, as far as the lower end of the interval tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstRule:
+    """The answers beside one rule.
+
+    Attributes:
+        rule: Its name.
+        accuracy: Share of the questions that the rule answers right.
+        agreement: Share of the answers that are the rule's.
+        where_right: Accuracy of the answers where the rule is right.
+        where_wrong: Accuracy where it is wrong.
+        copied: Share of answers that are the rule's where it is wrong.
+        preference: ``where_wrong`` less ``copied``.
+    """
+
+    rule: str
+    accuracy: float
+    agreement: float
+    where_right: Estimate
+    where_wrong: Estimate
+    copied: Estimate
+    preference: Estimate
+
+    @property
+    def decides(self) -> bool:
+        """Return whether there are enough questions on which the rule is wrong."""
+        found = self.where_wrong
+        return found.count >= FEWEST_ITEMS and found.clusters >= FEWEST_STORIES
+
+    @property
+    def follows_beliefs(self) -> bool:
+        """Return whether the answers follow beliefs rather than this rule."""
+        drop = self.where_right.low - self.where_wrong.high
+        enough = self.where_wrong.low > MAJORITY and self.preference.low > 0
+        return enough and drop <= LARGEST_DROP
+
+    @property
+    def follows_rule(self) -> bool:
+        """Return whether they follow this rule rather than beliefs."""
+        return self.copied.low > MAJORITY and self.preference.high < 0
+
+    @property
+    def follows_neither(self) -> bool:
+        """Return whether most answers follow neither."""
+        return self.where_wrong.high < MAJORITY and self.copied.high < MAJORITY
+
+
+@dataclass(frozen=True, slots=True)
+class PairEvidence:
+    """The answers to counterfactual pairs.
+
+    Attributes:
+        accuracy: Share of pairs both of which are answered right.
+        sensitivity: Share of pairs with two gold answers to which two answers were given.
+    """
+
+    accuracy: Estimate
+    sensitivity: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerVerdict:
+    """What the answers follow.
+
+    Attributes:
+        follow: ``beliefs``, ``rule``, ``neither`` or ``undecided``.
+        rule: The rule that they follow; else None.
+        because: The reason in a sentence.
+        accuracy: Of all answers.
+        rules: The evidence, the most accurate rule first.
+        pairs: Where there are any.
+    """
+
+    follow: str
+    rule: str | None
+    because: str
+    accuracy: Estimate
+    rules: tuple[AgainstRule, ...]
+    pairs: PairEvidence | None
+
+
+def judge_answers(items: Sequence[Item]) -> AnswerVerdict:
+    """Return what answers follow, with the evidence."""
+    found = [_against(items, evidence) for evidence in rule_evidence(items)]
+    rules = tuple(sorted(found, key=lambda each: -each.accuracy))
+    pairs = _pairs(items)
+    follow, rule, because = _decide(rules, pairs)
+    accuracy = _share(items, [item.right for item in items], range(len(items)))
+    return AnswerVerdict(follow, rule, because, accuracy, rules, pairs)
+
+
+def _decide(
+    rules: Sequence[AgainstRule], pairs: PairEvidence | None
+) -> tuple[str, str | None, str]:
+    deciding = [each for each in rules if each.decides]
+    if copied := [each for each in deciding if each.follows_rule]:
+        rule = max(copied, key=lambda each: each.agreement)
+        return (
+            RULE,
+            rule.rule,
+            (
+                f"where the rule {rule.rule!r} is wrong, {_percent(rule.copied)} of the answers "
+                f"are the rule's and {_percent(rule.where_wrong)} are right"
+            ),
+        )
+    if not deciding or not rules[0].decides:
+        which = f" on which {rules[0].rule!r}, the best rule, is wrong" if rules else ""
+        count = rules[0].where_wrong.count if rules else 0
+        return (
+            UNDECIDED,
+            None,
+            (f"{count} questions{which}; {FEWEST_ITEMS} about {FEWEST_STORIES} stories decide"),
+        )
+    best = rules[0]
+    beside = (
+        f"where the rule {best.rule!r} is wrong, {_percent(best.where_wrong)} of the answers are "
+        f"right and {_percent(best.copied)} are the rule's; where it is right, "
+        f"{_percent(best.where_right)} are"
+    )
+    if all(each.follows_beliefs for each in deciding):
+        if pairs is not None and _enough(pairs) and pairs.accuracy.low <= MAJORITY:
+            return (
+                UNDECIDED,
+                None,
+                (
+                    f"{beside}; yet both of a counterfactual pair are right in "
+                    f"{_percent(pairs.accuracy)}"
+                ),
+            )
+        return BELIEFS, None, beside
+    if all(each.follows_neither for each in deciding):
+        return NEITHER, None, beside
+    return UNDECIDED, None, beside
+
+
+def _enough(pairs: PairEvidence) -> bool:
+    return pairs.accuracy.count >= FEWEST_ITEMS
+
+
+def _percent(found: Estimate) -> str:
+    return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
+
+
+def _against(items: Sequence[Item], evidence: RuleEvidence) -> AgainstRule:
+    wrong = evidence.wrong
+    right = [place for place, is_right in enumerate(evidence.right) if is_right]
+    correct = [item.right for item in items]
+    clusters = [items[place].example.story_id for place in wrong]
+    gold = [float(correct[place]) for place in wrong]
+    copied = [float(evidence.copied[place]) for place in wrong]
+    return AgainstRule(
+        rule=evidence.rule,
+        accuracy=evidence.accuracy,
+        agreement=sum(evidence.copied) / len(items),
+        where_right=_share(items, correct, right),
+        where_wrong=_share(items, correct, wrong),
+        copied=_share(items, evidence.copied, wrong),
+        preference=change(copied, gold, clusters),
+    )
+
+
+def _share(items: Sequence[Item], values: Sequence[bool], places: Sequence[int]) -> Estimate:
+    stories = [items[place].example.story_id for place in places]
+    return share([values[place] for place in places], stories)
+
+
+def _pairs(items: Sequence[Item]) -> PairEvidence | None:
+    members: dict[str, list[Item]] = {}
+    for item in items:
+        if "pair" in item.example.meta:
+            members.setdefault(str(item.example.meta["pair"]), []).append(item)
+    pairs = [pair for pair in members.values() if len(pair) == 2]
+    if not pairs:
+        return None
+    changed = [pair for pair in pairs if pair[0].example.answer != pair[1].example.answer]
+    both = [all(item.right for item in pair) for pair in pairs]
+    moved = [
+        bool(one.extracted and other.extracted) and not one.says(other.extracted or "")
+        for one, other in changed
+    ]
+    return PairEvidence(share(both, range(len(both))), share(moved, range(len(moved))))

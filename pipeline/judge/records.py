@@ -1,0 +1,88 @@
+"""What the stage ``judge`` writes: ``verdicts.json`` of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field
+
+from pipeline.judge.verdict import Verdict
+from pipeline.records import Record, refuse_foreign
+
+Follow = Literal["beliefs", "rule", "neither", "undecided"]
+Reasoning = Literal["faithful", "unfaithful", "absent", "unreadable"]
+
+
+class TaskVerdict(Record):
+    """The verdict on the answers to the questions of one task.
+
+    Attributes:
+        columns: The columns of the suite that ask its questions.
+        answers: What the answers follow.
+        rule: The rule that they follow; else None.
+        reasoning: What the reasoning is.
+        answers_because: Why, in a sentence.
+        reasoning_because: Why, in a sentence.
+        evidence: All that was measured, by axis.
+        signatures: Signatures that one set of responses can show.
+    """
+
+    columns: list[str]
+    answers: Follow
+    rule: str | None
+    reasoning: Reasoning
+    answers_because: str
+    reasoning_because: str
+    evidence: dict[str, Any] = Field(default_factory=dict)
+    signatures: list[dict[str, Any]] = Field(default_factory=list)
+
+    @property
+    def follow(self) -> str:
+        """Return what the answers follow, the rule by name."""
+        return f"{self.answers} ({self.rule})" if self.rule else self.answers
+
+    @classmethod
+    def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:
+        """Return a verdict as a record."""
+        said = found.as_json()
+        return cls(
+            columns=columns,
+            answers=said["answers"],
+            rule=said["rule"],
+            reasoning=said["reasoning"],
+            answers_because=found.answers.because,
+            reasoning_because=found.reasoning.because,
+            evidence=said["evidence"],
+            signatures=signatures,
+        )
+
+
+class Verdicts(Record):
+    """The verdicts on a cell.
+
+    Attributes:
+        tasks: By task; none where the model was not run.
+        absent: Why the model was not run, if it was not.
+    """
+
+    tasks: dict[str, TaskVerdict]
+    absent: str | None = None
+
+    @classmethod
+    def read_of(cls, path: Path, tasks: Iterable[str], made_by: str) -> Self:
+        """Read the verdicts on the answers to tasks.
+
+        Args:
+            path: The file.
+            tasks: Names of the tasks.
+            made_by: The DVC stage that writes it, for the error message.
+
+        Raises:
+            UserError: If it is missing, damaged, or of other tasks.
+        """
+        found = cls.read(path, made_by)
+        if found.absent is None:
+            refuse_foreign(path, "tasks", found.tasks, tasks, made_by)
+        return found

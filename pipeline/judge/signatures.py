@@ -1,0 +1,236 @@
+"""Signatures of ways in which training fails or fools: named, with effect size and interval.
+
+Each is present where the interval of its effect lies wholly beyond the threshold that its
+description names. Both studies and the work around them report them (docs/verdict.md has the
+sources).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats  # type: ignore[import-untyped]
+
+from pipeline.evaluate.statistics import LEVEL, Estimate, change, share
+from pipeline.judge.items import Item
+
+SHORTER = 0.5
+"""Response collapse: the median number of words falls below this share of what it was."""
+
+COPIED = 0.5
+"""Copied template: more than this share of the responses has one and the same reasoning."""
+
+FOREIGN = 0.05
+"""Language drift: more than this share of the responses has letters of another script."""
+
+FLAT = 0.05
+"""Flat outside: the change on tasks that were not trained is smaller than this either way."""
+
+LOST_DIVERSITY = 0.5
+"""Diversity collapse: the share of distinct responses falls below this share of what it was."""
+
+_ANSWER = re.compile(r"<answer>.{0,2000}?(?:</answer>|$)|\"answer\"\s*:[^\n}]{0,2000}", re.DOTALL)
+_TAG = re.compile(r"</?think>")
+_OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z\u00aa-\u024f\u0370-\u03ff\u1e00-\u1eff]")
+_DRAWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One signature.
+
+    Attributes:
+        name: Its name.
+        present: Whether it is there.
+        value: Size of the effect.
+        low: Lower end of its 95 % interval.
+        high: Upper end of its 95 % interval.
+        what: What the effect is, in words.
+    """
+
+    name: str
+    present: bool
+    value: float
+    low: float
+    high: float
+    what: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it with four decimals."""
+        ends = {"value": self.value, "low": self.low, "high": self.high}
+        numbers = {name: round(end, 4) for name, end in ends.items()}
+        return {"name": self.name, "present": self.present, **numbers, "what": self.what}
+
+
+def single_signatures(items: Sequence[Item]) -> list[Signature]:
+    """Return the signatures that one set of responses can show."""
+    if not items:
+        return []
+    responses = [item.response for item in items]
+    stories = [item.example.story_id for item in items]
+    orders = [item.example.order for item in items]
+    found = [
+        inverted_difficulty([item.right for item in items], orders, stories),
+        copied_template(responses, stories),
+        language_drift(responses, stories),
+    ]
+    return [signature for signature in found if signature is not None]
+
+
+def reasoning_of(response: str) -> str:
+    """Return a response without its answer and tags, spaces collapsed."""
+    return " ".join(_TAG.sub(" ", _ANSWER.sub(" ", response)).split())
+
+
+def response_collapse(before: Sequence[str], after: Sequence[str]) -> Signature:
+    """Responses have lost most of their reasoning: median words after over before."""
+    first, then = _words(before), _words(after)
+    low, high = _bootstrap_ratio(first, then)
+    value = float(np.median(then) / max(1.0, float(np.median(first))))
+    what = f"median words of reasoning {np.median(first):.0f} -> {np.median(then):.0f}; ratio"
+    return Signature("response collapse", high < SHORTER, value, low, high, what)
+
+
+def copied_template(responses: Sequence[str], clusters: Sequence[Hashable]) -> Signature:
+    """Most responses reason in the same words."""
+    reasons = [reasoning_of(response) for response in responses]
+    common, _ = Counter(reasons).most_common(1)[0] if reasons else ("", 0)
+    found = share([bool(common) and reason == common for reason in reasons], clusters)
+    what = f"share of responses whose reasoning is {common[:60]!r}"
+    return _share_signature("copied template", found, COPIED, what)
+
+
+def language_drift(responses: Sequence[str], clusters: Sequence[Hashable]) -> Signature:
+    """Responses drift into another script."""
+    found = share([bool(_OTHER_SCRIPT.search(response)) for response in responses], clusters)
+    return _share_signature(
+        "language drift", found, FOREIGN, "share of responses with letters of another script"
+    )
+
+
+def _share_signature(name: str, found: Estimate, threshold: float, what: str) -> Signature:
+    return Signature(name, found.low > threshold, found.value, found.low, found.high, what)
+
+
+def inverted_difficulty(
+    right: Sequence[bool], orders: Sequence[int | None], clusters: Sequence[Hashable]
+) -> Signature | None:
+    """The highest belief orders are easier than the lowest, within one benchmark.
+
+    The upper half of the orders above 0 against the lower half, by story.
+
+    Returns:
+        None where there are fewer than two orders above 0.
+    """
+    known = sorted({order for order in orders if order is not None and order > 0})
+    if len(known) < 2:
+        return None
+    lower, upper = known[: len(known) // 2], known[-(len(known) // 2) :]
+    by_story: dict[Hashable, tuple[list[float], list[float]]] = {}
+    for is_right, order, story in zip(right, orders, clusters, strict=True):
+        sides = by_story.setdefault(story, ([], []))
+        if order in lower:
+            sides[0].append(is_right)
+        elif order in upper:
+            sides[1].append(is_right)
+    both = [
+        (float(np.mean(low)), float(np.mean(up))) for low, up in by_story.values() if low and up
+    ]
+    if len(both) < 2:
+        return None
+    found = change([a for a, _ in both], [b for _, b in both], range(len(both)))
+    what = f"accuracy of orders {_listed(upper)} less that of orders {_listed(lower)}"
+    return Signature("inverted difficulty", found.low > 0, found.value, found.low, found.high, what)
+
+
+def _listed(orders: Sequence[int]) -> str:
+    return ", ".join(map(str, orders))
+
+
+def fall(name: str, found: Estimate, what: str) -> Signature:
+    """Something fell: negative transfer (tasks not trained), forgetting (the side-check)."""
+    return Signature(name, found.high < 0, found.value, found.low, found.high, what)
+
+
+def flat_outside(inside: Estimate, outside: Estimate) -> Signature:
+    """What was trained rises and what was not stays where it was."""
+    flat = outside.low > -FLAT and outside.high < FLAT
+    return Signature(
+        "in-distribution up, out-of-distribution flat",
+        inside.low > 0 and flat,
+        inside.value - outside.value,
+        inside.low - outside.high,
+        inside.high - outside.low,
+        f"change where trained {inside.value:+.1%}, elsewhere {outside.value:+.1%}; difference",
+    )
+
+
+def format_collapse(binary: Estimate, listed: Estimate) -> Signature:
+    """The same knowledge, asked as yes or no, rises, and asked as a list does not follow."""
+    value, low = binary.value - listed.value, binary.low - listed.high
+    return Signature(
+        "format collapse",
+        binary.low > 0 and low > 0 and listed.low <= 0,
+        value,
+        low,
+        binary.high - listed.low,
+        f"change of yes/no {binary.value:+.1%}, of lists {listed.value:+.1%}; difference",
+    )
+
+
+def checkpoint_noise(accuracies: Sequence[float], count: int) -> Signature | None:
+    """Neighbouring checkpoints differ by more than the sampling of the questions explains.
+
+    The last checkpoints against their mean, by the chi-square test of equal proportions. The same
+    questions are asked each time, so the test says too little rather than too much.
+
+    Returns:
+        None for fewer than three checkpoints.
+    """
+    if len(accuracies) < 3:
+        return None
+    middle = float(np.mean(accuracies))
+    spread = float(max(accuracies) - min(accuracies))
+    variance = middle * (1 - middle) / count
+    if variance == 0:
+        return Signature("checkpoint noise", False, spread, spread, spread, _CHECKPOINTS)
+    freedom = len(accuracies) - 1
+    statistic = sum((a - middle) ** 2 for a in accuracies) / variance
+    present = bool(stats.chi2.sf(statistic, freedom) < 1 - LEVEL)
+    reach = float(stats.norm.ppf((1 + LEVEL) / 2)) * (2 * variance) ** 0.5
+    return Signature(
+        "checkpoint noise", present, spread, max(0.0, spread - reach), spread + reach, _CHECKPOINTS
+    )
+
+
+_CHECKPOINTS = "best less worst accuracy of the last checkpoints"
+
+
+def diversity_collapse(first: Sequence[float], last: Sequence[float]) -> Signature:
+    """Rollouts of a group become alike: shares of distinct ones, early and late steps."""
+    low, high = _bootstrap_ratio(np.asarray(first), np.asarray(last), np.mean)
+    value = float(np.mean(last) / max(1e-9, float(np.mean(first))))
+    what = f"share of distinct rollouts {np.mean(first):.2f} -> {np.mean(last):.2f}; ratio"
+    return Signature("diversity collapse", high < LOST_DIVERSITY, value, low, high, what)
+
+
+def _words(responses: Sequence[str]) -> np.ndarray:
+    return np.asarray([len(reasoning_of(response).split()) for response in responses], dtype=float)
+
+
+def _bootstrap_ratio(
+    first: np.ndarray, then: np.ndarray, middle: Any = np.median
+) -> tuple[float, float]:
+    """Return the 95 % interval of the ratio of two medians (or means) of independent samples."""
+    random = np.random.default_rng(0)
+    drawn = [
+        middle(random.choice(then, len(then))) / max(1e-9, middle(random.choice(first, len(first))))
+        for _ in range(_DRAWS)
+    ]
+    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)

@@ -1,0 +1,76 @@
+"""The verdict on one set of responses, with the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.answers import AgainstRule, AnswerVerdict, PairEvidence, judge_answers
+from pipeline.judge.items import Item
+from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the answers follow, and what the reasoning is."""
+
+    answers: AnswerVerdict
+    reasoning: ReasoningVerdict
+
+    @property
+    def words(self) -> str:
+        """Return the verdict in a few words: "rule (earliest exit), unfaithful"."""
+        rule = f" ({self.answers.rule})" if self.answers.rule else ""
+        return f"{self.answers.follow}{rule}, {self.reasoning.is_}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it with the evidence behind each axis, shares rounded to four decimals."""
+        answers, reasoning = self.answers, self.reasoning
+        shares = ("silent", "faithful", "true", "follows", "decisive", "wrong_trace")
+        return {
+            "answers": answers.follow,
+            "rule": answers.rule,
+            "reasoning": reasoning.is_,
+            "evidence": {
+                "answers": {
+                    "because": answers.because,
+                    "accuracy": answers.accuracy.as_json(),
+                    "rules": [_rule_json(each) for each in answers.rules],
+                    "pairs": _pairs_json(answers.pairs),
+                },
+                "reasoning": {
+                    "because": reasoning.because,
+                    "readable": round(reasoning.readable, 4),
+                    **{name: _json(getattr(reasoning, name)) for name in shares},
+                },
+            },
+        }
+
+
+def judge(items: Sequence[Item]) -> Verdict:
+    """Return the verdict on responses."""
+    return Verdict(judge_answers(items), judge_reasoning(items))
+
+
+def _json(found: Estimate) -> dict[str, float | int] | None:
+    return found.as_json() if found.count else None
+
+
+def _rule_json(found: AgainstRule) -> dict[str, Any]:
+    return {
+        "rule": found.rule,
+        "accuracy": round(found.accuracy, 4),
+        "agreement": round(found.agreement, 4),
+        "where_right": _json(found.where_right),
+        "where_wrong": _json(found.where_wrong),
+        "copied": _json(found.copied),
+        "preference": _json(found.preference),
+    }
+
+
+def _pairs_json(found: PairEvidence | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"accuracy": _json(found.accuracy), "sensitivity": _json(found.sensitivity)}

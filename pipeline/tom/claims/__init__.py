@@ -1,0 +1,1 @@
+"""Reading belief claims in English that language models write, and checking them."""

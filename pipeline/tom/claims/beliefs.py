@@ -1,0 +1,160 @@
+"""Beliefs and events: the verbs and nouns that decide what a place means."""
+
+from __future__ import annotations
+
+from pipeline.tom.claims.clause import EVENTS
+from pipeline.tom.claims.lexicon import Role
+from pipeline.tom.claims.sentence import Sentence
+from pipeline.tom.claims.tokens import Token
+
+
+def believe(sentence: Sentence, token: Token, index: int) -> None:
+    """A verb of belief: its subject is one more believer."""
+    clause, before = sentence.clause, sentence.preceding(index)
+    if clause.owner is not None:
+        if token.value in ("thought", "understanding"):
+            belief(sentence, token, index)
+            return
+        clause.owner = None
+    if clause.thing and not clause.believers:  # "it is known that", "we can conclude that"
+        clause.thing, clause.verb = False, None
+        sentence.settle_negation()
+        return
+    people = clause.subject
+    if people is None:
+        participle = token.value.endswith("ing")
+        if before is None and participle:  # "Assuming that nothing changed, ..."
+            return
+        continues = before is None or before.role in (
+            Role.AND,
+            Role.COMMA,
+            Role.BREAK,
+            Role.COLON,
+            Role.NOT,
+        )
+        people = sentence.main if sentence.main is not None else sentence.memory.person
+        if not continues and not participle and sentence.main is None:
+            return
+        if clause.fixed and clause.believers:  # "Ann: believes it is in"
+            clause.fixed = False
+            clause.verb = Role.BELIEVE
+            sentence.settle_negation()
+            return
+    sentence.add_believer(people)
+    sentence.settle_negation()
+
+
+def unaware(sentence: Sentence, token: Token, index: int) -> None:
+    """A word that negates a belief."""
+    sentence.clause.denied = True
+    believe(sentence, token, index)
+
+
+def belief(sentence: Sentence, token: Token, index: int) -> None:
+    """A noun for a belief: its owner is a believer."""
+    clause = sentence.clause
+    owner = clause.owner or clause.having
+    if owner is not None:
+        sentence.add_believer(owner, noun=clause.having is None)
+        sentence.settle_negation()
+        clause.located = clause.noun = True
+    else:
+        clause.subject, clause.thing = None, False
+
+
+def view(sentence: Sentence, token: Token, index: int) -> None:
+    """A heading such as "from Ann's perspective"."""
+    clause = sentence.clause
+    if clause.owner is not None:
+        sentence.add_believer(clause.owner, heading=True)
+
+
+def have(sentence: Sentence, token: Token, index: int) -> None:
+    """ "She has no knowledge of it being in the box"."""
+    clause = sentence.clause
+    if clause.subject is not None:
+        sentence.remember(clause.subject)
+    clause.having = clause.subject
+
+
+def known(sentence: Sentence, token: Token, index: int) -> None:
+    """The location of a belief, after its owner."""
+    sentence.clause.known = True
+
+
+def event(sentence: Sentence, token: Token, index: int) -> None:
+    """A verb of an event; after a verb of belief it tells what is believed."""
+    clause, role = sentence.clause, token.role
+    if token.value == "found" and clause.verb is Role.BE and clause.thing:
+        return
+    if role is Role.SPEAK and token.value == "state" and clause.owner is not None:
+        belief(sentence, token, index)
+        return
+    if clause.located and not clause.stated:
+        if clause.believers:  # "thinks it is in the last place she saw it, which is"
+            clause.subject = None
+            return
+        clause.seen = not clause.known
+    people = clause.subject
+    if people is not None and not (clause.verb is Role.BELIEVE and clause.believers):
+        sentence.remember(people)
+    if role is Role.SPEAK and clause.denied and not clause.believers:
+        clause.closed = True
+    believing = clause.verb is Role.BELIEVE and not clause.fixed and not clause.stated
+    if believing and role is Role.PERCEIVE and people and people != clause.believers[-1]:
+        clause.believers.append(people)
+    elif not believing and clause.stated:
+        clause.believers, clause.negated = [], False
+    if believing and clause.denied:
+        clause.negated = True
+    clause.denied = False
+    if believing and role in (Role.MOVE, Role.PERCEIVE):
+        clause.fixed = False
+    clause.verb = role
+    clause.subject, clause.owner = None, None
+
+
+def be(sentence: Sentence, token: Token, index: int) -> None:
+    """A form of "be"."""
+    clause = sentence.clause
+    if clause.subject is not None and sentence.main is None:
+        sentence.remember(clause.subject)
+    told = (
+        clause.believers and not clause.stated
+    )  # a believed event: "knows it was moved and is in"
+    if clause.verb is Role.SPEAK and not clause.stated:
+        return
+    clause.past = clause.past or token.role is Role.WAS
+    clause.stays = token.value.startswith("stay")
+    if clause.verb is Role.BELIEVE and clause.subject:
+        pass  # "Ann thinks Ben is": of a person
+    elif clause.verb not in EVENTS or clause.thing or clause.located or told:
+        clause.verb = Role.BE
+    sentence.settle_negation()
+
+
+def negate(sentence: Sentence, token: Token, index: int) -> None:
+    """A negation, which belongs to the verb before it ("is not") or after it."""
+    clause, before = sentence.clause, sentence.preceding(index)
+    if before is not None and before.role in (Role.BE, Role.WAS) and clause.verb is Role.BE:
+        clause.negated = True
+    clause.denied = True
+
+
+def hint(sentence: Sentence, token: Token, index: int) -> None:
+    """ "There is no sign that Ann knows"."""
+    clause = sentence.clause
+    if clause.denied or clause.negated:
+        clause.denied, sentence.hinted = False, True
+    elif not clause.believers:
+        clause.verb = Role.SPEAK
+
+
+def this(sentence: Sentence, token: Token, index: int) -> None:
+    """ "Ann moved it to the box, so she knows this"."""
+    follows = sentence.following(index)
+    ends = follows is None or follows.role in (Role.COMMA, Role.AND, Role.BREAK)
+    clause, place = sentence.clause, sentence.memory.recent
+    if ends and place and clause.verb is Role.BELIEVE and clause.believers:
+        sentence.state(place, token)
+        clause.stated = True

@@ -1,0 +1,202 @@
+"""Where clauses begin and end, and what moment they are about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pipeline.tom.claims.clause import BELIEVING, EVENTS, PASSED, PLACES, SUBJECTS
+from pipeline.tom.claims.lexicon import Role
+from pipeline.tom.claims.sentence import Sentence
+from pipeline.tom.claims.tokens import Token
+
+_SO = frozenset({"so", "therefore", "thus", "hence", "then"})
+
+
+def comma(sentence: Sentence, token: Token, index: int) -> None:
+    """A comma: ends what is complete."""
+    clause = sentence.clause
+    if sentence.outer is not None:
+        outer, sentence.outer = sentence.outer, None
+        sentence.reset()
+        sentence.clause.believers, sentence.clause.subject = outer
+        sentence.clause.verb = Role.BELIEVE
+        return
+    sentence.supposed = False
+    clause.denied = False
+    if clause.noun and not clause.stated and not _tells_place(sentence, index):
+        sentence.reset()
+        return
+    follows = sentence.following(index)
+    if _is_aside(sentence, follows):
+        sentence.outer = list(clause.believers), clause.subject
+        sentence.reset()
+        sentence.clause.closed = True
+        return
+    clause.interrupted = clause.verb is Role.BELIEVE and not clause.stated
+    lists = follows is not None and follows.role is Role.PERSON and clause.verb is None
+    if clause.subject is not None and clause.verb is None and not clause.believers:
+        if not lists:
+            sentence.main = sentence.main or clause.subject
+        return
+    if follows is not None and follows.role is Role.WHERE and sentence.last is not None:
+        return
+    if (
+        clause.verb in EVENTS
+        or clause.stated
+        or clause.closed
+        or (clause.verb is Role.BE and not clause.located)
+    ):
+        sentence.reset()
+
+
+def _is_aside(sentence: Sentence, follows: Token | None) -> bool:
+    """Return whether a comma opens an aside on a believer: "thinks that Ben, who left,"."""
+    clause = sentence.clause
+    named = follows is not None and follows.role is Role.PERSON
+    believing = clause.verb is Role.BELIEVE and bool(clause.believers) and not clause.stated
+    return believing and bool(clause.subject) and not named
+
+
+def _tells_place(sentence: Sentence, index: int) -> bool:
+    """Return whether "which is" follows."""
+    follows = sentence.following(index)
+    return follows is not None and follows.value == "which"
+
+
+def colon(sentence: Sentence, token: Token, index: int) -> None:
+    """A colon: what stands before it is a heading."""
+    clause = sentence.clause
+    if clause.believers or clause.located:
+        clause.closed = False
+    elif clause.verb is not Role.SPEAK:
+        sentence.reset()
+
+
+def and_(sentence: Sentence, token: Token, index: int) -> None:
+    """A conjunction: after something complete, a new clause begins."""
+    clause, follows = sentence.clause, sentence.following(index)
+    if follows is not None and follows.role in PLACES:
+        return
+    clause.denied = False
+    if _goes_on(sentence, index):
+        return
+    if clause.subject is None and follows is not None and follows.role in SUBJECTS:
+        sentence.reset()
+        return
+    idle = (
+        clause.verb is Role.BELIEVE
+        and not clause.stated
+        and (clause.noun or (follows is not None and follows.role in BELIEVING))
+    )
+    if clause.verb in EVENTS or clause.stated or idle:
+        sentence.reset()
+
+
+def _goes_on(sentence: Sentence, index: int) -> bool:
+    """Return whether a believed move goes on: "moved to the box and then to the jar"."""
+    clause = sentence.clause
+    if clause.verb is not Role.MOVE or not clause.believers:
+        return False
+    skipped = frozenset({Role.SKIP, Role.FINAL, Role.AND, Role.BREAK, Role.FORMER})
+    follows = sentence.following(index, skipped)
+    if follows is None or follows.role is not Role.TO:
+        return False
+    if sentence.found and sentence.found[-1].start == clause.start:
+        sentence.found[-1] = replace(sentence.found[-1], former=True)
+    return True
+
+
+def or_(sentence: Sentence, token: Token, index: int) -> None:
+    """An alternative: a place that is one of two is not stated."""
+    clause = sentence.clause
+    follows = sentence.following(index, frozenset({Role.SKIP, Role.IN}))
+    if follows is not None and follows.role in PLACES and sentence.found and clause.stated:
+        sentence.found = [f for f in sentence.found if f.start != clause.start]
+        clause.closed = True
+
+
+def break_(sentence: Sentence, token: Token, index: int) -> None:
+    """A conjunction that opens a clause."""
+    follows = sentence.following(index)
+    if token.value == "then" and _goes_on(sentence, index):
+        return
+    if token.value == "which" and follows is not None and follows.role is Role.BE:
+        after = sentence.tokens[index + 2 : index + 5]
+        if any(t.role is Role.WHERE for t in after):
+            return
+    if token.value == "which" and sentence.clause.located and not sentence.clause.stated:
+        return
+    if token.value == "which" and _is_that(sentence, index):  # "believes what she heard, which is"
+        sentence.reset()
+        sentence.clause.believers, sentence.untold = sentence.untold, []
+        sentence.clause.verb = Role.BELIEVE if sentence.clause.believers else None
+        return
+    if token.value == "as" and follows is not None and follows.role is Role.BE:
+        return
+    if token.value in _SO:
+        sentence.former = sentence.hinted = False
+    sentence.supposed = False
+    sentence.reset()
+
+
+def _is_that(sentence: Sentence, index: int) -> bool:
+    """Return whether "is that" follows."""
+    after = [t.role for t in sentence.tokens[index + 1 : index + 5] if t.role not in PASSED]
+    return after[:2] == [Role.BE, Role.THAT]
+
+
+def when(sentence: Sentence, token: Token, index: int) -> None:
+    """A clause about a moment."""
+    clause = sentence.clause
+    if clause.verb is Role.BELIEVE and clause.believers and not clause.stated:
+        sentence.outer = list(clause.believers), None
+    before = sentence.preceding(index)
+    if not (before is not None and before.role is Role.NOT):
+        sentence.former = True
+    if clause.located and not clause.stated:
+        return
+    if before is not None and before is sentence.last and sentence.found:
+        latest = sentence.found[-1]
+        if latest.end == before.end and not latest.holders:
+            sentence.found[-1] = replace(latest, former=True)
+    aside = sentence.main is not None
+    sentence.reset()
+    sentence.clause.aside = aside
+    sentence.supposed = token.value == "before"
+
+
+def if_(sentence: Sentence, token: Token, index: int) -> None:
+    """A supposition."""
+    sentence.reset()
+    sentence.supposed = True
+
+
+def former_(sentence: Sentence, token: Token, index: int) -> None:
+    """A word for a former moment."""
+    sentence.former = True
+
+
+def moment(sentence: Sentence, token: Token, index: int) -> None:
+    """ "At this point"."""
+    if sentence.clause.preposition is Role.IN:
+        sentence.former = True
+
+
+def final_(sentence: Sentence, token: Token, index: int) -> None:
+    """A word for the end."""
+    sentence.final = True
+
+
+def now_(sentence: Sentence, token: Token, index: int) -> None:
+    """A word for the moment that the response has come to."""
+    sentence.now, sentence.former = True, False
+
+
+def silence(sentence: Sentence, token: Token, index: int) -> None:
+    """The final answer, or the question: no claim."""
+    sentence.silent = True
+
+
+def that(sentence: Sentence, token: Token, index: int) -> None:
+    """ "The answer is that"; a negation does not reach over it."""
+    sentence.silent = sentence.clause.denied = False

@@ -1,0 +1,104 @@
+"""Verdicts in the report, and what training did that it should not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.analysis.findings import findings
+from pipeline.analysis.paired import Answers
+from pipeline.analysis.results import Results
+from pipeline.analysis.table import change_text
+from pipeline.analysis.verdicts import cell_verdicts, verdict_findings, verdicts_markdown
+from pipeline.judge.records import TaskVerdict
+from tests.analysis.test_findings import study
+
+CHECK, TRAINED, OTHER = "arithmetic", "hi_tom_orders_0_2", "hi_tom_order_3"
+
+
+def answers(right: int, count: int = 200) -> Answers:
+    """So many right answers of all, each about a story of its own."""
+    names = [f"q{place}" for place in range(count)]
+    return Answers(
+        right={name: place < right for place, name in enumerate(names)},
+        stories={name: name for name in names},
+    )
+
+
+def verdict(answers: str, rule: str | None = None) -> TaskVerdict:
+    return TaskVerdict.model_validate(
+        {
+            "columns": [TRAINED],
+            "answers": answers,
+            "rule": rule,
+            "reasoning": "unfaithful",
+            "answers_because": "few do",
+            "reasoning_because": "half are true",
+            "signatures": [
+                {"name": "copied template", "present": True},
+                {"name": "language drift", "present": False},
+            ],
+        }
+    )
+
+
+def made(after: dict[str, int]) -> Results:
+    """A study whose base model is right on 100 of 200 everywhere."""
+    results = study(order_3=0.3, lengths=[20.0] * 20)
+    given = {
+        key: {name: answers(100 if key == "nano-base" else after.get(name, 100)) for name in NAMES}
+        for key in results.cells
+    }
+    cells = {
+        key: replace(
+            cell, answers=given[key], verdicts={"hi_tom_style": verdict("rule", "earliest exit")}
+        )
+        for key, cell in results.cells.items()
+    }
+    return replace(results, cells=cells)
+
+
+NAMES = (TRAINED, OTHER, CHECK)
+
+
+def test_a_verdict_for_each_cell_and_task() -> None:
+    results = made({})
+    found = cell_verdicts(results)
+    assert [each.cell for each in found] == list(results.cells)
+    line = verdicts_markdown(found).splitlines()[2]
+    assert "rule (earliest exit) | unfaithful | copied template" in line
+    (sentence,) = verdict_findings(results)
+    assert sentence.endswith(
+        "hi_tom_style: answers follow the rule 'earliest exit', reasoning is unfaithful: few do; "
+        "half are true."
+    )
+    assert sentence in findings(results)
+
+
+@pytest.mark.parametrize(
+    ("after", "named"),
+    [
+        ({CHECK: 40}, "forgetting: change of arithmetic -30.0 points"),
+        ({CHECK: 97}, None),  # within chance
+        ({CHECK: 150}, None),
+        ({OTHER: 40}, "negative transfer: change of hi_tom_order_3 -30.0 points"),
+        ({TRAINED: 40}, None),  # trained itself
+        ({OTHER: 160}, None),
+    ],
+)
+def test_what_training_did_that_it_should_not(after: dict[str, int], named: str | None) -> None:
+    said = [s for s in findings(made(after)) if "forgetting" in s or "negative transfer" in s]
+    assert bool(said) == (named is not None)
+    assert named is None or named in said[0]
+
+
+def test_changes_carry_intervals_and_corrected_p_values() -> None:
+    rows = {row.task: row for row in made({OTHER: 40}).rows() if row.combination}
+    changed, same = rows[OTHER], rows[TRAINED]
+    assert changed.change_interval is not None and changed.p_value is not None
+    assert changed.change_interval[1] < -0.2 and changed.p_value < 1e-6
+    assert same.p_value == 1.0
+    assert change_text(-0.3, (-0.4, -0.2)) == "-30.0 ± 10.0"
+    assert change_text(-0.3, None) == "-30.0"
+    assert change_text(None, None) == "-"

@@ -1,0 +1,101 @@
+"""Real OpenAI-compatible servers, vLLM's and transformers': the texts that the model itself gives.
+
+Needs vLLM's environment for the first. Both serve one tiny model on this machine.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from pipeline.evaluate.engine import Prompt
+from pipeline.evaluate.hf_engine import TransformersEngine
+from pipeline.evaluate.openai_engine import OpenAiEngine
+from pipeline.model.decode import Sampling
+from pipeline.model.manifest import ApiManifest
+from pipeline.ports import free_ports
+from tests.engines.test_vllm import NEW_TOKENS, model, stories
+
+__all__ = ["model"]
+ASKED = 10
+
+
+@contextmanager
+def running(command: list[str], port: int, log: Path) -> Iterator[str]:
+    """Run a server until it is no longer needed; yield its address once it answers."""
+    variables = {
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "TORCH_COMPILE_DISABLE": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
+    with log.open("wb") as output:
+        server = subprocess.Popen(
+            command,
+            env={**os.environ, **variables},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            _wait(f"http://127.0.0.1:{port}/health", server, log)
+            yield f"http://127.0.0.1:{port}/v1"
+        finally:
+            os.killpg(server.pid, 9)
+            server.wait()
+
+
+def _wait(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(240):
+        assert server.poll() is None, log.read_text(errors="replace")[-3000:]
+        try:
+            with urllib.request.urlopen(address, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.5)
+    said = log.read_text(errors="replace")[-3000:]
+    pytest.fail(f"{address} did not answer in two minutes: {said}")
+
+
+@pytest.mark.parametrize("kind", ["vllm", "transformers"])
+def test_a_real_server_gives_the_models_own_texts(
+    kind: str, model: Path, project: Path, tmp_path: Path
+) -> None:
+    (port,) = free_ports(1)
+    where = ["--host", "127.0.0.1", "--port", str(port)]
+    if kind == "vllm":
+        python = project / ".venv-vllm" / "bin" / "python"
+        entry = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
+        command = [*entry, *where, "--max-model-len", "1024", "--dtype", "float32"]
+    else:
+        entry = [str(Path(sys.executable).parent / "transformers"), "serve", str(model)]
+        command = [*entry, *where, "--dtype", "float32", "--device", "cpu"]
+    prompts = [
+        Prompt([{"role": "user", "content": story}], (index,), "")
+        for index, story in enumerate(stories()[:ASKED])
+    ]
+    sampling = Sampling(NEW_TOKENS, temperature=0)
+    expected = TransformersEngine(model, 16).complete(prompts, sampling, lambda _: None)
+    with running(command, port, tmp_path / "server.log") as address:
+        manifest = ApiManifest(
+            model="served",
+            api=str(model),
+            address=address,
+            key=None,
+            prompt_price=None,
+            completion_price=None,
+        )
+        engine = OpenAiEngine(manifest, tmp_path / "work", at_once=4)
+        found = engine.complete(prompts, sampling, lambda _: None)
+    assert [each.text for each in found] == [each.text for each in expected]
+    assert engine.usage.completion_tokens == sum(each.completion_tokens for each in found) > 0
+    print(f"\n{kind}: {len(found)} texts, all equal")

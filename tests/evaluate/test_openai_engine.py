@@ -1,0 +1,249 @@
+"""The engine ``openai`` against a server of every kind: busy, broken, gone, slow, and rude."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import openai._base_client
+import pytest
+
+from pipeline.errors import TransientError, UserError
+from pipeline.evaluate.engine import Prompt, Response
+from pipeline.evaluate.openai_engine import OpenAiEngine, reason_absent
+from pipeline.model.decode import Sampling
+from pipeline.model.manifest import ApiManifest
+
+KEY = "TOMRL_TEST_KEY"
+PROMPTS = [Prompt([{"role": "user", "content": f"question {n}"}], (n,), "") for n in range(12)]
+SAMPLING = Sampling(16, temperature=0.5, top_p=0.9)
+Reply = tuple[int, dict[str, str], bytes]
+
+
+def completion(text: str | None, reason: str = "stop") -> bytes:
+    return json.dumps(
+        {
+            "id": "x",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "served",
+            "choices": [
+                {
+                    "index": 0,
+                    "finish_reason": reason,
+                    "message": {"role": "assistant", "content": text},
+                }
+            ],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8},
+        }
+    ).encode()
+
+
+def answer(body: dict[str, Any], trial: int) -> Reply:
+    return 200, {}, completion(f"answer to {body['messages'][0]['content']}")
+
+
+class Server(ThreadingHTTPServer):
+    """Answers by a function of the question and how often it was put."""
+
+    def __init__(self, reply: Callable[[dict[str, Any], int], Reply], port: int) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.reply = reply
+        self.asked: list[dict[str, Any]] = []
+        self.keys: set[str | None] = set()
+        self.lock = threading.Lock()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with self.server.lock:
+            trial = sum(each["messages"] == body["messages"] for each in self.server.asked)
+            self.server.asked.append(body)
+            self.server.keys.add(self.headers.get("Authorization"))
+        status, headers, content = self.server.reply(body, trial)
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", headers.get("Content-Length", str(len(content))))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def serving(reply: Callable[[dict[str, Any], int], Reply], port: int = 0) -> Iterator[Server]:
+    server = Server(reply, port)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the client's own waiting, and give it a key."""
+    monkeypatch.setenv(KEY, "secret")
+    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr(openai._base_client, "MAX_RETRY_DELAY", 0.02)
+    monkeypatch.setattr("pipeline.evaluate.openai_engine.FIRST_WAIT", 0.01)
+
+
+def manifest(server: Server, **fields: Any) -> ApiManifest:
+    given = {"key": KEY, "prompt_price": 2.0, "completion_price": 10.0, **fields}
+    address = f"http://127.0.0.1:{server.server_port}/v1"
+    return ApiManifest(model="gpt", api="served", address=address, **given)
+
+
+def ask(
+    server: Server, work: Path, tries: int = 3, said: list[int] | None = None
+) -> list[Response]:
+    engine = OpenAiEngine(manifest(server), work, tries=tries, at_once=4)
+    heard: list[int] = [] if said is None else said
+    return engine.complete(PROMPTS, SAMPLING, heard.append)
+
+
+def test_every_prompt_is_answered_in_order(tmp_path: Path) -> None:
+    with serving(answer) as server:
+        engine = OpenAiEngine(manifest(server), tmp_path)
+        said: list[int] = []
+        found = engine.complete(PROMPTS, SAMPLING, said.append)
+        assert server.keys == {"Bearer secret"}
+        sent = server.asked[0]
+    assert [each.text for each in found] == [f"answer to question {n}" for n in range(12)]
+    assert said[0] == 0 and said[-1] == 12 and said == sorted(said)
+    assert (sent["model"], sent["temperature"], sent["top_p"]) == ("served", 0.5, 0.9)
+    assert sent["max_tokens"] == 16 and isinstance(sent["seed"], int)
+    assert (engine.usage.prompt_tokens, engine.usage.completion_tokens) == (60, 36)
+    assert engine.usage.cost(engine.manifest) == pytest.approx((60 * 2 + 36 * 10) / 1e6)
+
+
+def test_nothing_is_asked_twice(tmp_path: Path) -> None:
+    def half(body: dict[str, Any], trial: int) -> Reply:
+        number = int(body["messages"][0]["content"].split()[-1])
+        return answer(body, trial) if number < 6 else (401, {}, b'{"error": {"message": "no"}}')
+
+    with serving(half) as server, pytest.raises(UserError, match="status 401"):
+        ask(server, tmp_path)
+    (path,) = tmp_path.iterdir()
+    kept = len(path.read_text().splitlines())
+    assert 1 <= kept <= 6
+    path.write_text(path.read_text() + '{"index": 11, "te')  # killed in the middle of a line
+    with serving(answer, server.server_port) as server:
+        said: list[int] = []
+        assert len(ask(server, tmp_path, said=said)) == 12
+        assert (said[0], len(server.asked)) == (kept, 12 - kept)
+        assert len(ask(server, tmp_path)) == 12
+        assert len(server.asked) == 12 - kept
+
+
+def test_a_busy_server_is_asked_again_after_the_time_it_names(tmp_path: Path) -> None:
+    def busy(body: dict[str, Any], trial: int) -> Reply:
+        return answer(body, trial) if trial else (429, {"Retry-After": "0.3"}, b"{}")
+
+    started = time.monotonic()
+    with serving(busy) as server:
+        found = ask(server, tmp_path)
+        assert len(server.asked) == 24
+    assert len(found) == 12 and time.monotonic() - started >= 0.3
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        (500, {}, b"oops"),
+        (503, {}, b""),
+        (200, {}, b"<html>welcome</html>"),
+        (200, {}, completion("cut")[:40]),
+        (200, {}, b'{"choices": []}'),
+        (200, {}, b"[]"),
+        (200, {"Content-Type": "text/html"}, b"<html>welcome</html>"),
+    ],
+)
+def test_a_broken_answer_is_asked_for_again(tmp_path: Path, broken: Reply) -> None:
+    with serving(lambda body, trial: answer(body, trial) if trial else broken) as server:
+        assert len(ask(server, tmp_path)) == 12
+    with (
+        serving(lambda body, trial: broken) as server,
+        pytest.raises(TransientError, match="3 times; the answers that came are kept"),
+    ):
+        ask(server, tmp_path / "other")
+
+
+def test_a_server_that_is_gone(tmp_path: Path) -> None:
+    with serving(answer) as server:
+        pass
+    with pytest.raises(TransientError, match="does not answer"):
+        ask(server, tmp_path)
+
+
+def test_a_server_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.evaluate.openai_engine.LONGEST_WAIT", 0.2)
+
+    def hang(body: dict[str, Any], trial: int) -> Reply:
+        time.sleep(1)
+        return answer(body, trial)
+
+    with serving(hang) as server, pytest.raises(TransientError, match="does not answer"):
+        ask(server, tmp_path, tries=2)
+
+
+@pytest.mark.parametrize(("status", "words"), [(401, "key in TOMRL_TEST_KEY"), (404, "served")])
+def test_what_its_user_must_mend_is_said_at_once(tmp_path: Path, status: int, words: str) -> None:
+    error = json.dumps({"error": {"message": "no such thing"}}).encode()
+    with serving(lambda body, trial: (status, {}, error)) as server:
+        with pytest.raises(UserError, match=words) as raised:
+            ask(server, tmp_path)
+        assert len(server.asked) <= 12
+    assert not isinstance(raised.value, TransientError)
+    assert "no such thing" in str(raised.value) and "secret" not in str(raised.value)
+
+
+def test_prompts_that_are_too_long_answers_that_are_empty_or_never_end(tmp_path: Path) -> None:
+    long = json.dumps({"error": {"message": "m", "code": "context_length_exceeded"}}).encode()
+
+    def reply(body: dict[str, Any], trial: int) -> Reply:
+        match int(body["messages"][0]["content"].split()[-1]):
+            case 0:
+                return 400, {}, long
+            case 1:
+                return 200, {}, completion(None)
+            case 2:
+                return 200, {}, completion("so on and", "length")
+        return answer(body, trial)
+
+    with serving(reply) as server:
+        found = ask(server, tmp_path)
+    assert found[0] == Response("", 0, "prompt_too_long")
+    assert found[1] == Response("", 3, "stop")
+    assert found[2] == Response("so on and", 3, "length")
+
+
+def test_a_begun_answer_is_not_begun_twice(tmp_path: Path) -> None:
+    with serving(lambda body, trial: (200, {}, completion("<think>why"))) as server:
+        engine = OpenAiEngine(manifest(server), tmp_path)
+        (found,) = engine.complete([Prompt(PROMPTS[0].messages, (0,), "<think>")], SAMPLING, print)
+    assert found.text == "why"
+
+
+def test_without_a_key_the_model_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(answer) as server:
+        named, free = manifest(server), manifest(server, key=None, prompt_price=None)
+    assert reason_absent(named) is None and reason_absent(free) is None
+    monkeypatch.delenv(KEY)
+    reason = reason_absent(named)
+    assert reason is not None and f"{KEY} holds no key" in reason and "dvc repro --force" in reason
+    assert reason_absent(free) is None
