@@ -27,6 +27,7 @@ from pipeline.files import digest_of
 from pipeline.model.decode import Sampling
 from pipeline.model.manifest import ApiManifest
 from pipeline.provenance import installed
+from pipeline.tasks.grading import THINK_END
 
 TRIES = 6
 """Times that a question is put before its server counts as gone."""
@@ -206,6 +207,8 @@ class OpenAiEngine:
 def _answer(index: int, found: ChatCompletion, begun: str) -> _Answer:
     choice = found.choices[0]
     text = choice.message.content or ""
+    if thought := _reasoning(choice.message):
+        text = f"{thought}{THINK_END}{text}"
     used = found.usage
     return _Answer(
         index=index,
@@ -214,6 +217,14 @@ def _answer(index: int, found: ChatCompletion, begun: str) -> _Answer:
         prompt_tokens=used.prompt_tokens if used else 0,
         finish_reason="length" if choice.finish_reason == "length" else "stop",
     )
+
+
+def _reasoning(message: object) -> str:
+    """Return the reasoning that some servers take out of an answer."""
+    for name in ("reasoning_content", "reasoning"):
+        if isinstance(found := getattr(message, name, None), str):
+            return found
+    return ""
 
 
 def _response(answer: _Answer) -> Response:

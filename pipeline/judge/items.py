@@ -9,7 +9,13 @@ from pipeline.audit.reading import read_all
 from pipeline.audit.rules import MAJORITY, RULES, majority_answers
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Extractor, TooLate, extract_json, match_equal
+from pipeline.tasks.grading import (
+    Extractor,
+    TooLate,
+    extract_json,
+    extract_tagged,
+    match_equal,
+)
 
 LONGEST_PLAIN_ANSWER = 200
 """Characters of a response without tags or JSON that is taken for an answer by itself."""
@@ -59,7 +65,7 @@ def _matches(extracted: str | None, example: Example) -> bool:
 
 def find_answer(response: str) -> str | None:
     """Return the answer in tags, else that in JSON, else a short response as it is."""
-    tagged = registry.get("hi_tom").extract(response)
+    tagged = extract_tagged(response)
     if tagged is not None:
         return tagged
     found = extract_json(response)

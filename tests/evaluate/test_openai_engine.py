@@ -239,6 +239,17 @@ def test_a_begun_answer_is_not_begun_twice(tmp_path: Path) -> None:
     assert found.text == "why"
 
 
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_reasoning_that_a_server_takes_out_is_put_back(tmp_path: Path, field: str) -> None:
+    message = {"role": "assistant", "content": "<answer>box</answer>", field: "why "}
+    body = json.loads(completion("x"))
+    body["choices"][0]["message"] = message
+    with serving(lambda *_: (200, {}, json.dumps(body).encode())) as server:
+        engine = OpenAiEngine(manifest(server), tmp_path)
+        (found,) = engine.complete(PROMPTS[:1], SAMPLING, lambda _: None)
+    assert found.text == "why </think><answer>box</answer>"
+
+
 def test_without_a_key_the_model_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(answer) as server:
         named, free = manifest(server), manifest(server, key=None, prompt_price=None)
