@@ -23,6 +23,7 @@ from pipeline.tracking import cell_run
 
 def main(stage: Stage, key: str) -> None:
     """Judge one cell by the responses that were recorded."""
+    stage.params.cell(key)
     folder = stage.runs / key
     columns = {name: column.task for name, column in stage.params.suite.tasks.items()}
     metrics = folder / "evaluate" / "metrics.json"

@@ -81,7 +81,24 @@ def test_the_alarm_fires_at_the_first_step_of_a_collapse_only() -> None:
                 "skipped_prompts": 0,
             },
         ),
-        (ApiManifest(model="gpt", api="gpt-4o"), {"model": "gpt", "api": "gpt-4o"}),
+        (
+            ApiManifest(
+                model="gpt",
+                api="gpt-4o",
+                address="https://api.openai.com/v1",
+                key="OPENAI_API_KEY",
+                prompt_price=None,
+                completion_price=None,
+            ),
+            {
+                "model": "gpt",
+                "api": "gpt-4o",
+                "address": "https://api.openai.com/v1",
+                "key": "OPENAI_API_KEY",
+                "prompt_price": None,
+                "completion_price": None,
+            },
+        ),
     ],
     ids=["trained", "api"],
 )
