@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.analysis.paired import Answers, PairedChange, paired_changes
+from pipeline.analysis.paired import Answers, PairedChange, answered_by_both, paired_changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def compare(first: Mapping[str, Answers], second: Mapping[str, Answers]) -> list
 
 
 def _column(column: str, first: Answers, second: Answers, changed: PairedChange) -> ColumnCompared:
-    asked = [name for name in second.right if name in first.right]
+    asked = answered_by_both(first, second)
     count = max(1, len(asked))
     return ColumnCompared(
         column=column,

@@ -70,6 +70,11 @@ def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
     }
 
 
+def answered_by_both(first: Answers, second: Answers) -> list[str]:
+    """Return the ids of the questions that both have answered, in the order of the second."""
+    return [name for name in second.right if name in first.right]
+
+
 def paired_changes(
     before: Mapping[str, Answers], after: Mapping[str, Answers], columns: Iterable[str]
 ) -> dict[str, PairedChange]:
@@ -79,7 +84,7 @@ def paired_changes(
         if column not in before or column not in after:
             continue
         first, then = before[column], after[column]
-        asked = [name for name in then.right if name in first.right]
+        asked = answered_by_both(first, then)
         was, now = ([each.right[name] for name in asked] for each in (first, then))
         stories = [then.stories[name] for name in asked]
         found[column] = change(was, now, stories), mcnemar(was, now)

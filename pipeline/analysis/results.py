@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -167,7 +168,7 @@ class Results:
         cell, is_trained = result.cell, result.cell.combination is not None
         base = self.base_of(result).all_tasks()
         columns = (*self.params.suite.tasks, cell.gsm8k.task)
-        changes = self.changes_of(result, columns) if is_trained else {}
+        changes = self.paired[result.key] if is_trained else {}
         for task in columns:
             before, after = base.get(task), result.all_tasks().get(task)
             trained = after if is_trained else None
@@ -196,9 +197,21 @@ class Results:
                 beside=_beside(before, trained),
             )
 
-    def changes_of(self, result: CellResult, columns: Iterable[str]) -> dict[str, PairedChange]:
-        """Return what training changed, question by question, where both models were asked."""
-        return paired_changes(self.base_of(result).answers, result.answers, columns)
+    @cached_property
+    def paired(self) -> dict[str, dict[str, PairedChange]]:
+        """What each cell changes from its base model, question by question, where both answered.
+
+        By cell, then by column of the suite and side-check.
+        """
+        return {
+            key: paired_changes(
+                self.base_of(result).answers,
+                result.answers,
+                (*self.params.suite.tasks, result.cell.gsm8k.task),
+            )
+            for key, result in self.cells.items()
+            if result.cell.combination is not None
+        }
 
     def mark_of(self, task: str, cell: Cell) -> Mark | None:
         """Return how a column is connected to what a cell's model was shown.
@@ -304,7 +317,7 @@ def _cell_result(params: Params, folder: Path, key: str) -> CellResult:
 
 def _verdicts(params: Params, folder: Path, key: str) -> Verdicts:
     path, made_by = folder / "judge" / "verdicts.json", f"judge@{key}"
-    tasks = judged_together({name: each.task for name, each in params.suite.tasks.items()})
+    tasks = judged_together(params.suite.tasks)
     return Verdicts.read_of(_there(path, made_by), tasks, made_by)
 
 

@@ -12,6 +12,7 @@ from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.data.connection import Connection
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.foreign import markdown_text
+from pipeline.judge.answers import followed
 from pipeline.judge.signatures import Signature, fall
 from pipeline.records import Record
 
@@ -46,7 +47,7 @@ class CellVerdict(Record):
 
     def texts(self) -> tuple[str, ...]:
         """Return the texts of its line."""
-        follow = f"{self.answers} ({self.rule})" if self.rule else self.answers
+        follow = followed(self.answers, self.rule)
         found = ", ".join(self.signatures) or NO_SIGNATURE
         named = (self.model, self.combination or "-", self.task)
         return (*named, follow, self.reasoning, found)
@@ -96,9 +97,8 @@ def training_signatures(results: Results, result: TrainedResult) -> list[Signatu
     Forgetting: the side-check fell. Negative transfer: a column that was not trained fell, after
     correction for the number of columns.
     """
-    columns = (*results.params.suite.tasks, result.cell.gsm8k.task)
     found = []
-    for column, changed in results.changes_of(result, columns).items():
+    for column, changed in results.paired[result.key].items():
         if column not in results.params.suite.tasks:
             found.append(fall("forgetting", changed.estimate, f"change of {column}"))
         elif changed.p_value < 1 - LEVEL and not _is_trained(results, column, result):

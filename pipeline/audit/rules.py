@@ -131,13 +131,18 @@ class Baseline:
         return Baseline(self.rule, given, right, tuple(self.chances[place] for place in places))
 
 
-def baselines(readings: Sequence[Reading]) -> dict[str, Baseline]:
-    """Apply every rule to every example; those that are never defined are left out."""
+def rule_answers(readings: Sequence[Reading]) -> dict[str, list[str | None]]:
+    """Return what every rule answers to every example; None where it is undefined."""
     answers = {name: [rule(reading) for reading in readings] for name, rule in RULES.items()}
     answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
+    return answers
+
+
+def baselines(readings: Sequence[Reading]) -> dict[str, Baseline]:
+    """Apply every rule to every example; those that are never defined are left out."""
     return {
         name: _graded(name, readings, given)
-        for name, given in answers.items()
+        for name, given in rule_answers(readings).items()
         if any(answer is not None for answer in given)
     }
 
@@ -184,14 +189,14 @@ def chance(reading: Reading) -> float:
 
 def _graded(name: str, readings: Sequence[Reading], answers: Sequence[str | None]) -> Baseline:
     right = tuple(
-        answer is not None and _is_gold(answer, reading.example)
+        answer is not None and is_gold(answer, reading.example)
         for answer, reading in zip(answers, readings, strict=True)
     )
     given = tuple(answer is not None for answer in answers)
     return Baseline(name, given, right, tuple(map(chance, readings)))
 
 
-def _is_gold(answer: str, example: Example) -> bool:
+def is_gold(answer: str, example: Example) -> bool:
     """Compare after normalisation: a rule names an answer, there is no reply to interpret."""
     if example.answer_kind == "names":
         return set(answer.split(", ")) == set(example.answer.split(", "))

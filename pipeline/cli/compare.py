@@ -141,11 +141,12 @@ def _turned(
     """Yield questions whose answer turned, with both responses."""
     said = [_responses(cell.folder(root)) for cell in (one, other)]
     for each in found:
+        asked = _questions(root, one.study, each.column) if each.gained or each.lost else {}
         for kind, names in (("only B is right", each.gained), ("only A is right", each.lost)):
             for name in names[:examples]:
                 if name not in said[0] or name not in said[1]:  # the side-check
                     continue
-                yield f"{each.column}, {kind}: {_question(root, one.study, each.column, name)}"
+                yield f"{each.column}, {kind}: {asked.get(name, name)}"
                 for letter, texts in zip("AB", said, strict=True):
                     text = " ".join(texts[name].split())
                     yield f"  {letter}: {text[:_LONGEST_SHOWN]}"
@@ -158,16 +159,11 @@ def _responses(folder: Path) -> dict[str, str]:
     return dict(zip(frame["id"], frame["response"], strict=True))
 
 
-def _question(root: Path, study: str, column: str, name: str) -> str:
-    """Return a question with its gold answer, where the suite is there."""
-    from pipeline.data.codec import read_column
+def _questions(root: Path, study: str, column: str) -> dict[str, str]:
+    """Return the questions of a column with their gold answers, by id; none without the suite."""
+    from pipeline.data.codec import read_examples
 
     path = root / "data" / study / "suite" / f"{column}.parquet"
     if not path.is_file():
-        return name
-    params = read_params(root / "params.yaml")
-    task = params.suite.tasks[column].task if column in params.suite.tasks else ""
-    if not task:
-        return name
-    example = next((e for e in read_column(path, task) if e.id == name), None)
-    return name if example is None else f"{example.question} (gold: {example.answer})"
+        return {}
+    return {e.id: f"{e.question} (gold: {e.answer})" for e in read_examples(path)}

@@ -44,6 +44,7 @@ def judge(
     """
     from pipeline.evaluate.answers import read_answers
     from pipeline.evaluate.statistics import Estimate
+    from pipeline.judge.answers import followed
     from pipeline.judge.items import items_of
     from pipeline.judge.signatures import response_collapse, single_signatures
     from pipeline.judge.verdict import judge as judge_items
@@ -65,7 +66,7 @@ def judge(
         return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
 
     console = Terminal()
-    follow = found.answers.follow + (f" ({found.answers.rule})" if found.answers.rule else "")
+    follow = followed(found.answers.follow, found.answers.rule)
     console.say(f"answers follow  {follow}: {found.answers.because}.")
     console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
     table = make_table(

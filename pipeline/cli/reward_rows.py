@@ -10,6 +10,7 @@ from typing import Any, get_args
 from pipeline.cli.reading import read_input
 from pipeline.config.mistakes import is_writable
 from pipeline.errors import UserError
+from pipeline.evaluate.answers import refuse_missing
 from pipeline.reward.reward import Preset
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
@@ -73,8 +74,8 @@ def _read(line: bytes, default_task: str, preset: Preset) -> tuple[str, Example]
     row = _checked(line)
     task = registry.get(row.get("task", default_task))
     example = _example(row, task)
-    _refuse_missing(row, task.reads(example), f"grading this row of {task.name}")
-    _refuse_missing(row, preset.reads, "this reward")
+    refuse_missing(row, task.reads(example), f"grading this row of {task.name}")
+    refuse_missing(row, preset.reads, "this reward")
     return row["completion"], example
 
 
@@ -118,12 +119,3 @@ def _example(row: Row, task: registry.Task) -> Example:
         story_id="-",
         id="-",
     )
-
-
-def _refuse_missing(row: Row, names: tuple[str, ...], reader: str) -> None:
-    """Refuse a row that lacks a field; ``meta.NAME`` is one under ``meta``."""
-    for name in names:
-        section, _, inner = name.rpartition(".")
-        held = row.get(section, {}) if section else row
-        if held.get(inner) is None:
-            raise UserError(f"the field {name!r} is missing; {reader} needs it")

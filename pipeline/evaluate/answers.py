@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -186,14 +186,25 @@ def _answered(
         answer_kind=cast(AnswerKind, kind),
         meta=_meta(path, where, row.get(columns.get("meta", ""))),
     )
-    for name in task.reads(example):
-        section, _, inner = name.rpartition(".")
-        held = example.meta.get(inner) if section else getattr(example, inner)
-        if held is None:
-            raise UserError(
-                f"{path}, {where}: the field {name!r} is missing; grading {task.name} needs it"
-            )
+    held = {thing: row.get(name) for thing, name in columns.items()} | {"meta": example.meta}
+    try:
+        refuse_missing(held, task.reads(example), f"grading {task.name}")
+    except UserError as error:
+        raise UserError(f"{path}, {where}: {error}") from None
     return Answered(where if given is None else str(given), example, text("response"))
+
+
+def refuse_missing(row: Mapping[str, Any], names: Iterable[str], reader: str) -> None:
+    """Refuse a row that lacks a field; ``meta.NAME`` is one under ``meta``.
+
+    Raises:
+        UserError: Names the field, and what reads it.
+    """
+    for name in names:
+        section, _, inner = name.rpartition(".")
+        held = row.get(section, {}) if section else row
+        if held.get(inner) is None:
+            raise UserError(f"the field {name!r} is missing; {reader} needs it")
 
 
 def _choices(path: Path, where: str, value: object) -> tuple[str, ...] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pipeline.evaluate.answers import Answered
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.tasks import registry
+from pipeline.tasks.example import Example
 from pipeline.tasks.grading import (
     Extractor,
     Matcher,
@@ -49,8 +50,7 @@ def regrade(answers: Sequence[Answered], task: registry.Task, match: str) -> Reg
     extract, matcher = _rules(task, match)
     extracted = [extract(each.response) for each in answers]
     right = tuple(
-        bool(text and text.strip()) and _is_right(matcher, text or "", each)
-        for text, each in zip(extracted, answers, strict=True)
+        is_right(matcher, text, each.example) for text, each in zip(extracted, answers, strict=True)
     )
     return Regraded(right, tuple(text is not None for text in extracted), _by_order(answers, right))
 
@@ -61,9 +61,12 @@ def _rules(task: registry.Task, match: str) -> tuple[Extractor, Matcher]:
     return (extract_json if match == EXPANDED else task.extract), task.match
 
 
-def _is_right(match: Matcher, text: str, answered: Answered) -> bool:
+def is_right(match: Matcher, extracted: str | None, example: Example) -> bool:
+    """Return whether an answer is right; none is not, nor one that no rule could judge in time."""
+    if not extracted or not extracted.strip():
+        return False
     try:
-        return match(text, answered.example)
+        return match(extracted, example)
     except TooLate:
         return False
 

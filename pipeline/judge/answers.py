@@ -109,6 +109,11 @@ class AnswerVerdict:
     pairs: PairEvidence | None
 
 
+def followed(follow: str, rule: str | None) -> str:
+    """Return what answers follow in words: "rule (earliest exit)"."""
+    return f"{follow} ({rule})" if rule else follow
+
+
 def judge_answers(items: Sequence[Item]) -> AnswerVerdict:
     """Return what answers follow, with the evidence."""
     found = [_against(items, evidence) for evidence in rule_evidence(items)]
@@ -125,49 +130,38 @@ def _decide(
     deciding = [each for each in rules if each.decides]
     if copied := [each for each in deciding if each.follows_rule]:
         rule = max(copied, key=lambda each: each.agreement)
-        return (
-            RULE,
-            rule.rule,
-            (
-                f"where the rule {rule.rule!r} is wrong, {_percent(rule.copied)} of the answers "
-                f"are the rule's and {_percent(rule.where_wrong)} are right"
-            ),
+        because = (
+            f"where the rule {rule.rule!r} is wrong, {in_percent(rule.copied)} of the answers are "
+            f"the rule's and {in_percent(rule.where_wrong)} are right"
         )
-    if not deciding or not rules[0].decides:
-        which = f" on which {rules[0].rule!r}, the best rule, is wrong" if rules else ""
-        count = rules[0].where_wrong.count if rules else 0
-        return (
-            UNDECIDED,
-            None,
-            (f"{count} questions{which}; {FEWEST_ITEMS} about {FEWEST_STORIES} stories decide"),
-        )
-    best = rules[0]
-    beside = (
-        f"where the rule {best.rule!r} is wrong, {_percent(best.where_wrong)} of the answers are "
-        f"right and {_percent(best.copied)} are the rule's; where it is right, "
-        f"{_percent(best.where_right)} are"
+        return RULE, rule.rule, because
+    best = rules[0] if rules else None
+    if best is None or not best.decides:
+        which = "" if best is None else f" on which {best.rule!r}, the best rule, is wrong"
+        count = 0 if best is None else best.where_wrong.count
+        because = f"{count} questions{which}; {FEWEST_ITEMS} about {FEWEST_STORIES} stories decide"
+        return UNDECIDED, None, because
+    because = (
+        f"where the rule {best.rule!r} is wrong, {in_percent(best.where_wrong)} of the answers are "
+        f"right and {in_percent(best.copied)} are the rule's; where it is right, "
+        f"{in_percent(best.where_right)} are"
     )
-    if all(each.follows_beliefs for each in deciding):
-        if pairs is not None and _enough(pairs) and pairs.accuracy.low <= MAJORITY:
-            return (
-                UNDECIDED,
-                None,
-                (
-                    f"{beside}; yet both of a counterfactual pair are right in "
-                    f"{_percent(pairs.accuracy)}"
-                ),
-            )
-        return BELIEFS, None, beside
     if all(each.follows_neither for each in deciding):
-        return NEITHER, None, beside
-    return UNDECIDED, None, beside
+        return NEITHER, None, because
+    if not all(each.follows_beliefs for each in deciding):
+        return UNDECIDED, None, because
+    if pairs is not None and _enough(pairs) and pairs.accuracy.low <= MAJORITY:
+        both = f"both of a counterfactual pair are right in {in_percent(pairs.accuracy)}"
+        return UNDECIDED, None, f"{because}; yet {both}"
+    return BELIEFS, None, because
 
 
 def _enough(pairs: PairEvidence) -> bool:
     return pairs.accuracy.count >= FEWEST_ITEMS
 
 
-def _percent(found: Estimate) -> str:
+def in_percent(found: Estimate) -> str:
+    """Return a share with its interval, in words."""
     return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
 
 

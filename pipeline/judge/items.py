@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.audit.reading import read_all
-from pipeline.audit.rules import MAJORITY, RULES, majority_answers
+from pipeline.audit.rules import is_gold, rule_answers
+from pipeline.evaluate.regrade import is_right
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import (
-    Extractor,
-    TooLate,
-    extract_json,
-    extract_tagged,
-    match_equal,
-)
+from pipeline.tasks.grading import Extractor, extract_json, extract_tagged
 
 LONGEST_PLAIN_ANSWER = 200
 """Characters of a response without tags or JSON that is taken for an answer by itself."""
@@ -55,12 +50,7 @@ def _item(example: Example, response: str, extract: Extractor) -> Item:
 
 
 def _matches(extracted: str | None, example: Example) -> bool:
-    if not extracted or not extracted.strip():
-        return False
-    try:
-        return registry.get(example.task).match(extracted, example)
-    except TooLate:
-        return False
+    return is_right(registry.get(example.task).match, extracted, example)
 
 
 def find_answer(response: str) -> str | None:
@@ -106,14 +96,9 @@ class RuleEvidence:
 def rule_evidence(items: Sequence[Item]) -> list[RuleEvidence]:
     """Apply every rule to the questions; those that are undefined on most of them are left out."""
     examples = [item.example for item in items]
-    readings = read_all(examples)
-    said: Mapping[str, Sequence[str | None]] = {
-        **{name: [rule(reading) for reading in readings] for name, rule in RULES.items()},
-        MAJORITY: majority_answers(examples),
-    }
     return [
         _evidence(name, answers, items)
-        for name, answers in said.items()
+        for name, answers in rule_answers(read_all(examples)).items()
         if 2 * sum(answer is not None for answer in answers) > len(items)
     ]
 
@@ -123,12 +108,6 @@ def _evidence(name: str, answers: Sequence[str | None], items: Sequence[Item]) -
     return RuleEvidence(
         rule=name,
         answers=tuple(answers),
-        right=tuple(a is not None and _is_gold(a, item.example) for a, item in pairs),
+        right=tuple(a is not None and is_gold(a, item.example) for a, item in pairs),
         copied=tuple(a is not None and item.says(a) for a, item in pairs),
     )
-
-
-def _is_gold(answer: str, example: Example) -> bool:
-    if example.answer_kind == "names":
-        return set(answer.split(", ")) == set(example.answer.split(", "))
-    return answer == example.answer or match_equal(answer, example)

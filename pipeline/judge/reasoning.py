@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.evaluate.statistics import Estimate, share
+from pipeline.judge.answers import in_percent
 from pipeline.judge.items import Item
 from pipeline.reward.fidelity import Case, Said, claims_about, read_case
 from pipeline.tom.observation import Chain
@@ -140,15 +141,11 @@ def _decide(
     if silent.value > MAJORITY:
         return ABSENT, f"{silent.value:.1%} of the responses state no belief of their own"
     because = (
-        f"{_percent(true)} of the claims are true, and {_percent(faithful)} of the responses with "
-        "claims state what decides the answer, state it truly and answer by it"
+        f"{in_percent(true)} of the claims are true, and {in_percent(faithful)} of the responses "
+        "with claims state what decides the answer, state it truly and answer by it"
     )
     is_faithful = faithful.low > MAJORITY and true.low > ENOUGH_TRUE
     return (FAITHFUL if is_faithful else UNFAITHFUL), because
-
-
-def _percent(found: Estimate) -> str:
-    return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
 
 
 def _share(values: Sequence[tuple[Item, bool]]) -> Estimate:

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
+from pipeline.judge.answers import followed
 from pipeline.judge.verdict import Verdict
 from pipeline.records import Record, refuse_foreign
 
@@ -41,7 +42,7 @@ class TaskVerdict(Record):
     @property
     def follow(self) -> str:
         """Return what the answers follow, the rule by name."""
-        return f"{self.answers} ({self.rule})" if self.rule else self.answers
+        return followed(self.answers, self.rule)
 
     @classmethod
     def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:

@@ -60,6 +60,11 @@ class Signature:
     high: float
     what: str
 
+    @classmethod
+    def of(cls, name: str, present: bool, found: Estimate, what: str) -> Signature:
+        """Return a signature whose effect is an estimate."""
+        return cls(name, present, found.value, found.low, found.high, what)
+
     def as_json(self) -> dict[str, Any]:
         """Return it with four decimals."""
         ends = {"value": self.value, "low": self.low, "high": self.high}
@@ -102,19 +107,14 @@ def copied_template(responses: Sequence[str], clusters: Sequence[Hashable]) -> S
     common, _ = Counter(reasons).most_common(1)[0] if reasons else ("", 0)
     found = share([bool(common) and reason == common for reason in reasons], clusters)
     what = f"share of responses whose reasoning is {common[:60]!r}"
-    return _share_signature("copied template", found, COPIED, what)
+    return Signature.of("copied template", found.low > COPIED, found, what)
 
 
 def language_drift(responses: Sequence[str], clusters: Sequence[Hashable]) -> Signature:
     """Responses drift into another script."""
     found = share([bool(_OTHER_SCRIPT.search(response)) for response in responses], clusters)
-    return _share_signature(
-        "language drift", found, FOREIGN, "share of responses with letters of another script"
-    )
-
-
-def _share_signature(name: str, found: Estimate, threshold: float, what: str) -> Signature:
-    return Signature(name, found.low > threshold, found.value, found.low, found.high, what)
+    what = "share of responses with letters of another script"
+    return Signature.of("language drift", found.low > FOREIGN, found, what)
 
 
 def inverted_difficulty(
@@ -145,7 +145,7 @@ def inverted_difficulty(
         return None
     found = change([a for a, _ in both], [b for _, b in both], range(len(both)))
     what = f"accuracy of orders {_listed(upper)} less that of orders {_listed(lower)}"
-    return Signature("inverted difficulty", found.low > 0, found.value, found.low, found.high, what)
+    return Signature.of("inverted difficulty", found.low > 0, found, what)
 
 
 def _listed(orders: Sequence[int]) -> str:
@@ -154,7 +154,7 @@ def _listed(orders: Sequence[int]) -> str:
 
 def fall(name: str, found: Estimate, what: str) -> Signature:
     """Something fell: negative transfer (tasks not trained), forgetting (the side-check)."""
-    return Signature(name, found.high < 0, found.value, found.low, found.high, what)
+    return Signature.of(name, found.high < 0, found, what)
 
 
 def flat_outside(inside: Estimate, outside: Estimate) -> Signature:

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.evaluate.statistics import Estimate
-from pipeline.judge.answers import AgainstRule, AnswerVerdict, PairEvidence, judge_answers
+from pipeline.judge.answers import (
+    AgainstRule,
+    AnswerVerdict,
+    PairEvidence,
+    followed,
+    judge_answers,
+)
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning
 
@@ -22,8 +28,7 @@ class Verdict:
     @property
     def words(self) -> str:
         """Return the verdict in a few words: "rule (earliest exit), unfaithful"."""
-        rule = f" ({self.answers.rule})" if self.answers.rule else ""
-        return f"{self.answers.follow}{rule}, {self.reasoning.is_}"
+        return f"{followed(self.answers.follow, self.answers.rule)}, {self.reasoning.is_}"
 
     def as_json(self) -> dict[str, Any]:
         """Return it with the evidence behind each axis, shares rounded to four decimals."""

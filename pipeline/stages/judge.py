@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from pipeline.config.data import SuiteTask
 from pipeline.data.codec import read_column
 from pipeline.evaluate.records import Evaluation
 from pipeline.judge.columns import judged_together
@@ -25,7 +26,7 @@ def main(stage: Stage, key: str) -> None:
     """Judge one cell by the responses that were recorded."""
     stage.params.cell(key)
     folder = stage.runs / key
-    columns = {name: column.task for name, column in stage.params.suite.tasks.items()}
+    columns = stage.params.suite.tasks
     metrics = folder / "evaluate" / "metrics.json"
     scores = Evaluation.read_of(metrics, columns, f"evaluate@{key}")
     target = folder / "judge" / "verdicts.json"
@@ -48,7 +49,7 @@ def main(stage: Stage, key: str) -> None:
         )
 
 
-def _items(stage: Stage, key: str, columns: dict[str, str]) -> dict[str, list[Item]]:
+def _items(stage: Stage, key: str, columns: Mapping[str, SuiteTask]) -> dict[str, list[Item]]:
     """Return what was answered, by column."""
     folder = stage.runs / key / "evaluate"
     made_by = f"evaluate@{key}"
@@ -58,8 +59,8 @@ def _items(stage: Stage, key: str, columns: dict[str, str]) -> dict[str, list[It
         raise damage(folder / "grades.parquet", "it grades other responses", made_by)
     answered = responses.join(grades[["correct", "extracted"]])
     found: dict[str, list[Item]] = {}
-    for name, task in columns.items():
-        examples = read_column(stage.data / "suite" / f"{name}.parquet", task)
+    for name, column in columns.items():
+        examples = read_column(stage.data / "suite" / f"{name}.parquet", column.task)
         rows = answered[answered["task"] == name]
         if [example.id for example in examples] != list(rows["id"]):
             why = f"its column {name} does not answer the questions of the suite"

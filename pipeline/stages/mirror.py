@@ -141,9 +141,8 @@ def _send_scores(tracker: Tracker, done: Done) -> None:
 
 
 def _send_verdicts(tracker: Tracker, done: Done) -> None:
-    columns = {name: each.task for name, each in done.params.suite.tasks.items()}
     path = done.folder / "verdicts.json"
-    found = Verdicts.read_of(path, judged_together(columns), done.made_by)
+    found = Verdicts.read_of(path, judged_together(done.params.suite.tasks), done.made_by)
     tags: dict[str, object] = {}
     for task, verdict in found.tasks.items():
         tags |= {f"answers.{task}": verdict.follow, f"reasoning.{task}": verdict.reasoning}

@@ -49,7 +49,6 @@ class Found:
         former: Whether the sentence speaks of a former moment.
         past: Whether it is in the past.
         final: Whether it speaks of the end.
-        now: Whether it speaks of the moment that the response has come to.
         start: Where it begins in the text.
         end: Where it ends.
     """
@@ -61,7 +60,6 @@ class Found:
     former: bool
     past: bool
     final: bool
-    now: bool
     start: int
     end: int
 

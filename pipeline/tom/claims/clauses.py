@@ -189,7 +189,7 @@ def final_(sentence: Sentence, token: Token, index: int) -> None:
 
 def now_(sentence: Sentence, token: Token, index: int) -> None:
     """A word for the moment that the response has come to."""
-    sentence.now, sentence.former = True, False
+    sentence.former = False
 
 
 def silence(sentence: Sentence, token: Token, index: int) -> None:

@@ -74,8 +74,7 @@ def _distinct(found: list[Found]) -> Iterator[BeliefClaim]:
 def _when(found: Found, last: dict[tuple[Chain, str], str]) -> str:
     if found.final:
         return END
-    if found.holders:
-        changes = last.get((found.holders, found.object), found.place) != found.place
-        return EARLIER if found.former and changes else END
     changes = last.get((found.holders, found.object), found.place) != found.place
+    if found.holders:
+        return EARLIER if found.former and changes else END
     return EARLIER if found.former or found.past or changes else END

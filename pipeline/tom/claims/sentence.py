@@ -31,7 +31,6 @@ class Sentence:
         self.main: People | None = None  # the subject of the sentence
         self.former = False  # it speaks of a former moment
         self.final = False  # of the end
-        self.now = False  # of the moment that the response has come to
         self.supposed = False  # after "if": no claim about the world
         self.silent = False  # the final answer, or the question: no claim
         self.hinted = False  # "there is no sign that": no claim
@@ -80,8 +79,6 @@ class Sentence:
 
     def remember(self, people: People) -> None:
         """Remember whom the pronouns to come mean: no one inside a belief or an aside."""
-        if people is None:
-            return
         aside = self.clause.aside and self.main is not None
         if self.main is None:
             self.main = people
@@ -107,10 +104,15 @@ class Sentence:
             self.state(clause.place_before, self.last)
         clause.place_before = ""
 
+    @property
+    def mute(self) -> bool:
+        """Whether nothing said here is a claim."""
+        return self.clause.closed or self.silent or self.hinted
+
     def is_claim(self, token: Token) -> bool:
         """Return whether something is said to be in a place."""
         clause = self.clause
-        if clause.closed or self.silent or self.hinted or clause.seen:
+        if self.mute or clause.seen:
             return False
         people = clause.subject is not None
         match clause.preposition, clause.verb:
@@ -138,9 +140,7 @@ class Sentence:
     def state(self, place: str, token: Token) -> None:
         """Write down a claim, one for each of several believers."""
         clause = self.clause
-        if self.supposed and not clause.believers:
-            return
-        if clause.closed or self.silent or self.hinted:
+        if self.mute or (self.supposed and not clause.believers):
             return
         for holders in product(*clause.believers):
             self.found.append(
@@ -152,7 +152,6 @@ class Sentence:
                     self.former,
                     clause.past,
                     self.final or (clause.known and not self.former),
-                    self.now,
                     clause.start,
                     token.end,
                 )
