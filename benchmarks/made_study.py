@@ -1,0 +1,307 @@
+"""Results of a study that nobody ran: every file that stage ``report`` reads, randomly drawn.
+
+The files are those that stages write, through the same records, so that what reads results can be
+tried at any size without training anything. The numbers mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+
+from pipeline.audit.records import (
+    Audit,
+    Balance,
+    Baselines,
+    Best,
+    ColumnAudit,
+    Leak,
+    ShortcutConflict,
+    Won,
+    WonWithoutAnswer,
+)
+from pipeline.config.data import Part
+from pipeline.config.params import Cell, Params, TrainedCell
+from pipeline.data.card import NOT_KNOWN, BaseCard, DatasetCard, SetCard
+from pipeline.data.named_tasks import row_count
+from pipeline.data.origin import BaseShown, Origin, Portion, StudyOrigins
+from pipeline.evaluate import statistics
+from pipeline.evaluate.records import Evaluation, Share, TaskScores
+from pipeline.files import write_lines
+from pipeline.judge.columns import judged_together
+from pipeline.judge.records import TaskVerdict, Verdicts
+from pipeline.model.manifest import Manifest, StoredModel
+from pipeline.records import Figures
+from pipeline.tasks import registry
+
+Accuracy = Callable[[str, Cell, str], float]
+"""From the key of a cell, the cell and a column to the share of answers that shall be right."""
+
+QUESTIONS = 200
+"""Of a column whose number of rows no study file says; others have at most so many."""
+
+_ROWS = 900
+_BY_STORY = 5
+
+
+def write_results(params: Params, root: Path, accuracy: Accuracy | None = None) -> None:
+    """Write results of every cell of a study into the folder of a checkout.
+
+    Args:
+        params: The study.
+        root: The folder; ``data`` and ``runs`` are made in it.
+        accuracy: What cells score; drawn at random where it is not given.
+    """
+    runs, name = root / "runs" / params.study.name, params.study.name
+    origins = _origins(params)
+    origins.write(runs / "audit" / "origins.json")
+    _audit(params).write(runs / "audit" / "audit.json")
+    for key, entry in params.dataset.items():
+        card = SetCard.of([], origins.training[key]).model_copy(update={"rows": _rows(entry.train)})
+        DatasetCard(
+            split=entry.split,
+            prompt=entry.prompt,
+            licences={},
+            licence_note=entry.licence_note,
+            stories_shared={},
+            sets={"train": card, "validation": card},
+        ).write(root / "data" / name / "combos" / key / "card.json")
+    for model in dict.fromkeys(cell.model for cell in params.cells.values()):
+        BaseShown(model=model, origin=None).write(runs / "base" / model / "shown.json")
+        BaseCard(model=model, note=NOT_KNOWN).write(runs / "base" / model / "card.json")
+    for key, cell in params.cells.items():
+        _write_cell(params, runs / key, key, cell, accuracy or drawn)
+
+
+def drawn(key: str, cell: Cell, column: str) -> float:
+    """Return an accuracy that differs by model, column and training."""
+    base = Random(f"{cell.model} {column}").uniform(0.2, 0.6)
+    gain = 0.0 if cell.combination is None else Random(f"{key} {column}").uniform(-0.1, 0.4)
+    return min(0.99, max(0.01, base + gain))
+
+
+def _write_cell(params: Params, folder: Path, key: str, cell: Cell, accuracy: Accuracy) -> None:
+    _write_answers(params, folder / "evaluate", key, cell, [*params.suite.tasks], accuracy)
+    _write_answers(params, folder / "gsm8k", key, cell, [cell.gsm8k.task], accuracy)
+    tasks = judged_together(params.suite.tasks)
+    verdicts = {task: _verdict(key, task, columns) for task, columns in tasks.items()}
+    Verdicts(tasks=verdicts).write(folder / "judge" / "verdicts.json")
+    if isinstance(cell, TrainedCell):
+        curve = list(_curve(params, key, cell, accuracy))
+        write_lines(folder / "train" / "metrics.jsonl", curve)
+        stored = StoredModel(
+            step=int(curve[-1]["step"]),
+            digest=64 * "0",
+            validation_accuracy=max(r.get("validation_accuracy", 0.0) for r in curve),
+        )
+        Manifest(
+            model=cell.model,
+            use=cell.train.checkpoint,
+            checkpoints={"best": stored, "last": stored},
+        ).write(folder / "train" / "checkpoints.json")
+
+
+def _write_answers(
+    params: Params, folder: Path, key: str, cell: Cell, columns: list[str], accuracy: Accuracy
+) -> None:
+    frames, scores = [], {}
+    for column in columns:
+        random, share = Random(f"{key} {column}"), accuracy(key, cell, column)
+        count, orders = _questions(params, column), _orders(params, column)
+        places = range(count)
+        right = [True] * round(share * count) + [False] * (count - round(share * count))
+        random.shuffle(right)
+        stories = [f"{column} story {place // _BY_STORY}" for place in places]
+        tokens = [random.randrange(40, 400) for _ in places]
+        frame = pd.DataFrame(
+            {
+                "id": [f"{column} {place}" for place in places],
+                "task": column,
+                "story": stories,
+                "correct": right,
+                "strict": right,
+                "format_ok": True,
+                "extracted": "box",
+                "tokens": tokens,
+            }
+        )
+        frames.append(frame)
+        by_order = {
+            str(order): _share(right[first :: len(orders)], stories[first :: len(orders)])
+            for first, order in enumerate(orders)
+        }
+        scores[column] = TaskScores(
+            **dict(_share(right, stories)),
+            format_rate=1.0,
+            length_mean=sum(tokens) / count,
+            length_median=sorted(tokens)[count // 2],
+            unfinished=0,
+            prompts_too_long=0,
+            by_order=by_order,
+            by_question_type={},
+        )
+    Evaluation(engine="hf", prompt=cell.evaluate.prompt, libraries={}, tasks=scores).write(
+        folder / "metrics.json"
+    )
+    pd.concat(frames).to_parquet(folder / "grades.parquet", index=False)
+
+
+def _share(right: list[bool], stories: list[str]) -> Share:
+    found = statistics.share(right, stories)
+    return Share(
+        count=len(right),
+        correct=sum(right),
+        accuracy=found.value,
+        interval=(found.low, found.high),
+        strict_accuracy=found.value,
+    )
+
+
+def _questions(params: Params, column: str) -> int:
+    rows = row_count(params.suite.tasks[column]) if column in params.suite.tasks else None
+    return min(QUESTIONS, rows or QUESTIONS)
+
+
+def _orders(params: Params, column: str) -> tuple[int, ...]:
+    entry = params.suite.tasks.get(column)
+    return () if entry is None else entry.orders or registry.get(entry.task).orders
+
+
+def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
+    random = Random(f"{key} {task}")
+    follow = random.choice(["beliefs", "rule", "neither", "undecided"])
+    return TaskVerdict.model_validate(
+        {
+            "columns": columns,
+            "answers": follow,
+            "rule": "earliest exit" if follow == "rule" else None,
+            "reasoning": random.choice(["faithful", "unfaithful", "absent", "unreadable"]),
+            "answers_because": "where the rule is wrong, 41.0 % (29.0 to 54.0) are right",
+            "reasoning_because": "of the claims, 63.0 % (58.0 to 68.0) are true",
+            "signatures": [{"name": "copied template", "present": random.random() < 0.2}],
+        }
+    )
+
+
+def _curve(params: Params, key: str, cell: TrainedCell, accuracy: Accuracy) -> Iterator[Figures]:
+    random, recipe = Random(key), cell.train
+    entry = params.dataset[cell.combination]
+    steps = recipe.total_steps(_rows(entry.train))
+    columns = [] if entry.probe is None else [*entry.probe.columns]
+    ends = {column: accuracy(key, cell, column) for column in columns}
+    for step in range(steps + 1):
+        row: Figures = {"step": step}
+        done, noise = step / steps, random.gauss(0, 0.03)
+        if step:
+            row |= dict.fromkeys(("reward_mean", "accuracy"), 0.3 + 0.5 * done + noise)
+            row |= {"length_mean": 200 - 120 * done + 100 * noise, "entropy": 0.8 - 0.6 * done}
+            row |= {"length_median": round(190 - 120 * done), "format_rate": 1.0}
+            row |= {"no_signal_share": 0.2 + 0.5 * done, "kl": 0.1 * done, "loss": 0.01}
+        if step % recipe.validate_every == 0 or step == steps:
+            row["validation_accuracy"] = 0.3 + 0.5 * done + noise
+            row |= {f"probe/{column}": end * (0.5 + done / 2) for column, end in ends.items()}
+        yield row
+
+
+def _rows(parts: tuple[Part, ...]) -> int:
+    return sum(row_count(part) or _ROWS for part in parts)
+
+
+# --- what data was made from ----------------------------------------------------------------------
+
+
+def _origins(params: Params) -> StudyOrigins:
+    """Return origins by which a combination trains the columns that the study declares for it."""
+    trained = {name: set(column.trained) for name, column in params.suite.tasks.items()}
+    return StudyOrigins(
+        columns={name: _origin(name) for name in params.suite.tasks},
+        training={
+            key: _origin(*(name for name, keys in trained.items() if key in keys))
+            for key in params.dataset
+        },
+    )
+
+
+def _origin(*columns: str) -> Origin:
+    portions = [
+        Portion(
+            source="made",
+            task="made",
+            generator=column,
+            telling="plain",
+            asked="place",
+            order=None,
+            rows=QUESTIONS,
+        )
+        for column in columns
+    ]
+    return Origin(
+        rows=QUESTIONS * len(columns), portions=portions, stories={}, structures={}, unread=0
+    )
+
+
+def _audit(params: Params) -> Audit:
+    won = Won(what="box", published=0.3, strict=0.25)
+    nothing = WonWithoutAnswer(constant=won, strict_constant=won, cheats=[won])
+    leak = Leak(
+        rows=QUESTIONS,
+        leaked=0,
+        normalised_story=0,
+        structure=0,
+        unread=0,
+        question=0,
+        item=0,
+        ngram=0,
+        ngram_words=13,
+        ngram_share=0.0,
+        examples={},
+    )
+    return Audit(
+        columns={name: _column_audit(name, nothing) for name in params.suite.tasks},
+        training=dict.fromkeys(params.dataset, nothing),
+        leakage={key: dict.fromkeys(params.suite.tasks, leak) for key in params.dataset},
+        validation=dict.fromkeys(params.dataset, leak),
+    )
+
+
+def _column_audit(column: str, nothing: WonWithoutAnswer) -> ColumnAudit:
+    random = Random(column)
+    rules = {f"rule {number}": random.uniform(0.2, 0.9) for number in range(8)}
+    best = max(rules, key=lambda rule: rules[rule])
+    return ColumnAudit(
+        rows=QUESTIONS,
+        stories=QUESTIONS // _BY_STORY,
+        orders={},
+        question_types={},
+        unread=0,
+        duplicates=0,
+        duplicate_ids=[],
+        label_conflicts=0,
+        label_conflict_examples=[],
+        twin_conflicts={},
+        balance=Balance(
+            answers={},
+            distinct=5,
+            evenness=0.9,
+            choice_position={},
+            mention_rank={},
+            mention_part={},
+        ),
+        baselines=Baselines(
+            rules=rules,
+            coverage=dict.fromkeys(rules, 1.0),
+            with_guess=rules,
+            best=Best(rule=best, accuracy=rules[best]),
+            chance=0.2,
+            majority=0.25,
+            by_order={},
+            by_type={},
+        ),
+        without_answer=nothing,
+        lexical={},
+        shortcut_conflict=ShortcutConflict(rule=best, ids=[]),
+        flags=[],
+    )

@@ -1,0 +1,71 @@
+"""How long the report of a large study takes, and how big its page is.
+
+Study ``grid`` with one algorithm, seven combinations and 13 columns: 35 trained cells and five base
+models, with made results. Timed is what the stage ``report`` does but for telling the tracker:
+reading every result and writing tables, figures and page. Run
+``python -m benchmarks.report [--quick] [--keep FOLDER] [--json FILE]``; exits 1 where it takes more
+than 20 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from benchmarks.made_study import write_results
+from pipeline.analysis.report import write_report
+from pipeline.analysis.results import collect
+from pipeline.checkout import find_root
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.study import Study
+from pipeline.config.study_files import find_study
+from pipeline.output import write_output
+
+STUDY = "grid"
+CELLS, COLUMNS = 40, 13
+MOST_SECONDS = 20.0
+
+
+def large_study(root: Path, models: int = 5) -> Params:
+    """Return a study of 40 cells and 13 columns, or of fewer models."""
+    study = find_study(root, STUDY).model_dump(mode="json")
+    study["grid"]["models"] = study["grid"]["models"][:models]
+    study["grid"]["combinations"] = study["grid"]["combinations"][1:]
+    study["grid"]["algorithms"] = ["reinforce_plus_plus"]
+    columns = [*study["suite"]["tasks"].items()][:COLUMNS]
+    study["suite"]["tasks"] = dict(columns)
+    return expand(Study.model_validate(study))
+
+
+def main() -> int:
+    """Measure, print and compare with what is wanted."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one model; nothing is compared")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the report here")
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    arguments = parser.parse_args()
+    params = large_study(find_root(Path.cwd()), 1 if arguments.quick else 5)
+    with TemporaryDirectory() as folder:
+        write_results(params, Path(folder))
+        target = arguments.keep or Path(folder) / "report"
+        started = perf_counter()
+        results = collect(params, Path(folder))
+        read = perf_counter() - started
+        write_report(results, target)
+        seconds = perf_counter() - started
+        size = (target / "index.html").stat().st_size
+    print(f"{len(params.cells)} cells x {len(params.suite.tasks)} columns")
+    print(f"{seconds:.1f} s, {read:.1f} s of it reading; index.html has {size / 1e6:.1f} MB")
+    if arguments.json:
+        figures = {"seconds": seconds, "reading": read, "bytes": size}
+        write_output(arguments.json, json.dumps(figures, indent=1) + "\n")
+    return 0 if arguments.quick or seconds < MOST_SECONDS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
