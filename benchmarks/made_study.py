@@ -6,7 +6,8 @@ tried at any size without training anything. The numbers mean nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
@@ -25,7 +26,10 @@ from pipeline.audit.records import (
 )
 from pipeline.config.data import Part
 from pipeline.config.params import Cell, Params, TrainedCell
+from pipeline.config.sources import HiTomSource
 from pipeline.data.card import NOT_KNOWN, BaseCard, DatasetCard, SetCard
+from pipeline.data.codec import write_examples
+from pipeline.data.generated import stories
 from pipeline.data.named_tasks import row_count
 from pipeline.data.origin import BaseShown, Origin, Portion, StudyOrigins
 from pipeline.evaluate import statistics
@@ -36,6 +40,7 @@ from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.records import Figures
 from pipeline.tasks import registry
+from pipeline.tasks.example import Example
 
 Accuracy = Callable[[str, Cell, str], float]
 """From the key of a cell, the cell and a column to the share of answers that shall be right."""
@@ -72,8 +77,13 @@ def write_results(params: Params, root: Path, accuracy: Accuracy | None = None) 
     for model in dict.fromkeys(cell.model for cell in params.cells.values()):
         BaseShown(model=model, origin=None).write(runs / "base" / model / "shown.json")
         BaseCard(model=model, note=NOT_KNOWN).write(runs / "base" / model / "card.json")
+    suite = {column: _asked(params, column) for column in params.suite.tasks}
+    for column, asked in suite.items():
+        target = root / "data" / name / "suite" / f"{column}.parquet"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_examples(target, [each.example for each in asked])
     for key, cell in params.cells.items():
-        _write_cell(params, runs / key, key, cell, accuracy or drawn)
+        _write_cell(params, suite, runs / key, key, cell, accuracy or drawn)
 
 
 def drawn(key: str, cell: Cell, column: str) -> float:
@@ -83,9 +93,50 @@ def drawn(key: str, cell: Cell, column: str) -> float:
     return min(0.99, max(0.01, base + gain))
 
 
-def _write_cell(params: Params, folder: Path, key: str, cell: Cell, accuracy: Accuracy) -> None:
-    _write_answers(params, folder / "evaluate", key, cell, [*params.suite.tasks], accuracy)
-    _write_answers(params, folder / "gsm8k", key, cell, [cell.gsm8k.task], accuracy)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with reasoning that leads to its answer."""
+
+    example: Example
+    reasoning: str
+
+
+Suite = Mapping[str, Sequence[Asked]]
+
+
+def _asked(params: Params, column: str) -> list[Asked]:
+    """Return questions for a column about generated stories, whatever its benchmark asks."""
+    orders = _orders(params, column)
+    source = HiTomSource(kind="hi_tom_style")
+    rows = [
+        row
+        for story in stories(source, column, QUESTIONS)
+        for row in story
+        if not orders or row["order"] in orders
+    ]
+    return [
+        Asked(
+            Example(
+                benchmark="hi_tom",
+                task=params.suite.tasks[column].task,
+                story=row["story"],
+                question=row["question"],
+                answer=row["answer"],
+                order=row["order"],
+                choices=tuple(row["choices"] or ()) or None,
+            ),
+            row["trace"],
+        )
+        for row in rows[: _questions(params, column)]
+    ]
+
+
+def _write_cell(
+    params: Params, suite: Suite, folder: Path, key: str, cell: Cell, accuracy: Accuracy
+) -> None:
+    _write_answers(params, suite, folder / "evaluate", key, cell, accuracy)
+    check = {cell.gsm8k.task: next(iter(suite.values()))}
+    _write_answers(params, check, folder / "gsm8k", key, cell, accuracy)
     tasks = judged_together(params.suite.tasks)
     verdicts = {task: _verdict(key, task, columns) for task, columns in tasks.items()}
     Verdicts(tasks=verdicts).write(folder / "judge" / "verdicts.json")
@@ -105,36 +156,35 @@ def _write_cell(params: Params, folder: Path, key: str, cell: Cell, accuracy: Ac
 
 
 def _write_answers(
-    params: Params, folder: Path, key: str, cell: Cell, columns: list[str], accuracy: Accuracy
+    params: Params, suite: Suite, folder: Path, key: str, cell: Cell, accuracy: Accuracy
 ) -> None:
-    frames, scores = [], {}
-    for column in columns:
+    grades, responses, scores = [], [], {}
+    for column, asked in suite.items():
         random, share = Random(f"{key} {column}"), accuracy(key, cell, column)
-        count, orders = _questions(params, column), _orders(params, column)
-        places = range(count)
+        count, orders = len(asked), _orders(params, column)
         right = [True] * round(share * count) + [False] * (count - round(share * count))
         random.shuffle(right)
-        stories = [f"{column} story {place // _BY_STORY}" for place in places]
-        tokens = [random.randrange(40, 400) for _ in places]
-        frame = pd.DataFrame(
-            {
-                "id": [f"{column} {place}" for place in places],
-                "task": column,
-                "story": stories,
-                "correct": right,
-                "strict": right,
-                "format_ok": True,
-                "extracted": "box",
-                "tokens": tokens,
-            }
-        )
-        frames.append(frame)
+        said = [
+            _answer(each.example, is_right, random)
+            for each, is_right in zip(asked, right, strict=True)
+        ]
+        tokens = [random.randrange(40, 400) for _ in asked]
+        stories_of = [each.example.story_id for each in asked]
+        shared = {"id": [each.example.id for each in asked], "task": column}
+        graded = {"story": stories_of, "correct": right, "strict": right, "format_ok": True}
+        grades.append(pd.DataFrame({**shared, **graded, "extracted": said, "tokens": tokens}))
+        texts = [
+            f"<think>{each.reasoning.replace(each.example.answer, answer)}</think>"
+            f"<answer>{answer}</answer>"
+            for each, answer in zip(asked, said, strict=True)
+        ]
+        responses.append(pd.DataFrame({**shared, "response": texts}))
         by_order = {
-            str(order): _share(right[first :: len(orders)], stories[first :: len(orders)])
+            str(order): _share(right[first :: len(orders)], stories_of[first :: len(orders)])
             for first, order in enumerate(orders)
         }
         scores[column] = TaskScores(
-            **dict(_share(right, stories)),
+            **dict(_share(right, stories_of)),
             format_rate=1.0,
             length_mean=sum(tokens) / count,
             length_median=sorted(tokens)[count // 2],
@@ -146,7 +196,12 @@ def _write_answers(
     Evaluation(engine="hf", prompt=cell.evaluate.prompt, libraries={}, tasks=scores).write(
         folder / "metrics.json"
     )
-    pd.concat(frames).to_parquet(folder / "grades.parquet", index=False)
+    pd.concat(grades).to_parquet(folder / "grades.parquet", index=False)
+    pd.concat(responses).to_parquet(folder / "responses.parquet", index=False)
+
+
+def _answer(example: Example, right: bool, random: Random) -> str:
+    return example.answer if right else random.choice(example.choices or ("nowhere",))
 
 
 def _share(right: list[bool], stories: list[str]) -> Share:

@@ -19,6 +19,7 @@ from time import perf_counter
 from benchmarks.made_study import write_results
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import collect
+from pipeline.analysis.samples import read_recorded
 from pipeline.checkout import find_root
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -55,8 +56,9 @@ def main() -> int:
         target = arguments.keep or Path(folder) / "report"
         started = perf_counter()
         results = collect(params, Path(folder))
+        recorded = read_recorded(results, Path(folder))
         read = perf_counter() - started
-        write_report(results, target)
+        write_report(results, recorded, target)
         seconds = perf_counter() - started
         size = (target / "index.html").stat().st_size
     print(f"{len(params.cells)} cells x {len(params.suite.tasks)} columns")

@@ -1,40 +1,23 @@
-"""The HTML report: one self-contained page. Everything from models or data is escaped."""
+"""The report: what the study found, for people and for machines."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
-from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
+from pipeline.analysis.against_paper import AgainstPaper
 from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.findings import findings
-from pipeline.analysis.probes import ColumnProbe, column_probes, probe_points
+from pipeline.analysis.page import render
+from pipeline.analysis.probes import ColumnProbe, column_probes
 from pipeline.analysis.results import Results, Row
-from pipeline.analysis.seeds import (
-    Change,
-    Standing,
-    change_texts,
-    changes,
-    seeds_markdown,
-    standing_texts,
-    standings,
-)
-from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
-from pipeline.analysis.square import Square, square_texts, squares
-from pipeline.analysis.table import HEADINGS, lines_of, markdown, notes
-from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
+from pipeline.analysis.samples import Recorded
+from pipeline.analysis.seeds import Change, Standing, changes, seeds_markdown, standings
+from pipeline.analysis.square import Square, squares
+from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import CellVerdict, cell_verdicts, verdicts_markdown
+from pipeline.foreign import markdown_text
 from pipeline.records import Record
-
-_FIGURE_TITLES = {
-    "training-curves": "Training curves",
-    "trained-and-other-columns": "On trained columns and on others, by epoch",
-    "accuracy-by-order": "Accuracy by belief order",
-    "against-rules": "Against rules that learn nothing",
-}
 
 
 class Report(Record):
@@ -50,6 +33,7 @@ class Report(Record):
         verdicts: What the answers of each cell follow, and what its reasoning is.
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
+        provenance: What the results were made from.
     """
 
     study: str
@@ -61,10 +45,11 @@ class Report(Record):
     verdicts: list[CellVerdict]
     findings: list[str]
     against_paper: AgainstPaper | None
+    provenance: dict[str, str]
 
 
-def write_report(results: Results, folder: Path) -> None:
-    """Write ``index.html``, ``results.json``, ``results.md`` and the figures into a folder.
+def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
+    """Write ``index.html``, ``results.json``, ``report.md`` and the figures into a folder.
 
     A study with several seeds also gets ``seeds.md``: what training changed, with intervals.
     """
@@ -75,7 +60,6 @@ def write_report(results: Results, folder: Path) -> None:
         (folder / "figures" / f"{name}.svg").write_text(svg, encoding="utf-8")
     sentences, over_seeds = findings(results), changes(results)
     stand = standings(results)
-    columns = list(stand[0].columns) if stand else []
     verdicts = cell_verdicts(results)
     Report(
         study=results.params.study.name,
@@ -87,60 +71,23 @@ def write_report(results: Results, folder: Path) -> None:
         verdicts=verdicts,
         findings=sentences,
         against_paper=results.against,
+        provenance=dict(recorded.provenance),
     ).write(folder / "results.json")
     write_dvc_files(results, folder)
-    tables = f"{verdicts_markdown(verdicts)}\n{markdown(results)}"
-    (folder / "results.md").write_text(tables, encoding="utf-8")
+    text = _markdown(results, verdicts, sentences)
+    (folder / "report.md").write_text(text, encoding="utf-8")
     if over_seeds:
         (folder / "seeds.md").write_text(seeds_markdown(results, over_seeds), encoding="utf-8")
-    page = (
-        _environment()
-        .get_template("report.html")
-        .render(
-            study=results.params.study,
-            headings=HEADINGS,
-            notes="; ".join(notes(results)),
-            base_cards=results.base_cards,
-            lines=[line for row in results.rows() for line in lines_of(row)],
-            verdict_headings=VERDICT_HEADINGS,
-            verdicts=verdicts,
-            findings=sentences,
-            over_seeds=[change_texts(change) for change in over_seeds],
-            columns=columns,
-            standings=[standing_texts(each, columns) for each in stand],
-            square_headings=SQUARE_HEADINGS,
-            squares=[square_texts(each) for each in squares(results)],
-            probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
-            figures=[(_FIGURE_TITLES[name], Markup(svg)) for name, svg in figures.items()],
-            cells=results.cells,
-            own_figures=any(s.own for r in results.cells.values() for s in r.tasks.values()),
-            cards=results.cards,
-            audit=results.audit,
-            against=results.against,
-            unlike=_unlike(results.against),
-            won=results.audit.won_without_answer(),
-        )
-    )
+    page = render(results, verdicts, sentences, over_seeds, stand, figures, recorded)
     (folder / "index.html").write_text(page, encoding="utf-8")
 
 
-def _unlike(found: AgainstPaper | None) -> list[tuple[str, list[Compared]]]:
-    """Return what a study does otherwise than its paper, and what that leaves open."""
-    if found is None:
-        return []
-    return [
-        ("otherwise than stated", found.of("differs")),
-        ("left open by the paper", found.of("open")),
+def _markdown(results: Results, verdicts: list[CellVerdict], sentences: list[str]) -> str:
+    """Return the report for a terminal or a pull request."""
+    parts = [
+        f"# {markdown_text(results.params.study.title)}",
+        f"## Verdicts\n\n{verdicts_markdown(verdicts)}",
+        f"## Results\n\n{markdown(results)}",
+        "## What the numbers say\n\n" + "".join(f"- {markdown_text(each)}\n" for each in sentences),
     ]
-
-
-def _environment() -> Environment:
-    made = Environment(
-        loader=PackageLoader("pipeline.analysis", "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["in_words"] = in_words
-    return made
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"

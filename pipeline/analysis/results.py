@@ -40,6 +40,7 @@ class CellResult:
         side_check: Scores of the side-check.
         answers: Whether each answer is right, by column.
         verdicts: What its answers follow and its reasoning is, by task.
+        libraries: Versions that its scores depend on.
         absent: Why its model was not run, if it was not.
     """
 
@@ -49,6 +50,7 @@ class CellResult:
     side_check: dict[str, TaskScores]
     answers: Mapping[str, Answers] = field(default_factory=dict)
     verdicts: dict[str, TaskVerdict] = field(default_factory=dict)
+    libraries: Mapping[str, str] = field(default_factory=dict)
     absent: str | None = None
 
     def all_tasks(self) -> dict[str, TaskScores]:
@@ -300,7 +302,7 @@ def _cell_result(params: Params, folder: Path, key: str) -> CellResult:
     }
     verdicts = _verdicts(params, folder, key)
     if not isinstance(cell, TrainedCell):
-        measured = (found.tasks, check.tasks, answers, verdicts.tasks)
+        measured = (found.tasks, check.tasks, answers, verdicts.tasks, found.libraries)
         return CellResult(key, cell, *measured, found.absent)
     curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
     return TrainedResult(
@@ -310,6 +312,7 @@ def _cell_result(params: Params, folder: Path, key: str) -> CellResult:
         side_check=check.tasks,
         answers=answers,
         verdicts=verdicts.tasks,
+        libraries=found.libraries,
         curve=curve,
         checkpoints=manifest.checkpoints,
     )

@@ -20,6 +20,7 @@ from pipeline.analysis.against_paper import (
     unlike_papers,
 )
 from pipeline.analysis.report import write_report
+from pipeline.analysis.samples import Recorded
 from pipeline.analysis.settings import Missing, settings, value_at
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -205,7 +206,7 @@ def test_the_report_shows_what_is_not_as_stated(tmp_path: Path) -> None:
     statement = {"where": "train.rollouts", "stated": 8, "here": 16, "reason": reason}
     against = compare(results.params, record_of(**statement))
     assert "1 otherwise, 0 left open there; each with its reason" in against.summary()
-    write_report(replace(results, against=against), tmp_path)
+    write_report(replace(results, against=against), Recorded({}, {}), tmp_path)
     page = (tmp_path / "index.html").read_text()
     assert "otherwise than stated (1)" in page and "More &lt;b&gt;of" in page
     written = json.loads((tmp_path / "results.json").read_text())

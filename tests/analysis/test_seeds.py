@@ -11,6 +11,7 @@ from pipeline.analysis.figures import draw_all, training_curves
 from pipeline.analysis.findings import findings
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results
+from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import (
     BEST,
     LAST,
@@ -145,7 +146,7 @@ def test_the_curve_has_a_band_only_where_there_are_several_seeds() -> None:
 
 
 def test_the_report_holds_the_seeds_and_the_probes(tmp_path: Path) -> None:
-    write_report(seeded([0.6, 0.7], probe=True), tmp_path)
+    write_report(seeded([0.6, 0.7], probe=True), Recorded({}, {}), tmp_path)
     written = json.loads((tmp_path / "results.json").read_text())
     assert [c["measure"] for c in written["over_seeds"]][:2] == [BEST, LAST]
     assert len(written["probes"]) == 4 * 4 * 2
@@ -157,7 +158,7 @@ def test_the_report_holds_the_seeds_and_the_probes(tmp_path: Path) -> None:
     page = (tmp_path / "index.html").read_text()
     assert "Over seeds" in page and "On trained columns and on others" in page
     plain = tmp_path / "plain"
-    write_report(seeded([0.6]), plain)
+    write_report(seeded([0.6]), Recorded({}, {}), plain)
     assert not (plain / "seeds.md").exists()
     assert "Probes" not in (plain / "index.html").read_text()
 

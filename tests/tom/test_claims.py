@@ -51,6 +51,7 @@ def told(story: str = STORY) -> ReadStory:
         ("So the hat is actually in the red box.", ""),
         ("The last known location of the hat is the red_box.", ""),
         ("Ann thinks the hat is in the red_box.", "Ann"),
+        ("<think>Ann thinks the hat is in the red_box.</think>", "Ann"),
         ("Ann would still believe that it is in the red_box.", "Ann"),
         ("From Ann's perspective the hat is still in the red_box.", "Ann"),
         ("According to Ann, the hat is in the red_box.", "Ann"),

@@ -12,9 +12,9 @@ from pipeline.tom.claims.tokens import Vocabulary, sentences
 from pipeline.tom.observation import Chain
 
 END, EARLIER = "end", "earlier"
-# The final answer is no claim, and neither is a sentence copied from the story.
+# The final answer is no claim, and neither is a sentence copied from the story; a tag is no verb.
 _ANSWER = re.compile(
-    r"<answer>[^<]{0,2000}|\"answer\"\s*:[^\n}]{0,2000}|\"thinking\"\s*:", re.IGNORECASE
+    r"<answer>[^<]{0,2000}|\"answer\"\s*:[^\n}]{0,2000}|\"thinking\"\s*:|</?think>", re.IGNORECASE
 )
 LONGEST_RESPONSE = 20_000
 """Characters that are read, about twice the longest response of Study 1."""

@@ -1,0 +1,101 @@
+"""The figure that matters: accuracy where a rule is wrong, against where it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from pipeline.analysis.results import CellResult, Results
+from pipeline.judge.answers import FEWEST_ITEMS
+
+MOST_NAMED = 8
+"""Points of a panel that bear their names; more are told by colour, and by pointing at them."""
+
+_NAME_HEIGHT = 0.06  # of a panel
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A cell in a panel; shares from 0 to 1.
+
+    Attributes:
+        cell: Its key.
+        combination: What it was trained on; empty for a model that was not trained.
+        right: Accuracy where the rule is right.
+        wrong: Accuracy where it is wrong.
+        before: Both of the base model; None for a model that was not trained.
+    """
+
+    cell: str
+    combination: str
+    right: float
+    wrong: float
+    before: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One task.
+
+    Attributes:
+        task: Its name.
+        rule: The rule that parts the answers of some cell the most.
+        points: The cells that were asked.
+    """
+
+    task: str
+    rule: str
+    points: tuple[Point, ...]
+
+    def names(self) -> dict[str, float]:
+        """Return the height at which each cell's name stands, as a share; none is on another."""
+        if len(self.points) > MOST_NAMED:
+            return {}
+        heights: dict[str, float] = {}
+        below = 1.0 + _NAME_HEIGHT
+        for point in sorted(self.points, key=lambda each: -each.wrong):
+            below = min(point.wrong, below - _NAME_HEIGHT)
+            heights[point.cell] = below
+        return heights
+
+
+def panels(results: Results) -> list[Panel]:
+    """Return a panel for each task on which rules are right of some questions and wrong of others.
+
+    Its rule is the one that parts the answers of some cell the most: right where the rule is, wrong
+    where it is not.
+    """
+    tasks = dict.fromkeys(task for cell in results.cells.values() for task in cell.verdicts)
+    return [panel for task in tasks if (panel := _panel(results, task)) is not None]
+
+
+def _panel(results: Results, task: str) -> Panel | None:
+    places = {key: _places(cell, task) for key, cell in results.cells.items()}
+    gaps = [(right - wrong, rule) for of in places.values() for rule, (right, wrong) in of.items()]
+    if not gaps:
+        return None
+    _, rule = max(gaps)
+    return Panel(task, rule, tuple(_points(results, rule, places)))
+
+
+def _points(
+    results: Results, rule: str, places: Mapping[str, Mapping[str, tuple[float, float]]]
+) -> Iterator[Point]:
+    for key, result in results.cells.items():
+        if rule in places[key]:
+            combination = result.cell.combination
+            base = None if combination is None else results.base_of(result).key
+            before = None if base is None else places[base].get(rule)
+            yield Point(key, combination or "", *places[key][rule], before)
+
+
+def _places(result: CellResult, task: str) -> dict[str, tuple[float, float]]:
+    """Return, by rule, accuracy where it is right and where it is wrong; enough of both."""
+    verdict = result.verdicts.get(task)
+    rules = [] if verdict is None else verdict.evidence.get("answers", {}).get("rules", [])
+    found = {}
+    for rule in rules:
+        right, wrong = rule["where_right"], rule["where_wrong"]
+        if all(each is not None and each["count"] >= FEWEST_ITEMS for each in (right, wrong)):
+            found[str(rule["rule"])] = (right["value"], wrong["value"])
+    return found

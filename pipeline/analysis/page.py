@@ -1,0 +1,127 @@
+"""The report's page: one file without network. Everything from models or data is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
+from pipeline.analysis.decisive import panels
+from pipeline.analysis.packed import packed
+from pipeline.analysis.probes import probe_points
+from pipeline.analysis.results import Results
+from pipeline.analysis.samples import Recorded
+from pipeline.analysis.seeds import Change, Standing, change_texts, standing_texts
+from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
+from pipeline.analysis.square import square_texts, squares
+from pipeline.analysis.table import HEADINGS, lines_of, notes
+from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
+from pipeline.analysis.verdicts import CellVerdict
+from pipeline.judge.columns import judged_together
+
+_FIGURE_TITLES = {
+    "trained-and-other-columns": "On trained columns and on others, by epoch",
+    "accuracy-by-order": "Accuracy by belief order",
+    "against-rules": "Against rules that learn nothing",
+}
+"""The figures on the page; training curves are drawn there from their numbers."""
+
+_TEMPLATES = "templates"
+
+
+def render(
+    results: Results,
+    verdicts: list[CellVerdict],
+    findings: list[str],
+    over_seeds: list[Change],
+    standings: list[Standing],
+    figures: Mapping[str, str],
+    recorded: Recorded,
+) -> str:
+    """Return the page.
+
+    Args:
+        results: The results of the study.
+        verdicts: The verdicts on its cells.
+        findings: What the numbers say, in sentences.
+        over_seeds: What training changed, over seeds.
+        standings: What base models, trained cells and rules score, over seeds.
+        figures: SVG texts by name.
+        recorded: What was answered, and what it was made from.
+    """
+    columns = list(standings[0].columns) if standings else []
+    suite = results.params.suite.tasks
+    template = _environment().get_template("report.html")
+    return template.render(
+        study=results.params.study,
+        style=_vendored("report.css", "vendor/uPlot.min.css"),
+        script=_vendored("vendor/uPlot.min.js", "report.js"),
+        packed=packed(results, recorded),
+        provenance=recorded.provenance,
+        headings=HEADINGS,
+        notes="; ".join(notes(results)),
+        base_cards=results.base_cards,
+        lines=[line for row in results.rows() for line in lines_of(row)],
+        verdict_headings=VERDICT_HEADINGS,
+        verdicts=verdicts,
+        squares_of={(each.cell, each.task): each for each in verdicts},
+        tasks=list(dict.fromkeys(each.task for each in verdicts)),
+        column_of={
+            task: names[0] if len(names) == 1 else ""
+            for task, names in judged_together(suite).items()
+        },
+        panels=panels(results),
+        colours=_colours(results),
+        findings=findings,
+        over_seeds=[change_texts(change) for change in over_seeds],
+        columns=columns,
+        standings=[standing_texts(each, columns) for each in standings],
+        square_headings=SQUARE_HEADINGS,
+        squares=[square_texts(each) for each in squares(results)],
+        probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
+        figures=[(_FIGURE_TITLES[n], Markup(s)) for n, s in figures.items() if n in _FIGURE_TITLES],
+        cells=results.cells,
+        own_figures=any(s.own for r in results.cells.values() for s in r.tasks.values()),
+        cards=results.cards,
+        audit=results.audit,
+        against=results.against,
+        unlike=_unlike(results.against),
+        won=results.audit.won_without_answer(),
+    )
+
+
+def _colours(results: Results) -> dict[str, int]:
+    """Return the place of each combination in the palette; the last is of models not trained."""
+    combinations = dict.fromkeys(r.cell.combination for r in results.trained())
+    return {"": 7} | {str(name): place % 7 for place, name in enumerate(combinations)}
+
+
+def _unlike(found: AgainstPaper | None) -> list[tuple[str, list[Compared]]]:
+    """Return what a study does otherwise than its paper, and what that leaves open."""
+    if found is None:
+        return []
+    return [
+        ("otherwise than stated", found.of("differs")),
+        ("left open by the paper", found.of("open")),
+    ]
+
+
+def _vendored(*names: str) -> Markup:
+    """Return files beside the template, as they are: no text of models or data is in them."""
+    folder = files("pipeline.analysis") / _TEMPLATES
+    return Markup("\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names))
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("pipeline.analysis", _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["in_words"] = in_words
+    return made

@@ -1,0 +1,42 @@
+"""What a study's results were made from: seeds, versions, data and code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from pipeline.analysis.results import Results
+from pipeline.files import digest_of, folder_digests
+
+
+def provenance(results: Results, root: Path) -> dict[str, str]:
+    """Return what the results depend on, in words, the same for the same results.
+
+    What differs from run to run (commit, machine, durations) is in the tags of MLflow's runs.
+    """
+    study = results.params.study
+    cells = results.cells.values()
+    data = root / "data" / study.name
+    found = {
+        "study": study.name,
+        "seed of the study": str(study.seed),
+        "seeds of cells": _each(cell.cell.seed for cell in cells),
+        "threads": str(study.threads),
+        "engines": _each(cell.cell.evaluate.engine for cell in cells),
+        "libraries": _each(f"{name} {v}" for cell in cells for name, v in cell.libraries.items()),
+        "parameters": _short(results.params.model_dump(mode="json")),
+        "training sets": _short(folder_digests(data / "combos")),
+        "suite": _short(folder_digests(data / "suite")),
+        "code": _short(folder_digests(root / "code")),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _each(values: Iterable[object]) -> str:
+    """Return what occurs, each once, in order."""
+    return ", ".join(dict.fromkeys(map(str, values)))
+
+
+def _short(value: object) -> str:
+    """Return the beginning of the SHA-256 digest of a value."""
+    return f"sha256 {digest_of(value)[:16]}"

@@ -1,0 +1,172 @@
+"use strict";
+// Text of models and data is only ever set as text, never as markup.
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const make = (tag, className, text) => {
+    const made = document.createElement(tag);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  };
+  const colour = (index) => getComputedStyle(document.documentElement).getPropertyValue(`--c${index % 8}`).trim();
+  const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
+  const hasAll = (text, asked) => asked.every((word) => text.includes(word));
+
+  for (const input of document.querySelectorAll("input[data-filters]")) {
+    const rows = [...byId(input.dataset.filters).querySelectorAll("tbody tr, li")];
+    const texts = rows.map((row) => row.textContent.toLowerCase());
+    const count = input.closest(".filters").querySelector("output");
+    input.addEventListener("input", () => {
+      const asked = words(input.value);
+      rows.forEach((row, place) => { row.hidden = !hasAll(texts[place], asked); });
+      const left = rows.filter((row) => !row.hidden).length;
+      count.value = asked.length ? `${left} of ${rows.length}` : "";
+    });
+  }
+
+  async function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  function options(select, names, every) {
+    if (every) select.append(new Option(every, ""));
+    for (const name of names) select.append(new Option(name, name));
+  }
+
+  function showSamples(packed) {
+    const [cell, column, kind, search] = ["cell", "column", "kind", "search"].map((name) => byId(`sample-${name}`));
+    const list = byId("sample-list"), count = byId("sample-count"), more = byId("sample-more");
+    const samples = packed.samples.map(([cell, column, kind, question, own, before, rule]) => {
+      const [story, asked, gold, choices, order, id] = packed.questions[question];
+      return { cell, column, kind: packed.kinds[kind], story: packed.stories[story], asked, gold, choices, order, id,
+        own: packed.responses[own], before: before === null ? null : packed.responses[before], rule };
+    });
+    const plain = (response) => response === null ? "" : response[2].map((piece) => typeof piece === "string" ? piece : piece[0]).join("");
+    const texts = new Map();
+    const textOf = (sample) => {
+      if (!texts.has(sample)) texts.set(sample, [sample.asked, sample.story, sample.gold, sample.id, plain(sample.own), plain(sample.before)].join("\n").toLowerCase());
+      return texts.get(sample);
+    };
+    options(cell, new Set(samples.map((each) => each.cell)), "every cell");
+    options(column, new Set(samples.map((each) => each.column)), "every column");
+    options(kind, ["rule followed", "false claim", ...packed.kinds.filter((name) => samples.some((each) => each.kind === name))], "every kind");
+    const isFalse = (sample) => sample.own[2].some((piece) => typeof piece !== "string" && !piece[1]);
+    const isKind = (sample) => kind.value === "" || sample.kind === kind.value ||
+      (kind.value === "rule followed" && sample.rule !== null) || (kind.value === "false claim" && isFalse(sample));
+    let found = [], shown = 0;
+    const page = 25;
+    function next() {
+      for (const sample of found.slice(shown, shown + page)) list.append(card(sample));
+      shown = Math.min(found.length, shown + page);
+      more.hidden = shown >= found.length;
+      count.value = `${found.length} of ${samples.length}`;
+    }
+    function refresh() {
+      const asked = words(search.value);
+      found = samples.filter((each) => (!cell.value || each.cell === cell.value) && (!column.value || each.column === column.value) &&
+        isKind(each) && (!asked.length || hasAll(textOf(each), asked)));
+      list.replaceChildren(); shown = 0; next();
+    }
+    function card(sample) {
+      const made = make("details", "sample"), summary = make("summary");
+      for (const badge of [sample.kind, sample.cell, sample.column, sample.order === null ? null : `order ${sample.order}`]) {
+        if (badge !== null) summary.append(make("span", "badge", badge));
+      }
+      if (sample.rule !== null) summary.append(make("span", "badge rule", `as the rule: ${sample.rule}`));
+      summary.append(document.createTextNode(sample.asked));
+      made.append(summary);
+      made.addEventListener("toggle", () => { if (made.open && made.children.length === 1) fill(made, sample); });
+      return made;
+    }
+    function fill(made, sample) {
+      if (sample.story) made.append(make("h3", "", "Story"), make("div", "text", sample.story));
+      made.append(make("h3", "", "Question"), make("div", "text", sample.asked + (sample.choices.length ? `\nAdmissible answers: ${sample.choices.join(", ")}` : "")));
+      const prompt = make("details");
+      prompt.append(make("summary", "", "Prompt"), make("div", "text", packed.prompts[sample.cell]));
+      made.append(prompt);
+      made.append(make("p", "", `Gold answer: ${sample.gold}. Id: ${sample.id}.`));
+      const said = make("div", "said");
+      if (sample.before !== null) said.append(response("Base model", sample.before));
+      said.append(response(sample.before === null ? "Response" : "After training", sample.own));
+      made.append(said);
+    }
+    function response(title, [answer, right, pieces]) {
+      const made = make("div");
+      made.append(make("h3", "", `${title}: ${answer === null ? "no answer" : answer} (${right ? "right" : "wrong"})`));
+      const text = make("div", "text");
+      for (const piece of pieces) {
+        if (typeof piece === "string") { text.append(document.createTextNode(piece)); continue; }
+        const mark = make("mark", piece[1] ? "true" : "false", piece[0]);
+        mark.title = piece[2]; mark.tabIndex = 0;
+        text.append(mark);
+      }
+      made.append(text);
+      return made;
+    }
+    for (const select of [cell, column, kind]) select.addEventListener("change", refresh);
+    search.addEventListener("input", refresh);
+    more.addEventListener("click", next);
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a[data-cell]");
+      if (!link) return;
+      cell.value = link.dataset.cell; column.value = link.dataset.column || ""; kind.value = ""; search.value = "";
+      refresh();
+    });
+    refresh();
+  }
+
+  function showCurves(curves) {
+    const box = byId("curve-plot"), choice = byId("curve-name"), list = byId("curve-cells");
+    if (!box) return;
+    const cells = Object.keys(curves);
+    const first = ["validation_accuracy", "reward_mean", "length_mean"];
+    const all = new Set(cells.flatMap((cell) => Object.keys(curves[cell])));
+    options(choice, [...first.filter((name) => all.has(name)), ...[...all].filter((name) => !first.includes(name)).sort()]);
+    const hidden = new Set();
+    cells.forEach((cell, place) => {
+      const label = make("label"), box = make("input"), line = make("i");
+      box.type = "checkbox"; box.checked = true;
+      line.style.background = `var(--c${place % 8})`;
+      box.addEventListener("change", () => { box.checked ? hidden.delete(cell) : hidden.add(cell); draw(); });
+      label.append(box, line, document.createTextNode(cell));
+      list.append(label);
+    });
+    byId("curve-filter").addEventListener("input", (event) => {
+      const asked = words(event.target.value);
+      [...list.children].forEach((label, place) => {
+        const match = hasAll(cells[place].toLowerCase(), asked);
+        label.hidden = !match;
+        label.firstChild.checked = match;
+        match ? hidden.delete(cells[place]) : hidden.add(cells[place]);
+      });
+      draw();
+    });
+    let plot = null;
+    function draw() {
+      if (plot) plot.destroy();
+      const drawn = cells.filter((cell) => curves[cell][choice.value] && !hidden.has(cell));
+      const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--ink").trim(), line = style.getPropertyValue("--line").trim();
+      const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
+      const tables = drawn.map((cell) => curves[cell][choice.value]);
+      const data = tables.length ? uPlot.join(tables) : [[]];
+      plot = new uPlot({
+        width: box.clientWidth, height: 320, scales: { x: { time: false } }, legend: { show: drawn.length > 0 && drawn.length <= 12 },
+        axes: [{ ...axis, label: "step" }, { ...axis, label: choice.value.replaceAll("_", " "), size: 64 }],
+        series: [{ label: "step" }, ...drawn.map((cell) => ({ label: cell, stroke: colour(cells.indexOf(cell)), width: 1.6, spanGaps: true, points: { show: false } }))],
+      }, data, box);
+    }
+    choice.addEventListener("change", draw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+    let width = box.clientWidth;
+    addEventListener("resize", () => { if (box.clientWidth !== width) { width = box.clientWidth; draw(); } });
+    draw();
+  }
+
+  unpack(byId("packed").textContent.trim()).then((packed) => {
+    showCurves(packed.curves);
+    showSamples(packed);
+    document.body.dataset.ready = "true";
+  });
+})();

@@ -1,0 +1,65 @@
+"""What a cell answered to a suite, read back from its run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from pipeline.config.data import SuiteTask
+from pipeline.data.codec import read_column
+from pipeline.judge.items import Item
+from pipeline.records import damage, unreadable
+from pipeline.tasks.example import Example
+
+
+def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list[Example]]:
+    """Return the questions of a suite, by column."""
+    return {
+        name: read_column(folder / f"{name}.parquet", column.task)
+        for name, column in columns.items()
+    }
+
+
+def recorded_items(
+    folder: Path, suite: Mapping[str, Sequence[Example]], made_by: str
+) -> dict[str, list[Item]]:
+    """Return what was answered to a suite, by column.
+
+    Args:
+        folder: The folder with ``responses.parquet`` and ``grades.parquet``.
+        suite: The questions, by column.
+        made_by: The DVC stage that writes the files, for the error message.
+
+    Raises:
+        UserError: If a file is missing or damaged, or answers other questions.
+    """
+    responses = _read(folder / "responses.parquet", ["id", "task", "response"], made_by)
+    grades = _read(folder / "grades.parquet", ["id", "correct", "extracted"], made_by)
+    if list(responses["id"]) != list(grades["id"]):
+        raise damage(folder / "grades.parquet", "it grades other responses", made_by)
+    answered = responses.join(grades[["correct", "extracted"]])
+    found: dict[str, list[Item]] = {}
+    for name, examples in suite.items():
+        rows = answered[answered["task"] == name]
+        if [example.id for example in examples] != list(rows["id"]):
+            why = f"its column {name} does not answer the questions of the suite"
+            raise damage(folder / "responses.parquet", why, made_by)
+        found[name] = _of_column(examples, rows)
+    return found
+
+
+def _read(path: Path, columns: list[str], made_by: str) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(path, columns=columns)
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error, made_by) from None
+
+
+def _of_column(examples: Sequence[Example], rows: pd.DataFrame) -> list[Item]:
+    answered = zip(rows["response"], rows["extracted"], rows["correct"], strict=True)
+    return [
+        Item(example, response, extracted if isinstance(extracted, str) else None, bool(correct))
+        for example, (response, extracted, correct) in zip(examples, answered, strict=True)
+    ]

@@ -1,0 +1,131 @@
+"""The report's page in a real browser: wide and narrow, light and dark, with hostile text."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks.made_study import write_results
+from benchmarks.report import large_study
+from pipeline.analysis.report import write_report
+from pipeline.analysis.results import Results, collect
+from pipeline.analysis.samples import KINDS, Recorded, choose, read_recorded
+from pipeline.config.params import Params
+from pipeline.judge.items import Item
+from tests.browser import PHONE, WIDE, opened
+from tests.conftest import PROJECT
+
+pytestmark = pytest.mark.xdist_group("report page")
+HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)> {{ 1 }}"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Recorded]:
+    """One model on seven combinations and 13 columns, with a hostile response."""
+    root = tmp_path_factory.mktemp("made study")
+    params = large_study(PROJECT, models=1)
+    write_results(params, root)
+    results = collect(params, root)
+    return results, hostile(params, read_recorded(results, root))
+
+
+def hostile(params: Params, recorded: Recorded) -> Recorded:
+    """Put hostile text into the first response of the last cell."""
+    *_, key = params.cells
+    column, items = next(iter(recorded.items[key].items()))
+    first = min(items, key=lambda item: item.example.id)
+    changed = [replace(i, response=HOSTILE, extracted=HOSTILE) if i is first else i for i in items]
+    of_cell = {**recorded.items[key], column: changed}
+    return replace(recorded, items={**recorded.items, key: of_cell})
+
+
+@pytest.fixture(scope="module")
+def page(made: tuple[Results, Recorded], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report of it")
+    write_report(*made, folder)
+    return folder / "index.html"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(WIDE, "light"), (PHONE, "dark")])
+def test_it_fits_its_window_and_asks_for_nothing(page: Path, width: int, scheme: str) -> None:
+    with opened(page, width, scheme) as (window, said):
+        assert said == []
+        assert window.evaluate("document.documentElement.scrollWidth") <= width
+        dark = window.evaluate("getComputedStyle(document.body).backgroundColor") != (
+            "rgb(255, 255, 255)"
+        )
+        assert dark == (scheme == "dark")
+
+
+def test_filters_and_links_find_samples(page: Path, made: tuple[Results, Recorded]) -> None:
+    with opened(page, WIDE) as (window, said):
+        cell = list(made[0].cells)[-1]
+        window.click(f'a[data-cell="{cell}"] >> nth=0')
+        assert window.input_value("#sample-cell") == cell
+        badges = window.locator(".sample").first.locator(".badge").all_text_contents()
+        assert cell in badges and badges[0] in KINDS
+        window.fill("#sample-search", "surely no sample says this")
+        assert window.locator(".sample").count() == 0
+        window.fill("#sample-search", "")
+        window.select_option("#sample-kind", "false claim")
+        window.locator(".sample summary").first.click()
+        assert window.locator(".sample mark.false").count() > 0
+        rows = window.locator("#result-table tbody tr")
+        every = rows.count()
+        window.fill('input[data-filters="result-table"]', cell.split("-", 2)[2])
+        assert 0 < window.locator("#result-table tbody tr:visible").count() < every
+        assert said == []
+
+
+def test_curves_are_drawn_and_can_be_chosen(page: Path) -> None:
+    with opened(page, WIDE) as (window, said):
+        assert window.locator("#curve-plot canvas").count() == 1
+        window.fill("#curve-filter", "no such cell")
+        assert window.locator("#curve-cells label:visible").count() == 0
+        window.select_option("#curve-name", "length_mean")
+        assert window.locator("#curve-plot canvas").count() == 1
+        assert said == []
+
+
+def test_the_keyboard_reaches_what_the_mouse_does(page: Path) -> None:
+    with opened(page, WIDE) as (window, _):
+        summary = window.locator(".sample summary").first
+        summary.focus()
+        window.keyboard.press("Enter")
+        assert window.locator(".sample[open]").count() == 1
+
+
+def test_hostile_text_stays_text(page: Path, made: tuple[Results, Recorded]) -> None:
+    assert HOSTILE not in page.read_text(encoding="utf-8")
+    with opened(page, WIDE) as (window, said):
+        window.select_option("#sample-cell", list(made[0].cells)[-1])
+        window.fill("#sample-search", "onerror=alert")
+        window.locator(".sample summary").first.click()
+        assert HOSTILE in window.locator(".said").inner_text()
+        assert window.title() != "taken" and said == []
+
+
+def test_every_kind_is_there_for_every_cell(made: tuple[Results, Recorded]) -> None:
+    results, recorded = made
+    chosen = choose(results, recorded, 2)
+    for key, result in results.cells.items():
+        kinds = {sample.kind for sample in chosen if sample.cell == key}
+        trained = result.cell.combination is not None
+        assert kinds == set(KINDS[:4] if trained else KINDS[4:])
+    followed = [sample for sample in chosen if sample.rule]
+    assert all(not sample.item.right for sample in followed)
+
+
+def test_samples_that_cells_share_are_the_same_questions(made: tuple[Results, Recorded]) -> None:
+    chosen = choose(*made, 8)
+    asked = {sample.item.example.id for sample in chosen}
+    assert len(asked) < len(chosen) / 2
+
+
+def test_an_item_says_what_it_is(made: tuple[Results, Recorded]) -> None:
+    for sample in choose(*made, 1):
+        assert isinstance(sample.item, Item)
+        if sample.before is not None:
+            assert sample.before.example == sample.item.example

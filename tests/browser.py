@@ -1,0 +1,54 @@
+"""A real browser without a window, for tests of the pages that people see."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+WIDE, PHONE = 1400, 390
+"""Widths of a window, in pixels."""
+
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_SECONDS = 60
+
+
+def find_chromium() -> str:
+    """Return the path of Chromium; skips the test where there is none."""
+    names = filter(None, (os.environ.get("TOMRL_CHROMIUM"), *_NAMES))
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    pytest.skip("no Chromium: scripts/setup_browser.sh installs it, or name it in TOMRL_CHROMIUM")
+
+
+@contextmanager
+def opened(page: Path, width: int, scheme: str = "light") -> Iterator[tuple[Page, list[str]]]:
+    """Yield a page of the report in a window, with what its console says."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = find_chromium()
+    with sync_playwright() as playwright:
+        # Without a sandbox root can start it too; what it opens is our own file.
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        window = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        window.set_default_timeout(1000 * _SECONDS)
+        said = list[str]()
+        window.on("console", lambda message: said.append(message.text))
+        window.on("pageerror", lambda error: said.append(str(error)))
+        window.on("request", lambda request: said.append(f"asks for {request.url[:80]}"))
+        window.goto(page.as_uri())
+        window.wait_for_selector("body[data-ready]")
+        said.remove(f"asks for {page.as_uri()[:80]}")
+        try:
+            yield window, said
+        finally:
+            browser.close()
