@@ -12,6 +12,8 @@ from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.findings import findings
 from pipeline.analysis.probes import ColumnProbe, column_probes, probe_points
+from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
+from pipeline.analysis.published import BesidePublished, beside_published, published_markdown
 from pipeline.analysis.results import Results, Row
 from pipeline.analysis.seeds import (
     Change,
@@ -50,6 +52,7 @@ class Report(Record):
         verdicts: What the answers of each cell follow, and what its reasoning is.
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
+        published: The results beside those that this paper publishes, figure by figure.
     """
 
     study: str
@@ -61,6 +64,7 @@ class Report(Record):
     verdicts: list[CellVerdict]
     findings: list[str]
     against_paper: AgainstPaper | None
+    published: list[BesidePublished]
 
 
 def write_report(results: Results, folder: Path) -> None:
@@ -77,6 +81,7 @@ def write_report(results: Results, folder: Path) -> None:
     stand = standings(results)
     columns = list(stand[0].columns) if stand else []
     verdicts = cell_verdicts(results)
+    published = beside_published(results)
     Report(
         study=results.params.study.name,
         rows=results.rows(),
@@ -87,9 +92,12 @@ def write_report(results: Results, folder: Path) -> None:
         verdicts=verdicts,
         findings=sentences,
         against_paper=results.against,
+        published=published,
     ).write(folder / "results.json")
     write_dvc_files(results, folder)
     tables = f"{verdicts_markdown(verdicts)}\n{markdown(results)}"
+    if published:
+        tables += f"\n{published_markdown(published)}"
     (folder / "results.md").write_text(tables, encoding="utf-8")
     if over_seeds:
         (folder / "seeds.md").write_text(seeds_markdown(results, over_seeds), encoding="utf-8")
@@ -118,6 +126,8 @@ def write_report(results: Results, folder: Path) -> None:
             audit=results.audit,
             against=results.against,
             unlike=_unlike(results.against),
+            published_headings=PUBLISHED_HEADINGS,
+            published=published,
             won=results.audit.won_without_answer(),
         )
     )
