@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from pipeline.analysis.probes import probe_points
+from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import BEST, LAST, changes
 from pipeline.analysis.square import square_findings, squares
@@ -18,7 +19,8 @@ from pipeline.tasks import registry
 def findings(results: Results) -> list[str]:
     """Return one sentence for each pattern that the results show: over seeds, then by cell.
 
-    The last says how the study differs from the paper that it re-runs.
+    The last say how the study differs from the paper that it re-runs, and its results from those
+    that it publishes.
     """
     by_cell = (_cell_findings(results, result) for result in results.trained())
     return [
@@ -29,7 +31,13 @@ def findings(results: Results) -> list[str]:
         *square_findings(squares(results)),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
         *([f"{results.against.summary()}."] if results.against else []),
+        *_published(results),
     ]
+
+
+def _published(results: Results) -> Iterator[str]:
+    if results.published is not None:
+        yield f"{summary(results.published, beside_published(results))}."
 
 
 def _lenient_rewards(results: Results) -> Iterator[str]:

@@ -12,14 +12,15 @@ from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
 from pipeline.analysis.decisive import panels
 from pipeline.analysis.packed import packed
 from pipeline.analysis.probes import probe_points
+from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import Recorded
-from pipeline.analysis.seeds import Change, Standing, change_texts, standing_texts
+from pipeline.analysis.seeds import change_texts, standing_texts
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
-from pipeline.analysis.square import square_texts, squares
+from pipeline.analysis.square import square_texts
+from pipeline.analysis.summary import Report
 from pipeline.analysis.table import HEADINGS, lines_of, notes
 from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
-from pipeline.analysis.verdicts import CellVerdict
 from pipeline.judge.columns import judged_together
 
 _FIGURE_TITLES = {
@@ -32,27 +33,16 @@ _FIGURE_TITLES = {
 _TEMPLATES = "templates"
 
 
-def render(
-    results: Results,
-    verdicts: list[CellVerdict],
-    findings: list[str],
-    over_seeds: list[Change],
-    standings: list[Standing],
-    figures: Mapping[str, str],
-    recorded: Recorded,
-) -> str:
+def render(results: Results, report: Report, figures: Mapping[str, str], recorded: Recorded) -> str:
     """Return the page.
 
     Args:
         results: The results of the study.
-        verdicts: The verdicts on its cells.
-        findings: What the numbers say, in sentences.
-        over_seeds: What training changed, over seeds.
-        standings: What base models, trained cells and rules score, over seeds.
+        report: What there is to say of them.
         figures: SVG texts by name.
         recorded: What was answered, and what it was made from.
     """
-    columns = list(standings[0].columns) if standings else []
+    columns = list(report.standings[0].columns) if report.standings else []
     suite = results.params.suite.tasks
     template = _environment().get_template("report.html")
     return template.render(
@@ -60,27 +50,27 @@ def render(
         style=_vendored("report.css", "vendor/uPlot.min.css"),
         script=_vendored("vendor/uPlot.min.js", "report.js"),
         packed=packed(results, recorded),
-        provenance=recorded.provenance,
+        provenance=report.provenance,
         headings=HEADINGS,
         notes="; ".join(notes(results)),
         base_cards=results.base_cards,
         lines=[line for row in results.rows() for line in lines_of(row)],
         verdict_headings=VERDICT_HEADINGS,
-        verdicts=verdicts,
-        squares_of={(each.cell, each.task): each for each in verdicts},
-        tasks=list(dict.fromkeys(each.task for each in verdicts)),
+        verdicts=report.verdicts,
+        squares_of={(each.cell, each.task): each for each in report.verdicts},
+        tasks=list(dict.fromkeys(each.task for each in report.verdicts)),
         column_of={
             task: names[0] if len(names) == 1 else ""
             for task, names in judged_together(suite).items()
         },
         panels=panels(results),
         colours=_colours(results),
-        findings=findings,
-        over_seeds=[change_texts(change) for change in over_seeds],
+        findings=report.findings,
+        over_seeds=[change_texts(change) for change in report.over_seeds],
         columns=columns,
-        standings=[standing_texts(each, columns) for each in standings],
+        standings=[standing_texts(each, columns) for each in report.standings],
         square_headings=SQUARE_HEADINGS,
-        squares=[square_texts(each) for each in squares(results)],
+        squares=[square_texts(each) for each in report.squares],
         probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
         figures=[(_FIGURE_TITLES[n], Markup(s)) for n, s in figures.items() if n in _FIGURE_TITLES],
         cells=results.cells,
@@ -89,6 +79,8 @@ def render(
         audit=results.audit,
         against=results.against,
         unlike=_unlike(results.against),
+        published_headings=PUBLISHED_HEADINGS,
+        published=report.published,
         won=results.audit.won_without_answer(),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from pipeline.evaluate.statistics import Estimate, change, holm, mcnemar
 from pipeline.records import damage, unreadable
 
-_COLUMNS = ("id", "task", "story", "correct")
+_COLUMNS = ("id", "task", "story", "correct", "tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +21,12 @@ class Answers:
     Attributes:
         right: Whether each is right, by the id of the question.
         stories: What each question is about, by its id.
+        tokens: Length of each response, by the id of its question; empty where nobody counted.
     """
 
     right: Mapping[str, bool]
     stories: Mapping[str, str]
+    tokens: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
         str(task): Answers(
             right=dict(zip(rows["id"], map(bool, rows["correct"]), strict=True)),
             stories=dict(zip(rows["id"], rows["story"], strict=True)),
+            tokens=dict(zip(rows["id"], map(int, rows["tokens"]), strict=True)),
         )
         for task, rows in frame.groupby("task", sort=False)
     }

@@ -12,8 +12,10 @@ from pydantic import Field
 
 from pipeline.analysis.against_paper import AgainstPaper, against_paper
 from pipeline.analysis.paired import Answers, PairedChange, paired_changes, read_answers
+from pipeline.analysis.published_check import published_of
 from pipeline.audit.records import Audit
 from pipeline.config.params import Cell, Params, TrainedCell
+from pipeline.config.published_results import PublishedResults
 from pipeline.data.card import BaseCard, DatasetCard
 from pipeline.data.connection import Connection, Mark, Shown, mark
 from pipeline.data.origin import BaseShown, Origin, StudyOrigins
@@ -131,6 +133,7 @@ class Results:
         bases: What each base model was shown, by model; None where nobody here knows.
         base_cards: The same in counts.
         against: The study beside the paper that it re-runs, if it re-runs one.
+        published: The results that this paper publishes.
     """
 
     params: Params
@@ -141,6 +144,7 @@ class Results:
     bases: dict[str, Origin | None]
     base_cards: dict[str, BaseCard]
     against: AgainstPaper | None = None
+    published: PublishedResults | None = None
 
     def base_of(self, result: CellResult) -> CellResult:
         """Return the base cell of a cell's model, as the study asks base models."""
@@ -268,6 +272,7 @@ def collect(params: Params, root: Path) -> Results:
         },
         {key: _of_base(BaseCard, folder / "card.json", key) for key, folder in bases.items()},
         against_paper(params, root),
+        published_of(params, root),
     )
 
 

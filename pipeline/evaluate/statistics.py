@@ -104,6 +104,64 @@ def bootstrap_change(
     return float(low), float(high)
 
 
+def ratio(
+    before: Sequence[float],
+    after: Sequence[float],
+    clusters: Sequence[Hashable],
+    draws: int = 2000,
+    seed: int = 0,
+) -> Estimate:
+    """Return the ratio of two means, after over before, by drawing whole stories again.
+
+    Raises:
+        ZeroDivisionError: If what was before is nothing at all.
+    """
+    first, then = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    index = _numbered(clusters)
+    firsts, thens = np.bincount(index, first), np.bincount(index, then)
+    random = np.random.default_rng(seed)
+    drawn = random.integers(0, len(firsts), size=(draws, len(firsts)))
+    ratios = thens[drawn].sum(axis=1) / np.maximum(firsts[drawn].sum(axis=1), 1e-9)
+    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    value = float(then.sum()) / float(first.sum())
+    return Estimate(value, float(low), float(high), len(first), len(firsts))
+
+
+def seeds_and_stories(
+    steps: Sequence[Sequence[float]],
+    clusters: Sequence[Sequence[Hashable]],
+    draws: int = 2000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Return the 95 % interval of a mean over seeds, drawing seeds and whole stories again.
+
+    Seeds and stories are drawn apart, each story once for all seeds that were asked about it: what
+    makes a story easy makes it easy for every seed (the pigeonhole bootstrap, Owen 2007, Annals of
+    Applied Statistics 1(2)). With n seeds it is too narrow by about the root of (n - 1) / n in
+    what seeds contribute; Student's interval over seeds is not.
+
+    Args:
+        steps: What changed in each question, for each seed.
+        clusters: The story of each question, for each seed.
+    """
+    index = _numbered([cluster for each in clusters for cluster in each])
+    seeds, stories = len(steps), int(index.max()) + 1
+    place = np.repeat(np.arange(seeds), [len(each) for each in steps]) * stories + index
+    values = np.concatenate([np.asarray(each, dtype=float) for each in steps])
+    size = seeds * stories
+    sums = np.bincount(place, values, size).reshape(seeds, stories)
+    counts = np.bincount(place, minlength=size).reshape(seeds, stories)
+    random = np.random.default_rng(seed)
+    of_seeds = random.multinomial(seeds, np.full(seeds, 1 / seeds), draws)
+    of_stories = random.multinomial(stories, np.full(stories, 1 / stories), draws)
+    totals = ((of_seeds @ sums) * of_stories).sum(axis=1)
+    sizes = ((of_seeds @ counts) * of_stories).sum(axis=1)
+    low, high = np.quantile(
+        totals[sizes > 0] / sizes[sizes > 0], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    )
+    return float(low), float(high)
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for making as many comparisons (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])

@@ -1,0 +1,277 @@
+"""The results of a study beside those that its paper publishes, figure by figure.
+
+The rule: an accuracy is ``replicated`` where the published value lies inside our 95 % interval; a
+change where it does and our change has the sign of the published one; all else that was measured is
+``not replicated``. What the study does not measure, or what was absent, is ``not run``. Papers give
+no intervals, so what two samples differ by chance is allowed for once, not twice: a word
+``not replicated`` may be chance of theirs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pipeline.analysis.paired import Answers, answered_by_both
+from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.seeds import Estimate, Group, groups
+from pipeline.config.published_results import (
+    CHANGES,
+    UNITS,
+    PublishedFigure,
+    PublishedResults,
+    PublishedTable,
+)
+from pipeline.evaluate import statistics
+from pipeline.evaluate.records import TaskScores
+from pipeline.foreign import markdown_text
+from pipeline.plural import counted
+from pipeline.records import Record
+
+Word = Literal["replicated", "not replicated", "not run"]
+WORDS: tuple[Word, ...] = ("replicated", "not replicated", "not run")
+HEADINGS = (
+    *("published in", "model", "trained on", "column"),
+    *("published", "ours", "95 % interval", "difference", "word"),
+)
+
+
+class BesidePublished(Record):
+    """One published figure beside ours.
+
+    Attributes:
+        table: The table or figure of the paper.
+        model: The model.
+        combination: What it was trained on; empty for a base model.
+        column: The column, or several with their questions together; with the order if of one.
+        measure: What is measured.
+        unit: Its unit.
+        published: The published value.
+        ours: Ours; None where it was not run, as are the next three.
+        low: Lower end of our 95 % interval.
+        high: Upper end of our 95 % interval.
+        difference: Ours less the published value.
+        word: ``replicated``, ``not replicated`` or ``not run``.
+        why: Why it was not run, if it was not.
+        reading: How the published figure is read, where its source leaves that open.
+        source: Where it is published.
+    """
+
+    table: str
+    model: str
+    combination: str
+    column: str
+    measure: str
+    unit: str
+    published: float
+    ours: float | None
+    low: float | None
+    high: float | None
+    difference: float | None
+    word: Word
+    why: str | None
+    reading: str | None
+    source: str
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the texts of its line."""
+        named = (self.table, self.model, self.combination or "-", self.column)
+        signed = "+" if self.measure in CHANGES else ""
+        published = f"{self.published:{signed}g} {self.unit}"
+        if self.ours is None:
+            return (*named, published, "-", "-", "-", f"{self.word}: {self.why}")
+        ours = (
+            f"{self.ours:{signed}.1f}",
+            f"{self.low:{signed}.1f} to {self.high:{signed}.1f}",
+            f"{self.difference:+.1f}",
+        )
+        return (*named, published, *ours, self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What was measured, with its 95 % interval, in the unit of the measure."""
+
+    value: float
+    low: float
+    high: float
+
+
+class _NotRun(Exception):
+    """Says why a figure was not run."""
+
+
+def beside_published(results: Results) -> list[BesidePublished]:
+    """Return every published figure beside ours; none where the study re-runs no paper."""
+    published = results.published
+    tables = () if published is None else published.tables
+    return [_beside(results, table, figure) for table in tables for figure in table.figures]
+
+
+def summary(published: PublishedResults, found: Sequence[BesidePublished]) -> str:
+    """Return in one sentence how many figures are replicated."""
+    count = Counter(each.word for each in found)
+    said = ", ".join(f"{count[word]} {word}" for word in WORDS)
+    return f"of {counted(len(found), 'figure')} that {published.paper} publishes: {said}"
+
+
+def published_markdown(found: Sequence[BesidePublished]) -> str:
+    """Return the figures as a Markdown table."""
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
+    return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
+
+
+# --- one figure -----------------------------------------------------------------------------------
+
+
+def _beside(results: Results, table: PublishedTable, figure: PublishedFigure) -> BesidePublished:
+    ours: _Measured | None
+    try:
+        ours, why = _measured(results, table, figure), None
+    except _NotRun as error:
+        ours, why = None, str(error)
+    order = "" if figure.order is None else f", order {figure.order}"
+    step = "" if figure.step is None else f", step {figure.step}"
+    return BesidePublished(
+        table=table.name,
+        model=results.params.base[figure.model].model.title,
+        combination=figure.combination or (f"{figure.of} of all" if figure.of else ""),
+        column=f"{' + '.join(figure.column)}{order}{step}",
+        measure=table.measure,
+        unit=UNITS[table.measure],
+        published=figure.value,
+        ours=None if ours is None else ours.value,
+        low=None if ours is None else ours.low,
+        high=None if ours is None else ours.high,
+        difference=None if ours is None else ours.value - figure.value,
+        word="not run" if ours is None else _word(table.measure, figure.value, ours),
+        why=why,
+        reading=table.reading,
+        source=table.source,
+    )
+
+
+def _word(measure: str, published: float, ours: _Measured) -> Word:
+    inside = ours.low <= published <= ours.high
+    same_sign = measure not in CHANGES or published * ours.value >= 0
+    return "replicated" if inside and same_sign else "not replicated"
+
+
+def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) -> _Measured:
+    """Return what the study measured.
+
+    Raises:
+        _NotRun: If it did not.
+    """
+    if (reason := figure.not_run or table.not_run) is not None:
+        raise _NotRun(reason)
+    match table.measure:
+        case "accuracy" if figure.of is not None:
+            choose = min if figure.of == "lowest" else max
+            found = [_level(figure, group.cells) for group in _trained(results, figure)]
+            return choose(found, key=lambda each: each.value)
+        case "accuracy" if figure.is_trained:
+            return _level(figure, _trained(results, figure)[0].cells)
+        case "accuracy":
+            return _level(figure, [results.cells[f"{figure.model}-base"]])
+        case "change of accuracy":
+            return _over_seeds([_change(results, figure, c) for c in _one(results, figure)])
+        case "change of length":
+            return _over_seeds([_shrunk(results, figure, c) for c in _one(results, figure)])
+    raise _NotRun(f"the study does not measure {table.measure}")
+
+
+def _one(results: Results, figure: PublishedFigure) -> Sequence[CellResult]:
+    return _trained(results, figure)[0].cells
+
+
+def _trained(results: Results, figure: PublishedFigure) -> list[Group]:
+    """Return the trained cells that a figure is of, seeds together."""
+    return [
+        group
+        for group in groups(results)
+        if group.cells[0].cell.model == figure.model
+        and figure.combination in (None, group.cells[0].cell.combination)
+    ]
+
+
+def _level(figure: PublishedFigure, cells: Sequence[CellResult]) -> _Measured:
+    return _over_seeds([_level_of(figure, cell) for cell in cells])
+
+
+def _level_of(figure: PublishedFigure, cell: CellResult) -> _Measured:
+    scores = [_scored(cell, column) for column in figure.column]
+    if figure.order is not None:
+        if str(figure.order) not in scores[0].by_order:
+            raise _NotRun(f"{cell.key} was asked nothing of order {figure.order}")
+        share = scores[0].by_order[str(figure.order)]
+        return _percent(share.accuracy, *share.interval)
+    if len(scores) == 1:
+        return _percent(scores[0].accuracy, *scores[0].interval)
+    answers = [_answers(cell, column) for column in figure.column]
+    found = statistics.share(
+        [right for each in answers for right in each.right.values()],
+        [story for each in answers for story in each.stories.values()],
+    )
+    return _percent(found.value, found.low, found.high)
+
+
+def _change(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
+    before, after, stories = [], [], []
+    for first, then, asked in _pairs(results, figure, cell):
+        before += [first.right[name] for name in asked]
+        after += [then.right[name] for name in asked]
+        stories += [then.stories[name] for name in asked]
+    found = statistics.change(before, after, stories)
+    return _percent(found.value, found.low, found.high)
+
+
+def _shrunk(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
+    before, after, stories = [], [], []
+    for first, then, asked in _pairs(results, figure, cell):
+        if not first.tokens or not then.tokens:
+            raise _NotRun("the lengths of its responses were not recorded")
+        before += [first.tokens[name] for name in asked]
+        after += [then.tokens[name] for name in asked]
+        stories += [then.stories[name] for name in asked]
+    found = statistics.ratio(before, after, stories)
+    return _percent(found.value - 1, found.low - 1, found.high - 1)
+
+
+def _pairs(
+    results: Results, figure: PublishedFigure, cell: CellResult
+) -> Iterator[tuple[Answers, Answers, list[str]]]:
+    """Yield the answers of base model and trained one, and the questions that both were asked."""
+    base = results.base_of(cell)
+    for column in figure.column:
+        first, then = _answers(base, column), _answers(cell, column)
+        yield first, then, answered_by_both(first, then)
+
+
+def _scored(cell: CellResult, column: str) -> TaskScores:
+    if cell.absent is not None:
+        raise _NotRun(cell.absent)
+    if column not in cell.all_tasks():
+        raise _NotRun(f"{cell.key} was not asked {column}")
+    return cell.all_tasks()[column]
+
+
+def _answers(cell: CellResult, column: str) -> Answers:
+    _scored(cell, column)
+    if column not in cell.answers:
+        raise _NotRun(f"the answers of {cell.key} to {column} were not recorded")
+    return cell.answers[column]
+
+
+def _percent(value: float, low: float, high: float) -> _Measured:
+    return _Measured(100 * value, 100 * low, 100 * high)
+
+
+def _over_seeds(found: Sequence[_Measured]) -> _Measured:
+    """Return what one seed measured; of several their mean in Student's interval."""
+    if len(found) == 1:
+        return found[0]
+    over = Estimate.of([each.value for each in found])
+    return _Measured(over.mean, over.low, over.high)

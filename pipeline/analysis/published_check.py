@@ -1,0 +1,76 @@
+"""Whether the published results beside a study name what the study has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipeline.config.params import Params, TrainedCell
+from pipeline.config.published_results import (
+    PublishedFigure,
+    PublishedResults,
+    find_published,
+    published_path,
+)
+from pipeline.errors import UserError
+from pipeline.plural import counted
+from pipeline.tasks import registry
+
+_WAY_OUT = "correct it, or say in not_run why not"
+
+
+def published_of(params: Params, root: Path) -> PublishedResults | None:
+    """Return the published results beside a study; None if its paper's are not there.
+
+    Raises:
+        UserError: If the file cannot be read, or with every figure that names a model, training
+            set, column or order that the study does not have, unless it says why it is not run.
+    """
+    found = find_published(root, params.study.name)
+    if found is None:
+        return None
+    if mistakes := [f"  - {text}" for text in _mistakes(found, params)]:
+        path = published_path(root, params.study.name)
+        listed = "\n".join(mistakes)
+        raise UserError(f"{path} has {counted(len(mistakes), 'mistake')}:\n{listed}")
+    return found
+
+
+def _mistakes(found: PublishedResults, params: Params) -> Iterator[str]:
+    for table in found.tables:
+        for figure in table.figures:
+            if (figure.not_run or table.not_run) is None or figure.model not in params.base:
+                for text in _unlike(figure, params):
+                    yield f"{table.name}, value {figure.value:g}: {text}"
+
+
+def _unlike(figure: PublishedFigure, params: Params) -> Iterator[str]:
+    """Yield what a figure names and the study does not have."""
+    if figure.model not in params.base:
+        there = ", ".join(params.base)
+        yield f"model: found {figure.model!r}; allowed: {there}"
+        return
+    cells = [c for c in params.cells.values() if c.model == figure.model]
+    if figure.is_trained:
+        trained = [c for c in cells if isinstance(c, TrainedCell)]
+        named = [c for c in trained if figure.combination in (None, c.combination)]
+        arms = dict.fromkeys(c.group for c in named)
+        if not named:
+            there = ", ".join(dict.fromkeys(c.combination for c in trained)) or "none"
+            yield f"combination: found {figure.combination!r}; allowed: {there}; {_WAY_OUT}"
+        elif figure.combination is not None and len(arms) > 1:
+            ways = ", ".join(arms)
+            yield f"combination: {figure.combination!r} is trained in several ways: {ways}"
+    columns = (*params.suite.tasks, *dict.fromkeys(c.gsm8k.task for c in cells))
+    for column in figure.column:
+        orders = _orders(params, column)
+        if column not in columns:
+            yield f"column: found {column!r}; allowed: {', '.join(columns)}; {_WAY_OUT}"
+        elif figure.order is not None and figure.order not in orders:
+            there = ", ".join(map(str, orders)) or "none"
+            yield f"order: found {figure.order}; allowed: those of {column}: {there}; {_WAY_OUT}"
+
+
+def _orders(params: Params, column: str) -> tuple[int, ...]:
+    asked = params.suite.tasks.get(column)
+    return () if asked is None else asked.orders or registry.get(asked.task).orders

@@ -1,0 +1,61 @@
+"""All that a report says of a study, as one record."""
+
+from __future__ import annotations
+
+from pipeline.analysis.against_paper import AgainstPaper
+from pipeline.analysis.findings import findings
+from pipeline.analysis.probes import ColumnProbe, column_probes
+from pipeline.analysis.published import BesidePublished, beside_published
+from pipeline.analysis.results import Results, Row
+from pipeline.analysis.samples import Recorded
+from pipeline.analysis.seeds import Change, Standing, changes, standings
+from pipeline.analysis.square import Square, squares
+from pipeline.analysis.verdicts import CellVerdict, cell_verdicts
+from pipeline.records import Record
+
+
+class Report(Record):
+    """``results.json``: everything that the report says, for machines.
+
+    Attributes:
+        study: Name of the study.
+        rows: The result table.
+        over_seeds: What training changed, over seeds.
+        standings: What base models, trained cells and rules score, over seeds.
+        squares: Both models asked with both prompts, where they were.
+        probes: Accuracy on trained columns and on others while training went on.
+        verdicts: What the answers of each cell follow, and what its reasoning is.
+        findings: What the numbers say, in sentences.
+        against_paper: The study beside the paper that it re-runs, statement by statement.
+        published: The results beside those that this paper publishes, figure by figure.
+        provenance: What the results were made from.
+    """
+
+    study: str
+    rows: list[Row]
+    over_seeds: list[Change]
+    standings: list[Standing]
+    squares: list[Square]
+    probes: list[ColumnProbe]
+    verdicts: list[CellVerdict]
+    findings: list[str]
+    against_paper: AgainstPaper | None
+    published: list[BesidePublished]
+    provenance: dict[str, str]
+
+
+def summarise(results: Results, recorded: Recorded) -> Report:
+    """Return what there is to say of a study."""
+    return Report(
+        study=results.params.study.name,
+        rows=results.rows(),
+        over_seeds=changes(results),
+        standings=standings(results),
+        squares=squares(results),
+        probes=column_probes(results),
+        verdicts=cell_verdicts(results),
+        findings=findings(results),
+        against_paper=results.against,
+        published=beside_published(results),
+        provenance=dict(recorded.provenance),
+    )

@@ -1,0 +1,128 @@
+"""The results that papers publish, figure by figure, each beside the study that re-runs one.
+
+``studies/published/NAME.yaml`` holds what the paper of study ``NAME`` reports in its tables and
+figures, so that a report can set its own numbers beside them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from pipeline.config.reading import read_section
+from pipeline.config.section import Key, Listed, OneOrMore, Positive, Section, Text
+
+FOLDER = "studies/published"
+
+Measure = Literal["accuracy", "change of accuracy", "change of length", "median words"]
+
+UNITS = MappingProxyType(
+    {
+        "accuracy": "%",
+        "change of accuracy": "points",
+        "change of length": "%",
+        "median words": "words",
+    }
+)
+"""In what each measure is published."""
+
+CHANGES = ("change of accuracy", "change of length")
+
+
+class PublishedFigure(Section):
+    """One published number.
+
+    Attributes:
+        model: Key of the model in the study.
+        combination: What it was trained on; absent for the base model.
+        of: ``lowest`` or ``highest`` where the figure is that of all trained cells of the model.
+        column: The column, or several whose questions are taken together.
+        order: The belief order, where the figure is of one.
+        step: The step of training, where it is not that of the model that is evaluated.
+        value: The number, in the unit of its measure.
+        not_run: Why the study does not measure it.
+    """
+
+    model: Key
+    combination: Text | None = None
+    of: Literal["lowest", "highest"] | None = None
+    column: OneOrMore[Key]
+    order: Annotated[int, Field(ge=-1, le=10)] | None = None
+    step: Positive | None = None
+    value: float
+    not_run: Text | None = None
+
+    @model_validator(mode="after")
+    def _of_one_cell(self) -> PublishedFigure:
+        if self.of is not None and self.combination is not None:
+            raise ValueError(f"of: {self.of} is of all combinations; remove combination or of")
+        if self.order is not None and len(self.column) > 1:
+            raise ValueError("order is one of a single column; name one")
+        return self
+
+    @property
+    def is_trained(self) -> bool:
+        """Return whether it is of a trained model."""
+        return self.combination is not None or self.of is not None
+
+
+class PublishedTable(Section):
+    """A table or figure of a paper, or what it says in its text.
+
+    Attributes:
+        name: What it is called.
+        measure: What its numbers are; :data:`UNITS` has the unit of each.
+        source: Where it is published.
+        reading: How its numbers are read here, where the source leaves that open.
+        not_run: Why the study measures nothing of it.
+        figures: Its numbers.
+    """
+
+    name: Text
+    measure: Measure
+    source: Text
+    reading: Text | None = None
+    not_run: Text | None = None
+    figures: Listed[PublishedFigure]
+
+    @model_validator(mode="after")
+    def _changes_are_of_trained_models(self) -> PublishedTable:
+        for figure in self.figures:
+            reason = figure.not_run or self.not_run
+            if self.measure in CHANGES and figure.combination is None:
+                raise ValueError(f"a {self.measure} is of a trained model; give its combination")
+            if figure.step is not None and reason is None:
+                raise ValueError("only evaluated models are measured; say in not_run why not step")
+            if self.measure == "median words" and reason is None:
+                raise ValueError("words are not counted; say in not_run what is")
+        return self
+
+
+class PublishedResults(Section):
+    """The results of a paper that a study re-runs.
+
+    Attributes:
+        paper: The paper, by its number.
+        tables: Its tables and figures.
+    """
+
+    paper: Text
+    tables: Listed[PublishedTable]
+
+
+def find_published(root: Path, study: str) -> PublishedResults | None:
+    """Return the results that the paper of a study publishes; None if there are none.
+
+    Raises:
+        UserError: With every mistake in the file.
+    """
+    path = published_path(root, study)
+    return read_section(path, PublishedResults) if path.is_file() else None
+
+
+def published_path(root: Path, study: str) -> Path:
+    """Return where the published results of a study lie."""
+    return root / FOLDER / f"{study}.yaml"
