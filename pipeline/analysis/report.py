@@ -33,6 +33,9 @@ from pipeline.records import Record
 
 _FIGURE_TITLES = {
     "training-curves": "Training curves",
+    "models-and-combinations": "What training changed, by model and training set",
+    "transfer": "Transfer: trained on, asked",
+    "orders": "Trained orders, asked orders",
     "trained-and-other-columns": "On trained columns and on others, by epoch",
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",
