@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from html import escape
 from io import StringIO
 
 import matplotlib
 from matplotlib.figure import Figure
 
 
-def svg_text(figure: Figure) -> str:
-    """Return a figure as SVG text that can stand inside an HTML page."""
+def svg_text(figure: Figure, alternative: str | None = None) -> str:
+    """Return a figure as SVG text that can stand inside an HTML page of any colour.
+
+    Args:
+        figure: The figure; nothing is painted behind it.
+        alternative: What it shows, in words.
+    """
     buffer = StringIO()
     with matplotlib.rc_context({"svg.hashsalt": "tomrl", "svg.fonttype": "none"}):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+        metadata = {"Date": None, "Creator": None}
+        figure.savefig(buffer, format="svg", metadata=metadata, transparent=True)
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    text = text[text.index("<svg") :]
+    if alternative is None:
+        return text
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(alternative)}"', 1)

@@ -24,6 +24,9 @@ from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
 from pipeline.judge.columns import judged_together
 
 _FIGURE_TITLES = {
+    "models-and-combinations": "What training changed, by model and training set",
+    "transfer": "Transfer: trained on, asked",
+    "orders": "Trained orders, asked orders",
     "trained-and-other-columns": "On trained columns and on others, by epoch",
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",

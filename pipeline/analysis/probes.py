@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import mean
+from statistics import fmean
 
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.data.connection import Mark
@@ -77,4 +77,4 @@ def _training_rows(results: Results, result: TrainedResult) -> int:
 
 
 def _mean(values: list[float]) -> float | None:
-    return mean(values) if values else None
+    return fmean(values) if values else None

@@ -224,8 +224,17 @@ class Results:
 
         None for the side-check, and where nothing is known to have been shown.
         """
-        column, shown = self.origins.columns.get(task), self.shown_to(cell)
-        return mark(column, shown) if column is not None and shown.origins else None
+        key = (task, cell.model, cell.combination)
+        if key not in self._marks:
+            column, shown = self.origins.columns.get(task), self.shown_to(cell)
+            found = mark(column, shown) if column is not None and shown.origins else None
+            self._marks[key] = found
+        return self._marks[key]
+
+    @cached_property
+    def _marks(self) -> dict[tuple[str, str, str | None], Mark | None]:
+        """Marks that were computed, by column, model and combination."""
+        return {}
 
     def is_trained(self, task: str, cell: Cell) -> bool:
         """Return whether a cell trains on a column's kind of question."""

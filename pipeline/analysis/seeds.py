@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+from scipy import stats  # type: ignore[import-untyped]
+
+from pipeline.analysis.paired import answered_by_both
 from pipeline.analysis.results import CellResult, Results, TrainedResult
+from pipeline.evaluate.statistics import LEVEL, seeds_and_stories
 from pipeline.foreign import markdown_text
 from pipeline.records import Record
-
-# The 0.975 quantile of Student's t by degrees of freedom, from 1 on; beyond them the last is kept.
-_QUANTILES = (
-    *(12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281),
-    *(2.2010, 2.1788, 2.1604, 2.1448, 2.1314, 2.1199, 2.1098, 2.1009, 2.0930, 2.0860),
-    *(2.0796, 2.0739, 2.0687, 2.0639, 2.0595, 2.0555, 2.0518, 2.0484, 2.0452, 2.0423),
-)
 
 
 class Estimate(Record):
@@ -32,7 +29,7 @@ class Estimate(Record):
         middle, count = mean(values), len(values)
         if count == 1:
             return cls(mean=middle, low=middle, high=middle, seeds=1)
-        quantile = _QUANTILES[min(count - 1, len(_QUANTILES)) - 1]
+        quantile = float(stats.t.ppf((1 + LEVEL) / 2, count - 1))
         reach = quantile * stdev(values) / count**0.5
         return cls(mean=middle, low=middle - reach, high=middle + reach, seeds=count)
 
@@ -49,15 +46,23 @@ class Group:
     label: str
     cells: tuple[TrainedResult, ...]
 
-    def curve(self, name: str) -> list[tuple[int, Estimate]]:
-        """Return a metric of training by step, at the steps that all seeds have it."""
+    def curve(self, name: str, most: int | None = None) -> list[tuple[int, Estimate]]:
+        """Return a metric of training by step, at the steps that all seeds have it.
+
+        Args:
+            name: The metric.
+            most: Steps to return at most, evenly from the first to the last; all if absent.
+        """
         values: dict[int, list[float]] = {}
         for result in self.cells:
             for row in result.curve:
                 if name in row:
                     values.setdefault(int(row["step"]), []).append(row[name])
-        whole = {step: found for step, found in values.items() if len(found) == len(self.cells)}
-        return [(step, Estimate.of(found)) for step, found in sorted(whole.items())]
+        steps = sorted(step for step, found in values.items() if len(found) == len(self.cells))
+        if most is not None and len(steps) > most:
+            last = len(steps) - 1
+            steps = [steps[round(place * last / (most - 1))] for place in range(most)]
+        return [(step, Estimate.of(values[step])) for step in steps]
 
 
 def groups(results: Results) -> list[Group]:
@@ -76,7 +81,9 @@ class Change(Record):
         measure: ``validation, best step``, ``validation, last step``, or a column of the suite.
         before: Accuracy of the base model, the mean where each seed has its own.
         after: Mean accuracy after training.
-        change: The change with its interval.
+        change: The change with its interval, from seed to seed.
+        drawn: Its 95 % interval by drawing seeds and stories again; None of validation, whose
+            single answers are not kept.
     """
 
     group: str
@@ -84,6 +91,7 @@ class Change(Record):
     before: float
     after: float
     change: Estimate
+    drawn: tuple[float, float] | None = None
 
 
 BEST, LAST = "validation, best step", "validation, last step"
@@ -110,7 +118,22 @@ def _changes(results: Results, group: Group) -> Iterator[Change]:
         before, after = (
             [r.all_tasks()[task].accuracy for r in cells] for cells in (bases, group.cells)
         )
-        yield _change(group, task, before, after)
+        found = _change(group, task, before, after)
+        yield found.model_copy(update={"drawn": _drawn(results, group, task)})
+
+
+def _drawn(results: Results, group: Group, task: str) -> tuple[float, float] | None:
+    """Return the interval of a change by drawing seeds and stories; None without single answers."""
+    steps: list[list[float]] = []
+    stories: list[list[str]] = []
+    for result in group.cells:
+        first, then = results.base_of(result).answers.get(task), result.answers.get(task)
+        if first is None or then is None:
+            return None
+        asked = answered_by_both(first, then)
+        steps.append([float(then.right[name]) - first.right[name] for name in asked])
+        stories.append([then.stories[name] for name in asked])
+    return seeds_and_stories(steps, stories)
 
 
 def _validated(result: TrainedResult, *, best: bool) -> float:
@@ -211,8 +234,8 @@ def seeds_markdown(results: Results, found: Sequence[Change]) -> str:
         f"| --- |{' ---: |' * (len(columns) + 1)}",
         *(f"| {' | '.join(map(markdown_text, standing_texts(s, columns)))} |" for s in stand),
         "",
-        "| cells | seeds | measure | before | after | change (95 % interval) |",
-        "| --- | ---: | --- | ---: | ---: | ---: |",
+        "| cells | seeds | measure | before | after | change (95 % interval) | seeds and stories |",
+        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
     ]
     lines += [f"| {' | '.join(map(markdown_text, change_texts(change)))} |" for change in found]
     return "\n".join(lines) + "\n"
@@ -227,4 +250,9 @@ def change_texts(change: Change) -> tuple[str, ...]:
         f"{100 * change.before:.1f}",
         f"{100 * change.after:.1f}",
         change.change.points(),
+        "-" if change.drawn is None else "{:+.1f} to {:+.1f}".format(*_points(change.drawn)),
     )
+
+
+def _points(ends: tuple[float, float]) -> tuple[float, ...]:
+    return tuple(100 * end for end in ends)

@@ -8,12 +8,10 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline.analysis.results import CellResult, Results, TrainedResult
-from pipeline.data.connection import Connection
-from pipeline.evaluate.statistics import LEVEL
+from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.training_signatures import effect, training_signatures
 from pipeline.foreign import markdown_text
 from pipeline.judge.answers import followed
-from pipeline.judge.signatures import Signature, fall
 from pipeline.records import Record
 
 HEADINGS = ("model", "combination", "task", "answers follow", "reasoning is", "signatures")
@@ -91,26 +89,6 @@ def verdicts_markdown(found: list[CellVerdict]) -> str:
     return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
 
 
-def training_signatures(results: Results, result: TrainedResult) -> list[Signature]:
-    """Return what training did that it should not: each change beside its interval.
-
-    Forgetting: the side-check fell. Negative transfer: a column that was not trained fell, after
-    correction for the number of columns.
-    """
-    found = []
-    for column, changed in results.paired[result.key].items():
-        if column not in results.params.suite.tasks:
-            found.append(fall("forgetting", changed.estimate, f"change of {column}"))
-        elif changed.p_value < 1 - LEVEL and not _is_trained(results, column, result):
-            found.append(fall("negative transfer", changed.estimate, f"change of {column}"))
-    return [signature for signature in found if signature.present]
-
-
-def _is_trained(results: Results, column: str, result: TrainedResult) -> bool:
-    mark = results.mark_of(column, result.cell)
-    return mark is not None and mark.connection is Connection.TRAINED
-
-
 def verdict_findings(results: Results) -> Iterator[str]:
     """Yield one sentence for each verdict on a trained cell, and for what training did."""
     for result in results.trained():
@@ -121,7 +99,4 @@ def verdict_findings(results: Results) -> Iterator[str]:
                 f"{found.reasoning}: {found.because[0]}; {found.because[1]}."
             )
         for signature in training_signatures(results, result):
-            yield (
-                f"{result.key}: {signature.name}: {signature.what} {100 * signature.value:+.1f} "
-                f"points ({100 * signature.low:+.1f} to {100 * signature.high:+.1f})."
-            )
+            yield f"{result.key}: {signature.name}: {signature.what} {effect(signature)}."

@@ -32,7 +32,8 @@ FLAT = 0.05
 """Flat outside: the change on tasks that were not trained is smaller than this either way."""
 
 LOST_DIVERSITY = 0.5
-"""Diversity collapse: the share of distinct responses falls below this share of what it was."""
+"""Diversity and entropy collapse: share of distinct responses, or entropy, below this share of what
+it was."""
 
 _ANSWER = re.compile(r"<answer>.{0,2000}?(?:</answer>|$)|\"answer\"\s*:[^\n}]{0,2000}", re.DOTALL)
 _TAG = re.compile(r"</?think>")
@@ -217,6 +218,20 @@ def diversity_collapse(first: Sequence[float], last: Sequence[float]) -> Signatu
     value = float(np.mean(last) / max(1e-9, float(np.mean(first))))
     what = f"share of distinct rollouts {np.mean(first):.2f} -> {np.mean(last):.2f}; ratio"
     return Signature("diversity collapse", high < LOST_DIVERSITY, value, low, high, what)
+
+
+def entropy_collapse(first: Sequence[float], last: Sequence[float]) -> Signature:
+    """The policy loses most of its entropy: means per token in early and in late steps."""
+    low, high = _bootstrap_ratio(np.asarray(first), np.asarray(last), np.mean)
+    value = float(np.mean(last) / max(1e-9, float(np.mean(first))))
+    what = f"entropy per token {np.mean(first):.2f} -> {np.mean(last):.2f}; ratio"
+    return Signature("entropy collapse", high < LOST_DIVERSITY, value, low, high, what)
+
+
+def shrunk_responses(before: Sequence[int], after: Sequence[int], found: Estimate) -> Signature:
+    """Responses have lost most of their tokens: the ratio of their means, by story."""
+    what = f"mean tokens of responses {np.mean(before):.0f} -> {np.mean(after):.0f}; ratio"
+    return Signature.of("response collapse", found.high < SHORTER, found, what)
 
 
 def _words(responses: Sequence[str]) -> np.ndarray:

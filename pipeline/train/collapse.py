@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import fmean
 
 from pipeline.records import Figures
 
@@ -59,10 +59,10 @@ def _collapse_at(steps: Sequence[Figures]) -> Collapse | None:
     if len(steps) < 2 * _WINDOW:
         return None
     start, end = steps[:_WINDOW], steps[-_WINDOW:]
-    start_length = mean(row["length_median"] for row in start)
-    start_accuracy = mean(row["accuracy"] for row in start)
-    length = mean(row["length_median"] for row in end)
-    accuracy = mean(row["accuracy"] for row in end)
+    start_length = fmean(row["length_median"] for row in start)
+    start_accuracy = fmean(row["accuracy"] for row in start)
+    length = fmean(row["length_median"] for row in end)
+    accuracy = fmean(row["accuracy"] for row in end)
     if length < _SHARE * start_length and accuracy > start_accuracy:
         return Collapse(int(end[-1]["step"]), start_length, length, start_accuracy, accuracy)
     return None

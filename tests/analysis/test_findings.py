@@ -122,7 +122,7 @@ def test_no_order_is_pooled_over_tasks() -> None:
     figure = draw_accuracy_by_order(results)
     assert figure is not None
     titles = [axis.get_title() for axis in figure.axes if axis.axison]
-    assert titles == ["nano-hi: hi_tom_style", "nano-hi: opentom_fullness_fo"]
+    assert titles == ["nano: hi_tom_style", "nano: opentom_fullness_fo"]
 
 
 def test_collapse_is_reported_when_it_is_there() -> None:

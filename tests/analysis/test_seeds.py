@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pipeline.analysis.figures import draw_all, training_curves
 from pipeline.analysis.findings import findings
+from pipeline.analysis.paired import Answers
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import Recorded
@@ -16,6 +18,7 @@ from pipeline.analysis.seeds import (
     BEST,
     LAST,
     Estimate,
+    change_texts,
     changes,
     groups,
     standing_texts,
@@ -27,6 +30,7 @@ from pipeline.config.params import TrainedCell
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
+from pipeline.evaluate.statistics import seeds_and_stories
 from pipeline.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores
 from tests.conftest import TINY
@@ -82,10 +86,10 @@ def seeded(after: list[float], *, probe: bool = False) -> Results:
 
 def test_an_interval_is_that_of_students_t() -> None:
     stats = pytest.importorskip("scipy.stats")
-    for values in ([0.1, 0.4], [0.2, 0.25, 0.15, 0.3, 0.22]):
+    for values in ([0.1, 0.4], [0.2, 0.25, 0.15, 0.3, 0.22], [n / 50 for n in range(40)]):
         found = Estimate.of(values)
         low, high = stats.t.interval(0.95, len(values) - 1, loc=found.mean, scale=stats.sem(values))
-        assert (found.low, found.high) == pytest.approx((low, high), abs=1e-5)
+        assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
     assert Estimate.of([0.3]) == Estimate(mean=0.3, low=0.3, high=0.3, seeds=1)
 
 
@@ -172,3 +176,42 @@ def test_probes_are_told_as_study_2_asks() -> None:
     )
     assert "trained-and-other-columns" in draw_all(seeded([0.6], probe=True))
     assert "trained-and-other-columns" not in draw_all(seeded([0.6]))
+
+
+def test_an_interval_by_drawing_seeds_and_stories() -> None:
+    """Where seeds differ it is wide however many stories there are, and the other way round."""
+    stories = [[f"story {place // 2}" for place in range(200)]] * 4
+    apart = [[share] * 200 for share in (0.1, 0.2, 0.3, 0.4)]
+    low, high = seeds_and_stories(apart, stories)
+    assert 0.1 <= low < 0.2 and 0.3 < high <= 0.4
+    alike = [[float(place < 100) for place in range(200)]] * 4
+    low, high = seeds_and_stories(alike, stories)
+    assert 0.38 < low < 0.43 and 0.57 < high < 0.62  # as for one seed: it is 100 stories
+    assert seeds_and_stories([[0.5] * 200] * 4, stories) == pytest.approx((0.5, 0.5))
+
+
+def test_changes_of_columns_have_it_where_single_answers_are_kept() -> None:
+    results = seeded([0.6, 0.7])
+    assert all(change.drawn is None for change in changes(results))
+    names = [f"q{place}" for place in range(100)]
+    cells = {
+        key: replace(
+            cell,
+            answers={
+                "hi_tom_order_3": Answers(
+                    right={
+                        n: p < (50 if cell.cell.combination else 20) for p, n in enumerate(names)
+                    },
+                    stories={name: name for name in names},
+                )
+            },
+        )
+        for key, cell in results.cells.items()
+    }
+    found = changes(replace(results, cells=cells))
+    drawn = {each.measure: each.drawn for each in found}
+    assert drawn[BEST] is drawn[LAST] is drawn["arithmetic"] is None
+    low, high = drawn["hi_tom_order_3"] or (0, 0)
+    assert 0.15 < low < 0.3 < high < 0.45
+    last = next(each for each in found if each.measure == "hi_tom_order_3")
+    assert change_texts(last)[-1] == f"{100 * low:+.1f} to {100 * high:+.1f}"

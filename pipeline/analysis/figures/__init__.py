@@ -1,0 +1,67 @@
+"""Figures of the report, as SVG text with the same bytes for the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from pipeline.analysis.figures.curves import trained_and_other_columns, training_curves
+from pipeline.analysis.figures.matrices import models_and_combinations, orders, transfer
+from pipeline.analysis.figures.panels import style
+from pipeline.analysis.figures.scores import accuracy_by_order, against_rules
+from pipeline.analysis.results import Results
+from pipeline.svg import svg_text
+
+FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] = MappingProxyType(
+    {
+        "training-curves": (
+            training_curves,
+            "Lines by training step, a row for each model: validation accuracy, mean reward, mean "
+            "response length; results.json and curves/ hold the numbers.",
+        ),
+        "models-and-combinations": (
+            models_and_combinations,
+            "A square for each model and training set: the mean change of accuracy in points, on "
+            "columns that were trained and on all others.",
+        ),
+        "transfer": (
+            transfer,
+            "Squares, a grid for each model: the change of accuracy in points on each column (to "
+            "the right) after training on each set (downwards); trained columns are framed.",
+        ),
+        "orders": (
+            orders,
+            "Squares, a grid for each model and task: accuracy in percent on each belief order (to "
+            "the right) after training on some orders (downwards); trained orders are framed.",
+        ),
+        "trained-and-other-columns": (
+            trained_and_other_columns,
+            "Lines by epoch, a panel for each training set: mean accuracy on columns that it "
+            "trains (solid) and on others (dashed); the table of probes holds the numbers.",
+        ),
+        "accuracy-by-order": (
+            accuracy_by_order,
+            "Lines by belief order, a panel for each model and task: accuracy of the base model "
+            "(grey) and after each training.",
+        ),
+        "against-rules": (
+            against_rules,
+            "Dots, a panel for each model: accuracy on each column of the base model (grey), after "
+            "each training, and of the best rule that learns nothing (red stroke).",
+        ),
+    }
+)
+"""What draws each figure, and what it shows, in words, for those who do not see it."""
+
+
+def draw_all(results: Results) -> dict[str, str]:
+    """Return every figure that applies, as SVG text by name."""
+    found = {}
+    with matplotlib.rc_context(style()):
+        for name, (draw, alternative) in FIGURES.items():
+            if (figure := draw(results)) is not None:
+                found[name] = svg_text(figure, alternative)
+    return found

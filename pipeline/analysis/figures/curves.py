@@ -1,0 +1,115 @@
+"""Figures of training: what changes from step to step, and from epoch to epoch."""
+
+from __future__ import annotations
+
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from pipeline.analysis.figures.panels import INK, by_model, line_styles, panels, training_of
+from pipeline.analysis.probes import ProbePoint, probe_points
+from pipeline.analysis.results import Results, TrainedResult
+from pipeline.analysis.seeds import Group, groups
+
+_POINTS = 150  # of a curve: a page cannot show more
+_PANELS = 4  # side by side
+_METRICS = (
+    ("validation_accuracy", "validation accuracy (%)", 100.0),
+    ("reward_mean", "mean reward", 1.0),
+    ("length_mean", "mean response length (tokens)", 1.0),
+)
+
+
+def training_curves(results: Results) -> Figure:
+    """Return reward, validation accuracy and response length by step, a row for each model.
+
+    One line for each cell; the seeds of one cell are one line, their mean, in its 95 % interval. Of
+    longer curves so many steps are shown, evenly, as a page has room for.
+    """
+    found = groups(results)
+    models, legend = by_model(found), line_styles(map(training_of, found))
+    rows = max(1, len(models))
+    figure, axes = panels(rows, len(_METRICS), (3.1, 2.3), legend=dict(legend))
+    for row, (title, trained) in enumerate(models.items()):
+        for column, (name, label, scale) in enumerate(_METRICS):
+            axis = axes[row * len(_METRICS) + column]
+            for group in trained:
+                _draw_curve(axis, group, name, scale, legend[training_of(group)])
+            axis.grid()
+            if row == 0:
+                axis.set_title(label)
+            if column == 0 and len(models) > 1:
+                axis.set_ylabel(title)
+            if row == len(models) - 1:
+                axis.set_xlabel("step")
+    return figure
+
+
+def _draw_curve(axis: Axes, group: Group, name: str, scale: float, look: Line2D) -> None:
+    curve = group.curve(name, _POINTS)
+    steps = [step for step, _ in curve]
+    axis.plot(
+        steps,
+        [scale * e.mean for _, e in curve],
+        color=look.get_color(),
+        linestyle=look.get_linestyle(),
+        linewidth=1.4,
+    )
+    if len(group.cells) > 1:
+        low = [scale * e.low for _, e in curve]
+        high = [scale * e.high for _, e in curve]
+        axis.fill_between(steps, low, high, color=look.get_color(), alpha=0.2, linewidth=0)
+
+
+def trained_and_other_columns(results: Results) -> Figure | None:
+    """Return the probes by epoch, a panel for each combination; None where nothing was probed.
+
+    Solid lines are columns that the combination trains on, dashed ones all others.
+    """
+    probed = {r.key: points for r in results.trained() if (points := probe_points(results, r))}
+    by_combination: dict[str, list[TrainedResult]] = {}
+    for result in results.trained():
+        if result.key in probed:
+            by_combination.setdefault(result.cell.combination, []).append(result)
+    if not by_combination:
+        return None
+    cells = {r.key: _without(r.key, r.cell.combination) for r in results.trained()}
+    legend = line_styles(cells[key] for key in probed)
+    columns = min(_PANELS, len(by_combination))
+    figure, axes = panels(
+        -(-len(by_combination) // columns),
+        columns,
+        (2.6, 2.2),
+        legend={**legend, **_INSIDE_AND_OUTSIDE},
+        count=len(by_combination),
+    )
+    for axis, (combination, trained) in zip(axes, by_combination.items(), strict=True):
+        for result in trained:
+            _draw_probes(axis, probed[result.key], str(legend[cells[result.key]].get_color()))
+        axis.set_title(f"trained on {combination}")
+        axis.set_xlabel("epoch")
+        axis.set_ylim(0, 100)
+        axis.grid()
+    axes[0].set_ylabel("accuracy (%), mean over columns")
+    return figure
+
+
+_INSIDE_AND_OUTSIDE: dict[str, Artist] = {
+    "columns trained on": Line2D([], [], color=INK, linestyle="-"),
+    "other columns": Line2D([], [], color=INK, linestyle="--"),
+}
+
+
+def _without(key: str, combination: str) -> str:
+    """Return what of a cell's key says how it differs from others of its combination."""
+    return key.replace(f"-{combination}-", " ").removesuffix(f"-{combination}")
+
+
+def _draw_probes(axis: Axes, points: list[ProbePoint], colour: str) -> None:
+    for name, style in (("inside", "-"), ("outside", "--")):
+        found = [(p.epoch, 100 * getattr(p, name)) for p in points if getattr(p, name) is not None]
+        if found:
+            few = found[:: max(1, len(found) // _POINTS)]
+            (line,) = axis.plot(*zip(*few, strict=True), style, color=colour, linewidth=1.2)
+            line.set(marker=".", markersize=3)

@@ -1,0 +1,223 @@
+"""Figures of squares: what training on one set of questions changes on every other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from pipeline.analysis.figures.panels import by_model, panels, training_of
+from pipeline.analysis.findings import accuracy_by_order
+from pipeline.analysis.results import Results
+from pipeline.analysis.seeds import Group, groups
+from pipeline.data.origin import generator_of
+from pipeline.tasks import registry
+
+_SQUARE = (0.5, 0.3)  # inches
+_CHARACTER = 0.075
+_DARK, _LIGHT, _FRAME = "#10161d", "#ffffff", "#e3a008"
+# From red over a mid-tone to blue; a square carries its own ink, whatever the page's colour.
+_CHANGE = LinearSegmentedColormap.from_list("change", ["#b3261e", "#e6e8eb", "#1257b0"])
+_LEVEL = LinearSegmentedColormap.from_list("level", ["#e6e8eb", "#1257b0"])
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Numbers in rows and columns.
+
+    Attributes:
+        title: What they are of.
+        rows: Labels, downwards.
+        columns: Labels, to the right.
+        values: By row and column; None where there is none.
+        framed: Places, by row and column, of what was trained.
+    """
+
+    title: str
+    rows: list[str]
+    columns: list[str]
+    values: list[list[float | None]]
+    framed: frozenset[tuple[int, int]] = frozenset()
+
+
+def models_and_combinations(results: Results) -> Figure | None:
+    """Return the mean change of each model by each training, on trained columns and on others.
+
+    None where only one cell was trained.
+    """
+    found = groups(results)
+    if len(found) < 2:
+        return None
+    models, trainings = by_model(found), [*dict.fromkeys(map(training_of, found))]
+    grids = []
+    for inside, title in ((True, "trained columns"), (False, "other columns")):
+        values = [
+            [
+                _mean_change(results, {training_of(g): g for g in of_model}.get(training), inside)
+                for training in trainings
+            ]
+            for of_model in models.values()
+        ]
+        grids.append(Grid(f"mean change on {title} (points)", [*models], trainings, values))
+    return _draw(grids, change=True)
+
+
+def _mean_change(results: Results, group: Group | None, inside: bool) -> float | None:
+    if group is None:
+        return None
+    changes = [
+        change
+        for name in results.params.suite.tasks
+        if results.is_trained(name, group.cells[0].cell) == inside
+        and (change := _change(results, group, name)) is not None
+    ]
+    return fmean(changes) if changes else None
+
+
+def _change(results: Results, group: Group, column: str) -> float | None:
+    """Return the change of accuracy in points, the mean over seeds."""
+    return 100 * fmean(
+        result.tasks[column].accuracy - results.base_of(result).tasks[column].accuracy
+        for result in group.cells
+    )
+
+
+def transfer(results: Results) -> Figure | None:
+    """Return what each training changes on each column, a grid for each model.
+
+    None where only one cell was trained, or there is only one column.
+    """
+    found, columns = groups(results), [*results.params.suite.tasks]
+    if len(found) < 2 or len(columns) < 2:
+        return None
+    grids = [
+        Grid(
+            f"{title}: change (points)",
+            [training_of(group) for group in trained],
+            columns,
+            [[_change(results, group, name) for name in columns] for group in trained],
+            _trained_squares(results, trained, columns),
+        )
+        for title, trained in by_model(found).items()
+    ]
+    return _draw(grids, change=True)
+
+
+def _trained_squares(
+    results: Results, trained: Sequence[Group], columns: Sequence[str]
+) -> frozenset[tuple[int, int]]:
+    return frozenset(
+        (row, column)
+        for row, group in enumerate(trained)
+        for column, name in enumerate(columns)
+        if results.is_trained(name, group.cells[0].cell)
+    )
+
+
+def orders(results: Results) -> Figure | None:
+    """Return accuracy on each belief order after training on some, for each model and task.
+
+    Rows are the cells that train on the task's benchmark (or its look-alike) alone. None where they
+    do not differ in the orders that they train on.
+    """
+    grids = []
+    for title, trained in by_model(groups(results)).items():
+        base = results.base_of(trained[0].cells[0])
+        for task, before in accuracy_by_order(results, base).items():
+            family = generator_of(registry.get(task).benchmark)
+            asked = {group.label: _orders_trained(results, group, family) for group in trained}
+            rows = [group for group in trained if asked[group.label]]
+            if len({asked[group.label] for group in rows}) < 2:
+                continue
+            names = sorted(before, key=int)
+            after = [
+                [accuracy_by_order(results, result)[task] for result in group.cells]
+                for group in rows
+            ]
+            values: list[list[float | None]] = [[100 * before[name] for name in names]]
+            for found in after:
+                values.append([100 * fmean(each[name] for each in found) for name in names])
+            framed = {
+                (row, column)
+                for row, group in enumerate(rows, 1)
+                for column, name in enumerate(names)
+                if int(name) in asked[group.label]
+            }
+            grids.append(
+                Grid(
+                    f"{title}: {task} (%)",
+                    ["base", *map(training_of, rows)],
+                    [f"order {name}" for name in names],
+                    values,
+                    frozenset(framed),
+                )
+            )
+    return _draw(grids, change=False) if grids else None
+
+
+def _orders_trained(results: Results, group: Group, family: str) -> frozenset[int]:
+    """Return the orders that a cell trains on; none where it trains on another benchmark too."""
+    parts = results.params.dataset[group.cells[0].cell.combination].train
+    if any(generator_of(registry.get(part.task).benchmark) != family for part in parts):
+        return frozenset()
+    return frozenset(o for part in parts for o in part.orders or registry.get(part.task).orders)
+
+
+# --- drawing --------------------------------------------------------------------------------------
+
+
+def _draw(grids: Sequence[Grid], *, change: bool) -> Figure:
+    """Return grids below each other, a number in every square."""
+    rows = max(len(grid.rows) for grid in grids)
+    columns = max(len(grid.columns) for grid in grids)
+    left = max(len(label) for grid in grids for label in grid.rows)
+    below = max(len(label) for grid in grids for label in grid.columns)
+    figure, axes = panels(
+        len(grids),
+        1,
+        (max(2.8, _SQUARE[0] * columns), _SQUARE[1] * rows),
+        left=0.2 + _CHARACTER * left,
+        bottom=0.25 + 0.7 * _CHARACTER * below,
+    )
+    known = [abs(v) for grid in grids for row in grid.values for v in row if v is not None]
+    most = max([10.0, *known]) if change else 100.0
+    for axis, grid in zip(axes, grids, strict=True):
+        _draw_grid(axis, grid, most, change=change)
+    return figure
+
+
+def _draw_grid(axis: Axes, grid: Grid, most: float, *, change: bool) -> None:
+    colours = _CHANGE if change else _LEVEL
+    for row, values in enumerate(grid.values):
+        for column, value in enumerate(values):
+            if value is None:
+                continue
+            share = (value / most + 1) / 2 if change else value / most
+            colour = colours(share)
+            axis.add_patch(Rectangle((column, row), 1, 1, facecolor=colour, linewidth=0))
+            dark = 0.3 * colour[0] + 0.59 * colour[1] + 0.11 * colour[2] > 0.55
+            text = f"{round(value):+d}" if change else f"{round(value)}"
+            ink = _DARK if dark else _LIGHT
+            axis.text(
+                column + 0.5, row + 0.5, text, ha="center", va="center", color=ink, fontsize=8
+            )
+    for row, column in sorted(grid.framed):
+        frame = Rectangle((column + 0.04, row + 0.06), 0.92, 0.88, fill=False, edgecolor=_FRAME)
+        frame.set_linewidth(1.8)
+        axis.add_patch(frame)
+    axis.set_xlim(0, len(grid.columns))
+    axis.set_ylim(len(grid.rows), 0)
+    places = [place + 0.5 for place in range(len(grid.columns))]
+    axis.set_xticks(
+        places, grid.columns, fontsize=8, rotation=40, ha="right", rotation_mode="anchor"
+    )
+    axis.set_yticks([place + 0.5 for place in range(len(grid.rows))], grid.rows, fontsize=8)
+    axis.tick_params(length=0)
+    axis.set_title(grid.title, loc="left")
+    for side in axis.spines.values():
+        side.set_visible(False)

@@ -1,0 +1,150 @@
+"""What training did that it should not: each signature from what a study keeps of its cells.
+
+A detector whose data is not there is not called: those of changes need single answers, format
+collapse a trained yes/no column and a list column of one generator, checkpoint noise and entropy
+collapse a training that is long enough. Diversity collapse is never called here, as no study keeps
+the rollouts that it compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pipeline.analysis.paired import Answers, answered_by_both
+from pipeline.analysis.results import Results, TrainedResult
+from pipeline.evaluate import statistics
+from pipeline.evaluate.statistics import LEVEL, Estimate
+from pipeline.judge.signatures import (
+    Signature,
+    checkpoint_noise,
+    entropy_collapse,
+    fall,
+    flat_outside,
+    format_collapse,
+    shrunk_responses,
+)
+
+_LAST = 5
+"""Validations whose spread is looked at; so many more must lie before them."""
+
+_STEPS = 20
+"""Steps of training from which a tenth can be compared with another."""
+
+_BINARY, _LISTS = "yes_no", "names"
+_RATIO = "ratio"
+
+
+def training_signatures(results: Results, result: TrainedResult) -> list[Signature]:
+    """Return the signatures that are present in what training a cell changed."""
+    found = [
+        *_falls(results, result),
+        *_flat(results, result),
+        *_formats(results, result),
+        *_lengths(results, result),
+        *_checkpoints(results, result),
+        *_entropy(result),
+    ]
+    return [signature for signature in found if signature.present]
+
+
+def effect(found: Signature) -> str:
+    """Return the size of an effect with its interval: a ratio, or points."""
+    if found.what.endswith(_RATIO):
+        return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
+    value, low, high = (100 * end for end in (found.value, found.low, found.high))
+    return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
+
+
+def _falls(results: Results, result: TrainedResult) -> Iterator[Signature]:
+    """Forgetting: the side-check fell. Negative transfer: a column not trained fell, corrected."""
+    for column, changed in results.paired[result.key].items():
+        if column not in results.params.suite.tasks:
+            yield fall("forgetting", changed.estimate, f"change of {column}")
+        elif changed.p_value < 1 - LEVEL and not results.is_trained(column, result.cell):
+            yield fall("negative transfer", changed.estimate, f"change of {column}")
+
+
+def _flat(results: Results, result: TrainedResult) -> Iterator[Signature]:
+    columns = [name for name in results.params.suite.tasks if name in result.answers]
+    inside = [name for name in columns if results.is_trained(name, result.cell)]
+    outside = [name for name in columns if name not in inside]
+    trained, other = (_change(results, result, names) for names in (inside, outside))
+    if trained is not None and other is not None:
+        yield flat_outside(trained, other)
+
+
+def _formats(results: Results, result: TrainedResult) -> Iterator[Signature]:
+    """Compare the trained yes/no columns of each generator with its list columns."""
+    kinds = {name: _forms(results, name) for name in results.params.suite.tasks}
+    for generator in dict.fromkeys(generator for generator, _ in kinds.values()):
+        own = {name: form for name, (of, form) in kinds.items() if of == generator}
+        binary = [
+            name
+            for name, form in own.items()
+            if form == _BINARY and results.is_trained(name, result.cell)
+        ]
+        lists = [name for name, form in own.items() if form == _LISTS]
+        first, then = (_change(results, result, names) for names in (binary, lists))
+        if first is not None and then is not None:
+            yield format_collapse(first, then)
+
+
+def _forms(results: Results, column: str) -> tuple[str, str]:
+    """Return what wrote a column's stories, and the form of its answers where all have one."""
+    portions = results.origins.columns[column].portions
+    generators = {portion.generator for portion in portions}
+    forms = {portion.asked.rpartition(", ")[2] for portion in portions}
+    return ", ".join(sorted(generators)), forms.pop() if len(forms) == 1 else ""
+
+
+def _lengths(results: Results, result: TrainedResult) -> Iterator[Signature]:
+    before: list[int] = []
+    after: list[int] = []
+    stories: list[str] = []
+    for first, then, asked in _answered(results, result, results.params.suite.tasks):
+        if not (first.tokens and then.tokens):
+            continue
+        before += [first.tokens[name] for name in asked]
+        after += [then.tokens[name] for name in asked]
+        stories += [then.stories[name] for name in asked]
+    if sum(before):
+        yield shrunk_responses(before, after, statistics.ratio(before, after, stories))
+
+
+def _checkpoints(results: Results, result: TrainedResult) -> Iterator[Signature]:
+    curve = [r["validation_accuracy"] for r in result.curve if "validation_accuracy" in r]
+    validation = results.card_of(result).sets.get("validation")
+    if len(curve) >= 2 * _LAST and validation is not None and validation.rows:
+        found = checkpoint_noise(curve[-_LAST:], validation.rows)
+        if found is not None:
+            yield found
+
+
+def _entropy(result: TrainedResult) -> Iterator[Signature]:
+    curve = [row["entropy"] for row in result.curve if "entropy" in row]
+    if len(curve) >= _STEPS:
+        tenth = max(5, len(curve) // 10)
+        yield entropy_collapse(curve[:tenth], curve[-tenth:])
+
+
+def _change(results: Results, result: TrainedResult, columns: Sequence[str]) -> Estimate | None:
+    """Return the change on the questions of columns together; None without any."""
+    before: list[bool] = []
+    after: list[bool] = []
+    stories: list[str] = []
+    for first, then, asked in _answered(results, result, columns):
+        before += [first.right[name] for name in asked]
+        after += [then.right[name] for name in asked]
+        stories += [then.stories[name] for name in asked]
+    return statistics.change(before, after, stories) if before else None
+
+
+def _answered(
+    results: Results, result: TrainedResult, columns: Iterable[str]
+) -> Iterator[tuple[Answers, Answers, list[str]]]:
+    """Yield what base model and trained one answered to columns, and the questions of both."""
+    base = results.base_of(result).answers
+    for column in columns:
+        if column in base and column in result.answers:
+            first, then = base[column], result.answers[column]
+            yield first, then, answered_by_both(first, then)

@@ -1,0 +1,137 @@
+"""What training did that it should not: each signature where it is, and not where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pipeline.analysis.paired import Answers
+from pipeline.analysis.results import Results, TrainedResult
+from pipeline.analysis.training_signatures import effect, training_signatures
+from pipeline.analysis.verdicts import verdict_findings
+from pipeline.data.card import SetCard
+from pipeline.data.origin import Portion
+from pipeline.records import Figures
+from tests.analysis.made import place_questions
+from tests.analysis.test_findings import study
+
+TRAINED, OTHER = "hi_tom_orders_0_2", "hi_tom_order_3"
+QUESTIONS = 400
+
+
+def answers(right: int, tokens: int = 0) -> Answers:
+    """So many right answers, each about a story of its own and so many tokens long."""
+    names = [f"q{place}" for place in range(QUESTIONS)]
+    lengths = {name: tokens + place % 3 for place, name in enumerate(names)} if tokens else {}
+    return Answers({n: p < right for p, n in enumerate(names)}, {n: n for n in names}, lengths)
+
+
+def made(
+    inside: int = 200, outside: int = 200, tokens: int = 0, curve: list[Figures] | None = None
+) -> Results:
+    """A study whose base model is right on half of 400 questions, in 60 tokens if counted."""
+    results = study(order_3=0.3, lengths=[20.0] * 20)
+    cells = {}
+    for key, cell in results.cells.items():
+        if isinstance(cell, TrainedResult):
+            after = {TRAINED: answers(inside, tokens), OTHER: answers(outside, tokens)}
+            cell = replace(cell, curve=cell.curve if curve is None else curve)
+        else:
+            after = dict.fromkeys((TRAINED, OTHER), answers(200, tokens and 60))
+        cells[key] = replace(cell, answers=after)
+    return replace(results, cells=cells)
+
+
+def named(results: Results) -> dict[str, str]:
+    (result,) = results.trained()
+    return {s.name: f"{s.what} {effect(s)}" for s in training_signatures(results, result)}
+
+
+FLAT = "in-distribution up, out-of-distribution flat"
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside", "present"),
+    [(320, 200, True), (320, 300, False), (200, 200, False), (320, 100, False)],
+)
+def test_up_where_trained_and_flat_elsewhere(inside: int, outside: int, present: bool) -> None:
+    found = named(made(inside, outside))
+    assert (FLAT in found) == present
+    if present:
+        assert (
+            "change where trained +30.0%, elsewhere +0.0%; difference +30.0 points" in found[FLAT]
+        )
+
+
+def with_forms(results: Results, *forms: str) -> Results:
+    """Let the two columns ask for answers of these forms."""
+    columns = dict(results.origins.columns)
+    for name, form in zip((TRAINED, OTHER), forms, strict=True):
+        portions = [
+            Portion(**{**portion.model_dump(), "asked": f"belief, {form}"})
+            for portion in columns[name].portions
+        ]
+        columns[name] = columns[name].model_copy(update={"portions": portions})
+    training = place_questions(0, 1, 2).model_copy(update={"portions": columns[TRAINED].portions})
+    origins = results.origins.model_copy(
+        update={"columns": columns, "training": dict.fromkeys(results.params.dataset, training)}
+    )
+    return replace(results, origins=origins)
+
+
+@pytest.mark.parametrize(
+    ("outside", "forms", "present"),
+    [
+        (200, ("yes_no", "names"), True),
+        (320, ("yes_no", "names"), False),
+        (200, ("span", "names"), False),
+        (200, ("yes_no", "span"), False),
+    ],
+)
+def test_yes_and_no_rise_and_lists_do_not(
+    outside: int, forms: tuple[str, str], present: bool
+) -> None:
+    found = named(with_forms(made(320, outside), *forms))
+    assert ("format collapse" in found) == present
+
+
+def test_responses_that_lost_most_of_their_tokens() -> None:
+    assert "response collapse" not in named(made(tokens=50)) | named(made())
+    found = named(made(tokens=12))["response collapse"]
+    assert found.startswith("mean tokens of responses 61 -> 13; ratio 0.21 (0.2")
+
+
+def validated(results: Results, rows: int) -> Results:
+    card = results.cards["hi"]
+    sets = {**card.sets, "validation": SetCard.model_construct(rows=rows)}
+    return replace(results, cards={"hi": card.model_copy(update={"sets": sets})})
+
+
+@pytest.mark.parametrize(
+    ("last", "present"),
+    [([0.5, 0.8, 0.4, 0.7, 0.5], True), ([0.5, 0.52, 0.49, 0.5, 0.51], False)],
+)
+def test_checkpoints_that_differ_by_more_than_chance(last: list[float], present: bool) -> None:
+    curve: list[Figures] = [
+        {"step": step, "validation_accuracy": found}
+        for step, found in enumerate([0.3, 0.35, 0.4, 0.45, 0.5, *last])
+    ]
+    found = named(validated(made(curve=curve), 100))
+    assert ("checkpoint noise" in found) == present
+    assert "checkpoint noise" not in named(validated(made(curve=curve[3:]), 100))
+
+
+@pytest.mark.parametrize(("end", "present"), [(0.2, True), (0.9, False)])
+def test_entropy_that_is_lost(end: float, present: bool) -> None:
+    curve: list[Figures] = [
+        {"step": step, "entropy": 1.0 + (end - 1.0) * step / 40, "validation_accuracy": 0.5}
+        for step in range(41)
+    ]
+    assert ("entropy collapse" in named(made(curve=curve))) == present
+    assert "entropy collapse" not in named(made(curve=[curve[0], *curve[-15:]]))
+
+
+def test_signatures_are_told_as_sentences() -> None:
+    said = list(verdict_findings(made(320, 200)))
+    assert any(sentence.startswith(f"nano-hi: {FLAT}: change where trained") for sentence in said)
