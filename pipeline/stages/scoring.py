@@ -9,13 +9,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from pipeline.closure import own_code
 from pipeline.config.params import ApiCell, Cell
 from pipeline.errors import UserError
 from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import Asking, Graded, evaluate, write_grades, write_responses
-from pipeline.files import write_lines
+from pipeline.files import remove, write_lines
 from pipeline.model.manifest import ApiManifest, resolve
 from pipeline.plugins import ENGINES, SERVED
 from pipeline.progress import ProgressReport
@@ -62,6 +63,8 @@ def score_cell(
         write_lines(logs / "timing.jsonl", [_timing(seconds, graded) | _spent(engine)])
         ran = Ran(engine.name, engine.libraries, columns, graded, asking.prompt)
         found = _write(stage, key, cell, ran)
+        if not isinstance(cell, ApiCell):  # what was paid for is kept
+            remove(_work(stage, key, cell))
         mirror(tracker, stage.params, key, stage.name, stage.root)
     for name, scores in found.tasks.items():
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
@@ -91,7 +94,7 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
         ask = cast(Callable[[ApiManifest, Path], Engine], SERVED[name].load())
-        return ask(_served(stage, key, cell), stage.work(name, key))
+        return ask(_served(stage, key, cell), _work(stage, key, cell))
     if name not in ENGINES:
         raise UserError(
             f"cells.{key}.evaluate.engine: found {name!r}; a model with weights is run by: "
@@ -100,13 +103,21 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     manifest = stage.runs / key / "train" / "checkpoints.json"
     place = Place(
         model=resolve(manifest, stage.store, cell.model, f"train@{key}"),
-        work=stage.work(name, key),
+        work=_work(stage, key, cell),
         root=stage.root,
         threads=stage.params.study.threads,
         batch=cell.evaluate.batch,
     )
     open_engine = cast(Callable[[Place], Engine], ENGINES[name].load())
     return open_engine(place)
+
+
+def _work(stage: Stage, key: str, cell: Cell) -> Path:
+    """Return the folder of what is unfinished: of other code, another folder."""
+    name = cell.evaluate.engine
+    if isinstance(cell, ApiCell):
+        return stage.work(name, key)
+    return stage.work(name, key, stage.params.study.threads, own_code(ENGINES[name].modules))
 
 
 def _run(
