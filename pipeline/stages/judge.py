@@ -1,4 +1,7 @@
-"""Stage ``judge@cell``: do its answers follow beliefs or a rule, and is its reasoning faithful?"""
+"""Stage ``judge@cell``: do its answers follow beliefs or a rule, and is its reasoning faithful?
+
+Where each question was answered several times, the first answers are judged.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import pandas as pd
 from pipeline.config.data import SuiteTask
 from pipeline.data.codec import read_column
 from pipeline.evaluate.records import Evaluation
+from pipeline.evaluate.samples import first_samples
 from pipeline.judge.columns import judged_together
 from pipeline.judge.items import Item
 from pipeline.judge.records import TaskVerdict, Verdicts
@@ -71,8 +75,8 @@ def _items(stage: Stage, key: str, columns: Mapping[str, SuiteTask]) -> dict[str
 
 def _read(path: Path, columns: list[str], made_by: str) -> pd.DataFrame:
     try:
-        return pd.read_parquet(path, columns=columns)
-    except (OSError, ValueError) as error:
+        return first_samples(pd.read_parquet(path))[columns]
+    except (OSError, ValueError, KeyError) as error:
         raise unreadable(path, error, made_by) from None
 
 

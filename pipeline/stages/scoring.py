@@ -15,7 +15,14 @@ from pipeline.errors import UserError
 from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
-from pipeline.evaluate.runner import Asking, Graded, evaluate, write_grades, write_responses
+from pipeline.evaluate.runner import (
+    Asking,
+    Graded,
+    evaluate,
+    repeated,
+    write_grades,
+    write_responses,
+)
 from pipeline.files import remove, write_lines
 from pipeline.model.manifest import ApiManifest, resolve
 from pipeline.plugins import ENGINES, SERVED
@@ -35,7 +42,7 @@ class Ran:
     libraries: Mapping[str, str]
     columns: Mapping[str, Sequence[Example]]
     graded: Sequence[Graded]
-    prompt: str
+    asking: Asking
 
 
 def score_cell(
@@ -51,7 +58,7 @@ def score_cell(
     """
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
     if (why := _absent(stage, key, cell)) is not None:
-        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking.prompt), absent=why)
+        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking), absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return
     use_threads(stage.params.study.threads)
@@ -61,7 +68,7 @@ def score_cell(
         graded = _run(stage, key, cell, engine, columns, asking)
         seconds = time.perf_counter() - started
         write_lines(logs / "timing.jsonl", [_timing(seconds, graded) | _spent(engine)])
-        ran = Ran(engine.name, engine.libraries, columns, graded, asking.prompt)
+        ran = Ran(engine.name, engine.libraries, columns, graded, asking)
         found = _write(stage, key, cell, ran)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
             remove(_work(stage, key, cell))
@@ -129,15 +136,18 @@ def _run(
     asking: Asking,
 ) -> list[Graded]:
     examples = [example for column in columns.values() for example in column]
-    with ProgressReport(f"{stage.name} {key}", len(examples)) as progress:
+    responses = len(examples) * asking.samples
+    with ProgressReport(f"{stage.name} {key}", responses) as progress:
         return evaluate(engine, examples, asking, seed=cell.seed, report=progress.at)
 
 
 def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:
     """Write responses, grades and metrics; return the metrics."""
     folder = stage.runs / key / stage.name
-    examples = [example for column in ran.columns.values() for example in column]
-    names = [name for name, column in ran.columns.items() for _ in column]
+    samples = ran.asking.samples
+    named = [(name, example) for name, column in ran.columns.items() for example in column]
+    names = repeated([name for name, _ in named], samples)
+    examples = repeated([example for _, example in named], samples)
     identity = {"model": cell.model, "engine": ran.engine}
     write_responses(
         folder / "responses.parquet", examples, ran.graded, names, {**identity, "seed": cell.seed}
@@ -145,22 +155,21 @@ def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = No
     write_grades(folder / "grades.parquet", examples, ran.graded, names)
     found = Evaluation(
         engine=ran.engine,
-        prompt=ran.prompt,
+        prompt=ran.asking.prompt,
         libraries={**ran.libraries, **installed(*GRADING)},
-        tasks=_by_column(ran.columns, ran.graded),
+        tasks=_by_column(ran),
         absent=absent,
     )
     found.write(folder / "metrics.json")
     return found
 
 
-def _by_column(
-    columns: Mapping[str, Sequence[Example]], graded: Sequence[Graded]
-) -> dict[str, TaskScores]:
-    start, result = 0, {}
-    for name, examples in columns.items():
-        result[name] = task_metrics(examples, graded[start : start + len(examples)])
-        start += len(examples)
+def _by_column(ran: Ran) -> dict[str, TaskScores]:
+    start, result, samples = 0, {}, ran.asking.samples
+    for name, examples in ran.columns.items():
+        end = start + len(examples) * samples
+        result[name] = task_metrics(examples, ran.graded[start:end], samples)
+        start = end
     return result
 
 
