@@ -8,15 +8,15 @@ from pydantic import Field, model_validator
 
 from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Positive, Section, Tokens, one_of
-from pipeline.plugins import ENGINES
+from pipeline.plugins import ENGINES, SERVED
 
 
 class Evaluate(Section):
     """How completions are sampled for scoring.
 
     Attributes:
-        engine: What runs the model, see :data:`pipeline.plugins.ENGINES`; ``openai`` for models
-            behind an address.
+        engine: What runs the model, see :data:`pipeline.plugins.ENGINES`; ``openai`` and
+            ``replay`` are for models of the kinds ``api`` and ``recorded``.
         prompt: Prompt of trained cells.
         base_prompt: Prompt of base and API cells, where it differs.
         crossed: Also ask base models with the prompt of trained cells, and trained cells with that
@@ -31,7 +31,7 @@ class Evaluate(Section):
         batch: Prompts decoded at once.
     """
 
-    engine: Annotated[str, one_of((*ENGINES, "openai"))] = "hf"
+    engine: Annotated[str, one_of((*ENGINES, *SERVED))] = "hf"
     prompt: PromptStyle
     base_prompt: PromptStyle | None = None
     crossed: bool = False

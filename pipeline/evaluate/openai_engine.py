@@ -67,7 +67,7 @@ class Usage:
         return (asked + self.completion_tokens * manifest.completion_price) / _MILLION
 
 
-def open_engine(manifest: ApiManifest, work: Path) -> OpenAiEngine:
+def open_engine(manifest: ApiManifest, root: Path, work: Path) -> OpenAiEngine:
     """Return the engine of a model behind an address."""
     return OpenAiEngine(manifest, work)
 

@@ -13,7 +13,7 @@ from pipeline.data.original import Frame
 from pipeline.data.prompt import is_prefilled, maker
 from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.evaluate.samples import SAMPLE
-from pipeline.files import digest_of, replacing
+from pipeline.files import replacing
 from pipeline.model.chat import EMPTY_THOUGHT, beginning
 from pipeline.model.decode import Sampling
 from pipeline.tasks import registry
@@ -77,7 +77,7 @@ def evaluate(
     make, tagged = maker(asking.prompt, asking.frame), is_prefilled(asking.prompt)
     begun = beginning(think=asking.think) if tagged else ""
     prompts = [
-        Prompt(make(example), _stream(seed, example, sample), begun)
+        Prompt(make(example), _stream(seed, example, sample), begun, example.id, sample)
         for example in examples
         for sample in range(asking.samples)
     ]
@@ -89,7 +89,7 @@ def evaluate(
         Graded(
             response,
             grade_response(response.text, example, asking.prompt),
-            _digest(shown),
+            shown.digest,
             place % asking.samples,
         )
         for place, (example, response, shown) in enumerate(answered)
@@ -105,11 +105,6 @@ def _stream(seed: int, example: Example, sample: int) -> tuple[int, ...]:
     """Return the start of a response's random stream; the first sample is that of a single one."""
     first = (seed, int(example.id[:12], 16))
     return (*first, sample) if sample else first
-
-
-def _digest(prompt: Prompt) -> str:
-    """Return a digest of what a model is shown."""
-    return digest_of([prompt.messages, prompt.begun])[:16]
 
 
 def grade_response(text: str, example: Example, prompt: str) -> Grade:

@@ -24,7 +24,7 @@ from pipeline.evaluate.runner import (
     write_responses,
 )
 from pipeline.files import remove, write_lines
-from pipeline.model.manifest import ApiManifest, resolve
+from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
 from pipeline.plugins import ENGINES, SERVED
 from pipeline.progress import ProgressReport
 from pipeline.provenance import GRADING, installed
@@ -78,9 +78,9 @@ def score_cell(
         print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
 
 
-def _served(stage: Stage, key: str, cell: ApiCell) -> ApiManifest:
+def _served(stage: Stage, key: str, cell: ApiCell) -> ServedManifest:
     path = stage.runs / key / "train" / "checkpoints.json"
-    return ApiManifest.read_of(path, cell.model, f"train@{key}")
+    return SERVED_BY[cell.evaluate.engine].read_of(path, cell.model, f"train@{key}")
 
 
 def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
@@ -88,7 +88,7 @@ def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
     if not isinstance(cell, ApiCell):
         return None
     module = SERVED[cell.evaluate.engine].module
-    reason = cast(Callable[[ApiManifest], str | None], import_module(module).reason_absent)
+    reason = cast(Callable[[ServedManifest], str | None], import_module(module).reason_absent)
     return reason(_served(stage, key, cell))
 
 
@@ -100,8 +100,8 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     """
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
-        ask = cast(Callable[[ApiManifest, Path], Engine], SERVED[name].load())
-        return ask(_served(stage, key, cell), _work(stage, key, cell))
+        ask = cast(Callable[[ServedManifest, Path, Path], Engine], SERVED[name].load())
+        return ask(_served(stage, key, cell), stage.root, _work(stage, key, cell))
     if name not in ENGINES:
         raise UserError(
             f"cells.{key}.evaluate.engine: found {name!r}; a model with weights is run by: "
