@@ -168,7 +168,7 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     folder = find_root() / "models" / "nano-0" / "model"
     tokenizer = AutoTokenizer.from_pretrained(folder)
-    prompts = prompts_of(tokenizer, 100 if options.quick else 1200)
+    prompts = prompts_of(tokenizer, 100 if options.quick else 400)
     engines = {"ours": our_engine(folder, prompts), "generate": generate_loop(folder, prompts)}
     if find_spec("lm_eval") is None:
         print("lm-evaluation-harness is not installed here, so it is not measured")
@@ -180,7 +180,7 @@ def main() -> None:
         f"{mean(lengths):.0f}); {platform.machine()}, {os.cpu_count()} cores, {options.threads} "
         f"threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
     )
-    seconds, differing = measure(engines, 1 if options.quick else 3)
+    seconds, differing = measure(engines, 1 if options.quick else 5)
     print(f"texts that differ from this project's: {', '.join(differing)}")
     best = {name: min(taken, key=lambda b: median(taken[b])) for name, taken in seconds.items()}
     figures: dict[str, Any] = {"target": TARGET, "questions": len(prompts), "engines": {}}
