@@ -23,10 +23,10 @@ from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
 from pipeline.data.codec import read_examples
+from pipeline.model.device import peak_of_process
 from pipeline.output import write_output
 from pipeline.stages import acquire, dataset, sources, suite
 from pipeline.stages.common import Stage
-from pipeline.train.device import peak_of_process
 
 STUDY = "rlvr"
 TARGET_SECONDS, TARGET_BYTES = 60.0, 2e9

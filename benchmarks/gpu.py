@@ -173,7 +173,7 @@ def _measure(
 
     from pipeline.config.algorithms import Grpo
     from pipeline.model.decode import Sampling, generate
-    from pipeline.train.device import autocast, peak_memory
+    from pipeline.model.device import autocast, peak_memory
     from pipeline.train.update import Updater
 
     policy = learner.model

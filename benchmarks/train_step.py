@@ -78,6 +78,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
 
     from pipeline.config.algorithms import Grpo
     from pipeline.config.training import Train
+    from pipeline.model.device import peak_of_process
     from pipeline.model.weights import load_model
     from pipeline.reward.reward import Reward
     from pipeline.tasks.example import Example
@@ -85,7 +86,6 @@ def run_ours(folder: Path, setting: Setting) -> None:
     from pipeline.train import rollout
     from pipeline.train.contract import History
     from pipeline.train.data import Row
-    from pipeline.train.device import peak_of_process
     from pipeline.train.local import LocalTrainer
     from pipeline.train.stopping import Interrupted
 
@@ -146,7 +146,7 @@ def run_trl(folder: Path, setting: Setting) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    from pipeline.train.device import peak_of_process
+    from pipeline.model.device import peak_of_process
 
     torch.set_num_threads(setting.threads)
     tokenizer = AutoTokenizer.from_pretrained(folder)

@@ -56,6 +56,7 @@ BASES: Mapping[str, Plugin] = MappingProxyType(
         "tiny": Plugin("pipeline.stages.base_tiny", "make"),
         "hub": Plugin("pipeline.stages.base_hub", "make"),
         "api": Plugin("pipeline.stages.base_api", "make"),
+        "recorded": Plugin("pipeline.stages.base_recorded", "make"),
     }
 )
 """How a base model is made, by its kind."""
@@ -83,9 +84,12 @@ ENGINES: Mapping[str, Plugin] = MappingProxyType(
 """What runs a model over prompts."""
 
 SERVED: Mapping[str, Plugin] = MappingProxyType(
-    {"openai": Plugin("pipeline.evaluate.openai_engine", "open_engine")}
+    {
+        "openai": Plugin("pipeline.evaluate.openai_engine", "open_engine"),
+        "replay": Plugin("pipeline.evaluate.replay_engine", "open_engine"),
+    }
 )
-"""What asks a model behind an address."""
+"""What answers where there are no weights: a model behind an address, or a file."""
 
 REWARDS: Mapping[str, Plugin] = MappingProxyType(
     {

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from pipeline.evaluate.samples import first_samples
 from pipeline.evaluate.statistics import Estimate, change, holm, mcnemar
 from pipeline.records import damage, unreadable
 
@@ -48,7 +49,7 @@ class PairedChange:
 
 
 def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
-    """Read which answers of a cell are right, by column.
+    """Read which answers of a cell are right, by column; of several to a question, the first.
 
     Args:
         path: ``grades.parquet``.
@@ -58,7 +59,7 @@ def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
         UserError: If it is missing, or holds something else.
     """
     try:
-        frame = pd.read_parquet(path)
+        frame = first_samples(pd.read_parquet(path))
     except (OSError, ValueError) as error:
         raise unreadable(path, error, made_by) from None
     if missing := [name for name in _COLUMNS if name not in frame]:

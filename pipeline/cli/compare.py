@@ -155,7 +155,9 @@ def _turned(
 def _responses(folder: Path) -> dict[str, str]:
     import pandas as pd
 
-    frame = pd.read_parquet(folder / "evaluate" / "responses.parquet", columns=["id", "response"])
+    from pipeline.evaluate.samples import first_samples
+
+    frame = first_samples(pd.read_parquet(folder / "evaluate" / "responses.parquet"))
     return dict(zip(frame["id"], frame["response"], strict=True))
 
 

@@ -8,7 +8,7 @@ from pipeline.config.algorithms import Algorithm, Sft
 from pipeline.config.arms import Arm
 from pipeline.config.data import Part
 from pipeline.config.expand import expand
-from pipeline.config.models import ApiModel
+from pipeline.config.models import ApiModel, RecordedModel
 from pipeline.config.reward import PublishedReward, Settings, own_settings
 from pipeline.config.study import Study
 from pipeline.config.training import Train
@@ -38,6 +38,8 @@ def _cells(study: Study) -> Iterator[Line]:
 
 def _evaluated_only(study: Study, key: str) -> str:
     model = study.base.models[key]
+    if isinstance(model, RecordedModel):
+        return f"{model.title} (recorded answers)"
     return f"{model.title} (behind an API)" if isinstance(model, ApiModel) else model.title
 
 

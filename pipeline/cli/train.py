@@ -76,7 +76,7 @@ def plan(
     ] = None,
 ) -> None:
     """State the memory that the local trainer needs for a cell; exits 2 if it cannot fit."""
-    from pipeline.train.device import available_memory, choose_device
+    from pipeline.model.device import available_memory, choose_device
     from pipeline.train.memory import plan as memory_plan
     from pipeline.train.shapes import shape_of
 

@@ -8,32 +8,35 @@ from pydantic import Field, model_validator
 
 from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Positive, Section, Tokens, one_of
-from pipeline.plugins import ENGINES
+from pipeline.plugins import ENGINES, SERVED
 
 
 class Evaluate(Section):
     """How completions are sampled for scoring.
 
     Attributes:
-        engine: What runs the model, see :data:`pipeline.plugins.ENGINES`; ``openai`` for models
-            behind an address.
+        engine: What runs the model, see :data:`pipeline.plugins.ENGINES`; ``openai`` and
+            ``replay`` are for models of the kinds ``api`` and ``recorded``.
         prompt: Prompt of trained cells.
         base_prompt: Prompt of base and API cells, where it differs.
         crossed: Also ask base models with the prompt of trained cells, and trained cells with that
             of base models, so that what the prompt does can be told from what training does.
         think: Whether answers to prompts that ask for tags may reason; else an empty thought is
             pre-filled.
+        samples: Answers to each question; several take a temperature above 0. Accuracy, verdicts
+            and changes are of the first; mean@k, pass@k and majority@k stand beside them.
         temperature: 0 takes the most likely token.
         top_p: Nucleus.
         max_new_tokens: Longest completion.
         batch: Prompts decoded at once.
     """
 
-    engine: Annotated[str, one_of((*ENGINES, "openai"))] = "hf"
+    engine: Annotated[str, one_of((*ENGINES, *SERVED))] = "hf"
     prompt: PromptStyle
     base_prompt: PromptStyle | None = None
     crossed: bool = False
     think: bool = True
+    samples: Annotated[int, Field(ge=1, le=1024)] = 1
     temperature: float = Field(default=0.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_new_tokens: Tokens
@@ -45,6 +48,15 @@ class Evaluate(Section):
             raise ValueError(
                 f"found crossed: true with base_prompt {self.base_prompt}; crossing takes two "
                 "prompts: name another base_prompt, or leave crossed out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> Evaluate:
+        if self.samples > 1 and self.temperature == 0:
+            raise ValueError(
+                f"found samples: {self.samples} with temperature: 0, at which all samples are the "
+                "same; name a temperature above 0, or leave samples out"
             )
         return self
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import product
+from types import MappingProxyType
 from typing import TypeGuard
 
 from pipeline.config.algorithms import Imitated, Sft
 from pipeline.config.data import Part
-from pipeline.config.models import ApiModel, TinyModel
+from pipeline.config.models import ApiModel, RecordedModel, TinyModel
 from pipeline.config.params import (
     ApiCell,
     AskedCell,
@@ -137,6 +138,8 @@ def _probe_entry(study: Study) -> ProbeEntry | None:
 
 def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:
     model = study.base.models[key]
+    if isinstance(model, RecordedModel):
+        return BaseEntry(model=model, seed=study.seed, inputs=model.answers)
     if not isinstance(model, TinyModel):
         return BaseEntry(model=model, seed=study.seed, inputs=f"code/base-{model.kind}.json")
     if _repeats_everything(study):
@@ -156,20 +159,23 @@ def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:
     return isinstance(source, GeneratedSource) and source.train > 0
 
 
+_SERVED_BY: Mapping[type, str] = MappingProxyType({ApiModel: "openai", RecordedModel: "replay"})
+
+
 def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
     for key, (name, _) in _used_models(study).items():
         model, evaluate = study.base.models[name], study.evaluate
         folder = f"runs/{study.name}/base/{key}"
-        is_api = isinstance(model, ApiModel)
+        engine = _SERVED_BY.get(type(model))
         asked = {
-            "engine": "openai" if is_api else evaluate.engine,
+            "engine": engine or evaluate.engine,
             "prompt": evaluate.base_prompt or evaluate.prompt,
             "base_prompt": None,
             "crossed": False,
         }
         yield (
             f"{key}-base",
-            (ApiCell if is_api else BaseCell)(
+            (ApiCell if engine else BaseCell)(
                 model=key,
                 title=model.title,
                 seed=study.seed,

@@ -142,7 +142,21 @@ class ApiModel(Section):
     completion_price: Annotated[float, Field(ge=0)] | None = None
 
 
-Model = Annotated[TinyModel | HubModel | ApiModel, Field(discriminator="kind")]
+class RecordedModel(Section):
+    """Answers that somebody recorded: evaluated, never trained.
+
+    Attributes:
+        title: Its name in tables.
+        answers: File of JSON lines or parquet, from the checkout on; see
+            :mod:`pipeline.evaluate.replay_engine`.
+    """
+
+    kind: Literal["recorded"]
+    title: Text
+    answers: Annotated[str, Field(pattern=r"^[^/].*\.(jsonl|parquet)$")]
+
+
+Model = Annotated[TinyModel | HubModel | ApiModel | RecordedModel, Field(discriminator="kind")]
 
 
 class Base(Section):

@@ -112,7 +112,7 @@ class BaseCell(CellBase):
 
 
 class ApiCell(CellBase):
-    """A model behind an address: evaluated, never trained."""
+    """A model behind an address, or its recorded answers: evaluated, never trained."""
 
     kind: Literal["api"] = "api"
     combination: None = None

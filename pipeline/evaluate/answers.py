@@ -66,7 +66,7 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
         UserError: If the file is missing, of another kind, damaged, without a field that is needed,
             or has an id twice; by file and row.
     """
-    rows = list(_rows(path))
+    rows = list(read_rows(path))
     if not rows:
         raise UserError(f"{path} holds no answers; write one row for each answer")
     columns = _columns(path, rows[0][1], needed)
@@ -75,8 +75,12 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
     return answers
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (place in the file, row)."""
+def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield (place in the file, row) of JSON lines, parquet or CSV.
+
+    Raises:
+        UserError: If the file is missing, of another kind, or damaged.
+    """
     kinds = {".jsonl": _json_rows, ".json": _json_rows, ".csv": _csv_rows}
     if path.suffix == ".parquet":
         yield from _parquet_rows(path)

@@ -10,6 +10,7 @@ from typing import Protocol
 from transformers import PreTrainedTokenizerBase
 
 from pipeline.data.messages import Messages
+from pipeline.files import digest_of
 from pipeline.model.chat import PREFILL
 from pipeline.model.decode import Sampling
 from pipeline.provenance import Libraries
@@ -23,11 +24,20 @@ class Prompt:
         messages: The chat.
         key: Start of its stream of random numbers.
         begun: What the answer begins with; see :func:`pipeline.model.chat.beginning`.
+        question: Id of what it asks.
+        sample: Number of the answer, where a question has several.
     """
 
     messages: Messages
     key: tuple[int, ...]
     begun: str = PREFILL
+    question: str = ""
+    sample: int = 0
+
+    @property
+    def digest(self) -> str:
+        """Return a digest of what a model is shown."""
+        return digest_of([self.messages, self.begun])[:16]
 
 
 @dataclass(frozen=True, slots=True)

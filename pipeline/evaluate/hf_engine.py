@@ -3,29 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, respond
+from pipeline.evaluate.journal import Journal
 from pipeline.model.chat import encode_prompt
-from pipeline.model.decode import Sampling, generate
+from pipeline.model.decode import Completion, Sampling
+from pipeline.model.device import choose_device
+from pipeline.model.stream import complete
 from pipeline.model.weights import load_model
+from pipeline.ownership import owned
 from pipeline.provenance import MODEL, installed
+
+SMALL_PRODUCT = 2**22
+"""Multiplications below which a linear layer is better off without the calls of oneDNN."""
 
 
 def open_engine(place: Place) -> TransformersEngine:
     """Return the engine of a model."""
-    return TransformersEngine(place.model, place.batch)
+    return TransformersEngine(place.model, place.work, place.batch)
 
 
 class TransformersEngine:
-    """Runs a model folder with transformers, in batches of prompts of similar length."""
+    """Runs a model folder with transformers, on an accelerator where there is one.
+
+    Args:
+        folder: The model, in Hugging Face layout; loaded once there is something to ask.
+        work: Keeps the answers as they come.
+        batch: Completions that are written at a time.
+    """
 
     name = "hf"
 
-    def __init__(self, folder: Path, batch: int) -> None:
-        self.model, self.tokenizer = load_model(folder)
-        self.batch = batch
+    def __init__(self, folder: Path, work: Path, batch: int) -> None:
+        self.folder, self.work, self.batch = folder, work, batch
         self.libraries = installed(*MODEL)
+
+    @cached_property
+    def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+        model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
+        return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
 
     def complete(
         self,
@@ -37,25 +57,46 @@ class TransformersEngine:
 
         A prompt that leaves no room for the longest answer in the model's context is not run: its
         response is empty with finish reason ``prompt_too_long``.
+
+        Raises:
+            UserError: If another process is at it.
         """
-        encoded = [
-            encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun) for prompt in prompts
-        ]
-        room = self.model.config.max_position_embeddings - sampling.max_new_tokens
-        responses = [TOO_LONG] * len(prompts)
-        fitting = [index for index, tokens in enumerate(encoded) if len(tokens) <= room]
-        fitting.sort(key=lambda index: len(encoded[index]))  # less padding
-        end = int(self.tokenizer.eos_token_id)  # type: ignore[arg-type]
-        for start in range(0, len(fitting), self.batch):
-            chosen = fitting[start : start + self.batch]
-            completions = generate(
-                self.model,
-                [encoded[index] for index in chosen],
-                [prompts[index].key for index in chosen],
-                sampling,
-                end,
-            )
-            for index, completion in zip(chosen, completions, strict=True):
-                responses[index] = respond(self.tokenizer, completion.tokens, completion.finished)
-            report(len(prompts) - len(fitting) + start + len(chosen))
-        return responses
+        model = [str(self.folder.resolve()), self.libraries]
+        with owned(self.work):
+            journal = Journal(self.work, model, sampling, prompts, report)
+            if missing := journal.missing:
+                self._ask(prompts, missing, sampling, journal)
+            return [answer.response for answer in journal.answers()]
+
+    def _ask(
+        self,
+        prompts: Sequence[Prompt],
+        places: Sequence[int],
+        sampling: Sampling,
+        journal: Journal,
+    ) -> None:
+        model, tokenizer = self._loaded
+        room = model.config.max_position_embeddings - sampling.max_new_tokens
+        fitting: list[tuple[tuple[int, ...], int]] = []
+        for place in places:
+            prompt = prompts[place]
+            tokens = encode_prompt(tokenizer, prompt.messages, begun=prompt.begun)
+            if len(tokens) > room:
+                journal.write(place, TOO_LONG)
+            else:
+                fitting.append((tokens, place))
+        fitting.sort(key=lambda each: len(each[0]))  # less padding
+
+        def hear(index: int, completion: Completion) -> None:
+            response = respond(tokenizer, completion.tokens, completion.finished)
+            journal.write(fitting[index][1], response)
+
+        complete(
+            model,
+            [tokens for tokens, _ in fitting],
+            [prompts[place].key for _, place in fitting],
+            sampling,
+            int(tokenizer.eos_token_id),  # type: ignore[arg-type]
+            self.batch,
+            hear,
+        )

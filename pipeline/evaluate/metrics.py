@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from statistics import mean, median
 
-from pipeline.evaluate.records import PairScores, Share, TaskScores
+from pipeline.evaluate.records import PairScores, SampleScores, Share, TaskScores
 from pipeline.evaluate.runner import Graded
+from pipeline.evaluate.samples import depths, majority, mean_pass_at, said_by
 from pipeline.evaluate.statistics import share
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import normalise
+from pipeline.tasks.grading import Grade
 
 
-def task_metrics(examples: Sequence[Example], graded: Sequence[Graded]) -> TaskScores:
+def task_metrics(
+    examples: Sequence[Example], graded: Sequence[Graded], samples: int = 1
+) -> TaskScores:
     """Return the metrics of one task: accuracy overall, by order and by question type.
+
+    Args:
+        examples: The questions.
+        graded: Their answers, ``samples`` to each, those of a question side by side. All figures
+            are of the first; the others count in ``samples`` alone.
+        samples: Answers to each question.
 
     Every accuracy is there twice: by the benchmark's published rule, and by the strict match. Where
     the task has figures of its own (macro-F1, FANToM's ALL), they stand beside these.
     """
+    groups = [graded[start : start + samples] for start in range(0, len(graded), samples)]
+    graded = graded[::samples]
     pairs = list(zip(examples, graded, strict=True))
     lengths = [g.response.completion_tokens for g in graded]
     reasons = [g.response.finish_reason for g in graded]
@@ -42,6 +53,23 @@ def task_metrics(examples: Sequence[Example], graded: Sequence[Graded]) -> TaskS
         pairs=pair_scores(pairs),
         own=own,
         headline=[name for name in own if name.endswith(task.headline)],
+        samples=None if samples == 1 else _of_samples(examples, groups, samples),
+    )
+
+
+def _of_samples(
+    examples: Sequence[Example], groups: Sequence[Sequence[Graded]], samples: int
+) -> SampleScores:
+    grades: list[list[Grade]] = [[each.grade for each in group] for group in groups]
+    each = [grade for group in grades for grade in group]
+    chosen = [majority(e, group) for e, group in zip(examples, grades, strict=True)]
+    stories = [example.story_id for example in examples]
+    told = [story for story in stories for _ in range(samples)]
+    return SampleScores(
+        count=samples,
+        mean=_share_of([g.correct for g in each], [g.strict for g in each], told),
+        majority=_share_of([g.correct for g in chosen], [g.strict for g in chosen], stories),
+        pass_at={str(k): mean_pass_at(k, grades) for k in depths(samples)},
     )
 
 
@@ -82,14 +110,8 @@ def _answers(pairs: Sequence[tuple[Example, Graded]]) -> list[tuple[Example, str
 
 
 def _answers_differ(pair: Iterable[tuple[Example, Graded]]) -> bool:
-    found = [_said(example, graded.grade.extracted or "") for example, graded in pair]
+    found = [said_by(example, graded.grade.extracted or "") for example, graded in pair]
     return all(found) and len(set(found)) == 2
-
-
-def _said(example: Example, answer: str) -> frozenset[str]:
-    """Return what an answer says, so that the order in which it lists names does not count."""
-    parts = answer.split(",") if example.answer_kind == "names" else [answer]
-    return frozenset(said for part in parts if (said := normalise(part).strip()))
 
 
 def _share(pairs: Sequence[tuple[Example, Graded]]) -> Share:

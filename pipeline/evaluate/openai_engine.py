@@ -1,19 +1,16 @@
 """The engine ``openai``: a model behind an OpenAI-compatible address, asked several things at once.
 
 The client library waits and tries again where a server is busy, broken or gone, for as long as the
-server says or longer each time. Every answer is written down as it comes: what was asked once is
-not asked, or paid for, again.
+server says or longer each time.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +20,7 @@ from openai.types.chat import ChatCompletion
 
 from pipeline.errors import TransientError, UserError
 from pipeline.evaluate.engine import TOO_LONG, Prompt, Response
-from pipeline.files import digest_of
+from pipeline.evaluate.journal import Journal
 from pipeline.model.decode import Sampling
 from pipeline.model.manifest import ApiManifest
 from pipeline.provenance import installed
@@ -70,18 +67,7 @@ class Usage:
         return (asked + self.completion_tokens * manifest.completion_price) / _MILLION
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """One line of the file of answers."""
-
-    index: int
-    text: str
-    completion_tokens: int
-    prompt_tokens: int
-    finish_reason: str
-
-
-def open_engine(manifest: ApiManifest, work: Path) -> OpenAiEngine:
+def open_engine(manifest: ApiManifest, root: Path, work: Path) -> OpenAiEngine:
     """Return the engine of a model behind an address."""
     return OpenAiEngine(manifest, work)
 
@@ -126,37 +112,28 @@ class OpenAiEngine:
             UserError: If the server refuses the key, the model or the question.
             TransientError: If it cannot be reached, or answers with errors or garbage to the last.
         """
-        self.work.mkdir(parents=True, exist_ok=True)
-        asked = [[p.messages, p.begun, list(p.key)] for p in prompts]
-        name = digest_of([self.manifest.api, self.manifest.address, asdict(sampling), asked])[:12]
-        path = self.work / f"{name}.jsonl"
-        done = _read(path)
-        report(len(done))
-        lock = threading.Lock()
+        model = [self.manifest.api, self.manifest.address]
+        journal = Journal(self.work, model, sampling, prompts, report)
 
-        def ask(index: int) -> None:
-            answer = self._ask(index, prompts[index], sampling)
-            with lock:
-                with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(asdict(answer)) + "\n")
-                done[index] = answer
-                report(len(done))
+        def ask(place: int) -> None:
+            journal.write(place, *self._ask(prompts[place], sampling))
 
-        missing = [index for index in range(len(prompts)) if index not in done]
         with ThreadPoolExecutor(self.at_once) as pool:
-            waiting = [pool.submit(ask, index) for index in missing]
+            waiting = [pool.submit(ask, place) for place in journal.missing]
             try:
                 for future in wait(waiting, return_when=FIRST_EXCEPTION).done:
                     future.result()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        for answer in done.values():
+        answers = journal.answers()
+        for answer in answers:
             self.usage.prompt_tokens += answer.prompt_tokens
             self.usage.completion_tokens += answer.completion_tokens
-        return [_response(done[index]) for index in range(len(prompts))]
+        return [answer.response for answer in answers]
 
-    def _ask(self, index: int, prompt: Prompt, sampling: Sampling) -> _Answer:
+    def _ask(self, prompt: Prompt, sampling: Sampling) -> tuple[Response, int]:
+        """Return what a prompt is answered by, and its tokens."""
         messages: Any = prompt.messages
         for trial in range(1, self.tries + 1):
             try:
@@ -168,10 +145,10 @@ class OpenAiEngine:
                     max_tokens=sampling.max_new_tokens,
                     seed=_seed(prompt.key),
                 )
-                return _answer(index, found, prompt.begun)
+                return _answer(found, prompt.begun)
             except openai.BadRequestError as error:
                 if error.code == _TOO_LONG:
-                    return _Answer(index, "", 0, 0, TOO_LONG.finish_reason)
+                    return TOO_LONG, 0
                 raise UserError(self._refused(error)) from None
             except (openai.RateLimitError, openai.InternalServerError) as error:
                 raise TransientError(self._gone(f"answers {error.status_code}")) from None
@@ -204,19 +181,18 @@ class OpenAiEngine:
         )
 
 
-def _answer(index: int, found: ChatCompletion, begun: str) -> _Answer:
+def _answer(found: ChatCompletion, begun: str) -> tuple[Response, int]:
     choice = found.choices[0]
     text = choice.message.content or ""
     if thought := _reasoning(choice.message):
         text = f"{thought}{THINK_END}{text}"
     used = found.usage
-    return _Answer(
-        index=index,
+    response = Response(
         text=text.removeprefix(begun) if begun else text,
         completion_tokens=used.completion_tokens if used else 0,
-        prompt_tokens=used.prompt_tokens if used else 0,
         finish_reason="length" if choice.finish_reason == "length" else "stop",
     )
+    return response, used.prompt_tokens if used else 0
 
 
 def _reasoning(message: object) -> str:
@@ -225,28 +201,6 @@ def _reasoning(message: object) -> str:
         if isinstance(found := getattr(message, name, None), str):
             return found
     return ""
-
-
-def _response(answer: _Answer) -> Response:
-    return Response(answer.text, answer.completion_tokens, answer.finish_reason)
-
-
-def _read(path: Path) -> dict[int, _Answer]:
-    """Return the answers of a file; a line that was cut off counts for nothing."""
-    found: dict[int, _Answer] = {}
-    if not path.is_file():
-        return found
-    lines = path.read_text(encoding="utf-8").split("\n")
-    for line in lines:
-        try:
-            answer = _Answer(**json.loads(line))
-        except (ValueError, TypeError):
-            continue
-        found[answer.index] = answer
-    if lines[-1]:  # cut off: the next answer begins a line of its own
-        with path.open("a", encoding="utf-8") as file:
-            file.write("\n")
-    return found
 
 
 def _seed(key: tuple[int, ...]) -> int:

@@ -11,7 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from pipeline.provenance import Libraries
 from pipeline.records import Record, refuse_foreign
 
-_WHERE_THERE_ARE_ANY = ("too_late", "pairs", "own", "headline")
+_WHERE_THERE_ARE_ANY = ("too_late", "pairs", "own", "headline", "samples")
 
 
 class Share(Record):
@@ -50,6 +50,32 @@ class PairScores(Record):
         return {name: share for name, share in found.items() if share is not None}
 
 
+class SampleScores(Record):
+    """What several answers to each question come to.
+
+    Attributes:
+        count: Answers to each question, k.
+        mean: Of all answers, mean@k.
+        majority: Of the answer that most samples of a question give, majority@k.
+        pass_at: Probability that one of so many answers is right, by their number; see
+            :func:`pipeline.evaluate.samples.pass_at`.
+    """
+
+    count: int
+    mean: Share
+    majority: Share
+    pass_at: dict[str, float]
+
+    def figures(self) -> dict[str, float]:
+        """Return what tables show, by its name there."""
+        k = self.count
+        return {
+            f"mean@{k}": self.mean.accuracy,
+            f"pass@{k}": self.pass_at[str(k)],
+            f"majority@{k}": self.majority.accuracy,
+        }
+
+
 class TaskScores(Share):
     """The scores of one column.
 
@@ -64,6 +90,8 @@ class TaskScores(Share):
         pairs: Of counterfactual pairs; written only where there are any.
         own: The benchmark's own figures; written only where it has any.
         headline: Names of those that tables show.
+        samples: Of all answers, where a question has several; written only then. All else is of
+            the first answer to each question.
         by_order: Shares by belief order.
         by_question_type: Shares by the benchmark's own kind of question.
     """
@@ -79,12 +107,14 @@ class TaskScores(Share):
     pairs: PairScores | None = None
     own: dict[str, float] = Field(default_factory=dict)
     headline: list[str] = Field(default_factory=list)
+    samples: SampleScores | None = None
 
     def beside_accuracy(self) -> dict[str, float]:
         """Return the other figures of the column that tables show, as shares from 0 to 1."""
         found = {} if self.pairs is None else self.pairs.figures()
         shares = {name: share.accuracy for name, share in found.items()}
-        return shares | {name: self.own[name] for name in self.headline}
+        of_samples = {} if self.samples is None else self.samples.figures()
+        return shares | {name: self.own[name] for name in self.headline} | of_samples
 
     @model_serializer(mode="wrap")
     def _without_empty(self, written: SerializerFunctionWrapHandler) -> dict[str, object]:

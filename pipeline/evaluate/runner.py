@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import pandas as pd
 
 from pipeline.data.original import Frame
 from pipeline.data.prompt import is_prefilled, maker
 from pipeline.evaluate.engine import Engine, Prompt, Response
-from pipeline.files import digest_of, replacing
+from pipeline.evaluate.samples import SAMPLE
+from pipeline.files import replacing
 from pipeline.model.chat import EMPTY_THOUGHT, beginning
 from pipeline.model.decode import Sampling
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade, extract_json
 
+Thing = TypeVar("Thing")
+
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One example's response with its grade."""
+    """One example's response with its grade; ``sample`` numbers those of an example from 0."""
 
     response: Response
     grade: Grade
     prompt_digest: str
+    sample: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +43,14 @@ class Asking:
         frame: The published frame of the prompt, where it has one.
         think: Whether answers may reason, where the prompt asks for tags. An empty thought is part
             of the response then, which reads like any other.
+        samples: Answers to each question.
     """
 
     prompt: str
     sampling: Sampling
     frame: Frame | None = None
     think: bool = True
+    samples: int = 1
 
 
 def evaluate(
@@ -60,26 +67,44 @@ def evaluate(
         engine: What runs the model.
         examples: Questions.
         asking: How they are put.
-        seed: Start of every random stream; an example's stream depends on it and on its id only.
-        report: Hears how many examples are done.
+        seed: Start of every random stream; a response's stream depends on it, on the example's id
+            and on the number of the sample only.
+        report: Hears how many responses are done.
+
+    Returns:
+        The responses to each example side by side.
     """
     make, tagged = maker(asking.prompt, asking.frame), is_prefilled(asking.prompt)
     begun = beginning(think=asking.think) if tagged else ""
     prompts = [
-        Prompt(make(example), (seed, int(example.id[:12], 16)), begun) for example in examples
+        Prompt(make(example), _stream(seed, example, sample), begun, example.id, sample)
+        for example in examples
+        for sample in range(asking.samples)
     ]
     responses = engine.complete(prompts, asking.sampling, report)
     if tagged and not asking.think:
         responses = [replace(each, text=EMPTY_THOUGHT + each.text) for each in responses]
+    answered = zip(repeated(examples, asking.samples), responses, prompts, strict=True)
     return [
-        Graded(response, grade_response(response.text, example, asking.prompt), _digest(shown))
-        for example, response, shown in zip(examples, responses, prompts, strict=True)
+        Graded(
+            response,
+            grade_response(response.text, example, asking.prompt),
+            shown.digest,
+            place % asking.samples,
+        )
+        for place, (example, response, shown) in enumerate(answered)
     ]
 
 
-def _digest(prompt: Prompt) -> str:
-    """Return a digest of what a model is shown."""
-    return digest_of([prompt.messages, prompt.begun])[:16]
+def repeated(examples: Iterable[Thing], samples: int) -> list[Thing]:
+    """Return what goes with each response: so many of each example, side by side."""
+    return [example for example in examples for _ in range(samples)]
+
+
+def _stream(seed: int, example: Example, sample: int) -> tuple[int, ...]:
+    """Return the start of a response's random stream; the first sample is that of a single one."""
+    first = (seed, int(example.id[:12], 16))
+    return (*first, sample) if sample else first
 
 
 def grade_response(text: str, example: Example, prompt: str) -> Grade:
@@ -95,19 +120,20 @@ def write_responses(
     columns: Sequence[str],
     identity: Mapping[str, str | int],
 ) -> None:
-    """Write responses as parquet, one row per example.
+    """Write responses as parquet, one row for each; ``sample`` where an example has several.
 
     Args:
         path: The file.
-        examples: What was asked.
+        examples: What each answers.
         graded: What was answered.
-        columns: The suite column of each example.
+        columns: The suite column of each.
         identity: What all rows share: model, engine, seed.
     """
     frame = pd.DataFrame(
         {
             "id": [e.id for e in examples],
             "task": list(columns),
+            **_samples(graded),
             "prompt_digest": [g.prompt_digest for g in graded],
             "response": [g.response.text for g in graded],
             "completion_tokens": [g.response.completion_tokens for g in graded],
@@ -120,11 +146,12 @@ def write_responses(
 def write_grades(
     path: Path, examples: Sequence[Example], graded: Sequence[Graded], columns: Sequence[str]
 ) -> None:
-    """Write grades as parquet, one row per example; ``columns`` names its suite column."""
+    """Write grades as parquet, one row per response; ``columns`` names its suite column."""
     frame = pd.DataFrame(
         {
             "id": [e.id for e in examples],
             "task": list(columns),
+            **_samples(graded),
             "story": [e.story_id for e in examples],
             "correct": [g.grade.correct for g in graded],
             "strict": [g.grade.strict for g in graded],
@@ -134,6 +161,11 @@ def write_grades(
         }
     )
     _write(path, frame)
+
+
+def _samples(graded: Sequence[Graded]) -> dict[str, list[int]]:
+    numbers = [each.sample for each in graded]
+    return {SAMPLE: numbers} if any(numbers) else {}
 
 
 def _write(path: Path, frame: pd.DataFrame) -> None:

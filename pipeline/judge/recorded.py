@@ -9,6 +9,7 @@ import pandas as pd
 
 from pipeline.config.data import SuiteTask
 from pipeline.data.codec import read_column
+from pipeline.evaluate.samples import first_samples
 from pipeline.judge.items import Item
 from pipeline.records import damage, unreadable
 from pipeline.tasks.example import Example
@@ -25,7 +26,7 @@ def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list
 def recorded_items(
     folder: Path, suite: Mapping[str, Sequence[Example]], made_by: str
 ) -> dict[str, list[Item]]:
-    """Return what was answered to a suite, by column.
+    """Return what was answered to a suite, by column; of several samples the first.
 
     Args:
         folder: The folder with ``responses.parquet`` and ``grades.parquet``.
@@ -52,8 +53,8 @@ def recorded_items(
 
 def _read(path: Path, columns: list[str], made_by: str) -> pd.DataFrame:
     try:
-        return pd.read_parquet(path, columns=columns)
-    except (OSError, ValueError) as error:
+        return first_samples(pd.read_parquet(path))[columns]
+    except (OSError, ValueError, KeyError) as error:
         raise unreadable(path, error, made_by) from None
 
 

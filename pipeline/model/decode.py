@@ -115,7 +115,7 @@ def generate(
     with attending(model):
         # The prompts' own logits choose the first token; each pass then chooses one more.
         for step in range(steps):
-            chosen = _choose(logits, sampling, draws[rows, step])
+            chosen = choose(logits, sampling, draws[rows, step])
             tokens[rows[alive], step] = chosen[alive]
             lengths[rows[alive]] += 1
             alive = alive & (chosen != end)
@@ -142,7 +142,7 @@ def generate(
     ]
 
 
-def _choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:
+def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:
     """Return one token for each row [N, V] by inverting the distribution at ``draws`` [N]."""
     if sampling.temperature == 0:
         return logits.argmax(-1)

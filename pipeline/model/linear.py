@@ -15,10 +15,18 @@ from torch.autograd.function import once_differentiable
 
 
 class OneDnnLinear(nn.Linear):
-    """A linear layer like its parent; products of single precision on a CPU go through oneDNN."""
+    """A linear layer like its parent; products of single precision on a CPU go through oneDNN.
+
+    Attributes:
+        plain_below: Multiplications below which the parent does it: calls of oneDNN cost more.
+    """
+
+    plain_below = 0
 
     def forward(self, rows: Tensor) -> Tensor:
         """Return ``rows`` [..., in] times the transposed weight, plus the bias [..., out]."""
+        if rows.numel() * self.out_features < self.plain_below:
+            return super().forward(rows)
         tensors = (rows, *self.parameters())
         if torch.is_autocast_enabled("cpu") or not all(map(_suits, tensors)):
             return super().forward(rows)
@@ -28,16 +36,21 @@ class OneDnnLinear(nn.Linear):
         return output
 
 
-def use_onednn(model: nn.Module) -> None:
+def use_onednn(model: nn.Module, plain_below: int = 0) -> None:
     """Turn a model's linear layers into :class:`OneDnnLinear`, where torch was built with oneDNN.
 
     Weights, their names and saved files stay as they are.
+
+    Args:
+        model: Any model.
+        plain_below: Multiplications of a product below which its layers stay as they were.
     """
     if not torch.backends.mkldnn.is_available():
         return
     for module in model.modules():
         if type(module) is nn.Linear:
             module.__class__ = OneDnnLinear
+            module.plain_below = plain_below  # type: ignore[assignment]
 
 
 def _suits(tensor: Tensor) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -86,6 +88,26 @@ class ApiManifest(RecordOfModel):
     key: str | None
     prompt_price: float | None
     completion_price: float | None
+
+
+class RecordedManifest(RecordOfModel):
+    """Answers that were recorded in place of a model.
+
+    Attributes:
+        answers: The file that holds them, from the checkout on.
+        sha256: Of the file.
+    """
+
+    answers: str
+    sha256: str
+
+
+ServedManifest = ApiManifest | RecordedManifest
+
+SERVED_BY: Mapping[str, type[ServedManifest]] = MappingProxyType(
+    {"openai": ApiManifest, "replay": RecordedManifest}
+)
+"""What stands in for weights, by the engine that asks it."""
 
 
 def resolve(path: Path, store: LocalStore, model: str, made_by: str) -> Path:

@@ -7,7 +7,7 @@ joined under one softmax. Nothing of the prompt is computed or copied for each c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +19,7 @@ from transformers import AttentionInterface, AttentionMaskInterface, DynamicCach
 from pipeline.model.batch import pad_left, positions
 
 _NAME = "shared_prefix"
+Attend = Callable[..., tuple[Tensor, None]]
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
@@ -112,9 +113,14 @@ def encode_prompts(
 
 
 @contextmanager
-def attending(model: PreTrainedModel) -> Iterator[None]:
-    """Let the model's layers attend to the ``prefix`` that its forward pass is given."""
-    AttentionInterface.register(_NAME, _attention)
+def attending(model: PreTrainedModel, attend: Attend | None = None) -> Iterator[None]:
+    """Let the model's layers attend to the ``prefix`` that its forward pass is given.
+
+    Args:
+        model: A causal language model.
+        attend: Takes the place of that attention; what it attends to is its own affair.
+    """
+    AttentionInterface.register(_NAME, attend or _attention)
     AttentionMaskInterface.register(_NAME, lambda *_, **__: None)
     before = model.config._attn_implementation
     model.set_attn_implementation(_NAME)
@@ -159,7 +165,7 @@ def _attention(
     return output.transpose(1, 2).contiguous(), None
 
 
-def _by_key_head(query: Tensor, heads: int) -> Tensor:
+def by_key_head(query: Tensor, heads: int) -> Tensor:
     """Line up the query heads that share a key-value head [N, H, R * T, D].
 
     They meet the same keys, so to the prompt they are no more than further tokens of one head.
@@ -173,7 +179,7 @@ def _last_token(
 ) -> Tensor:
     """Attend from one token per row [N, heads, 1, D] to the prompts and to its own tokens."""
     # Only one score per token is copied between the layouts by prompt and by row, no key or value.
-    own = _by_key_head(query, key.shape[1])
+    own = by_key_head(query, key.shape[1])
     to_prefix = prefix.stack(own) @ keys.transpose(-1, -2)
     if prefix.bias is not None:
         to_prefix = to_prefix + prefix.bias
@@ -255,7 +261,7 @@ class _Joined(torch.autograd.Function):
     ) -> Tensor:
         """Return the attention output [N, heads, T, D]; key and value have all heads."""
         heads = keys.shape[1]
-        stacked, bias = prefix.stack(_by_key_head(query, heads)), prefix.bias
+        stacked, bias = prefix.stack(by_key_head(query, heads)), prefix.bias
         # Two softmaxes, each over its own keys: their sums give the share of each in the joint one.
         far, far_sum = _flash(stacked, keys, values, 0.0, False, attn_mask=bias, scale=scale)
         near, near_sum = _flash(query, key, value, 0.0, True, scale=scale)
@@ -275,8 +281,8 @@ class _Joined(torch.autograd.Function):
         prefix, heads, scale = context.prefix, keys.shape[1], {"scale": context.scale}
         # Given the joint output and sum in place of its own, the kernel takes the weights of the
         # joint softmax for its keys, and so returns this part's share of the gradient.
-        lay = [prefix.stack(_by_key_head(tensor, heads)) for tensor in (gradient, output)]
-        sums = prefix.stack(_by_key_head(total.unsqueeze(-1), heads)).squeeze(-1)
+        lay = [prefix.stack(by_key_head(tensor, heads)) for tensor in (gradient, output)]
+        sums = prefix.stack(by_key_head(total.unsqueeze(-1), heads)).squeeze(-1)
         far, of_keys, of_values = _flash_backward(
             lay[0], stacked, keys, values, lay[1], sums, 0.0, False, attn_mask=prefix.bias, **scale
         )

@@ -77,8 +77,14 @@ def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> No
         raise ValueError(f"weights do not fit: missing {missing}, unexpected {unexpected}")
 
 
-def load_model(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+def load_model(
+    folder: Path, plain_below: int = 0
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load a model in single precision, for evaluation, with its tokenizer.
+
+    Args:
+        folder: The model, in Hugging Face layout.
+        plain_below: See :func:`pipeline.model.linear.use_onednn`.
 
     Raises:
         UserError: If tokenizer and model have different vocabularies.
@@ -93,6 +99,6 @@ def load_model(folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
             f"{folder}: the tokenizer has {len(tokenizer)} tokens, the model only "
             f"{model.config.vocab_size}; they do not belong together"
         )
-    use_onednn(model)
+    use_onednn(model, plain_below)
     model.eval()
     return model, tokenizer

@@ -11,7 +11,7 @@ from pipeline.config.params import BaseEntry
 from pipeline.data.card import BaseCard
 from pipeline.data.origin import BaseShown, Origin
 from pipeline.files import write_lines
-from pipeline.model.manifest import ApiManifest, Manifest
+from pipeline.model.manifest import Manifest, ServedManifest
 from pipeline.plugins import BASES
 from pipeline.records import Figures
 from pipeline.stages.common import Stage, run
@@ -29,7 +29,7 @@ class Made:
         timing: Rows of ``timing.jsonl``.
     """
 
-    manifest: Manifest | ApiManifest
+    manifest: Manifest | ServedManifest
     card: BaseCard
     shown: Origin | None = None
     metrics: list[Figures] = field(default_factory=list)

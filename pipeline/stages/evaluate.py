@@ -19,7 +19,8 @@ def main(stage: Stage, key: str) -> None:
     }
     sampling = Sampling(settings.max_new_tokens, settings.temperature, settings.top_p)
     frame = frame_of(stage, settings.prompt)
-    score_cell(stage, key, columns, Asking(settings.prompt, sampling, frame, settings.think))
+    asking = Asking(settings.prompt, sampling, frame, settings.think, settings.samples)
+    score_cell(stage, key, columns, asking)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Stage ``judge@cell``: do its answers follow beliefs or a rule, and is its reasoning faithful?"""
+"""Stage ``judge@cell``: do its answers follow beliefs or a rule, and is its reasoning faithful?
+
+Where each question was answered several times, the first answers are judged.
+"""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _send_scores(tracker: Tracker, done: Done) -> None:
         for task, scores in found.tasks.items()
         for name in _SCORES
     } | {
-        f"{task}/{name.replace(':', '.').replace(' ', '_')}": value
+        f"{task}/{name.replace(':', '.').replace(' ', '_').replace('@', '_at_')}": value
         for task, scores in found.tasks.items()
         for name, value in scores.beside_accuracy().items()
     }

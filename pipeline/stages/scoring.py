@@ -9,14 +9,22 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from pipeline.closure import own_code
 from pipeline.config.params import ApiCell, Cell
 from pipeline.errors import UserError
 from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
-from pipeline.evaluate.runner import Asking, Graded, evaluate, write_grades, write_responses
-from pipeline.files import write_lines
-from pipeline.model.manifest import ApiManifest, resolve
+from pipeline.evaluate.runner import (
+    Asking,
+    Graded,
+    evaluate,
+    repeated,
+    write_grades,
+    write_responses,
+)
+from pipeline.files import remove, write_lines
+from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
 from pipeline.plugins import ENGINES, SERVED
 from pipeline.progress import ProgressReport
 from pipeline.provenance import GRADING, installed
@@ -34,7 +42,7 @@ class Ran:
     libraries: Mapping[str, str]
     columns: Mapping[str, Sequence[Example]]
     graded: Sequence[Graded]
-    prompt: str
+    asking: Asking
 
 
 def score_cell(
@@ -50,7 +58,7 @@ def score_cell(
     """
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
     if (why := _absent(stage, key, cell)) is not None:
-        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking.prompt), absent=why)
+        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking), absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return
     use_threads(stage.params.study.threads)
@@ -60,17 +68,19 @@ def score_cell(
         graded = _run(stage, key, cell, engine, columns, asking)
         seconds = time.perf_counter() - started
         write_lines(logs / "timing.jsonl", [_timing(seconds, graded) | _spent(engine)])
-        ran = Ran(engine.name, engine.libraries, columns, graded, asking.prompt)
+        ran = Ran(engine.name, engine.libraries, columns, graded, asking)
         found = _write(stage, key, cell, ran)
+        if not isinstance(cell, ApiCell):  # what was paid for is kept
+            remove(_work(stage, key, cell))
         mirror(tracker, stage.params, key, stage.name, stage.root)
     for name, scores in found.tasks.items():
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
         print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
 
 
-def _served(stage: Stage, key: str, cell: ApiCell) -> ApiManifest:
+def _served(stage: Stage, key: str, cell: ApiCell) -> ServedManifest:
     path = stage.runs / key / "train" / "checkpoints.json"
-    return ApiManifest.read_of(path, cell.model, f"train@{key}")
+    return SERVED_BY[cell.evaluate.engine].read_of(path, cell.model, f"train@{key}")
 
 
 def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
@@ -78,7 +88,7 @@ def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
     if not isinstance(cell, ApiCell):
         return None
     module = SERVED[cell.evaluate.engine].module
-    reason = cast(Callable[[ApiManifest], str | None], import_module(module).reason_absent)
+    reason = cast(Callable[[ServedManifest], str | None], import_module(module).reason_absent)
     return reason(_served(stage, key, cell))
 
 
@@ -90,8 +100,8 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     """
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
-        ask = cast(Callable[[ApiManifest, Path], Engine], SERVED[name].load())
-        return ask(_served(stage, key, cell), stage.work(name, key))
+        ask = cast(Callable[[ServedManifest, Path, Path], Engine], SERVED[name].load())
+        return ask(_served(stage, key, cell), stage.root, _work(stage, key, cell))
     if name not in ENGINES:
         raise UserError(
             f"cells.{key}.evaluate.engine: found {name!r}; a model with weights is run by: "
@@ -100,13 +110,21 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     manifest = stage.runs / key / "train" / "checkpoints.json"
     place = Place(
         model=resolve(manifest, stage.store, cell.model, f"train@{key}"),
-        work=stage.work(name, key),
+        work=_work(stage, key, cell),
         root=stage.root,
         threads=stage.params.study.threads,
         batch=cell.evaluate.batch,
     )
     open_engine = cast(Callable[[Place], Engine], ENGINES[name].load())
     return open_engine(place)
+
+
+def _work(stage: Stage, key: str, cell: Cell) -> Path:
+    """Return the folder of what is unfinished: of other code, another folder."""
+    name = cell.evaluate.engine
+    if isinstance(cell, ApiCell):
+        return stage.work(name, key)
+    return stage.work(name, key, stage.params.study.threads, own_code(ENGINES[name].modules))
 
 
 def _run(
@@ -118,15 +136,18 @@ def _run(
     asking: Asking,
 ) -> list[Graded]:
     examples = [example for column in columns.values() for example in column]
-    with ProgressReport(f"{stage.name} {key}", len(examples)) as progress:
+    responses = len(examples) * asking.samples
+    with ProgressReport(f"{stage.name} {key}", responses) as progress:
         return evaluate(engine, examples, asking, seed=cell.seed, report=progress.at)
 
 
 def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:
     """Write responses, grades and metrics; return the metrics."""
     folder = stage.runs / key / stage.name
-    examples = [example for column in ran.columns.values() for example in column]
-    names = [name for name, column in ran.columns.items() for _ in column]
+    samples = ran.asking.samples
+    named = [(name, example) for name, column in ran.columns.items() for example in column]
+    names = repeated([name for name, _ in named], samples)
+    examples = repeated([example for _, example in named], samples)
     identity = {"model": cell.model, "engine": ran.engine}
     write_responses(
         folder / "responses.parquet", examples, ran.graded, names, {**identity, "seed": cell.seed}
@@ -134,22 +155,21 @@ def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = No
     write_grades(folder / "grades.parquet", examples, ran.graded, names)
     found = Evaluation(
         engine=ran.engine,
-        prompt=ran.prompt,
+        prompt=ran.asking.prompt,
         libraries={**ran.libraries, **installed(*GRADING)},
-        tasks=_by_column(ran.columns, ran.graded),
+        tasks=_by_column(ran),
         absent=absent,
     )
     found.write(folder / "metrics.json")
     return found
 
 
-def _by_column(
-    columns: Mapping[str, Sequence[Example]], graded: Sequence[Graded]
-) -> dict[str, TaskScores]:
-    start, result = 0, {}
-    for name, examples in columns.items():
-        result[name] = task_metrics(examples, graded[start : start + len(examples)])
-        start += len(examples)
+def _by_column(ran: Ran) -> dict[str, TaskScores]:
+    start, result, samples = 0, {}, ran.asking.samples
+    for name, examples in ran.columns.items():
+        end = start + len(examples) * samples
+        result[name] = task_metrics(examples, ran.graded[start:end], samples)
+        start = end
     return result
 
 

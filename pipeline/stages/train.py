@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.config.params import ApiCell, AskedCell, TrainedCell
 from pipeline.files import discard, replacing, write_lines
-from pipeline.model.manifest import ApiManifest, Manifest
+from pipeline.model.manifest import SERVED_BY, Manifest, ServedManifest
 from pipeline.ownership import owned
 from pipeline.progress import ProgressReport
 from pipeline.records import Figures
@@ -35,7 +35,9 @@ def main(stage: Stage, key: str, *options: str) -> None:
             _train(stage, key, cell, training, resume, tracker)
             mirror(tracker, stage.params, key, stage.name, stage.root)
         return
-    kind = ApiManifest if isinstance(cell, ApiCell) else Manifest
+    kind: type[Manifest | ServedManifest] = Manifest
+    if isinstance(cell, ApiCell):
+        kind = SERVED_BY[cell.evaluate.engine]
     made_by = f"train@{cell.of}" if isinstance(cell, AskedCell) else f"base@{cell.model}"
     kind.read_of(stage.root / cell.base, cell.model, made_by)
     _write(stage, key, TrainingConfig(cell=cell, libraries={}), History())

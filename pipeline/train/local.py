@@ -19,13 +19,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from pipeline.config.algorithms import Algorithm, Sft
 from pipeline.config.training import Train
 from pipeline.model.decode import Completion, Sampling
+from pipeline.model.device import choose_device, peak_memory
 from pipeline.records import Figures
 from pipeline.reward.presets import preset_of
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Step
 from pipeline.train.critic import make_critic
 from pipeline.train.data import Row, batches
-from pipeline.train.device import choose_device, peak_memory
 from pipeline.train.learner import Learner
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.probe import GreedyAccuracy, Probe

@@ -11,10 +11,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from pipeline.config.algorithms import Imitated
 from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.model.decode import Completion, Sampling, generate
+from pipeline.model.device import autocast
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
 from pipeline.train.data import Row, response_to
-from pipeline.train.device import autocast
 
 
 @dataclass(frozen=True)

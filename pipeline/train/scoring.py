@@ -13,8 +13,8 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from pipeline.model.batch import pad_left, pad_right, positions
+from pipeline.model.device import autocast
 from pipeline.model.logprobs import completion_logits
-from pipeline.train.device import autocast
 from pipeline.train.rollout import Rollouts
 
 

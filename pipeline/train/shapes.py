@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.config.models import SIZES, ApiModel, HubModel, TinyModel
+from pipeline.config.models import SIZES, ApiModel, HubModel, Model, RecordedModel, TinyModel
 from pipeline.errors import UserError
 from pipeline.train.shape import Shape
 
@@ -19,7 +19,7 @@ PUBLISHED = {f"Qwen/Qwen2.5-{size}": shape for size, shape in QWEN25.items()}
 """Shapes by repository; a name covers its variants, such as ``-Instruct``."""
 
 
-def shape_of(model: TinyModel | HubModel | ApiModel) -> Shape:
+def shape_of(model: Model) -> Shape:
     """Return the shape of a model of a study.
 
     Raises:
@@ -47,3 +47,5 @@ def shape_of(model: TinyModel | HubModel | ApiModel) -> Shape:
             )
         case ApiModel(model=name):
             raise UserError(f"{name} is behind an API and is never trained")
+        case RecordedModel(title=name):
+            raise UserError(f"{name} is a file of answers and is never trained")

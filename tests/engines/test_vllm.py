@@ -50,7 +50,7 @@ def test_greedy_text_equals_transformers_token_for_token(
     model: Path, project: Path, tmp_path: Path
 ) -> None:
     sampling = Sampling(NEW_TOKENS, temperature=0)
-    expected = complete(TransformersEngine(model, 16), sampling)
+    expected = complete(TransformersEngine(model, tmp_path / "hf", 16), sampling)
     found = complete(VllmEngine(model, tmp_path / "work", Here(project, threads=1)), sampling)
     assert found == expected
     assert len({response.text for response in expected}) > PROMPTS // 2

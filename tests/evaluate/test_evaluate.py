@@ -190,7 +190,7 @@ def test_the_engine_keeps_order_and_refuses_prompts_that_do_not_fit(tmp_path: Pa
     texts = ["a", "a b c a b c", "b" * 100, "c c"]
     prompts = [Prompt([{"role": "user", "content": t}], (i,)) for i, t in enumerate(texts)]
     counts: list[int] = []
-    engine = TransformersEngine(tmp_path, batch=2)
+    engine = TransformersEngine(tmp_path, tmp_path / "work", batch=2)
     together = engine.complete(prompts, Sampling(6, temperature=0), counts.append)
     assert together[2] == Response("", 0, "prompt_too_long")
     assert counts[-1] == len(prompts)

@@ -90,7 +90,7 @@ from dataclasses import replace
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from pipeline.model.decode import Sampling
 from pipeline.model.linear import use_onednn
-from pipeline.train.device import peak_of_process
+from pipeline.model.device import peak_of_process
 from pipeline.train.learner import Learner
 from pipeline.reward.presets import load_preset
 from pipeline.train.rollout import Judge, sample

@@ -101,7 +101,7 @@ def place(
     recipe: Train,
     algorithm: Algorithm,
     cluster: Cluster,
-    model_kind: Literal["tiny", "hub", "api"] = "hub",
+    model_kind: Literal["tiny", "hub", "api", "recorded"] = "hub",
 ) -> Placement:
     """Return the placement of a training run: the smallest that fits, within what is asked for.
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from pipeline.errors import UserError
-from pipeline.train.device import autocast, available_memory, choose_device, peak_memory
+from pipeline.model.device import autocast, available_memory, choose_device, peak_memory
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 

@@ -1,0 +1,211 @@
+"""How many responses a second the engine ``hf`` gives on a CPU, beside what others would use.
+
+The same model, prompts, number of threads and greedy text: this project's engine, a batched loop
+over ``transformers.generate`` (prompts sorted by length, padded on the left), and
+lm-evaluation-harness where it is installed. Each takes its turn in every round and has the batch
+that suits it best of those tried. The questions are those of ``mini`` and of a benchmark that the
+model has not seen, so that some answers are short and some go on until they are cut.
+Run ``python -m benchmarks.evaluate [--quick] [--threads N] [--json FILE]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from random import Random
+from statistics import mean, median
+from tempfile import TemporaryDirectory
+from time import process_time
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from pipeline.checkout import find_root
+from pipeline.config.sources import ArithmeticSource, HiTomSource
+from pipeline.data import generated
+from pipeline.evaluate.engine import Prompt
+from pipeline.evaluate.hf_engine import TransformersEngine
+from pipeline.model.chat import PREFILL, encode_prompt
+from pipeline.model.decode import Sampling
+from pipeline.output import write_output
+
+TARGET = 3.0  # times the responses per second of either
+NEW_TOKENS = 128
+BATCHES = (64, 256)
+Answer = Callable[[int], list[str]]
+
+
+def prompts_of(tokenizer: Any, count: int) -> list[Prompt]:
+    """Return questions: half like those of ``mini``, a quarter sums, a quarter not like these."""
+    told = HiTomSource(
+        kind="hi_tom_style", telling="brief", small_names=True, agents=3, structure="free"
+    )
+    strange = HiTomSource(kind="hi_tom_style", telling="brief", agents=3)
+    sums = generated.arithmetic(
+        ArithmeticSource(kind="arithmetic", test=count), "benchmark", count // 4
+    )
+    asked = [problem["question"] for problem in sums]
+    for source, wanted in ((told, count // 2), (strange, count // 4)):
+        fitting: list[str] = []
+        for rows in generated.stories(source, "benchmark", count * 4):
+            text = f"{rows[-1]['story']}\n{rows[-1]['question']}"
+            if len(encode_prompt(tokenizer, [{"role": "user", "content": text}])) <= NEW_TOKENS:
+                fitting.append(text)
+            if len(fitting) == wanted:
+                break
+        asked += fitting
+    Random(0).shuffle(asked)
+    return [Prompt([{"role": "user", "content": text}], (n,)) for n, text in enumerate(asked)]
+
+
+def our_engine(folder: Path, prompts: Sequence[Prompt]) -> Answer:
+    """Return this project's engine, which loads its model once."""
+    engines: dict[int, TransformersEngine] = {}
+
+    def answer(batch: int) -> list[str]:
+        with TemporaryDirectory() as work:
+            engine = engines.setdefault(batch, TransformersEngine(folder, Path(work), batch))
+            engine.work = Path(work)
+            found = engine.complete(prompts, Sampling(NEW_TOKENS, 0.0), lambda _: None)
+        return [response.text for response in found]
+
+    return answer
+
+
+def generate_loop(folder: Path, prompts: Sequence[Prompt]) -> Answer:
+    """Return a batched loop over ``transformers.generate``."""
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+
+    def answer(batch: int) -> list[str]:
+        rows = [encode_prompt(tokenizer, prompt.messages) for prompt in prompts]
+        order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
+        texts = [""] * len(rows)
+        for start in range(0, len(order), batch):
+            places = order[start : start + batch]
+            padded = tokenizer.pad(
+                {"input_ids": [list(rows[p]) for p in places]}, return_tensors="pt"
+            )
+            with torch.inference_mode():
+                made = model.generate(
+                    **padded,
+                    do_sample=False,
+                    max_new_tokens=NEW_TOKENS,
+                    pad_token_id=tokenizer.pad_token_id,
+                    eos_token_id=tokenizer.eos_token_id,
+                )
+            width = padded["input_ids"].shape[1]
+            for place, tokens in zip(places, made[:, width:].tolist(), strict=True):
+                if tokenizer.eos_token_id in tokens:
+                    tokens = tokens[: tokens.index(tokenizer.eos_token_id)]
+                texts[place] = tokenizer.decode(tokens)
+        return texts
+
+    return answer
+
+
+def harness(folder: Path, prompts: Sequence[Prompt]) -> Answer:
+    """Return lm-evaluation-harness' own engine over transformers."""
+    from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
+    from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    end = tokenizer.eos_token
+    arguments = {"until": [end], "max_gen_toks": NEW_TOKENS, "do_sample": False}
+    shown = [
+        tokenizer.apply_chat_template(p.messages, tokenize=False, add_generation_prompt=True)
+        for p in prompts
+    ]
+    engines: dict[int, Any] = {}
+
+    def answer(batch: int) -> list[str]:
+        if batch not in engines:
+            engines[batch] = HFLM(
+                str(folder), device="cpu", dtype="float32", batch_size=batch, max_length=256
+            )
+        asked = [
+            Instance("generate_until", {}, (f"{text}{PREFILL}", dict(arguments)), place)
+            for place, text in enumerate(shown)
+        ]
+        return list(engines[batch].generate_until(asked, disable_tqdm=True))
+
+    return answer
+
+
+def measure(engines: dict[str, Answer], rounds: int) -> tuple[dict[str, Any], list[str]]:
+    """Take turns; return seconds by engine and batch, and what differed from this project's."""
+    seconds: dict[str, dict[int, list[float]]] = {}
+    texts: dict[str, list[str]] = {}
+    for turn in range(rounds + 1):  # the first turn loads the models
+        for name, answer in engines.items():
+            for batch in BATCHES:
+                begun = process_time()
+                texts[name] = answer(batch)
+                if turn:
+                    taken = seconds.setdefault(name, {}).setdefault(batch, [])
+                    taken.append(process_time() - begun)
+    first = next(iter(texts.values()))
+    differing = [
+        f"{name}: {sum(a.strip() != b.strip() for a, b in zip(first, found, strict=True))}"
+        for name, found in texts.items()
+    ]
+    return seconds, differing
+
+
+def main() -> None:
+    """Measure all engines in turns, and print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="100 questions, one round")
+    parser.add_argument("--threads", type=int, default=1, metavar="N", help="of each engine")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    folder = find_root() / "models" / "nano-0" / "model"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    prompts = prompts_of(tokenizer, 100 if options.quick else 400)
+    engines = {"ours": our_engine(folder, prompts), "generate": generate_loop(folder, prompts)}
+    if find_spec("lm_eval") is None:
+        print("lm-evaluation-harness is not installed here, so it is not measured")
+    else:
+        engines["lm_eval"] = harness(folder, prompts)
+    lengths = [len(tokenizer.encode(text)) for text in engines["ours"](BATCHES[0])]
+    print(
+        f"{len(prompts)} questions, answers of {min(lengths)} to {max(lengths)} tokens (mean "
+        f"{mean(lengths):.0f}); {platform.machine()}, {os.cpu_count()} cores, {options.threads} "
+        f"threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
+    )
+    seconds, differing = measure(engines, 1 if options.quick else 5)
+    print(f"texts that differ from this project's: {', '.join(differing)}")
+    best = {name: min(taken, key=lambda b: median(taken[b])) for name, taken in seconds.items()}
+    figures: dict[str, Any] = {"target": TARGET, "questions": len(prompts), "engines": {}}
+    for name, taken in seconds.items():
+        rate = len(prompts) / median(taken[best[name]])
+        ratios = [
+            theirs / ours
+            for theirs, ours in zip(taken[best[name]], seconds["ours"][best["ours"]], strict=True)
+        ]
+        figures["engines"][name] = {
+            "batch": best[name],
+            "responses_per_second": rate,
+            "ratio": median(ratios),
+            "low": min(ratios),
+            "high": max(ratios),
+        }
+        print(
+            f"{name:<10} batch {best[name]:>4} {rate:8.1f} responses/s; ours is "
+            f"{median(ratios):.1f} times as fast ({min(ratios):.1f}-{max(ratios):.1f})"
+        )
+    if options.json:
+        write_output(options.json, json.dumps(figures, indent=2) + "\n")
+    others = [each["ratio"] for name, each in figures["engines"].items() if name != "ours"]
+    print(f"at least {min(others):.1f} times the responses per second (target {TARGET:g})")
+
+
+if __name__ == "__main__":
+    main()

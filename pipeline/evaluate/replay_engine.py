@@ -1,0 +1,99 @@
+"""The engine ``replay``: answers that were recorded, so that they are graded and judged again.
+
+A file of JSON lines or parquet has one row for each answer: ``id`` of the question and
+``response``; ``sample``, ``prompt_digest``, ``completion_tokens`` and ``finish_reason`` where they
+are known, as in the ``responses.parquet`` of a cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import UserError
+from pipeline.evaluate.answers import read_rows
+from pipeline.evaluate.engine import Prompt, Response
+from pipeline.files import file_digest
+from pipeline.model.chat import EMPTY_THOUGHT
+from pipeline.model.decode import Sampling
+from pipeline.model.manifest import RecordedManifest
+from pipeline.provenance import Libraries
+
+_SHOWN = 3
+
+
+def reason_absent(manifest: RecordedManifest) -> str | None:
+    """Return why a model cannot be asked here; recorded answers always can."""
+    return None
+
+
+def open_engine(manifest: RecordedManifest, root: Path, work: Path) -> ReplayEngine:
+    """Return the engine of the answers that a checkout holds; it leaves nothing unfinished."""
+    return ReplayEngine(root / manifest.answers, manifest.sha256)
+
+
+class ReplayEngine:
+    """Answers from a file.
+
+    Args:
+        path: The file.
+        sha256: What it must hold.
+    """
+
+    name = "replay"
+
+    def __init__(self, path: Path, sha256: str) -> None:
+        self.path, self.sha256 = path, sha256
+        self.libraries: Libraries = {}
+
+    def complete(
+        self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
+    ) -> list[Response]:
+        """Return one response for each prompt, in order.
+
+        Raises:
+            UserError: If the file is gone, another one or damaged, answers a question twice, not at
+                all, or as it was put by another prompt.
+        """
+        answers = self._read()
+        if missing := [p.question for p in prompts if (p.question, p.sample) not in answers]:
+            raise UserError(
+                f"{self.path} answers {len(prompts) - len(missing)} of {len(prompts)} questions; "
+                f"there is no row for {', '.join(missing[:_SHOWN])}"
+                f"{' and others' if len(missing) > _SHOWN else ''}; add them (suite and "
+                "side-check are asked), or ask for less in the study"
+            )
+        responses = [self._response(answers[p.question, p.sample], p) for p in prompts]
+        report(len(prompts))
+        return responses
+
+    def _read(self) -> dict[tuple[str, int], Mapping[str, Any]]:
+        if not self.path.is_file() or file_digest(self.path) != self.sha256:
+            raise UserError(f"{self.path} is gone or has changed since; run: dvc repro")
+        found: dict[tuple[str, int], Mapping[str, Any]] = {}
+        for where, row in read_rows(self.path):
+            if not isinstance(row.get("id"), str) or not isinstance(row.get("response"), str):
+                raise UserError(f"{self.path}, {where}: id and response must be texts")
+            sample = row.get("sample", 0)
+            if not isinstance(sample, int):
+                raise UserError(f"{self.path}, {where}: sample must be a whole number")
+            if (row["id"], sample) in found:
+                raise UserError(
+                    f"{self.path}, {where}: the id {row['id']!r} occurs twice; an id (with its "
+                    "sample, where there are several) names one answer"
+                )
+            found[row["id"], sample] = row
+        return found
+
+    def _response(self, row: Mapping[str, Any], prompt: Prompt) -> Response:
+        if row.get("prompt_digest", prompt.digest) != prompt.digest:
+            raise UserError(
+                f"{self.path}: {row['id']} was answered to another prompt than the study's; name "
+                "the prompt that was used, or leave prompt_digest out of the file"
+            )
+        text = row["response"]
+        if prompt.begun.endswith(EMPTY_THOUGHT):  # it is put before every response
+            text = text.removeprefix(EMPTY_THOUGHT)
+        tokens, reason = row.get("completion_tokens", 0), row.get("finish_reason", "stop")
+        return Response(text, int(tokens), str(reason))

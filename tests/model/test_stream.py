@@ -1,0 +1,94 @@
+"""Decoding in places that are filled again: the same completions as batch by batch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+
+from pipeline.model import stream
+from pipeline.model.decode import Completion, Sampling, generate
+from pipeline.model.stream import complete
+
+END = 3
+PROMPTS = [[5 + (7 * n + i) % 90 for i in range(1 + n % 5)] for n in range(40)]
+KEYS = [(9, n) for n in range(len(PROMPTS))]
+
+
+@pytest.fixture(scope="module")
+def model() -> PreTrainedModel:
+    """Return a model whose query heads share key-value heads, and whose answers often end."""
+    torch.manual_seed(0)
+    config = Qwen2Config(
+        vocab_size=100,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        initializer_range=0.2,
+        pad_token_id=0,
+        attn_implementation="sdpa",
+    )
+    made = Qwen2ForCausalLM(config).eval()
+    with torch.no_grad():
+        made.lm_head.weight[END] *= 3
+    return made
+
+
+def completed(model: PreTrainedModel, sampling: Sampling, places: int) -> list[Completion]:
+    found: dict[int, Completion] = {}
+
+    def hear(prompt: int, completion: Completion) -> None:
+        assert prompt not in found
+        found[prompt] = completion
+
+    complete(model, PROMPTS, KEYS, sampling, END, places, hear)
+    return [found[n] for n in range(len(PROMPTS))]
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(24, 0.0), Sampling(24), Sampling(24, 0.7, 0.8), Sampling(1)], ids=str
+)
+@pytest.mark.parametrize("places", [1, 7, 100])
+def test_the_same_completions_as_in_one_batch(
+    model: PreTrainedModel, sampling: Sampling, places: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "_ENCODED_AT_ONCE", 3)
+    expected = generate(model, PROMPTS, KEYS, sampling, END)
+    assert completed(model, sampling, places) == expected
+    if sampling.max_new_tokens > 1:  # some end by themselves, at various lengths, and some do not
+        assert {each.finished for each in expected} == {True, False}
+        assert len({len(each.tokens) for each in expected}) > 3
+
+
+def test_places_are_filled_again_instead_of_waiting(model: PreTrainedModel) -> None:
+    passes: list[int] = []
+    forward = model.forward
+
+    def counted(*arguments: object, **named: object) -> object:
+        passes.append(len(named["input_ids"]))  # type: ignore[arg-type]
+        return forward(*arguments, **named)
+
+    sampling, places = Sampling(24), 8
+    tokens = sum(len(each.tokens) for each in completed(model, sampling, places))
+    longest = sum(
+        places
+        * max(
+            len(c.tokens)
+            for c in generate(model, PROMPTS[s : s + places], KEYS[s : s + places], sampling, END)
+        )
+        for s in range(0, len(PROMPTS), places)
+    )
+    model.forward = counted  # type: ignore[method-assign]
+    try:
+        completed(model, sampling, places)
+    finally:
+        model.forward = forward  # type: ignore[method-assign]
+    assert max(passes) <= places
+    assert tokens <= sum(passes) < 0.8 * longest
+
+
+def test_nothing_to_complete(model: PreTrainedModel) -> None:
+    complete(model, [], [], Sampling(4), END, 8, lambda *_: pytest.fail("nothing was asked"))
+    assert model.config._attn_implementation == "sdpa"

@@ -1,0 +1,133 @@
+"""The stage ``evaluate``: what it asks, what it keeps when it is stopped, what it writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pipeline.analysis.paired import read_answers
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
+from pipeline.errors import UserError
+from pipeline.evaluate.engine import Response
+from pipeline.evaluate.journal import Journal
+from pipeline.evaluate.records import Evaluation
+from pipeline.evaluate.samples import first_samples
+from pipeline.files import folder_digests
+from pipeline.stages import base, evaluate, judge, suite, train
+from pipeline.stages.common import Stage
+from tests.conftest import edited, shrink
+from tests.stages.made import make_data
+
+KEY = "nano-base"
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout up to a base model."""
+    root = tmp_path_factory.mktemp("a checkout")
+    shrink(root)
+    stage = stage_of(root)
+    make_data(root, stage.params)
+    suite.main(stage)
+    base.main(stage, "nano")
+    train.main(Stage("train", root, stage.params), KEY)
+    return root
+
+
+def stage_of(root: Path, **settings: Any) -> Stage:
+    """Return the stage of a study that evaluates so."""
+    path = root / "studies" / "mini.yaml"
+    kept = path.read_text()
+    try:
+        with edited(path) as study:
+            study["evaluate"] |= settings
+        return Stage("evaluate", root, expand(find_study(root, "mini")))
+    finally:
+        path.write_text(kept)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The prompts that answers were written down to."""
+    names: list[str] = []
+    write = Journal.write
+
+    def noted(self: Journal, place: int, response: Response, prompt_tokens: int = 0) -> None:
+        write(self, place, response, prompt_tokens)
+        names.append(self._names[place])
+
+    monkeypatch.setattr(Journal, "write", noted)
+    return names
+
+
+def answered(stage: Stage) -> dict[str, str]:
+    evaluate.main(stage, KEY)
+    return folder_digests(stage.runs / KEY / "evaluate")
+
+
+@pytest.mark.parametrize("temperature", [0, 1])
+def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
+    root: Path, written: list[str], monkeypatch: pytest.MonkeyPatch, temperature: float
+) -> None:
+    stage = stage_of(root, temperature=temperature, batch=4)
+    undisturbed = answered(stage)
+    asked = list(written)
+    assert len(set(asked)) == len(asked)
+    assert not list((root / "work").glob("*/*.jsonl")), "what is finished is not kept"
+    written.clear()
+
+    def stopping(self: Journal, place: int, response: Response, prompt_tokens: int = 0) -> None:
+        if len(written) == len(asked) // 2:
+            raise KeyboardInterrupt
+        noted(self, place, response, prompt_tokens)
+
+    noted = Journal.write
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "write", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate.main(stage, KEY)
+    (path,) = (root / "work").glob("*/*.jsonl")
+    path.write_text(path.read_text() + '{"prompt": "cut o')
+    assert answered(stage) == undisturbed
+    assert sorted(written) == sorted(asked)
+
+
+def test_several_samples_stand_beside_the_first(root: Path) -> None:
+    one, three = (stage_of(root, temperature=1, samples=count) for count in (1, 3))
+    folder = one.runs / KEY / "evaluate"
+    answered(one)
+    first = {name: pd.read_parquet(folder / f"{name}.parquet") for name in ("responses", "grades")}
+    before = Evaluation.read(folder / "metrics.json", "evaluate")
+    answered(three)
+    for name, frame in first.items():
+        found = pd.read_parquet(folder / f"{name}.parquet")
+        assert list(found.columns) == [*frame.columns[:2], "sample", *frame.columns[2:]]
+        assert list(found["sample"]) == [0, 1, 2] * len(frame)
+        pd.testing.assert_frame_equal(first_samples(found).drop(columns="sample"), frame)
+    texts = pd.read_parquet(folder / "responses.parquet").groupby(["task", "id"])["response"]
+    assert texts.nunique().max() == 3, "each sample has random numbers of its own"
+    after = Evaluation.read(folder / "metrics.json", "evaluate")
+    assert "samples" not in json.dumps(before.model_dump(mode="json"))
+    for column, scores in after.tasks.items():
+        assert scores.samples is not None and scores.samples.mean.count == 3 * scores.count
+        assert set(scores.beside_accuracy()) >= {"mean@3", "pass@3", "majority@3"}
+        alone = scores.model_copy(update={"samples": None})
+        assert alone.model_dump() == before.tasks[column].model_dump()
+    judge.main(Stage("judge", root, three.params), KEY)
+    verdicts = (one.runs / KEY / "judge" / "verdicts.json").read_bytes()
+    changes = read_answers(folder / "grades.parquet", "evaluate")
+    answered(one)
+    judge.main(Stage("judge", root, one.params), KEY)
+    assert (one.runs / KEY / "judge" / "verdicts.json").read_bytes() == verdicts
+    assert read_answers(folder / "grades.parquet", "evaluate") == changes
+
+
+def test_samples_that_cannot_differ_are_refused(root: Path) -> None:
+    with pytest.raises(UserError, match=r"samples: 4 with temperature: 0.*name a temperature"):
+        stage_of(root, temperature=0, samples=4)
