@@ -19,11 +19,13 @@ import hydra
 import ray
 import torch
 from torchdata.stateful_dataloader import StatefulDataLoader  # type: ignore[import-untyped]
+from transformers import PreTrainedTokenizerBase
 from verl.trainer import sft_trainer_ray
 from verl.utils import tensordict_utils
 from verl.utils.device import auto_set_device
 from verl.utils.tracking import Tracking
 
+from pipeline.config.training import Train
 from pipeline.files import replacing
 from pipeline.records import Figures
 from pipeline.reward.presets import preset_of
@@ -72,7 +74,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         tokenizer = self.model_config.tokenizer
         self._judge = Judge(tokenizer, preset_of(self._recipe.reward), self._recipe.think)
         self._schedule = Schedule.of(self._recipe, len(self.train_dataset))
-        self._validation, self._probe = _questions(folder, tokenizer, self._recipe)
+        self._validation, self._probe = read_questions(folder, tokenizer, self._recipe)
         self._unwritten: tuple[int, Figures] | None = None
 
     def _build_dataloader(self) -> None:
@@ -207,8 +209,8 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         ]
 
 
-def _questions(
-    folder: Path, tokenizer: Any, recipe: Any
+def read_questions(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train
 ) -> tuple[dict[str, tuple[Row, ...]], dict[str, tuple[Row, ...]]]:
     """Return the validation prompts and those of the probe, by the names of their accuracies."""
     limit, path = recipe.max_prompt_tokens, folder / "validation.parquet"

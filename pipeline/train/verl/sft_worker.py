@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 from verl.single_controller.base.decorator import (
     Dispatch,
     make_nd_compute_dataproto_dispatch_fn,
@@ -26,7 +30,7 @@ from verl.workers.engine_workers import TrainingWorker
 from verl.workers.utils.losses import sft_loss
 
 from pipeline.config.training import Train
-from pipeline.model.weights import load_model
+from pipeline.model.linear import use_onednn
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row
 from pipeline.train.probe import GreedyAccuracy
@@ -93,8 +97,7 @@ class MeasuringWorker(TrainingWorker):  # type: ignore[misc]
     def _whole(self, questions: Questions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return the copy with the present weights; every process walks through all of them."""
         if self._copy is None:
-            self._copy = load_model(Path(questions.base))
-            self._copy[0].to(getattr(torch, questions.recipe.precision))
+            self._copy = _load(questions.base, questions.recipe.precision)
         model, tokenizer = self._copy
         model.to(get_device_name())
         own = model.state_dict()
@@ -102,3 +105,18 @@ class MeasuringWorker(TrainingWorker):  # type: ignore[misc]
             for name, tensor in self.engine.get_per_tensor_param()[0]:
                 own[name].copy_(tensor)
         return model, tokenizer
+
+
+def _load(base: str, precision: str) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """Load a model as for an evaluation, but at once in the precision it will have.
+
+    In single precision first, the copies of all processes would fill a node's memory for a while.
+    """
+    model = AutoModelForCausalLM.from_pretrained(
+        base,
+        dtype=getattr(torch, precision),
+        local_files_only=True,
+        attn_implementation="sdpa",
+    )
+    use_onednn(model)
+    return model.eval(), AutoTokenizer.from_pretrained(base, local_files_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,20 @@ def test_imitation_holds_a_whole_copy_to_measure_with_and_no_reference() -> None
     assert found.host == {"copies": 4 * 2 * shape.parameters, "offloaded": 0}
     assert found.tensor_parallel == 1
     assert found.update["optimiser"] == 2 * shape.parameters
+
+
+def test_validation_and_probe_are_measured_under_the_names_of_the_local_trainer(
+    dataset: Path, tokenizer: PreTrainedTokenizerBase, tmp_path: Path
+) -> None:
+    pytest.importorskip("verl")
+    from pipeline.train.verl.sft_trainer import read_questions
+
+    for name in ("validation.parquet", "probe/order_1.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(dataset, tmp_path / name)
+    validation, probe = read_questions(tmp_path, tokenizer, recipe(max_prompt_tokens=400))
+    assert {name: len(rows) for name, rows in validation.items()} == {"validation_accuracy": 4}
+    assert {name: len(rows) for name, rows in probe.items()} == {"probe/order_1": 4}
 
 
 @pytest.mark.parametrize("saved", [1, 2, 3, 4])
