@@ -66,6 +66,8 @@ _VERL = (
     "pipeline.train.verl.cpu_plugin",
     "pipeline.train.verl.hooks",
     "pipeline.train.verl.job",
+    "pipeline.train.verl.sft_data",
+    "pipeline.train.verl.sft_trainer",
 )
 BACKENDS: Mapping[str, Plugin] = MappingProxyType(
     {

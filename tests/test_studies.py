@@ -24,7 +24,7 @@ REQUIRED = {
     *("mini", "mini-real", "grid-mini", "tom-rl", "rlvr", "grid", "order-ablation"),
     *("next-templates", "next-scale", "next-ppo", "next-fidelity"),
     *("next-templates-mini", "next-scale-mini", "next-ppo-mini", "next-fidelity-mini"),
-    *("sft-or-rl-mini", "think-or-not", "think-or-not-mini"),
+    *("sft-or-rl", "sft-or-rl-mini", "think-or-not", "think-or-not-mini"),
     *("prompt-or-training", "prompt-or-training-mini"),
 }
 
@@ -181,6 +181,23 @@ def test_mini_seeds_repeats_mini_with_controls(project: Path) -> None:
     groups = {cell.group for cell in again.cells.values() if isinstance(cell, TrainedCell)}
     arms = ("grpo", "random", "answers", "traces")
     assert groups == {f"nano-{c}-{arm}" for c in ("cued", "balanced") for arm in arms}
+
+
+def test_supervised_training_and_rl_have_the_same_data_and_arms_at_both_scales(
+    project: Path,
+) -> None:
+    small, large = find_study(project, "sft-or-rl-mini"), find_study(project, "sft-or-rl")
+    arms = [
+        {name: arm.algorithm for name, arm in study.grid.arms.items()} for study in (small, large)
+    ]
+    assert arms[0] == arms[1]
+    assert large.train.backend == "verl"
+    for study in (small, large):
+        rules = {
+            name: {part.rule for part in combination.train}
+            for name, combination in study.dataset.combinations.items()
+        }
+        assert rules == {"cued": {"right"}, "balanced": {"half"}}
 
 
 @pytest.mark.parametrize("name", ["rlvr", "grid", "order-ablation", "grid-mini"])

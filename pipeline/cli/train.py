@@ -139,7 +139,8 @@ def show(
     asked = {"accelerator": accelerator, "gpus": gpus, "nodes": nodes}
     changes = {name: value for name, value in asked.items() if value is not None}
     found = plan_of(params, cell, rows, changes)
-    _show_verl(cell, found, compose(found.overrides), params, root)
+    composed = compose(found.overrides, found.trainer.config)
+    _show_verl(cell, found, composed, params, root)
 
 
 def _params(root: Path, study: str | None) -> Params:
@@ -173,12 +174,13 @@ _HELD = {
     "gathered layers": "weights and gradients of the layers at work",
     "activations": "one micro-batch, estimated",
     "logits": "one micro-batch, with entropies and gradients",
-    "rollout weights": "the sampler's copy",
+    "rollout weights": "the copy that decodes",
     "cache": "keys and values of completions under way",
     "sampler": "its activations and CUDA graphs",
     "new weights": "on their way to the sampler",
     "libraries": "CUDA and NCCL",
     "reference": "frozen copy of the base model, float32",
+    "copies": "of the weights, to measure with",
     "offloaded": "weights, gradients and moments between steps",
 }
 
@@ -271,7 +273,7 @@ def _command(plan: Plan) -> str:
     from pipeline.train.verl.overrides import as_arguments
 
     lines = [shlex.quote(argument) for argument in as_arguments(plan.overrides)]
-    return " \\\n  ".join(["python -m verl.trainer.main_ppo", *lines])
+    return " \\\n  ".join([f"python -m {plan.trainer.module}", *lines])
 
 
 def _text(value: object) -> str:

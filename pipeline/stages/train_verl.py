@@ -15,25 +15,30 @@ from transformers import AutoConfig, AutoTokenizer
 import pipeline
 from pipeline.cluster.job import Job, JobOutcome, Verdict
 from pipeline.cluster.run import run_job
+from pipeline.config.algorithms import Sft
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.errors import UserError
 from pipeline.files import remove, replacing
 from pipeline.model.manifest import Manifest, resolve
 from pipeline.stages.common import Stage, input_digest
-from pipeline.stages.training import Settings, say_skipped
+from pipeline.stages.training import Settings, given_responses, say_skipped
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome, Step
 from pipeline.train.data import load_rows
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.failures import Circumstances, judge
 from pipeline.train.verl.layout import attempts_folder
-from pipeline.train.verl.overrides import check_expressible, planned
+from pipeline.train.verl.overrides import planned
 from pipeline.train.verl.placement import place
 from pipeline.train.verl.spec import NAME, NOTE, OUTCOME, RESULT, SAVED, STEP, JobSpec
+from pipeline.train.verl.trainers import check_trainable
 
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
+
+_PROBE = "probe"
+"""Folder of the columns that a dataset holds for the probe."""
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "gpus", "nodes", "tensor_parallel", "offload"}
@@ -52,7 +57,7 @@ class VerlTraining:
     def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
         recipe = cell.train
         self._stage, self._key, self._cell, self._recipe = stage, key, cell, recipe
-        check_expressible(recipe, cell.algorithm)
+        check_trainable(recipe, cell.algorithm)
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
         folder = resolve(base, stage.store, cell.model, f"base@{cell.model}")
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -62,8 +67,9 @@ class VerlTraining:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         check_fit(config, tokenizer, train.rows, validation.rows, recipe)
         say_skipped(key, train.skipped, validation.skipped, limit)
-        if (inputs / "probe").is_dir():
-            print(f"train {key}: the probe is left out; only the local backend measures one")
+        train = given_responses(key, train, cell.algorithm)
+        if (inputs / _PROBE).is_dir() and not isinstance(cell.algorithm, Sft):
+            print(f"train {key}: the probe is left out; with verl only sft measures one")
         self._inputs, self.skipped = inputs, train.skipped
         self.total, _ = planned(recipe, len(train.rows))
         self.made_from: Settings = {
@@ -164,6 +170,8 @@ def build_folder(folder: Path, spec: JobSpec, inputs: Path) -> None:
         )
         for name in ("train.parquet", "validation.parquet"):
             shutil.copy2(inputs / name, temporary / name)
+        if (inputs / _PROBE).is_dir():
+            shutil.copytree(inputs / _PROBE, temporary / _PROBE)
         spec.write(temporary / NAME)
 
 

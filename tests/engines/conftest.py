@@ -17,9 +17,14 @@ from pipeline.cluster.head import engine_python
 from pipeline.errors import UserError
 from tests.conftest import copy_checkout, edited, environment, shrink, type_command
 
-ALGORITHMS = ["grpo", "reinforce_plus_plus"]
-GRPO, REINFORCE = "nano-hi-grpo", "nano-hi-reinforce-plus-plus"
-STEPS = 4
+GRPO, REINFORCE, SFT = "nano-hi-grpo", "nano-hi-reinforce-plus-plus", "nano-hi-sft"
+STEPS, SFT_STEPS = 4, 12
+ARMS: dict[str, dict[str, object]] = {
+    "grpo": {"algorithm": "grpo"},
+    "reinforce-plus-plus": {"algorithm": "reinforce_plus_plus"},
+    # Its steps are so short that there must be more of them to be killed in the middle.
+    "sft": {"algorithm": {"name": "sft", "imitates": "traces"}, "steps": SFT_STEPS},
+}
 Start = Callable[..., "Command"]
 
 
@@ -47,7 +52,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         validate_every=1,
     )
     with edited(checkout / "studies" / "mini.yaml") as content:
-        content["grid"]["algorithms"] = ALGORITHMS
+        del content["grid"]["algorithms"]
+        content["grid"]["arms"] = ARMS
         warm_start = content["base"]["models"]["nano"]["warm_start"]
         warm_start |= {"steps": 150, "batch": 16, "stories": 2000}
         content["evaluate"]["max_new_tokens"] = 24

@@ -10,6 +10,7 @@ import asyncio
 import copy
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -56,6 +57,7 @@ def main() -> None:
     """Print one comparison."""
     if sys.argv[1] == "losses":
         found: Any = {name: losses(name) for name in ("grpo", "reinforce_plus_plus")}
+        found["sft"] = imitation()
     else:
         found = asyncio.run(rewards(Path(sys.argv[2])))
     print(json.dumps(found))
@@ -86,6 +88,63 @@ def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
         "verl": _verl_update(twin, reference, rollouts, theirs, mask),
         "advantages": {"largest difference": (own - theirs).abs().max().item()},
     }
+
+
+def imitation() -> dict[str, dict[str, float]]:
+    """Return loss, entropy and gradient norm of imitating one random batch, from both."""
+    tokenizer = make_tokenizer(TEXTS, 300)
+    policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
+    twin, rollouts = copy.deepcopy(policy), _rollouts()
+    given = replace(rollouts, completions=rollouts.completions[::GROUP], texts=("",) * PROMPTS)
+    given = replace(given, rewards=rollouts.rewards[::GROUP])
+    learner, chosen = Learner.of(policy, RECIPE.learning_rate), with_defaults("sft")
+    updater = Updater.of(RECIPE, chosen, learner, policy, None)
+    statistics = updater.update(updater.prepare(given))
+    return {
+        "ours": {
+            "loss": statistics.loss,
+            "entropy": statistics.entropy,
+            "gradient_norm": statistics.gradient_norm,
+        },
+        "verl": _verl_imitation(twin, given),
+    }
+
+
+def _verl_imitation(policy: Any, given: Rollouts) -> dict[str, float]:
+    """Return what verl's own loss of imitation makes of the batch, in two micro-batches."""
+    from verl.utils import tensordict_utils as tu
+
+    from pipeline.train.verl.sft_worker import ENTROPY, imitation_loss
+
+    pairs = list(zip(given.rows, given.completions, strict=True))
+    total = sum(len(completion.tokens) for _, completion in pairs)
+    found = {"loss": 0.0, "entropy": 0.0}
+    for part in (pairs[:2], pairs[2:]):
+        sequences = [torch.tensor([*row.prompt, *c.tokens]) for row, c in part]
+        masks = [
+            (torch.arange(len(s)) >= len(r.prompt)).long()
+            for s, (r, _) in zip(sequences, part, strict=True)
+        ]
+        scored = [_score(policy, ids) for ids in sequences]
+        data = tu.get_tensordict({"loss_mask": _jagged(masks)})
+        tu.assign_non_tensor(data, dp_size=1, batch_num_tokens=total)
+        output = {
+            "log_probs": _jagged([logprobs for logprobs, _ in scored]),
+            "entropy": _jagged([entropy for _, entropy in scored]),
+        }
+        loss, metrics = imitation_loss(model_output=output, data=data)
+        loss.backward()
+        found["loss"] += loss.item()
+        found["entropy"] += metrics[ENTROPY]
+    norm = torch.nn.utils.clip_grad_norm_(policy.parameters(), 1e9)
+    return {**found, "gradient_norm": float(norm)}
+
+
+def _jagged(parts: list[torch.Tensor]) -> torch.Tensor:
+    # Not as_nested_tensor: gradients must flow back to the parts.
+    lengths = torch.tensor([len(part) for part in parts])
+    offsets = torch.cat([torch.zeros(1, dtype=torch.long), lengths.cumsum(0)])
+    return torch.nested.nested_tensor_from_jagged(torch.cat(parts), offsets)
 
 
 def _rollouts() -> Rollouts:

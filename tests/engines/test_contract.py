@@ -43,6 +43,12 @@ def test_advantages_loss_kl_and_gradient_agree(losses: Any, algorithm: str) -> N
     assert found["ours"]["kl"] > 100 * TOLERANCE
 
 
+def test_loss_entropy_and_gradient_of_imitation_agree(losses: Any) -> None:
+    found = losses["sft"]
+    assert found["ours"] == pytest.approx(found["verl"], abs=TOLERANCE, rel=TOLERANCE)
+    assert min(found["ours"].values()) > 100 * TOLERANCE
+
+
 def test_500_responses_earn_the_same_through_verl(engine: Path, study: Path) -> None:
     found = ask(engine, "rewards", str(study / "data/mini/combos/hi"))
     assert set(found) == set(REWARDS)

@@ -17,8 +17,23 @@ from safetensors.torch import load_file
 
 from pipeline.files import read_json, read_lines
 from pipeline.model.weights import load_model
+from pipeline.reward.presets import load_preset
+from pipeline.train.data import load_rows
+from pipeline.train.probe import GreedyAccuracy
+from pipeline.train.rollout import Judge
 from tests.conftest import type_command
-from tests.engines.conftest import GRPO, REINFORCE, STEPS, Start, kill, own_checkout, saved_steps
+from tests.engines.conftest import (
+    GRPO,
+    REINFORCE,
+    SFT,
+    SFT_STEPS,
+    STEPS,
+    Command,
+    Start,
+    kill,
+    own_checkout,
+    saved_steps,
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +54,33 @@ def killed(grpo: tuple[Path, str], start: Start) -> tuple[Path, str, int]:
     checkout, _ = grpo
     command = start(checkout, "dvc", "repro", f"train@{REINFORCE}")
     command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was logged too
+    step = kill_job(command, checkout)
+    return checkout, command.output, step
+
+
+@pytest.fixture(scope="module")
+def imitated(killed: tuple[Path, str, int], start: Start) -> tuple[Path, str]:
+    """The same checkout with the imitating cell, whose job was killed once in mid-training."""
+    checkout = killed[0]
+    command = start(checkout, "dvc", "repro", f"train@{SFT}")
+    # Its steps are shorter than the time in which the job sees that they were logged.
+    command.wait_until(lambda: max(saved_steps(checkout), default=0) >= SFT_STEPS // 3)
+    kill_job(command, checkout)
+    return checkout, command.output
+
+
+def kill_job(command: Command, checkout: Path) -> int:
+    """Kill the job of a command and wait until its next attempt has ended well.
+
+    Returns:
+        The last step that was saved before.
+    """
     step = saved_steps(checkout)[-1]
     jobs = [each for each in command.named("-m pipeline.train.verl.job") if _is_python(each)]
     assert jobs
     kill(jobs)
     assert command.wait() == 0, command.output
-    return checkout, command.output, step
+    return step
 
 
 def _is_python(process: psutil.Process) -> bool:
@@ -54,9 +90,9 @@ def _is_python(process: psutil.Process) -> bool:
 
 
 @pytest.fixture(scope="module")
-def whole(killed: tuple[Path, str, int]) -> tuple[Path, str]:
+def whole(imitated: tuple[Path, str]) -> tuple[Path, str]:
     """The same checkout after ``tomrl run`` has run what was left, up to the report."""
-    checkout = killed[0]
+    checkout = imitated[0]
     done = type_command(checkout, checkout.parent, "tomrl", "run", "mini")
     assert done.returncode == 0, done.stdout + done.stderr
     return checkout, done.stdout + done.stderr
@@ -138,12 +174,53 @@ def test_a_killed_job_goes_on_to_the_planned_last_step(killed: tuple[Path, str, 
     assert manifest(checkout, REINFORCE)["checkpoints"]["last"]["step"] == STEPS
 
 
+def test_an_imitating_cell_has_the_local_trainers_metrics(imitated: tuple[Path, str]) -> None:
+    rows = curve(imitated[0], SFT)
+    assert [row["step"] for row in rows] == list(range(SFT_STEPS + 1))
+    assert set(rows[0]) == {"step", "validation_accuracy"}
+    sampled = set(curve(imitated[0], GRPO)[1])
+    for row in rows[1:]:
+        assert set(row) == sampled | {"advantage_std"}
+        assert row["accuracy"] == row["format_rate"] == row["no_signal_share"] == 1
+        assert row["kl"] == row["clip_share"] == row["unfinished_share"] == 0
+        assert 0 < row["entropy"] < 6 and row["gradient_norm"] > 0
+    assert rows[-1]["loss"] < rows[1]["loss"]
+    assert len({row["length_mean"] for row in rows[1:]}) > 1  # of traces of several lengths
+    timing = read_lines(imitated[0] / "logs/mini" / SFT / "train/timing.jsonl")
+    assert all(row["seconds"] > 0 and row["validation_seconds"] > 0 for row in timing[1:])
+
+
+def test_a_killed_imitation_goes_on_and_stores_what_it_measured(
+    imitated: tuple[Path, str],
+) -> None:
+    checkout, shown = imitated
+    assert "cluster: attempt 1 failed: killed (exit status" in shown
+    assert 0 < int(shown.rpartition("goes on after step ")[2].split()[0]) < SFT_STEPS
+    stored = manifest(checkout, SFT)["checkpoints"]
+    rows = curve(checkout, SFT)
+    highest = max(row["validation_accuracy"] for row in rows[1:])
+    assert stored["best"]["validation_accuracy"] == highest
+    assert stored["last"]["step"] == SFT_STEPS
+    assert shown.count("log-probabilities within") >= 1
+    for kept in stored.values():  # the local trainer's own measurement of what was stored
+        found = accuracy(checkout, checkout / "store" / kept["digest"])
+        assert found == rows[kept["step"]]["validation_accuracy"]
+
+
+def accuracy(checkout: Path, folder: Path) -> float:
+    """Measure a stored model on the validation prompts as the local trainer does."""
+    model, tokenizer = load_model(folder)
+    path = checkout / "data/mini/combos/hi/validation.parquet"
+    judge = Judge(tokenizer, load_preset("rlvr"))
+    return GreedyAccuracy(judge, 24, "float32")(model, load_rows(path, tokenizer, 10**6).rows)
+
+
 def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) -> None:
     rows = read_json(whole[0] / "reports/mini/results.json")["rows"]
     found = {(row["cell"], row["task"]) for row in rows}
     tasks = ("hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic")
-    assert found == {(cell, task) for cell in (GRPO, REINFORCE) for task in tasks}
-    for cell in (GRPO, REINFORCE):
+    assert found == {(cell, task) for cell in (GRPO, REINFORCE, SFT) for task in tasks}
+    for cell in (GRPO, REINFORCE, SFT):
         grades = read_json(whole[0] / "runs/mini" / cell / "evaluate/metrics.json")["tasks"]
         for row in rows:
             if row["cell"] == cell and row["task"] in grades:
@@ -154,8 +231,8 @@ def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) 
     checkout, _ = whole
     with sqlite3.connect(checkout / "mlflow.db") as database:
         runs = dict(database.execute("select name, run_uuid from runs"))
-        assert set(runs) == {"study mini", "nano-base", GRPO, REINFORCE}
-        for cell in (GRPO, REINFORCE):
+        assert set(runs) == {"study mini", "nano-base", GRPO, REINFORCE, SFT}
+        for cell in (GRPO, REINFORCE, SFT):
             tags = dict(
                 database.execute("select key, value from tags where run_uuid = ?", (runs[cell],))
             )

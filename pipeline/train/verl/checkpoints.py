@@ -1,7 +1,8 @@
 """verl's checkpoints: which to resume from, and from shards to a verified model folder.
 
-A checkpoint is a folder ``global_step_N`` whose ``actor`` holds one shard per process. It is whole
-when ``probe.json`` is there, which is written last (``pipeline.train.verl.hooks``).
+A checkpoint is a folder ``global_step_N`` with one shard per process, in RL below ``actor``. It is
+whole when ``probe.json`` is there, which is written last (``pipeline.train.verl.hooks``,
+``pipeline.train.verl.sft_trainer``).
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
     known = set(logged)
     found = max((step for step in whole_steps(state) if step in known), default=0)
     if found:
-        check_ranks(state.step(found) / "actor", ranks, state.root)
+        check_ranks(state.step(found), ranks, state.root)
     for folder in state.checkpoints.glob("global_step_*"):
         if _step(folder) > found:
             remove(folder)
@@ -79,21 +80,27 @@ def thin(state: State, history: History) -> None:
         remove(state.step(step))
 
 
-def check_ranks(actor: Path, ranks: int, root: Path) -> None:
+def policy_folder(checkpoint: Path) -> Path:
+    """Return the folder of the policy's shards."""
+    actor = checkpoint / "actor"
+    return actor if actor.is_dir() else checkpoint
+
+
+def check_ranks(checkpoint: Path, ranks: int, root: Path) -> None:
     """Check that as many processes wrote a checkpoint as will load it.
 
     Args:
-        actor: The checkpoint's folder of the actor.
+        checkpoint: The checkpoint.
         ranks: Processes that will load it.
         root: What to remove to start from the beginning.
 
     Raises:
         UserError: If not; names both numbers.
     """
-    wrote = _ranks(actor)
+    wrote = _ranks(policy_folder(checkpoint))
     if wrote != ranks:
         raise UserError(
-            f"checkpoint {actor.parent} was written by {wrote} processes and this job has {ranks}; "
+            f"checkpoint {checkpoint} was written by {wrote} processes and this job has {ranks}; "
             f"verl loads a checkpoint only with as many. Set train.cluster.gpus (times nodes) to "
             f"{wrote}, or remove {root} to start from the beginning"
         )
@@ -101,6 +108,9 @@ def check_ranks(actor: Path, ranks: int, root: Path) -> None:
 
 def merge(actor: Path) -> dict[str, Tensor]:
     """Return the whole weights from the shards of all processes, in the precision they are in.
+
+    Args:
+        actor: The folder of the policy's shards.
 
     Raises:
         UserError: If they are sharded in a way that is not known here.

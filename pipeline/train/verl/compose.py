@@ -13,11 +13,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from typing import Any
 
 from pipeline.errors import UserError
 from pipeline.train.verl.overrides import Overrides, as_arguments
 
-_CONFIG = "verl.trainer.config", "ppo_trainer"
+_MODULE = "verl.trainer.config"
+_RL = "ppo_trainer"
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,12 @@ class Composed:
         }
 
 
-def compose(overrides: Overrides, python: str = sys.executable) -> Composed:
+def compose(overrides: Overrides, config: str = _RL, python: str = sys.executable) -> Composed:
     """Compose and validate with the verl that an interpreter has.
 
     Args:
         overrides: Settings by dotted name.
+        config: Name of verl's configuration.
         python: The interpreter.
 
     Raises:
@@ -62,7 +65,7 @@ def compose(overrides: Overrides, python: str = sys.executable) -> Composed:
     """
     child = subprocess.run(
         [python, "-m", __name__],
-        input=json.dumps(overrides),
+        input=json.dumps([overrides, config]),
         capture_output=True,
         text=True,
         check=False,
@@ -80,15 +83,14 @@ def compose(overrides: Overrides, python: str = sys.executable) -> Composed:
     return Composed(answer["config"], answer["defaults"])
 
 
-def compose_here(overrides: Overrides) -> Composed:
+def compose_here(overrides: Overrides, name: str = _RL) -> Composed:
     """Compose and validate in this process, which imports verl; as :func:`compose` otherwise."""
     from hydra import compose as hydra_compose
     from hydra import initialize_config_module
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
 
-    module, name = _CONFIG
-    with initialize_config_module(module, version_base=None):
+    with initialize_config_module(_MODULE, version_base=None):
         bare = hydra_compose(name)
         defaults = dict(_leaves(OmegaConf.to_container(bare, resolve=False)))
         for key, value in overrides.items():
@@ -97,7 +99,7 @@ def compose_here(overrides: Overrides) -> Composed:
             config = hydra_compose(name, overrides=as_arguments(overrides))
         except HydraException as error:
             raise UserError(f"train.cluster.overrides: verl refuses them ({error})") from None
-    _validate(config)
+    (_validate if name == _RL else _validate_sections)(config)
     resolved = OmegaConf.to_container(config, resolve=True)
     shown = dict(_leaves(_resolved(bare)))
     return Composed(resolved, shown)  # type: ignore[arg-type]
@@ -170,17 +172,36 @@ def _validate(config: object) -> None:
             use_critic=need_critic(checked),
         )
     except Exception as error:  # verl raises assertions, value errors and Hydra's own
-        cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
-        raise UserError(f"verl refuses the configuration: {cause[0]}") from error
+        raise _refused(error) from error
+
+
+def _validate_sections(config: Any) -> None:
+    """Let verl build what it builds of a configuration that it has no check for.
+
+    Raises:
+        UserError: If it refuses to.
+    """
+    from verl.utils.config import omega_conf_to_dataclass
+
+    try:
+        for section in ("engine", "optim", "checkpoint"):
+            omega_conf_to_dataclass(config[section])
+    except Exception as error:
+        raise _refused(error) from error
+
+
+def _refused(error: Exception) -> UserError:
+    cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
+    return UserError(f"verl refuses the configuration: {cause[0]}")
 
 
 def main() -> None:
     """Answer one question on standard input."""
-    overrides = json.load(sys.stdin)
+    overrides, name = json.load(sys.stdin)
     answer: dict[str, object]
     with redirect_stdout(sys.stderr):
         try:
-            composed = compose_here(overrides)
+            composed = compose_here(overrides, name)
             answer = {"config": composed.config, "defaults": composed.defaults}
         except UserError as error:
             answer = {"error": str(error)}

@@ -36,7 +36,7 @@ from pipeline.train.verl import checkpoints
 from pipeline.train.verl.collect import step_row
 from pipeline.train.verl.journal import Follower, Journal, LoggedStep
 from pipeline.train.verl.layout import PROBE, State, last_number, lease_folder
-from pipeline.train.verl.overrides import JobPaths, Overrides, as_arguments, planned, verl_overrides
+from pipeline.train.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.train.verl.prompt import write_tokenizer
 from pipeline.train.verl.spec import (
     ERROR,
@@ -50,6 +50,7 @@ from pipeline.train.verl.spec import (
     JobResult,
     JobSpec,
 )
+from pipeline.train.verl.trainers import RL, Trainer, trainer_of
 
 _POLL_SECONDS = 0.5
 _PROBES = 4
@@ -117,6 +118,7 @@ class Job:
     def __init__(self, spec: JobSpec, folder: Path, state: State, lost: threading.Event) -> None:
         recipe = spec.cell.train
         self.algorithm = spec.cell.algorithm
+        self.trainer = trainer_of(spec.cell.algorithm)
         self.spec, self.folder, self.recipe = spec, folder, recipe
         self.state, self.lost = state, lost
         self.store = LocalStore(Path(spec.store))
@@ -152,7 +154,8 @@ class Job:
         write_tokenizer(base, self.state.tokenizer, think=self.recipe.think)
         self._write_probe(base)
         remove(self.state.log)
-        self._follow(Verl(as_arguments(self._overrides(base, done))), done)
+        verl = Verl(self.trainer.module, as_arguments(self._overrides(base, done)))
+        self._follow(verl, done)
 
     def _overrides(self, base: Path, done: int) -> Overrides:
         spec, state = self.spec, self.state
@@ -164,14 +167,16 @@ class Job:
             reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
             checkpoints=str(state.checkpoints),
             validation_dump=str(state.validation),
+            folder=str(self.folder),
         )
+        again = bool(done) and self.trainer is RL  # the other one sees for itself
         return {
-            **verl_overrides(spec.cell, spec.placement, paths, spec.rows),
+            **self.trainer.overrides(spec.cell, spec.placement, paths, spec.rows),
             # By these verl names its log, below VERL_FILE_LOGGER_ROOT.
             "trainer.project_name": state.attempt,
             "trainer.experiment_name": state.log.stem,
-            **_architecture(base, critic=self.algorithm.critic is not None),
-            **({"trainer.val_before_train": False} if done else {}),
+            **_architecture(base, self.trainer, critic=self.algorithm.critic is not None),
+            **({"trainer.val_before_train": False} if again else {}),
         }
 
     def _write_probe(self, base: Path) -> None:
@@ -246,8 +251,8 @@ class Job:
         folder = self.state.folder / f"model-{step}"
         remove(folder)
         with replacing(folder) as temporary:
-            actor = self.state.step(step) / "actor"
-            checkpoints.export(checkpoints.merge(actor), base, temporary)
+            shards = checkpoints.policy_folder(self.state.step(step))
+            checkpoints.export(checkpoints.merge(shards), base, temporary)
         found = checkpoints.verify(folder, self.state, step, self.recipe.precision)
         self.state.lease.check()
         digest = self.store.put(folder)
@@ -267,15 +272,15 @@ class Job:
 
 
 class Verl:
-    """verl's trainer as a child process; what it prints is passed on."""
+    """A trainer of verl as a child process; what it prints is passed on."""
 
-    def __init__(self, arguments: list[str]) -> None:
-        self._arguments = arguments
+    def __init__(self, module: str, arguments: list[str]) -> None:
+        self._command = [sys.executable, "-m", module, *arguments]
         self.status: int | None = None
 
     def __enter__(self) -> Verl:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "verl.trainer.main_ppo", *self._arguments],
+            self._command,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -335,7 +340,7 @@ def check_finite(step: Step) -> None:
             raise RuntimeError(f"step {step.step}: {name} is {value}, not a finite number")
 
 
-def _architecture(base: Path, *, critic: bool) -> Overrides:
+def _architecture(base: Path, trainer: Trainer, *, critic: bool) -> Overrides:
     """Name the model's class where its configuration does not, as verl wants it to."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
@@ -343,7 +348,7 @@ def _architecture(base: Path, *, critic: bool) -> Overrides:
     if config.architectures:
         return {}
     name = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config.model_type]
-    models = ["actor_rollout_ref.model", *(["critic.model"] if critic else [])]
+    models = [*trainer.models, *(["critic.model"] if critic else [])]
     return {f"+{model}.override_config.architectures": [name] for model in models}
 
 

@@ -58,6 +58,7 @@ class JobPaths:
         reward: ``pipeline/reward/verl_entry.py``.
         checkpoints: Folder for verl's checkpoints.
         validation_dump: Folder for validation completions, one ``STEP.jsonl`` each.
+        folder: What the stage uploaded: the datasets and the description of the job.
     """
 
     train: str
@@ -67,6 +68,7 @@ class JobPaths:
     reward: str
     checkpoints: str
     validation_dump: str
+    folder: str
 
 
 def verl_overrides(
@@ -112,15 +114,24 @@ def check_expressible(recipe: Train, algorithm: Algorithm) -> None:
             f"grid.algorithms: verl has no algorithm {algorithm.name!r}; allowed with "
             f"train.backend verl: {', '.join(allowed)}. Set train.backend: local"
         )
-    if recipe.early_stop_patience is not None:
-        raise UserError(
-            f"train.early_stop_patience: found {recipe.early_stop_patience}; verl trains to the "
-            "planned last step. Remove it, or set train.backend: local"
-        )
+    check_no_early_stop(recipe)
     if recipe.prompts_per_step % recipe.updates_per_batch:
         raise UserError(
             f"train.updates_per_batch: found {recipe.updates_per_batch}; with verl it must divide "
             f"prompts_per_step ({recipe.prompts_per_step})"
+        )
+
+
+def check_no_early_stop(recipe: Train) -> None:
+    """Check that a recipe asks verl for all planned steps.
+
+    Raises:
+        UserError: If it does not.
+    """
+    if recipe.early_stop_patience is not None:
+        raise UserError(
+            f"train.early_stop_patience: found {recipe.early_stop_patience}; verl trains to the "
+            "planned last step. Remove it, or set train.backend: local"
         )
 
 
@@ -155,11 +166,11 @@ def _model(recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
         f"{_MODEL}.path": paths.model,
         f"{_MODEL}.tokenizer_path": paths.tokenizer,
         f"{_MODEL}.enable_gradient_checkpointing": placement.gradient_checkpointing,
-        **_attention(_MODEL, recipe, placement),
+        **attention(_MODEL, recipe, placement),
     }
 
 
-def _attention(model: str, recipe: Train, placement: Placement) -> Overrides:
+def attention(model: str, recipe: Train, placement: Placement) -> Overrides:
     """FlashAttention, and packing without padding, exist on GPU in half precision only."""
     if recipe.precision == "bfloat16" and not placement.on_cpu:
         return {}
@@ -188,22 +199,23 @@ def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
         f"{_ACTOR}.kl_loss_coef": recipe.kl_coefficient,
         f"{_ACTOR}.kl_loss_type": recipe.kl_kind,
         f"{_ACTOR}.data_loader_seed": cell.seed,
-        **_fsdp(f"{_ACTOR}.fsdp_config", cell, recipe, placement),
-        **_precision(f"{_REF}.fsdp_config", recipe),
+        **sharding(f"{_ACTOR}.fsdp_config", cell, recipe, placement),
+        **precision(f"{_REF}.fsdp_config", recipe),
         f"{_REF}.log_prob_micro_batch_size_per_gpu": placement.log_prob_micro_batch,
     }
 
 
-def _fsdp(section: str, cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
+def sharding(section: str, cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
+    """Return how a model that is trained is shared out, and with which seed."""
     return {
         f"{section}.seed": cell.seed,
         f"{section}.param_offload": placement.offload,
         f"{section}.optimizer_offload": placement.offload,
-        **_precision(section, recipe),
+        **precision(section, recipe),
     }
 
 
-def _precision(section: str, recipe: Train) -> Overrides:
+def precision(section: str, recipe: Train) -> Overrides:
     """Weights stay in float32; verl's own default computes in bfloat16."""
     if recipe.precision == "bfloat16":
         return {}
@@ -241,8 +253,8 @@ def _critic(
         "critic.model.path": paths.model,
         "critic.model.tokenizer_path": paths.tokenizer,
         "critic.model.enable_gradient_checkpointing": placement.gradient_checkpointing,
-        **_attention("critic.model", recipe, placement),
-        **_fsdp("critic.fsdp", cell, recipe, placement),
+        **attention("critic.model", recipe, placement),
+        **sharding("critic.fsdp", cell, recipe, placement),
     }
 
 

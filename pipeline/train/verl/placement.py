@@ -6,6 +6,10 @@ micro-batch; vLLM sleeps. While it samples, vLLM holds a copy of the weights and
 cache, beside whatever FSDP has not moved to the node's own memory. The reference model is always in
 the node's memory (verl 0.9.1, ``workers/engine/fsdp/transformer_impl.py``, ``forward_only``).
 
+A cell that imitates samples nothing and has no reference model. What it holds while it is measured
+is written in the place of sampling: on every accelerator a whole copy of the weights with the cache
+of the prompts that are decoded at once (``sft_worker.py``).
+
 All figures are bytes for one accelerator. Weights, gradients and optimiser state are exact; the
 rest is an estimate for sequences of the longest length the recipe allows, so that a margin is kept.
 """
@@ -34,6 +38,7 @@ _SYNC = 2 * GIB  # verl's bucket for new weights: rollout.checkpoint_engine, 204
 _SAMPLER = 2 * GIB  # vLLM's own activations, logits and CUDA graphs
 _MOST_PER_MICRO_BATCH = 16
 _CPU_UTILIZATION = 0.3  # nobody reads it there, but verl wants a number
+_DECODED_AT_ONCE = 100  # prompts, by :mod:`pipeline.train.probe`
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,7 @@ def place(
     # The fewest accelerators win, and on them the fastest way. What comes nearest to fitting is
     # kept for the error message.
     best: Placement | None = None
-    for gpus in _gpu_counts(cluster, accelerator, recipe):
+    for gpus in _gpu_counts(cluster, accelerator, recipe, algorithm):
         for found in _options(shape, recipe, algorithm, cluster, accelerator, gpus):
             if found.fits:
                 return found
@@ -132,9 +137,11 @@ def place(
     raise _too_big(best, shape, recipe, algorithm, cluster)
 
 
-def _gpu_counts(cluster: Cluster, accelerator: Accelerator, recipe: Train) -> list[int]:
+def _gpu_counts(
+    cluster: Cluster, accelerator: Accelerator, recipe: Train, algorithm: Algorithm
+) -> list[int]:
     """Return the accelerators per node to try; each must divide the work of an update."""
-    sequences = _sequences_per_update(recipe)
+    sequences = _sequences_per_update(recipe, algorithm)
     asked = cluster.gpus
     tried = (1,) if accelerator == "cpu" else GPUS_PER_NODE
     counts = [asked] if asked else list(tried)
@@ -144,9 +151,8 @@ def _gpu_counts(cluster: Cluster, accelerator: Accelerator, recipe: Train) -> li
         found = asked or counts[0]
         raise UserError(
             f"train.cluster: {cluster.nodes} nodes with {found} accelerators each cannot share "
-            f"{sequences} completions evenly (prompts_per_step {recipe.prompts_per_step} x "
-            f"rollouts {recipe.rollouts} / updates_per_batch {recipe.updates_per_batch}); "
-            f"allowed: a number that divides {sequences}"
+            f"{sequences} completions evenly (prompts_per_step {recipe.prompts_per_step}"
+            f"{_per_prompt(recipe, algorithm)}); allowed: a number that divides {sequences}"
         )
     if cluster.tensor_parallel:
         usable = [gpus for gpus in usable if gpus % cluster.tensor_parallel == 0]
@@ -158,8 +164,16 @@ def _gpu_counts(cluster: Cluster, accelerator: Accelerator, recipe: Train) -> li
     return usable
 
 
-def _sequences_per_update(recipe: Train) -> int:
+def _per_prompt(recipe: Train, algorithm: Algorithm) -> str:
+    if not algorithm.samples:
+        return " x 1"
+    return f" x rollouts {recipe.rollouts} / updates_per_batch {recipe.updates_per_batch}"
+
+
+def _sequences_per_update(recipe: Train, algorithm: Algorithm) -> int:
     """Return the completions of one optimiser step."""
+    if not algorithm.samples:
+        return recipe.prompts_per_step
     if recipe.prompts_per_step % recipe.updates_per_batch:
         raise UserError(
             f"train.updates_per_batch: found {recipe.updates_per_batch}; with verl it must divide "
@@ -183,9 +197,9 @@ def _options(
     if accelerator == "cpu":
         offloads = (cluster.offload or False,)
     ranks = gpus * cluster.nodes
-    sizes = _micro_batches(recipe, _sequences_per_update(recipe) // ranks)
+    sizes = _micro_batches(recipe, _sequences_per_update(recipe, algorithm) // ranks)
     for offload in offloads:
-        for tensor_parallel in _tensor_parallels(shape, cluster, accelerator, gpus):
+        for tensor_parallel in _tensor_parallels(shape, cluster, algorithm, accelerator, gpus):
             for micro_batch in sizes:
                 yield _plan(
                     shape,
@@ -210,10 +224,10 @@ def _micro_batches(recipe: Train, sequences: int) -> list[int]:
 
 
 def _tensor_parallels(
-    shape: Shape, cluster: Cluster, accelerator: Accelerator, gpus: int
+    shape: Shape, cluster: Cluster, algorithm: Algorithm, accelerator: Accelerator, gpus: int
 ) -> list[int]:
     """Return the ways to spread the rollout model; vLLM's heads must divide."""
-    if accelerator == "cpu":
+    if accelerator == "cpu" or not algorithm.samples:
         return [1]
     if cluster.tensor_parallel:
         return [cluster.tensor_parallel]
@@ -247,6 +261,8 @@ def _plan(
     # On accelerators the cache gets what is left in the end (_with_cache): a small one makes vLLM
     # sample in turns, which is slow but works, so that only one completion's must fit.
     least, wanted = _cache(shape, recipe, size, ranks, tensor_parallel)
+    if not algorithm.samples:
+        least = wanted = least * _DECODED_AT_ONCE
     # Without offload each of policy and critic stays while the other is updated.
     waits = 0 if offload else critic["parameters"] + critic["optimiser"]
     placement = Placement(
@@ -278,12 +294,21 @@ def _plan(
             "libraries": 0 if on_cpu else _LIBRARIES,
         },
         host={
-            "reference": shape.parameters * _FLOAT // nodes,
+            **_waiting(shape, algorithm, size, nodes, gpus),
             "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
         },
         capacity=None if on_cpu else round(MEMORY[accelerator] * GIB),
     )
-    return placement if on_cpu else _with_cache(placement, wanted)
+    return placement if on_cpu or not algorithm.samples else _with_cache(placement, wanted)
+
+
+def _waiting(
+    shape: Shape, algorithm: Algorithm, size: int, nodes: int, gpus: int
+) -> dict[str, int]:
+    """Return what waits in a node's memory: the reference model, or each accelerator's copy."""
+    if algorithm.reference:
+        return {"reference": shape.parameters * _FLOAT // nodes}
+    return {"copies": shape.parameters * size * gpus}
 
 
 def _with_cache(placement: Placement, wanted: int) -> Placement:
@@ -384,7 +409,7 @@ def _would_fit(
             }
         )
         for gpus in GPUS_PER_NODE:
-            if _sequences_per_update(recipe) % (gpus * nodes):
+            if _sequences_per_update(recipe, algorithm) % (gpus * nodes):
                 continue
             for found in _options(shape, recipe, algorithm, loose, best.accelerator, gpus):
                 if found.fits:

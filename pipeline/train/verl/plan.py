@@ -12,9 +12,10 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.errors import UserError
 from pipeline.train.shapes import shape_of
-from pipeline.train.verl.overrides import JobPaths, Overrides, verl_overrides
+from pipeline.train.verl.overrides import JobPaths, Overrides
 from pipeline.train.verl.placement import Placement, place
 from pipeline.train.verl.recipes import Difference, memory_differences, notes
+from pipeline.train.verl.trainers import Trainer, trainer_of
 
 PATHS = JobPaths(
     train="train.parquet",
@@ -24,6 +25,7 @@ PATHS = JobPaths(
     reward="pipeline/reward/verl_entry.py",
     checkpoints="STATE/checkpoints",
     validation_dump="STATE/validation",
+    folder=".",
 )
 """Stand-ins for the paths that are known when the job runs."""
 
@@ -36,6 +38,7 @@ class Plan:
         cell: The cell.
         rows: Training prompts.
         placement: Where it trains.
+        trainer: Which of verl's trainers trains it.
         overrides: verl's settings.
         differences: What it does about memory otherwise than its papers, by paper.
         notes: What verl does otherwise than the local trainer.
@@ -44,6 +47,7 @@ class Plan:
     cell: TrainedCell
     rows: int
     placement: Placement
+    trainer: Trainer
     overrides: Overrides
     differences: dict[str, list[Difference]]
     notes: list[str]
@@ -70,11 +74,13 @@ def plan_of(
     placement = place(shape_of(model), recipe, cell.algorithm, cluster, model.kind)
     probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
+    trainer = trainer_of(cell.algorithm)
     return Plan(
         cell,
         rows,
         placement,
-        verl_overrides(cell, placement, PATHS, rows),
+        trainer,
+        trainer.overrides(cell, placement, PATHS, rows),
         memory_differences(params.study.paper, placement),
         notes(cell, probed=probed),
     )

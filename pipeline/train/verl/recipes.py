@@ -91,6 +91,6 @@ def notes(cell: TrainedCell, *, probed: bool) -> list[str]:
         )
     if cell.algorithm.critic:
         found.append("critic: its head starts at random values, not at 0")
-    if probed:
+    if probed and cell.algorithm.samples:
         found.append("dataset.probe: not measured; only validation is")
     return found

@@ -31,7 +31,7 @@ class JobSpec(Record):
         made_by: The stage that made the base model.
         store: Root of the artifact store.
         state: The state folder.
-        rows: Training prompts within ``max_prompt_tokens``.
+        rows: Training prompts within ``max_prompt_tokens``, for ``sft`` those with a response.
         validation: Validation prompts within it, by task.
     """
 

@@ -1,4 +1,4 @@
-"""The recorded plan of each study's first trained cell.
+"""The recorded plans of each study's first trained cell, and of its first that imitates.
 
 ``python -m tests.train.verl.golden`` writes them anew, to be read in the diff.
 """
@@ -11,7 +11,9 @@ from typing import Any
 
 import yaml
 
+from pipeline.config.algorithms import Sft
 from pipeline.config.expand import expand
+from pipeline.config.params import Params, TrainedCell
 from pipeline.config.study_files import load_study, study_files
 from pipeline.errors import UserError
 from pipeline.train.verl.overrides import as_arguments
@@ -24,20 +26,28 @@ STAND_IN = 1000
 """Training prompts of studies whose data must be made before it can be counted."""
 
 
-def plan_of_study(path: Path) -> tuple[str, Plan]:
-    """Return a study's first trained cell, and its plan."""
+def plans_of_study(path: Path) -> dict[str, Plan]:
+    """Return the plans of a study's first trained cell and of its first that imitates, by cell."""
     params = expand(load_study(path))
-    key = next(key for key, cell in params.cells.items() if cell.kind == "trained")
+    trained = {key: cell for key, cell in params.cells.items() if isinstance(cell, TrainedCell)}
+    imitating = [key for key, cell in trained.items() if isinstance(cell.algorithm, Sft)]
+    return {key: _plan(params, trained, key) for key in (next(iter(trained)), *imitating[:1])}
+
+
+def _plan(params: Params, trained: dict[str, TrainedCell], key: str) -> Plan:
     try:
-        rows = count_rows(params, params.cells[key])
+        rows = count_rows(params, trained[key])
     except UserError:
         rows = STAND_IN
-    return key, plan_of(params, key, rows)
+    return plan_of(params, key, rows)
 
 
 def text_of(path: Path) -> str:
-    """Return what is recorded of a study."""
-    key, plan = plan_of_study(path)
+    """Return what is recorded of a study: one document for each plan."""
+    return "---\n".join(_text(key, plan) for key, plan in plans_of_study(path).items())
+
+
+def _text(key: str, plan: Plan) -> str:
     place = plan.placement
     memory = {
         phase: {name: round(held / GIB, 3) for name, held in items.items() if held}

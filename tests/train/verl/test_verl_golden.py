@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.config.study_files import study_files
 from pipeline.train.verl.compose import compose_here
+from pipeline.train.verl.trainers import RL
 from tests.train.verl import golden
 
 STUDIES = study_files(golden.PROJECT)
@@ -26,16 +27,20 @@ def test_nothing_is_recorded_of_studies_that_are_gone() -> None:
 @pytest.mark.parametrize("study", STUDIES)
 def test_verl_accepts_every_study(study: str) -> None:
     pytest.importorskip("verl")
-    _, plan = golden.plan_of_study(STUDIES[study])
-    found = compose_here(plan.overrides)
-    ranks = found.value("trainer.nnodes") * found.value("trainer.n_gpus_per_node")
-    rows = found.value("data.train_batch_size") * found.value("actor_rollout_ref.rollout.n")
-    micro = found.value("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu")
-    assert rows % (ranks * micro) == 0
+    for plan in golden.plans_of_study(STUDIES[study]).values():
+        found = compose_here(plan.overrides, plan.trainer.config)
+        ranks = found.value("trainer.nnodes") * found.value("trainer.n_gpus_per_node")
+        rows = found.value("data.train_batch_size")
+        if plan.trainer is RL:
+            rows *= found.value("actor_rollout_ref.rollout.n")
+            micro = found.value("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu")
+        else:
+            micro = found.value("data.micro_batch_size_per_gpu")
+        assert rows % (ranks * micro) == 0
 
 
 def test_study_1_is_trained_as_its_code_did() -> None:
     """The plan is that of the authors' script but for memory; the recipe is compared elsewhere."""
-    _, plan = golden.plan_of_study(STUDIES["tom-rl"])
+    (plan,) = golden.plans_of_study(STUDIES["tom-rl"]).values()
     names = {each.name for found in plan.differences.values() for each in found}
     assert names <= {"hardware", "offload", "micro_batch_per_accelerator"}

@@ -91,9 +91,16 @@ def test_an_override_that_verl_does_not_know(changed: Any) -> None:
     assert "actor_rollout_ref.actor.clip_ratio" in error
 
 
-def test_an_algorithm_that_verl_lacks(changed: Any) -> None:
-    error = refused(changed("tom-rl", "grid", algorithms=["sft"]))
-    assert "verl has no algorithm 'sft'; allowed with train.backend verl: grpo, rloo," in error
+def test_a_cell_that_imitates(changed: Any) -> None:
+    folder = changed("tom-rl", "grid", algorithms=["sft"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        command = ["train", "show", "--study", "tom-rl", "--cell", CELL]
+        shown = CliRunner().invoke(app, command)
+    assert shown.exit_code == 0, shown.exception
+    table, command = shown.output.split("python -m pipeline.train.verl.sft_trainer")
+    assert "  data.custom_cls.name = Lessons" in table
+    assert "  +data.imitates=answers \\" in command and "rollout" not in command
 
 
 def test_an_option_that_verl_lacks(changed: Any) -> None:

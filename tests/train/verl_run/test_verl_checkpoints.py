@@ -180,7 +180,7 @@ def test_another_number_of_processes_is_refused_and_nothing_is_lost(tmp_path: Pa
     assert "was written by 4 processes and this job has 2" in str(refused.value)
     assert f"remove {tmp_path / 'work'} to start" in str(refused.value)
     assert whole_steps(state) == [2, 3]
-    check_ranks(state.step(2) / "actor", 4, tmp_path)
+    check_ranks(state.step(2), 4, tmp_path)
 
 
 def test_only_what_may_still_be_needed_is_kept(tmp_path: Path) -> None:
