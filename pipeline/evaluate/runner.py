@@ -63,21 +63,26 @@ def evaluate(
         seed: Start of every random stream; an example's stream depends on it and on its id only.
         report: Hears how many examples are done.
     """
-    make, tagged = maker(asking.prompt, asking.frame), is_prefilled(asking.prompt)
-    begun = beginning(think=asking.think) if tagged else ""
-    prompts = [
-        Prompt(make(example), (seed, int(example.id[:12], 16)), begun) for example in examples
-    ]
+    prompts = prompts_of(examples, asking, seed=seed)
     responses = engine.complete(prompts, asking.sampling, report)
-    if tagged and not asking.think:
+    if is_prefilled(asking.prompt) and not asking.think:
         responses = [replace(each, text=EMPTY_THOUGHT + each.text) for each in responses]
     return [
-        Graded(response, grade_response(response.text, example, asking.prompt), _digest(shown))
+        Graded(
+            response, grade_response(response.text, example, asking.prompt), prompt_digest(shown)
+        )
         for example, response, shown in zip(examples, responses, prompts, strict=True)
     ]
 
 
-def _digest(prompt: Prompt) -> str:
+def prompts_of(examples: Sequence[Example], asking: Asking, *, seed: int) -> list[Prompt]:
+    """Return what a model is shown for each example; see :func:`evaluate`."""
+    make = maker(asking.prompt, asking.frame)
+    begun = beginning(think=asking.think) if is_prefilled(asking.prompt) else ""
+    return [Prompt(make(example), (seed, int(example.id[:12], 16)), begun) for example in examples]
+
+
+def prompt_digest(prompt: Prompt) -> str:
     """Return a digest of what a model is shown."""
     return digest_of([prompt.messages, prompt.begun])[:16]
 
