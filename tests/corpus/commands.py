@@ -54,7 +54,6 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("export", ("Usage",)),
     ("export fly", ("No such command",)),
     ("export inspect", ("Missing option", "--to")),
-    ("export inspect --to", ("requires an argument",)),
     ("export inspect nano-bye --to out", ("'nano-bye'", "nano-hi")),
     ("export inspect '' --to out", ("''", "nano-hi")),
     ("export inspect maxi/nano-hi --to out", ("'maxi'", "mini")),
