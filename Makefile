@@ -32,8 +32,9 @@ test: $(READY) ## Lint, type-check and run the tests
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
 	@$(IN_ENVIRONMENT) python -m pytest --ignore=tests/engines -n 2 --dist loadgroup
 
-test-engines: $(READY) setup-vllm ## Set up the environments of verl and vLLM too, and go through them
+test-engines: $(READY) setup-vllm ## Set up the environments of verl, vLLM and other tools, and go through them
 	@PYTHON="$(PYTHON)" scripts/setup_engines.sh
+	@PYTHON="$(PYTHON)" scripts/setup_export.sh
 	@$(IN_ENVIRONMENT) python -m pytest tests/engines
 
 test-nightly: $(READY) ## 200 kills, every full disk, and five seeds of RL; hours

@@ -46,7 +46,7 @@ LAYERS = [
     {"tasks"},
     {"data", "model", "reward", "audit"},
     {"train", "evaluate", "judge"},
-    {"analysis"},
+    {"analysis", "planning"},
     {"stages", "doctor"},
     {"flows"},
     {"cli"},

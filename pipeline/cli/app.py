@@ -15,8 +15,10 @@ from pipeline.cli import (
     audit,
     clean,
     compare,
+    export,
     judge,
     models,
+    plan,
     regrade,
     reward,
     store,
@@ -52,11 +54,13 @@ app.add_typer(reward.app, name="reward")
 app.add_typer(train.app, name="train")
 app.add_typer(models.app, name="models")
 app.add_typer(store.app, name="store")
+app.add_typer(export.app, name="export")
 app.command()(audit.audit)
 app.command()(audit.gallery)
 app.command()(regrade.regrade)
 app.command()(judge.judge)
 app.command()(compare.compare)
+app.command()(plan.plan)
 app.command()(ui.ui)
 app.command()(clean.clean)
 console = Terminal()

@@ -74,15 +74,9 @@ def evaluate(
     Returns:
         The responses to each example side by side.
     """
-    make, tagged = maker(asking.prompt, asking.frame), is_prefilled(asking.prompt)
-    begun = beginning(think=asking.think) if tagged else ""
-    prompts = [
-        Prompt(make(example), _stream(seed, example, sample), begun, example.id, sample)
-        for example in examples
-        for sample in range(asking.samples)
-    ]
+    prompts = prompts_of(examples, asking, seed=seed)
     responses = engine.complete(prompts, asking.sampling, report)
-    if tagged and not asking.think:
+    if is_prefilled(asking.prompt) and not asking.think:
         responses = [replace(each, text=EMPTY_THOUGHT + each.text) for each in responses]
     answered = zip(repeated(examples, asking.samples), responses, prompts, strict=True)
     return [
@@ -93,6 +87,17 @@ def evaluate(
             place % asking.samples,
         )
         for place, (example, response, shown) in enumerate(answered)
+    ]
+
+
+def prompts_of(examples: Sequence[Example], asking: Asking, *, seed: int) -> list[Prompt]:
+    """Return what a model is shown for each response; see :func:`evaluate`."""
+    make = maker(asking.prompt, asking.frame)
+    begun = beginning(think=asking.think) if is_prefilled(asking.prompt) else ""
+    return [
+        Prompt(make(example), _stream(seed, example, sample), begun, example.id, sample)
+        for example in examples
+        for sample in range(asking.samples)
     ]
 
 

@@ -11,15 +11,20 @@ from pipeline.evaluate.runner import Asking
 from pipeline.model.decode import Sampling
 from pipeline.stages.common import Stage, run
 from pipeline.stages.scoring import score_cell
+from pipeline.tasks.example import Example
 
 
 def main(stage: Stage, key: str) -> None:
     """Check one cell."""
-    cell = stage.params.cell(key)
-    check = cell.gsm8k
+    score_cell(stage, key, *asked(stage, key))
+
+
+def asked(stage: Stage, key: str) -> tuple[dict[str, list[Example]], Asking]:
+    """Return what a cell is asked, by column, and how."""
+    check = stage.params.cell(key).gsm8k
     examples = select(stage.raw, Part(task=check.task, limit=check.limit), seed=0)
     sampling = Sampling(check.max_new_tokens, temperature=0)
-    score_cell(stage, key, {check.task: examples}, Asking(check.prompt, sampling))
+    return {check.task: examples}, Asking(check.prompt, sampling)
 
 
 if __name__ == "__main__":

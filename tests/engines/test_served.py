@@ -53,7 +53,7 @@ def running(command: list[str], port: int, log: Path) -> Iterator[str]:
             start_new_session=True,
         )
         try:
-            _wait(f"http://127.0.0.1:{port}/health", server, log)
+            wait_for(f"http://127.0.0.1:{port}/health", server, log)
             yield f"http://127.0.0.1:{port}/v1"
         finally:
             if server.poll() is None:
@@ -61,7 +61,7 @@ def running(command: list[str], port: int, log: Path) -> Iterator[str]:
             server.wait()
 
 
-def _wait(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
+def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     for _ in range(240):
         assert server.poll() is None, log.read_text(errors="replace")[-3000:]
         try:

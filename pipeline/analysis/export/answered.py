@@ -1,0 +1,226 @@
+"""What a cell was asked and what it answered, column by column, as its results record it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pipeline.config.params import Cell
+from pipeline.evaluate.engine import Prompt
+from pipeline.evaluate.records import Evaluation, TaskScores
+from pipeline.evaluate.runner import Asking, prompts_of, repeated
+from pipeline.files import digest_of, file_digest
+from pipeline.provenance import Libraries
+from pipeline.records import damage, read_figures, refuse_foreign, unreadable
+from pipeline.tasks.example import Example
+
+_RESPONSES = ("id", "task", "prompt_digest", "response", "completion_tokens", "finish_reason")
+_GRADES = ("id", "correct", "strict", "format_ok", "extracted")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One question with its answer.
+
+    Attributes:
+        example: The question.
+        prompt: What the model was shown.
+        digest: Of the prompt, as recorded.
+        response: What it said; without what the answer began with, unless an empty thought.
+        tokens: Length of the response.
+        finish_reason: ``stop``, ``length`` or ``prompt_too_long``; others of a served model.
+        extracted: The answer found in the response; None where there is none.
+        correct: Whether it is right by the benchmark's published rule.
+        strict: Whether it is right by the strict match.
+        format_ok: Whether the response has the form that was asked for.
+    """
+
+    example: Example
+    prompt: Prompt
+    digest: str
+    response: str
+    tokens: int
+    finish_reason: str
+    extracted: str | None
+    correct: bool
+    strict: bool
+    format_ok: bool
+
+    @property
+    def sample(self) -> int:
+        """Return the number of the sample among those of its question, from 0."""
+        return self.prompt.sample
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The answers of a cell to one column.
+
+    Attributes:
+        study: The study.
+        cell: Key of the cell.
+        settings: The cell, as the study has it.
+        name: Of the column.
+        asking: How the questions were put.
+        engine: What ran the model.
+        libraries: Versions that the scores depend on.
+        scores: As recorded.
+        answers: In the order of the column, the samples of a question side by side.
+        started: When the stage began to ask.
+        ended: When it had all answers.
+        digest: Of the recorded responses and grades: the same for the same results.
+    """
+
+    study: str
+    cell: str
+    settings: Cell
+    name: str
+    asking: Asking
+    engine: str
+    libraries: Libraries
+    scores: TaskScores
+    answers: Sequence[Answered]
+    started: datetime
+    ended: datetime
+    digest: str
+
+    def first(self) -> list[Answered]:
+        """Return the first sample of each question, which scores are of."""
+        return [each for each in self.answers if each.sample == 0]
+
+    def about(self) -> dict[str, Any]:
+        """Return what says which model this is, as JSON values."""
+        cell = self.settings
+        return {
+            "study": self.study,
+            "cell": self.cell,
+            "kind": cell.kind,
+            "model": cell.model,
+            "combination": cell.combination,
+            "algorithm": None if cell.algorithm is None else cell.algorithm.name,
+            "seed": cell.seed,
+            "engine": self.engine,
+            "prompt": self.asking.prompt,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Where the results of a stage lie.
+
+    Attributes:
+        folder: Of the responses, grades and scores.
+        timing: The file that says when they were made; it need not be there.
+        made_by: The DVC stage that makes them.
+    """
+
+    folder: Path
+    timing: Path
+    made_by: str
+
+
+def read_columns(
+    results: Results,
+    study: str,
+    key: str,
+    cell: Cell,
+    asked: tuple[Mapping[str, Sequence[Example]], Asking],
+) -> Iterator[Column]:
+    """Yield the answered columns of a cell's stage; none if the model was not run.
+
+    Args:
+        results: Of the stage.
+        study: Name of the study.
+        key: Of the cell.
+        cell: The cell.
+        asked: What the stage asks now: examples by column, and how they are put.
+
+    Raises:
+        UserError: If a file is missing or damaged, or what was asked is not what is asked now.
+    """
+    examples, asking = asked
+    scores = Evaluation.read_of(results.folder / "metrics.json", examples, results.made_by)
+    if scores.absent is not None:
+        return
+    rows = _rows(results)
+    refuse_foreign(
+        results.folder / "responses.parquet", "columns", rows["task"], examples, results.made_by
+    )
+    started, ended = _times(results)
+    for name, questions in examples.items():
+        column = rows[rows["task"] == name]
+        yield Column(
+            study=study,
+            cell=key,
+            settings=cell,
+            name=name,
+            asking=asking,
+            engine=scores.engine,
+            libraries=scores.libraries,
+            scores=scores.tasks[name],
+            answers=_answers(results, column, questions, asking, cell.seed),
+            started=started,
+            ended=ended,
+            digest=digest_of([name, *map(file_digest, sorted(results.folder.glob("*.parquet")))]),
+        )
+
+
+def _rows(results: Results) -> pd.DataFrame:
+    """Return responses and their grades side by side."""
+    responses = _read(results, "responses.parquet", _RESPONSES)
+    grades = _read(results, "grades.parquet", _GRADES)
+    if list(responses["id"]) != list(grades["id"]):
+        path = results.folder / "grades.parquet"
+        raise damage(path, "it grades other responses", results.made_by)
+    return responses.join(grades[list(_GRADES[1:])])
+
+
+def _read(results: Results, name: str, columns: Sequence[str]) -> pd.DataFrame:
+    path = results.folder / name
+    try:
+        return pd.read_parquet(path, columns=list(columns))
+    except (OSError, ValueError) as error:
+        raise unreadable(path, error, results.made_by) from None
+
+
+def _answers(
+    results: Results, rows: pd.DataFrame, questions: Sequence[Example], asking: Asking, seed: int
+) -> list[Answered]:
+    """Return the answers to questions, held against what the model was shown."""
+    prompts = prompts_of(questions, asking, seed=seed)
+    questions = repeated(questions, asking.samples)
+    shown = [prompt.digest for prompt in prompts]
+    asked = [example.id for example in questions]
+    if asked != list(rows["id"]) or shown != list(rows["prompt_digest"]):
+        path = results.folder / "responses.parquet"
+        raise damage(path, "it answers other questions than the study asks now", results.made_by)
+    return [
+        Answered(
+            example=example,
+            prompt=prompt,
+            digest=row["prompt_digest"],
+            response=row["response"],
+            tokens=int(row["completion_tokens"]),
+            finish_reason=row["finish_reason"],
+            extracted=None if pd.isna(row["extracted"]) else row["extracted"],
+            correct=bool(row["correct"]),
+            strict=bool(row["strict"]),
+            format_ok=bool(row["format_ok"]),
+        )
+        for example, prompt, row in zip(questions, prompts, rows.to_dict("records"), strict=True)
+    ]
+
+
+def _times(results: Results) -> tuple[datetime, datetime]:
+    """Return when the stage began to ask and when it ended; both its file's where none noted it."""
+    if results.timing.is_file():
+        (noted, *_) = read_figures(results.timing, results.made_by)
+        ended = datetime.fromtimestamp(noted["at"], UTC)
+        return ended - timedelta(seconds=noted["seconds"]), ended
+    written = (results.folder / "metrics.json").stat().st_mtime
+    return datetime.fromtimestamp(written, UTC), datetime.fromtimestamp(written, UTC)

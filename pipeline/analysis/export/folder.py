@@ -1,0 +1,45 @@
+"""The folder of an export: there whole or not at all, and never anybody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pipeline.errors import UserError
+from pipeline.files import replacing
+
+NOTE = "EXPORTED_BY_TOMRL.txt"
+"""Stands in every exported folder; what has none is not replaced."""
+
+
+def check_folder(target: Path, *, force: bool) -> None:
+    """Refuse a folder that an export must not replace, before the work.
+
+    Raises:
+        UserError: If it is there, unless it is an export and ``force`` is set.
+    """
+    above = next(folder for folder in target.absolute().parents if folder.exists())
+    if not above.is_dir():
+        raise UserError(f"{target}: {above} is no folder; name another with --to")
+    if not target.exists() and not target.is_symlink():
+        return
+    if target.is_dir() and not target.is_symlink():
+        if not any(target.iterdir()) or (force and (target / NOTE).is_file()):
+            return
+        if (target / NOTE).is_file():
+            raise UserError(f"{target} holds an earlier export; replace it with --force")
+        raise UserError(
+            f"{target} holds other files, which an export would replace; name a new folder with "
+            "--to"
+        )
+    raise UserError(f"{target} is no folder; name a new folder with --to")
+
+
+@contextmanager
+def exporting(target: Path, note: str) -> Iterator[Path]:
+    """Yield an empty folder that becomes ``target`` at the end, with a note of what it holds."""
+    with replacing(target) as folder:
+        folder.mkdir()
+        yield folder
+        (folder / NOTE).write_text(f"{note}\n", encoding="utf-8")

@@ -1,0 +1,189 @@
+"""A column of a cell as a log of Inspect (inspect-ai), which ``inspect view`` opens.
+
+The JSON form of its ``EvalLog``, version 2 (inspect_ai 0.3.285, ``log/_log.py``). Prompt tokens are
+not recorded, so that usage counts those of responses alone.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pipeline.analysis.export.answered import Answered, Column
+from pipeline.evaluate.records import TaskScores
+from pipeline.files import digest_of
+
+_STOP = {"stop": "stop", "length": "max_tokens", "prompt_too_long": "model_length"}
+_SCORERS = {
+    "published": "the benchmark's published rule",
+    "strict": "equality",
+    "form": "whether the response has the form that was asked for",
+}
+
+
+def file_name(column: Column) -> str:
+    """Return the name of the log's file: when it began, the task, an id."""
+    started = column.started.isoformat(timespec="seconds").replace(":", "-")
+    return f"{started}_{column.name.replace('_', '-')}_{_id(column, 'task')}.json"
+
+
+def inspect_log(column: Column) -> dict[str, Any]:
+    """Return the log of a column; the same for the same results and times."""
+    tokens = sum(each.tokens for each in column.answers)
+    sampling = _sampling(column)
+    return {
+        "version": 2,
+        "status": "success",
+        "eval": {
+            "eval_id": _id(column, "eval"),
+            "run_id": _id(column, "run"),
+            "created": _time(column.started),
+            "task": column.name,
+            "task_id": _id(column, "task"),
+            "task_args": {"study": column.study, "column": column.name},
+            "tags": [column.study, column.settings.kind],
+            "dataset": {
+                "name": column.name,
+                "samples": len(column.first()),
+                "sample_ids": [each.example.id for each in column.first()],
+                "shuffled": False,
+            },
+            "model": _model(column),
+            "model_generate_config": sampling,
+            "config": {"epochs": column.asking.samples},
+            "packages": column.libraries,
+            "metadata": column.about(),
+            "viewer": {"trust_content": False},  # what models say is shown as plain text
+            "scorers": [{"name": name, "options": {}} for name in _SCORERS],
+        },
+        "plan": {
+            "steps": [{"solver": "generate", "params": {}}],
+            "config": sampling,
+        },
+        "results": {
+            "total_samples": len(column.answers),
+            "completed_samples": len(column.answers),
+            "scores": _scores(column.scores),
+            "headline": {"scorer": "published", "metric": "accuracy"},
+        },
+        "stats": {
+            "started_at": _time(column.started),
+            "completed_at": _time(column.ended),
+            "model_usage": {_model(column): _usage(tokens)},
+        },
+        "samples": [_sample(column, each) for each in column.answers],
+    }
+
+
+def _sample(column: Column, answered: Answered) -> dict[str, Any]:
+    example, messages = answered.example, answered.prompt.messages
+    said = {
+        "id": _id(column, "message", example.id, answered.sample, "said"),
+        "role": "assistant",
+        "content": answered.response,
+        "source": "generate",
+        "model": _model(column),
+    }
+    asked = [
+        {
+            **message,
+            "id": _id(column, "message", example.id, answered.sample, place),
+            "source": "input",
+        }
+        for place, message in enumerate(messages)
+    ]
+    return {
+        "id": example.id,
+        "epoch": answered.sample + 1,
+        "uuid": _id(column, "sample", example.id, answered.sample),
+        "input": asked,
+        "choices": None if example.choices is None else list(example.choices),
+        "target": example.answer,
+        "messages": [*asked, said],
+        "output": {
+            "model": _model(column),
+            "choices": [
+                {"message": said, "stop_reason": _STOP.get(answered.finish_reason, "unknown")}
+            ],
+            "completion": answered.response,
+            "usage": _usage(answered.tokens),
+        },
+        "scores": _sample_scores(answered),
+        "metadata": {
+            "task": example.task,
+            "benchmark": example.benchmark,
+            "belief_order": example.order,
+            "question_type": example.question_type,
+            "story_id": example.story_id,
+            "prompt_digest": answered.digest,
+            "answer_begins_with": answered.prompt.begun,
+            "meta": dict(example.meta),
+        },
+        "model_usage": {_model(column): _usage(answered.tokens)},
+    }
+
+
+def _sample_scores(answered: Answered) -> dict[str, Any]:
+    found = {
+        "published": answered.correct,
+        "strict": answered.strict,
+        "form": answered.format_ok,
+    }
+    heard = "no answer was found" if answered.extracted is None else f"found {answered.extracted!r}"
+    return {
+        name: {
+            "value": "C" if right else "I",
+            "answer": answered.extracted,
+            "explanation": f"{heard}; gold: {answered.example.answer!r}; by {_SCORERS[name]}",
+        }
+        for name, right in found.items()
+    }
+
+
+def _scores(scores: TaskScores) -> list[dict[str, Any]]:
+    low, high = scores.interval
+    metrics = {
+        "published": {"accuracy": scores.accuracy, "interval_low": low, "interval_high": high},
+        "strict": {"accuracy": scores.strict_accuracy},
+        "form": {"accuracy": scores.format_rate},
+    }
+    return [
+        {
+            "name": name,
+            "scorer": name,
+            "scored_samples": scores.count,
+            "unscored_samples": 0,
+            "metrics": {
+                metric: {"name": metric, "value": value} for metric, value in metrics[name].items()
+            },
+            "metadata": {"rule": rule},
+        }
+        for name, rule in _SCORERS.items()
+    ]
+
+
+def _sampling(column: Column) -> dict[str, Any]:
+    sampling = column.asking.sampling
+    return {
+        "max_tokens": sampling.max_new_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "seed": column.settings.seed,
+    }
+
+
+def _usage(tokens: int) -> dict[str, int]:
+    return {"output_tokens": tokens, "total_tokens": tokens}
+
+
+def _model(column: Column) -> str:
+    return f"{column.study}/{column.cell}"
+
+
+def _time(moment: datetime) -> str:
+    return moment.isoformat(timespec="seconds")
+
+
+def _id(column: Column, *what: object) -> str:
+    """Return an id that is the same for the same results."""
+    return digest_of([column.study, column.cell, column.digest, *what])[:22]

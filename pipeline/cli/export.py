@@ -1,0 +1,178 @@
+"""``tomrl export``: a study's answers in the formats of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.checkout import find_root
+from pipeline.cli.terminal import Terminal
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.params_file import read_params
+from pipeline.config.study_files import find_study
+from pipeline.errors import UserError
+from pipeline.plural import counted
+from pipeline.progress import ProgressReport
+
+if TYPE_CHECKING:
+    from pipeline.analysis.export.answered import Column
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Write a study's answers in the formats of other tools, to be read and compared there.\n\n"
+    "Those tools need not be installed to write them.",
+    epilog="Example: `tomrl export inspect nano-cued --to inspect-logs`",
+)
+CellsArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[CELL]...",
+        help="Cells of the study in use, or STUDY/CELL; all that are evaluated if left out.",
+    ),
+]
+ToOption = Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder to write.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier export in it.")]
+Cells = dict[str, list["Column"]]
+
+
+@app.command(
+    "inspect",
+    epilog="Example: tomrl export inspect nano-base nano-cued --to inspect-logs && inspect view "
+    "start --log-dir inspect-logs",
+)
+def export_inspect(
+    cells: CellsArgument = None, *, to: ToOption, force: ForceOption = False
+) -> None:
+    """Write logs that `inspect view` opens: one for each cell and column.
+
+    A log has every question with its messages, choices, gold answer and response, the scores by
+    the published rule, the strict one and the form, belief order, story and prompt digest. To look
+    at them: `pip install inspect-ai`, in any environment.
+    """
+    from pipeline.analysis.export.inspect_log import file_name, inspect_log
+    from pipeline.files import write_json
+
+    def write(folder: Path, columns: Sequence[Column]) -> int:
+        for column in columns:
+            place = folder / column.study / column.cell / file_name(column)
+            write_json(place, inspect_log(column))
+        return len(columns)
+
+    count = _export(cells or [], to, force, write, "logs of Inspect; open with: inspect view")
+    Terminal().say(
+        f"{counted(count, 'log')} in {to}; look at them with: inspect view start --log-dir {to}"
+    )
+
+
+@app.command(
+    "lm-eval",
+    epilog="Example: tomrl export lm-eval --to lm-eval-results",
+)
+def export_lm_eval(
+    cells: CellsArgument = None, *, to: ToOption, force: ForceOption = False
+) -> None:
+    """Write results and samples as lm-evaluation-harness does with `--log_samples`.
+
+    A folder for each cell holds `results_TIME.json` and a `samples_COLUMN_TIME.jsonl` for each
+    column. `acc` is the benchmark's published rule with the standard error of the interval by
+    story, `exact_match` the strict rule; prompts are chat messages as JSON.
+    """
+    from pipeline.analysis.export.lm_eval import folder_name, results, samples, time_of
+    from pipeline.files import write_json, write_lines
+
+    def write(folder: Path, columns: Sequence[Column]) -> int:
+        place, time = folder / folder_name(columns[0]), time_of(columns)
+        write_json(place / f"results_{time}.json", results(columns))
+        for column in columns:
+            write_lines(place / f"samples_{column.name}_{time}.jsonl", samples(column))
+        return len(columns)
+
+    note = "results and samples in the format of lm-evaluation-harness"
+    count = _export(cells or [], to, force, write, note)
+    Terminal().say(f"{counted(count, 'column')} of samples in {to}, with the results of each cell")
+
+
+def _export(
+    names: Sequence[str],
+    to: Path,
+    force: bool,
+    write: Callable[[Path, Sequence[Column]], int],
+    note: str,
+) -> int:
+    """Write the columns of cells with ``write``, which returns how many; return how many in all."""
+    from pipeline.analysis.export.folder import check_folder, exporting
+
+    check_folder(to, force=force)
+    root = find_root()
+    chosen = list(_chosen(root, names))
+    with (
+        exporting(
+            to, f"{note}\n{', '.join(f'{p.study.name}/{key}' for p, key in chosen)}"
+        ) as folder,
+        ProgressReport("export", len(chosen)) as progress,
+    ):
+        count = 0
+        for done, (params, key) in enumerate(chosen, 1):
+            columns = _columns(root, params, key)
+            if columns:
+                count += write(folder, columns)
+            progress.at(done, key)
+        if not count:
+            raise UserError("no cell that was named has answers; nothing is written")
+    return count
+
+
+def _chosen(root: Path, names: Sequence[str]) -> Iterator[tuple[Params, str]]:
+    """Yield cells with their study: those named, else those evaluated of the study in use.
+
+    Raises:
+        UserError: If there is no such cell, or it is not evaluated yet.
+    """
+    params = read_params(root / "params.yaml")
+    if not names:
+        found = [key for key in params.cells if _is_evaluated(root, params, key)]
+        if not found:
+            raise UserError(f"no cell of {params.study.name} is evaluated yet; run: tomrl repro")
+        yield from ((params, key) for key in found)
+    for name in dict.fromkeys(names):
+        study, slash, key = name.rpartition("/")
+        own = not slash or study == params.study.name
+        its = params if own else expand(find_study(root, study))
+        its.cell(key)
+        if not _is_evaluated(root, its, key):
+            use = "" if own else f"tomrl study use {study} && "
+            raise UserError(
+                f"cell {its.study.name}/{key} is not evaluated yet; run: {use}dvc repro "
+                f"evaluate@{key}"
+            )
+        yield its, key
+
+
+def _is_evaluated(root: Path, params: Params, key: str) -> bool:
+    return (root / "runs" / params.study.name / key / "evaluate" / "metrics.json").is_file()
+
+
+def _columns(root: Path, params: Params, key: str) -> list[Column]:
+    """Return the answered columns of a cell, and say aloud what it has none of."""
+    from pipeline.analysis.export.answered import Results, read_columns
+    from pipeline.stages import evaluate, gsm8k
+    from pipeline.stages.common import Stage
+
+    said = Terminal(stderr=True)
+    columns: list[Column] = []
+    for name, asked in (("evaluate", evaluate.asked), ("gsm8k", gsm8k.asked)):
+        stage = Stage(name, root, params)
+        folder = stage.runs / key / name
+        if not (folder / "metrics.json").is_file():
+            said.say(f"{key}: without {name}, which is not made yet: dvc repro {name}@{key}")
+            continue
+        results = Results(folder, stage.logs / key / name / "timing.jsonl", f"{name}@{key}")
+        found = list(read_columns(results, stage.study, key, params.cell(key), asked(stage, key)))
+        if not found:
+            said.say(f"{key}: without {name}: the model was not run, and has no answers")
+        columns += found
+    return columns

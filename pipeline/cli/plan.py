@@ -1,0 +1,125 @@
+"""``tomrl plan``: what a study would take on a cluster, before it runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pipeline.checkout import find_root
+from pipeline.cli.tables import make_table
+from pipeline.cli.terminal import Terminal
+from pipeline.config.expand import expand
+from pipeline.config.models import TinyModel
+from pipeline.config.params import Params
+from pipeline.config.params_file import read_params
+from pipeline.config.study_files import find_study
+from pipeline.plural import counted
+
+if TYPE_CHECKING:
+    from pipeline.planning.cluster import ClusterFile
+    from pipeline.planning.study import StudyPlan
+
+_SHOWN_CELLS = 100
+
+
+def plan(
+    study: Annotated[
+        str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
+    ] = None,
+    cluster: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A cluster: YAML with pools of nodes; else one node of 4 x A100 80 GB, or two "
+            "cores for studies of tiny models.",
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print JSON: cells, gpu_hours, makespan_hours, cost, disk_gb and their bounds.",
+        ),
+    ] = False,
+) -> None:
+    """Estimate what a study takes: accelerators, memory, hours, dollars, disk, and when it is done.
+
+    Hours come from floating-point operations and one published run, and may be half or twice as
+    long; those of cells that this checkout has run are measured. docs/cluster.md has a cluster file
+    and what is assumed. Launches nothing.
+
+    Example: `tomrl plan --study grid --cluster docs/clusters/four-nodes.yaml`
+    """
+    from pipeline.planning.cluster import read_cluster
+    from pipeline.planning.study import plan_study
+
+    root = find_root()
+    params = read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
+    place = _assumed(params) if cluster is None else read_cluster(cluster)
+    found = plan_study(params, place, root)
+    if as_json:
+        print(json.dumps(found.as_json()))
+        return
+    _show(found, params, place)
+
+
+def _assumed(params: Params) -> ClusterFile:
+    from pipeline.planning.cluster import ASSUMED, LAPTOP
+
+    tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
+    return LAPTOP if tiny else ASSUMED
+
+
+def _show(found: StudyPlan, params: Params, cluster: ClusterFile) -> None:
+    console = Terminal()
+    several = len(cluster.pools) > 1
+    table = make_table(
+        f"{params.study.name} on {cluster.describe()}; hours, dollars and GB",
+        ("cell", "pool") if several else ("cell",),
+        ("takes", "GiB each", "train", "ask", "$", "GB", "done at"),
+    )
+    for cell in found.cells[:_SHOWN_CELLS]:
+        asked = sum(value for name, value in cell.hours.items() if name != "train")
+        trained = cell.hours.get("train")
+        table.add_row(
+            f"{cell.key}*" if cell.measured else cell.key,
+            *([cell.pool] if several else []),
+            str(cell.gpus),
+            f"{cell.memory_gb:.1f}",
+            "-" if trained is None else _hours(trained),
+            _hours(asked),
+            f"{cell.cost:.0f}",
+            f"{cell.disk_gb[0]:.1f}",
+            _hours(cell.end),
+        )
+    console.print(table)
+    if len(found.cells) > _SHOWN_CELLS:
+        console.say(f"and {len(found.cells) - _SHOWN_CELLS} more: --json has them all")
+    if any(cell.measured for cell in found.cells):
+        console.say("*: at least one stage was measured on this checkout, and others follow it")
+    if found.unplanned:
+        console.say(f"not planned, behind an address: {', '.join(found.unplanned)}")
+    console.say(_sentence(found, cluster))
+
+
+def _sentence(found: StudyPlan, cluster: ClusterFile) -> str:
+    from pipeline.planning.hours import RANGE
+
+    times, hours = found.schedule, found.schedule.makespan
+    low, high = (_hours(factor * hours) for factor in RANGE)
+    chain = times.critical_path >= times.shared_work
+    bound = "the longest chain of stages" if chain else "the number of accelerators"
+    return (
+        f"{counted(len(found.cells), 'cell')} would be done after {_hours(hours)} hours (an "
+        f"estimate: {low} to {high}), take {_hours(found.gpu_hours)} accelerator-hours, which cost "
+        f"{found.cost:,.0f} dollars ({found.cost_held:,.0f} for the whole cluster until then), and "
+        f"{found.disk_gb:,.1f} GB of disk at most; what bounds the time is {bound}: no schedule "
+        f"ends before {_hours(times.lower_bound)} hours."
+    )
+
+
+def _hours(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"

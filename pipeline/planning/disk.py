@@ -1,0 +1,35 @@
+"""Bytes that a cell leaves behind, and those it needs while it trains."""
+
+from __future__ import annotations
+
+from pipeline.config.training import Train
+from pipeline.train.shape import Shape
+
+_STATE = 12
+"""Bytes for each weight of a checkpoint to resume from: weights and two moments in float32."""
+_KEPT_BY_VERL = 4
+"""Checkpoints at once: the best, the newest two, and the one that is being written."""
+_KEPT_BY_LOCAL = 2
+"""The newest, and the one that is being written."""
+_PER_TOKEN = 4
+"""Characters, and so bytes, of a token of a response."""
+_OF_A_GRADE = 200
+"""Bytes of a response's other columns and of its grade."""
+
+
+def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
+    """Return the bytes of the checkpoints that are there at once while a cell trains."""
+    trained = shape.parameters + (shape.trunk if critic else 0)
+    count = _KEPT_BY_VERL if recipe.backend == "verl" else _KEPT_BY_LOCAL
+    return trained * _STATE * count
+
+
+def weights(shape: Shape, recipe: Train) -> int:
+    """Return the bytes of the best and the last model in the store."""
+    size = 2 if recipe.precision == "bfloat16" else 4
+    return 2 * size * shape.parameters
+
+
+def responses(questions: int, answer_tokens: int) -> int:
+    """Return the bytes of recorded responses and grades."""
+    return questions * (answer_tokens * _PER_TOKEN + _OF_A_GRADE)

@@ -1,0 +1,172 @@
+"""``tomrl plan``: hours, dollars, disk and bad cluster files, through the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.cli.app import app
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
+from pipeline.errors import UserError
+from pipeline.planning.cluster import ASSUMED, ClusterFile, Pool
+from pipeline.planning.hours import PUBLISHED_HOURS, SHARE
+from pipeline.planning.study import StudyPlan, plan_study
+from tests.conftest import PROJECT
+
+KEYS = {"cells", "gpu_hours", "makespan_hours", "cost", "disk_gb"}
+
+
+def run(*words: object) -> str:
+    result = CliRunner().invoke(app, ["plan", *map(str, words)], env={"COLUMNS": "100"})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def read(*words: object) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run(*words, "--json"))
+    return found
+
+
+def planned(study: str, cluster: ClusterFile, root: Path, seeds: Sequence[int] = ()) -> StudyPlan:
+    """Plan a study in a folder where nothing was made or measured."""
+    found = find_study(PROJECT, study)
+    if seeds:
+        grid = found.grid.model_copy(update={"seeds": tuple(seeds)})
+        found = found.model_copy(update={"grid": grid})
+    return plan_study(expand(found), cluster, root)
+
+
+def test_the_published_run_takes_its_published_hours(tmp_path: Path) -> None:
+    found = {cell.key: cell for cell in planned("tom-rl", ASSUMED, tmp_path).cells}
+    cell = found["qwen25-7b-1m-hi-exp"]
+    assert cell.gpus == 4 and cell.pool == "a100"
+    assert cell.hours["train"] == pytest.approx(PUBLISHED_HOURS, rel=0.01)
+    assert 0.111 < SHARE < 0.268  # what prime-rl reports, from 16K to 64K tokens
+    small = found["qwen25-05b-hi-exp"]
+    assert small.hours["train"] < cell.hours["train"] / 10
+    assert cell.cost == pytest.approx(2.0 * cell.gpu_hours)
+
+
+def test_the_keys_that_scripts_read() -> None:
+    found = read("--study", "grid")
+    assert found.keys() >= KEYS
+    assert len(found["cells"]) == 85
+    assert found["gpu_hours"] == pytest.approx(sum(c["gpu_hours"] for c in found["cells"]), 1e-3)
+    assert found["makespan_hours"] >= found["lower_bound_hours"] > 0
+    assert found["cost"] <= found["cost_of_cluster"]
+    assert found["disk_gb"] > sum(cell["disk_gb"] for cell in found["cells"])
+    assert all(cell["end_hours"] <= found["makespan_hours"] for cell in found["cells"])
+
+
+@pytest.mark.parametrize("nodes", [1, 4, 16, 64, 256])
+@pytest.mark.parametrize(("accelerator", "gpus"), [("a100-80", 4), ("a100-40", 8), ("h100", 8)])
+def test_the_grid_ends_near_the_lower_bound(
+    nodes: int, accelerator: Any, gpus: int, tmp_path: Path
+) -> None:
+    pool = Pool(accelerator=accelerator, nodes=nodes, gpus=gpus, price=1.0)
+    times = planned("grid", ClusterFile(pools={"all": pool}), tmp_path).schedule
+    assert times.lower_bound <= times.makespan * (1 + 1e-9) <= 1.1 * times.lower_bound
+
+
+def test_ten_thousand_cells_are_planned(tmp_path: Path) -> None:
+    pool = Pool(accelerator="a100-80", nodes=64, gpus=4, price=1.0)
+    found = planned("grid", ClusterFile(pools={"all": pool}), tmp_path, seeds=range(125))
+    assert len(found.cells) == 10_005
+    assert found.schedule.makespan <= 1.1 * found.schedule.lower_bound
+
+
+def test_what_is_said_at_the_end() -> None:
+    shown = run("--study", "tom-rl")
+    assert "qwen25-7b-1m-hi-exp" in shown and "…" not in shown
+    last = shown.strip().splitlines()[-1]
+    assert last.startswith("10 cells would be done after") and "an estimate: " in last
+    assert "what bounds the time is the number of accelerators" in last
+    assert "not planned, behind an address: gpt-4o-base" in shown
+    many = PROJECT / "docs" / "clusters" / "four-nodes.yaml"
+    wide = run("--study", "rlvr", "--cluster", many)
+    assert "4 x 4 a100-80, 1 x 8 h200" in wide
+
+
+def test_measured_hours_win_and_correct_the_others(tmp_path: Path) -> None:
+    before = {cell.key: cell for cell in planned("tom-rl", ASSUMED, tmp_path).cells}
+    key = "qwen25-05b-hi-exp"
+    logs = tmp_path / "logs" / "tom-rl" / key / "train"
+    logs.mkdir(parents=True)
+    hours = 3 * before[key].hours["train"]
+    rows = [{"step": 0, "at": 0.0, "validation_seconds": 600.0}]
+    rows.append({"step": 1, "at": 0.0, "seconds": 3600 * hours - 600})
+    (logs / "timing.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    after = {cell.key: cell for cell in planned("tom-rl", ASSUMED, tmp_path).cells}
+    assert after[key].hours["train"] == pytest.approx(hours) and after[key].measured == ("train",)
+    other = "qwen25-7b-hi-exp"
+    assert after[other].hours["train"] == pytest.approx(3 * before[other].hours["train"])
+    assert after[other].hours["evaluate"] == pytest.approx(before[other].hours["evaluate"])
+    assert after[other].measured == ()
+
+
+def test_every_study_is_planned(tmp_path: Path) -> None:
+    pools = {
+        "gpus": Pool(accelerator="a100-80", nodes=2, gpus=8, price=1.0),
+        "large": Pool(accelerator="h200", nodes=1, gpus=8, price=2.0),
+        "cores": Pool(accelerator="cpu", nodes=1, gpus=2, price=0.0),
+    }
+    for path in sorted((PROJECT / "studies").glob("*.yaml")):
+        found = planned(path.stem, ClusterFile(pools=pools), tmp_path)
+        assert found.cells and found.disk_gb > 0, path.stem
+        assert all(sum(cell.hours.values()) > 0 for cell in found.cells), path.stem
+
+
+BAD = {
+    "pools: {}": ("pools",),
+    "pools: []": ("pools",),
+    "nodes: 3": ("nodes",),
+    "": ("holds nothing",),
+    "pools: {a: {accelerator: tpu, nodes: 1, gpus: 4, price: 1}}": ("'tpu'", "a100-80"),
+    "pools: {a: {accelerator: h100, nodes: 0, gpus: 4, price: 1}}": ("nodes", "0"),
+    "pools: {a: {accelerator: h100, nodes: 1, gpus: 4.5, price: 1}}": ("gpus", "4.5"),
+    "pools: {a: {accelerator: h100, nodes: 1, gpus: 4, price: -1}}": ("price", "-1"),
+    "pools: {a: {accelerator: h100, nodes: 1, gpus: 4, price: .inf}}": ("price", "inf"),
+    "pools: {a: {accelerator: h100, nodes: 1, gpus: 4}}": ("price",),
+    "pools: {a: {accelerator: h100, nodes: 1, gpus: 4, price: 1, disk: 3}}": ("disk",),
+    "pools: {A b: {accelerator: h100, nodes: 1, gpus: 4, price: 1}}": ("A b",),
+    "pools: {a: {accelerator: h100, nodes: 1, gpus: 4, price: 1, teraflops: 0}}": ("teraflops",),
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_bad_cluster_file_is_named_with_its_field(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(text)
+    with pytest.raises(UserError) as caught:
+        run("--study", "grid", "--cluster", path)
+    assert all(word in str(caught.value) for word in (str(path), *BAD[text]))
+
+
+def test_a_cluster_file_that_is_not_there() -> None:
+    with pytest.raises(UserError, match=r"gone\.yaml does not exist"):
+        run("--study", "grid", "--cluster", "gone.yaml")
+
+
+@pytest.mark.parametrize(
+    ("study", "pool", "said"),
+    [
+        ("tom-rl", {"accelerator": "a100-80", "gpus": 1}, "it would fit on"),
+        ("tom-rl", {"accelerator": "cpu", "gpus": 8}, "would fit in a pool of a100-80"),
+        ("mini", {"accelerator": "h100", "gpus": 8}, "would fit in a pool of accelerator: cpu"),
+    ],
+)
+def test_a_cell_that_fits_nowhere_says_where_it_would(
+    study: str, pool: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    cluster = ClusterFile(pools={"small": Pool(nodes=1, price=1.0, **pool)})
+    with pytest.raises(UserError, match="fits in no pool of the cluster") as caught:
+        planned(study, cluster, tmp_path)
+    assert said in str(caught.value) and "small: " in str(caught.value)
