@@ -9,7 +9,7 @@ from statistics import median
 
 from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
-from pipeline.config.models import ApiModel, HubModel, TinyModel
+from pipeline.config.models import ApiModel, HubModel, Model, RecordedModel, TinyModel
 from pipeline.config.params import AskedCell, Cell, Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.errors import UserError
@@ -35,6 +35,7 @@ from pipeline.train.verl.plan import count_rows
 REPORT_HOURS = 0.05
 """Of the stage that waits for all cells. Assumed; it takes no accelerator."""
 _EVALUATED = 40 * GIB  # weights that vLLM keeps on one accelerator, see docs/cluster.md
+_WITHOUT_WEIGHTS = (ApiModel, RecordedModel)  # their answers cost no hours here
 _SIDES = ("evaluate", "gsm8k")
 
 
@@ -83,7 +84,7 @@ def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPla
     found = [
         planner.cell(key, cell)
         for key, cell in params.cells.items()
-        if not isinstance(_model(params, cell), ApiModel)
+        if not isinstance(_model(params, cell), _WITHOUT_WEIGHTS)
     ]
     return _corrected(found, params.study.name, root)
 
@@ -92,7 +93,7 @@ def base_tasks(params: Params, cluster: ClusterFile) -> list[Task]:
     """Return the tasks that bring base models into the store."""
     tasks = []
     for key, entry in params.base.items():
-        if isinstance(entry.model, ApiModel):
+        if isinstance(entry.model, _WITHOUT_WEIGHTS):
             continue
         needs = {name: _base_need(entry.model, pool) for name, pool in cluster.pools.items()}
         tasks.append(Task(f"base@{key}", needs))
@@ -251,7 +252,7 @@ def _that_fit(name: str, needs: dict[str, Need], refused: Iterable[str]) -> dict
     return needs
 
 
-def _model(params: Params, cell: Cell) -> TinyModel | HubModel | ApiModel:
+def _model(params: Params, cell: Cell) -> Model:
     return lookup(params.base, cell.model, "model").model
 
 

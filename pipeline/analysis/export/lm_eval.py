@@ -101,7 +101,7 @@ def results(columns: Sequence[Column]) -> dict[str, Any]:
         "n-shot": {column.name: 0 for column in columns},
         "higher_is_better": {column.name: dict.fromkeys(_METRICS, True) for column in columns},
         "n-samples": {
-            column.name: {"original": len(column.answers), "effective": len(column.answers)}
+            column.name: dict.fromkeys(("original", "effective"), len(column.first()))
             for column in columns
         },
         "config": {
