@@ -17,6 +17,7 @@ from typing import Literal, Never
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 from pipeline.tom.language import Language, language_of
+from pipeline.tom.parse.text import ParseError
 from pipeline.tom.shortcut import guess
 from pipeline.tom.story import Claim, Move, Place
 
@@ -61,9 +62,15 @@ def last_named(example: Example) -> str:
         UserError: As :func:`answer_by_rule`.
     """
     language = _readable(example)
-    asked = language.question(example.question)
-    story = language.in_full(example.story)
-    events = language.story(story, getattr(asked, "object", "")).events
+    try:
+        asked = language.question(example.question)
+        story = language.in_full(example.story)
+        events = language.story(story, getattr(asked, "object", "")).events
+    except ParseError as error:
+        raise UserError(
+            f"task {example.task}: the rule of the earliest exit is asked for, and the engine "
+            f"reads no wording but the benchmark's own and brief ({error}); leave it out for this task"
+        ) from None
     named = [event.container for event in events if isinstance(event, Place | Move | Claim)]
     return named[-1] if named else ""
 
@@ -82,7 +89,7 @@ def contrasting(
         random: Decides which are left out.
 
     Raises:
-        UserError: If an order lacks examples of a kind.
+        UserError: If an order lacks examples of a kind, or they cannot be as many of each.
     """
     kinds = {"right": (True,), "wrong": (False,), "half": (True, False)}[contrast]
     groups: dict[tuple[int | None, bool, bool], list[int]] = defaultdict(list)
@@ -99,6 +106,11 @@ def contrasting(
         )
     each = min(len(groups[group]) for group in wanted)
     if limit is not None:
+        if limit % len(wanted):
+            raise UserError(
+                f"limit: found {limit}; allowed with rule: {contrast} and {len(orders)} belief "
+                f"orders: a multiple of {len(wanted)}"
+            )
         each = min(each, limit // len(wanted))
     chosen = [index for group in wanted for index in random.sample(groups[group], each)]
     return [examples[index] for index in sorted(chosen)]
