@@ -8,6 +8,7 @@ from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, respond
 from pipeline.evaluate.journal import Journal
 from pipeline.model.chat import encode_prompt
@@ -41,11 +42,13 @@ class TransformersEngine:
     def __init__(self, folder: Path, work: Path, batch: int) -> None:
         self.folder, self.work, self.batch = folder, work, batch
         self.libraries = installed(*MODEL)
+        self.effort = Effort()
 
     @cached_property
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
-        return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
+        with self.effort.loading():
+            model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
+            return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
 
     def complete(
         self,
@@ -90,13 +93,15 @@ class TransformersEngine:
         def hear(index: int, completion: Completion) -> None:
             response = respond(tokenizer, completion.tokens, completion.finished)
             journal.write(fitting[index][1], response)
+            self.effort.add(response.completion_tokens)
 
-        complete(
-            model,
-            [tokens for tokens, _ in fitting],
-            [prompts[place].key for _, place in fitting],
-            sampling,
-            int(tokenizer.eos_token_id),  # type: ignore[arg-type]
-            self.batch,
-            hear,
-        )
+        with self.effort.generating():
+            complete(
+                model,
+                [tokens for tokens, _ in fitting],
+                [prompts[place].key for _, place in fitting],
+                sampling,
+                int(tokenizer.eos_token_id),  # type: ignore[arg-type]
+                self.batch,
+                hear,
+            )

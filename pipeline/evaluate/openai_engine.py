@@ -19,6 +19,7 @@ import openai
 from openai.types.chat import ChatCompletion
 
 from pipeline.errors import TransientError, UserError
+from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Prompt, Response
 from pipeline.evaluate.journal import Journal
 from pipeline.model.decode import Sampling
@@ -89,7 +90,7 @@ class OpenAiEngine:
     ) -> None:
         self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
         self.libraries = installed("openai")
-        self.usage = Usage()
+        self.usage, self.effort = Usage(), Effort()
         key = "none" if manifest.key is None else os.environ.get(manifest.key, "")
         self.client = openai.OpenAI(
             base_url=manifest.address, api_key=key, max_retries=tries - 1, timeout=LONGEST_WAIT
@@ -114,12 +115,13 @@ class OpenAiEngine:
         """
         model = [self.manifest.api, self.manifest.address]
         journal = Journal(self.work, model, sampling, prompts, report)
+        missing = journal.missing
 
         def ask(place: int) -> None:
             journal.write(place, *self._ask(prompts[place], sampling))
 
-        with ThreadPoolExecutor(self.at_once) as pool:
-            waiting = [pool.submit(ask, place) for place in journal.missing]
+        with self.effort.generating(), ThreadPoolExecutor(self.at_once) as pool:
+            waiting = [pool.submit(ask, place) for place in missing]
             try:
                 for future in wait(waiting, return_when=FIRST_EXCEPTION).done:
                     future.result()
@@ -127,6 +129,7 @@ class OpenAiEngine:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         answers = journal.answers()
+        self.effort.add(sum(answers[place].completion_tokens for place in missing))
         for answer in answers:
             self.usage.prompt_tokens += answer.prompt_tokens
             self.usage.completion_tokens += answer.completion_tokens

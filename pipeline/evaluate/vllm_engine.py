@@ -18,6 +18,7 @@ from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.errors import UserError
 from pipeline.evaluate import vllm_worker
+from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, respond
 from pipeline.evaluate.vllm_worker import PromptRow, Request
 from pipeline.files import digest_of, remove, replacing, write_json, write_lines
@@ -57,6 +58,7 @@ class VllmEngine:
         self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.config = AutoConfig.from_pretrained(folder, local_files_only=True)
         self.libraries = installed("tokenizers")
+        self.effort = Effort()
 
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
@@ -89,6 +91,8 @@ class VllmEngine:
                 raise UserError(f"engine vllm: {line.removeprefix(vllm_worker.USER_ERROR)}")
             if line.startswith(vllm_worker.LIBRARIES):
                 self.libraries |= json.loads(line.removeprefix(vllm_worker.LIBRARIES))
+            if line.startswith(vllm_worker.SPENT):
+                self.effort.add(**json.loads(line.removeprefix(vllm_worker.SPENT)))
             if line.startswith(vllm_worker.DONE):
                 report(skipped + int(line.removeprefix(vllm_worker.DONE)))
 

@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 CHUNK = 512  # prompts between two writes: what a stopped worker loses at most
 DONE = "TOMRL_DONE "
 LIBRARIES = "TOMRL_LIBRARIES "
+SPENT = "TOMRL_SPENT "
 USER_ERROR = "TOMRL_ERROR "
 WITH_INPUT = "--end-with-input"
 
@@ -98,11 +100,16 @@ def _libraries() -> dict[str, str]:
 
 
 def _complete(request: Request, left: list[PromptRow], output: Path, done: int) -> None:
+    started = time.perf_counter()
     model = _load(request)
+    _spent(load_seconds=time.perf_counter() - started)
     with output.open("a", encoding="utf-8") as file:
         for start in range(0, len(left), CHUNK):
             chunk = left[start : start + CHUNK]
-            for row, found in zip(chunk, _generate(model, request, chunk), strict=True):
+            started = time.perf_counter()
+            completions = _generate(model, request, chunk)
+            seconds = time.perf_counter() - started
+            for row, found in zip(chunk, completions, strict=True):
                 answer = found.outputs[0]
                 content: DoneRow = {
                     "index": row["index"],
@@ -112,7 +119,14 @@ def _complete(request: Request, left: list[PromptRow], output: Path, done: int) 
                 file.write(json.dumps(content) + "\n")
             file.flush()
             os.fsync(file.fileno())
+            tokens = sum(len(found.outputs[0].token_ids) for found in completions)
+            _spent(tokens=tokens, seconds=seconds)
             print(f"{DONE}{done + start + len(chunk)}", flush=True)
+
+
+def _spent(**figures: float) -> None:
+    """Say what was done and how long it took; names as in ``Effort`` of the engine."""
+    print(f"{SPENT}{json.dumps(figures)}", flush=True)
 
 
 def _load(request: Request) -> LLM:

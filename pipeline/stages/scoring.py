@@ -12,6 +12,7 @@ from typing import cast
 from pipeline.closure import own_code
 from pipeline.config.params import ApiCell, Cell
 from pipeline.errors import UserError
+from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
@@ -67,7 +68,7 @@ def score_cell(
         started = time.perf_counter()
         graded = _run(stage, key, cell, engine, columns, asking)
         seconds = time.perf_counter() - started
-        write_lines(logs / "timing.jsonl", [_timing(seconds, graded) | _spent(engine)])
+        write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
         ran = Ran(engine.name, engine.libraries, columns, graded, asking)
         found = _write(stage, key, cell, ran)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
@@ -182,11 +183,8 @@ def _spent(engine: Engine) -> dict[str, float]:
     return tokens if cost is None else {**tokens, "dollars": cost}
 
 
-def _timing(seconds: float, graded: Sequence[Graded]) -> dict[str, float]:
-    tokens = sum(g.response.completion_tokens for g in graded)
-    return {
-        "step": 0,
-        "at": time.time(),
-        "seconds": seconds,
-        "tokens_per_second": tokens / max(seconds, 1e-9),
-    }
+def _timing(seconds: float, engine: Engine) -> dict[str, float]:
+    """Return when the stage ended, its seconds, and what of them the engine spent on what."""
+    effort: Effort | None = getattr(engine, "effort", None)
+    figures = {} if effort is None else effort.figures()
+    return {"step": 0, "at": time.time(), "seconds": seconds, **figures}

@@ -51,9 +51,12 @@ def test_greedy_text_equals_transformers_token_for_token(
 ) -> None:
     sampling = Sampling(NEW_TOKENS, temperature=0)
     expected = complete(TransformersEngine(model, tmp_path / "hf", 16), sampling)
-    found = complete(VllmEngine(model, tmp_path / "work", Here(project, threads=1)), sampling)
+    engine = VllmEngine(model, tmp_path / "work", Here(project, threads=1))
+    found = complete(engine, sampling)
     assert found == expected
     assert len({response.text for response in expected}) > PROMPTS // 2
     assert list((tmp_path / "work").iterdir()) == []
     tokens = sum(response.completion_tokens for response in found)
+    assert engine.effort.tokens == tokens
+    assert engine.effort.load_seconds > 0 and engine.effort.seconds > 0
     print(f"\n{len(found)} prompts, {tokens} tokens, all equal")

@@ -108,12 +108,9 @@ def manifest(server: Server, **fields: Any) -> ApiManifest:
     return ApiManifest(model="gpt", api="served", address=address, **given)
 
 
-def ask(
-    server: Server, work: Path, tries: int = 3, said: list[int] | None = None
-) -> list[Response]:
+def ask(server: Server, work: Path, tries: int = 3) -> list[Response]:
     engine = OpenAiEngine(manifest(server), work, tries=tries, at_once=4)
-    heard: list[int] = [] if said is None else said
-    return engine.complete(PROMPTS, SAMPLING, heard.append)
+    return engine.complete(PROMPTS, SAMPLING, lambda _: None)
 
 
 def test_every_prompt_is_answered_in_order(tmp_path: Path) -> None:
@@ -144,8 +141,10 @@ def test_nothing_is_asked_twice(tmp_path: Path) -> None:
     path.write_text(path.read_text() + '{"index": 11, "te')  # killed in the middle of a line
     with serving(answer, server.server_port) as server:
         said: list[int] = []
-        assert len(ask(server, tmp_path, said=said)) == 12
+        engine = OpenAiEngine(manifest(server), tmp_path)
+        assert len(engine.complete(PROMPTS, SAMPLING, said.append)) == 12
         assert (said[0], len(server.asked)) == (kept, 12 - kept)
+        assert (engine.effort.tokens, engine.usage.completion_tokens) == (3 * (12 - kept), 3 * 12)
         assert len(ask(server, tmp_path)) == 12
         assert len(server.asked) == 12 - kept
 

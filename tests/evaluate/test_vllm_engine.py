@@ -7,7 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,6 +19,7 @@ from pipeline.errors import UserError
 from pipeline.evaluate import vllm_worker
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.vllm_engine import PYTHON_VARIABLE, Here, VllmEngine
+from pipeline.evaluate.vllm_worker import PromptRow
 from pipeline.model.decode import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
@@ -69,6 +73,46 @@ def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     assert [response.finish_reason for response in found] == ["stop", "prompt_too_long"]
     assert found[0].completion_tokens == 2
     assert list((tmp_path / "work").iterdir()) == []
+    assert engine.effort.figures() == {}, "nothing was loaded, nothing generated"
+
+
+def test_its_speed_is_that_of_what_this_run_generated(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The worker, with three tokens for each answer in vLLM's place; stopped after one of two."""
+    answer = SimpleNamespace(token_ids=[5, 6, 2], finish_reason="stop")
+    generated: list[int] = []
+
+    def generate(_: object, __: object, rows: list[PromptRow]) -> list[object]:
+        generated.extend(row["index"] for row in rows)
+        return [SimpleNamespace(outputs=[answer]) for _ in rows]
+
+    def launch(job: Path, hear: Callable[[str], None]) -> None:
+        assert vllm_worker.main(job) == 0
+        for line in capsys.readouterr().out.splitlines():
+            hear(line)
+
+    def stop(done: int) -> None:
+        if done == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(vllm_worker, "_load", lambda _: None)
+    monkeypatch.setattr(vllm_worker, "_generate", generate)
+    monkeypatch.setattr(vllm_worker, "CHUNK", 1)
+    prompts = [PROMPTS[0], replace(PROMPTS[0], key=(2,))]
+    stopped = VllmEngine(model, tmp_path / "work", launch)
+    with pytest.raises(KeyboardInterrupt):
+        stopped.complete(prompts, Sampling(16), stop)
+    (output,) = (tmp_path / "work").glob("*.jsonl")
+    output.write_text(output.read_text().splitlines(keepends=True)[0])  # as far as it was heard
+    engine = VllmEngine(model, tmp_path / "work", launch)
+    found = engine.complete(prompts, Sampling(16), lambda _: None)
+    assert generated == [0, 1, 1]
+    assert (stopped.effort.tokens, engine.effort.tokens) == (3, 3)
+    assert [response.completion_tokens for response in found] == [3, 3]
+    effort = engine.effort
+    assert effort.figures()["tokens_per_second"] == effort.tokens / effort.seconds
+    assert effort.load_seconds > 0
 
 
 def test_a_model_that_the_node_does_not_see(

@@ -18,7 +18,7 @@ from pipeline.evaluate.engine import Response
 from pipeline.evaluate.journal import Journal
 from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.samples import first_samples
-from pipeline.files import folder_digests
+from pipeline.files import folder_digests, read_lines
 from pipeline.stages import base, evaluate, judge, suite, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
@@ -66,6 +66,11 @@ def written(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     return names
 
 
+def timing(stage: Stage) -> dict[str, Any]:
+    (row,) = read_lines(stage.logs / KEY / "evaluate" / "timing.jsonl")
+    return row
+
+
 def answered(stage: Stage) -> dict[str, str]:
     evaluate.main(stage, KEY)
     return folder_digests(stage.runs / KEY / "evaluate")
@@ -79,6 +84,8 @@ def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
     undisturbed = answered(stage)
     asked = list(written)
     assert len(set(asked)) == len(asked)
+    whole = timing(stage)
+    assert 0 < whole["load_seconds"] < whole["seconds"] - whole["generation_seconds"]
     assert not list((root / "work").glob("*/*.jsonl")), "what is finished is not kept"
     written.clear()
 
@@ -93,9 +100,13 @@ def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
         with pytest.raises(KeyboardInterrupt):
             evaluate.main(stage, KEY)
     (path,) = (root / "work").glob("*/*.jsonl")
+    kept = sum(row["completion_tokens"] for row in read_lines(path))
     path.write_text(path.read_text() + '{"prompt": "cut o')
     assert answered(stage) == undisturbed
     assert sorted(written) == sorted(asked)
+    rest = timing(stage)
+    assert 0 < kept == whole["generated_tokens"] - rest["generated_tokens"]
+    assert rest["tokens_per_second"] == rest["generated_tokens"] / rest["generation_seconds"]
 
 
 def test_several_samples_stand_beside_the_first(root: Path) -> None:
