@@ -69,7 +69,8 @@ def last_named(example: Example) -> str:
     except ParseError as error:
         raise UserError(
             f"task {example.task}: the rule of the earliest exit is asked for, and the engine "
-            f"reads no wording but the benchmark's own and brief ({error}); leave it out for this task"
+            f"reads no wording but the benchmark's own and brief ({error}); leave it out for this "
+            "task"
         ) from None
     named = [event.container for event in events if isinstance(event, Place | Move | Claim)]
     return named[-1] if named else ""
