@@ -6,6 +6,7 @@ from pathlib import Path
 
 from prefect import flow, get_run_logger
 from prefect.artifacts import create_markdown_artifact
+from prefect.runtime import flow_run
 
 from flows.order import changed_stages, stage_names
 from flows.stages import run_stage
@@ -16,7 +17,18 @@ from pipeline.config.params_file import read_params
 from pipeline.tracking import prepare
 
 
-@flow(name="study", flow_run_name="study-{study}", log_prints=True)
+def _run_name() -> str:
+    """Return the name of a run: that of the study, which params.yaml has where none is given."""
+    given = flow_run.parameters
+    study = given.get("study")
+    if study is None:
+        checkout = given.get("checkout")
+        root = find_root(Path(checkout) if checkout else None)
+        study = read_params(root / "params.yaml").study.name
+    return f"study-{study}"
+
+
+@flow(name="study", flow_run_name=_run_name, log_prints=True)
 def run_study(study: str | None = None, checkout: str | None = None) -> list[str]:
     """Run a study and return the stages that were started.
 

@@ -168,6 +168,7 @@ def test_a_flow_with_nothing_to_do_says_so(flown: tuple[Path, str]) -> None:
     again = type_command(checkout, checkout.parent, "tomrl", "run")
     assert again.returncode == 0
     assert "up to date: nothing to run" in again.stdout + again.stderr
+    assert "Flow run 'study-mini'" in again.stdout + again.stderr
 
 
 def test_editing_one_cell_reruns_one_cell(flown: tuple[Path, str]) -> None:
