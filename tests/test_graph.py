@@ -29,7 +29,8 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         "pipeline/data/prompt.py",
         'return [{"role": "user", "content": _body(example, "\\n")}]',
         'return [{"role": "user", "content": _body(example, "\\n\\n")}]',
-        {"dataset@hi", "base@nano", *of_cells("evaluate", "gsm8k")},
+        # The report shows how models were asked.
+        {"dataset@hi", "base@nano", *of_cells("evaluate", "gsm8k"), "report"},
     ),
     "a line of the reward in use": (
         "pipeline/reward/rlvr.py",

@@ -26,6 +26,7 @@ from pipeline.train import warm_start
 from tests.conftest import PROJECT
 
 DRAWN = 40  # stories of each generated set: enough for every kind of question
+DRAWN_FOR_RULES = 800  # of upstream structure, few of which a rule answers wrongly
 DEMONSTRATED = 120
 Rows = Callable[[Part], tuple[Example, ...]]
 
@@ -41,8 +42,11 @@ def rows_of(params: Params, raw: Path, request: pytest.FixtureRequest) -> Rows:
     for key, source in params.acquire.items():
         if isinstance(source, GeneratedSource):
             (raw / key).mkdir()
+            asked = any(column.rule for column in params.suite.tasks.values())
+            upstream = getattr(source, "structure", None) == "upstream"
+            count = DRAWN_FOR_RULES if asked and upstream else DRAWN
             for purpose in ("train", "validation", "test"):
-                made = (row for told in stories(source, purpose, DRAWN) for row in told)
+                made = (row for told in stories(source, purpose, count) for row in told)
                 write_lines(raw / key / f"{purpose}.jsonl", made)
             if source.pairs:
                 few = source.model_copy(update={"pairs": DRAWN})
