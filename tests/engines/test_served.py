@@ -111,7 +111,9 @@ def test_a_real_server_gives_the_models_own_texts(
         for index, story in enumerate(stories()[:ASKED])
     ]
     sampling = Sampling(NEW_TOKENS, temperature=0)
-    expected = TransformersEngine(model, 16).complete(prompts, sampling, lambda _: None)
+    expected = TransformersEngine(model, tmp_path / "hf", 16).complete(
+        prompts, sampling, lambda _: None
+    )
     with running(command, port, tmp_path / "server.log") as address:
         manifest = ApiManifest(
             model="served",

@@ -58,7 +58,10 @@ def _sample(place: int, answered: Answered, arguments: dict[str, Any]) -> dict[s
 
 
 def _doc(answered: Answered) -> dict[str, Any]:
-    """Return the question; what its benchmark records beside is JSON text, one type in all rows."""
+    """Return the question; what may be empty is JSON text, so that it has one type in all files.
+
+    ``datasets`` takes the types of the first file for those of all.
+    """
     example = answered.example
     return {
         "id": example.id,
@@ -66,9 +69,9 @@ def _doc(answered: Answered) -> dict[str, Any]:
         "task": example.task,
         "story": example.story,
         "question": example.question,
-        "choices": list(example.choices or ()),
+        "choices": json.dumps(example.choices, ensure_ascii=False),
         "answer": example.answer,
-        "belief_order": example.order,
+        "belief_order": json.dumps(example.order),
         "question_type": example.question_type,
         "story_id": example.story_id,
         "prompt_digest": answered.digest,
