@@ -23,6 +23,7 @@ from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
 from pipeline.data.codec import read_examples
+from pipeline.download import MIRROR_VARIABLE
 from pipeline.model.device import peak_of_process
 from pipeline.output import write_output
 from pipeline.stages import acquire, dataset, sources, suite
@@ -80,8 +81,8 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="build one combination of the seven")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     options = parser.parse_args()
-    if not os.environ.get(acquire.MIRROR_VARIABLE):
-        sys.exit(f"error: set {acquire.MIRROR_VARIABLE} to a folder with the upstream files")
+    if not os.environ.get(MIRROR_VARIABLE):
+        sys.exit(f"error: set {MIRROR_VARIABLE} to a folder with the upstream files")
 
     params = expand(find_study(find_root(), STUDY))
     if options.quick:

@@ -92,7 +92,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
     torch.set_num_threads(setting.threads)
     grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
     rollout._end = lambda _: -1  # every completion has all its tokens, as on the other side
-    rollout.safe_reward = lambda _, text, __: Reward(reward_of(text), 0, 0, grade)  # type: ignore[assignment]
+    rollout.safe_reward = lambda _, text, __: Reward(reward_of(text), 0, 0, grade)  # type: ignore[attr-defined]
     model, tokenizer = load_model(folder)
     texts = json.loads((folder / "prompts.json").read_text())
     rows = [

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from io import StringIO
 from pathlib import Path
 
@@ -178,7 +179,7 @@ def test_every_grader_ends(task: object) -> None:
     get(name).grade("<answer>no</answer>", example)  # what loads late is loaded by now
     for unit in UNITS:
         text = unit * (MEGABYTE // len(unit))
-        in_time(lambda text=text: get(name).grade(f"</think><answer>{text}</answer>", example), 2)
+        in_time(partial(get(name).grade, f"</think><answer>{text}</answer>", example), 2)
 
 
 @pytest.mark.parametrize("unit", ["a. ", "Ann thinks the hat is in the box. ", "\n", "1 "])
@@ -187,8 +188,8 @@ def test_the_reasoning_of_a_megabyte_is_read(unit: str) -> None:
     text = unit * (MEGABYTE // len(unit))
     for response, story in ((f"{text}</think>", words), (f"{words}</think>", text + words)):
         example = Example("hi_tom", "hi_tom", story, "Where is the hat really?", "box")
-        in_time(lambda r=response, e=example: reward(load_preset("fidelity"), r, e))
-        in_time(lambda r=response, e=example: has_own_words(r, e))
+        in_time(partial(reward, load_preset("fidelity"), response, example))
+        in_time(partial(has_own_words, response, example))
 
 
 LONG = "x [/bold] \x1b[2J" * (MEGABYTE // 16)

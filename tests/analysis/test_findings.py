@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.analysis.figures import accuracy_by_order as draw_accuracy_by_order
+from pipeline.analysis.figures.scores import accuracy_by_order as draw_accuracy_by_order
 from pipeline.analysis.findings import accuracy_by_order, findings
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.table import cells_of, lines_of, markdown

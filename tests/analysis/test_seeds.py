@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.analysis.figures import draw_all, training_curves
+from pipeline.analysis.figures import draw_all
+from pipeline.analysis.figures.curves import training_curves
 from pipeline.analysis.findings import findings
 from pipeline.analysis.paired import Answers
 from pipeline.analysis.report import write_report
@@ -104,7 +105,7 @@ def test_cells_that_differ_in_their_seed_are_one_group() -> None:
 
 def test_a_step_that_one_seed_did_not_reach_is_left_out() -> None:
     results = seeded([0.6, 0.7])
-    results.cells["nano-hi-grpo-s1"].curve.pop()
+    next(each for each in results.trained() if each.key == "nano-hi-grpo-s1").curve.pop()
     assert [step for step, _ in groups(results)[0].curve("validation_accuracy")] == [0, 1, 2]
 
 

@@ -6,7 +6,7 @@ import http.server
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def _server(status: int, body: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def refusal(make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> object:
+def refusal(make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Run a job in an environment, and return the error it ends in."""
 
     def run(**environment: str) -> str:
@@ -63,25 +63,27 @@ def refusal(make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch) ->
         ("[", "RAY_ADDRESS=http://HOST:8265"),
     ],
 )
-def test_what_is_no_dashboard_address(refusal, address: str, hint: str) -> None:  # type: ignore[no-untyped-def]
+def test_what_is_no_dashboard_address(refusal: Callable[..., str], address: str, hint: str) -> None:
     message = refusal(RAY_ADDRESS=address)
     assert message.startswith(f"RAY_ADDRESS={address!r} is not the address of a Ray dashboard")
     assert hint in message
 
 
-def test_nobody_answers(refusal) -> None:  # type: ignore[no-untyped-def]
+def test_nobody_answers(refusal: Callable[..., str]) -> None:
     (port,) = free_ports(1)
     message = refusal(RAY_ADDRESS=f"http://someone:password@127.0.0.1:{port}/")
     assert message.startswith(f"RAY_ADDRESS=http://127.0.0.1:{port}: no Ray dashboard answers")
     assert "Connection refused" in message and "password" not in message
 
 
-def test_a_host_that_does_not_exist(refusal) -> None:  # type: ignore[no-untyped-def]
+def test_a_host_that_does_not_exist(refusal: Callable[..., str]) -> None:
     message = refusal(RAY_ADDRESS="http://gpu-head.invalid:8265")
     assert "RAY_ADDRESS=http://gpu-head.invalid:8265: no Ray dashboard answers there" in message
 
 
-def test_a_server_that_accepts_and_says_nothing(refusal, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_server_that_accepts_and_says_nothing(
+    refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pipeline.cluster.client.PROBE_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         message = refusal(RAY_ADDRESS=f"http://127.0.0.1:{silent.getsockname()[1]}")
@@ -89,33 +91,40 @@ def test_a_server_that_accepts_and_says_nothing(refusal, monkeypatch) -> None:  
 
 
 @pytest.mark.parametrize(("status", "body"), [(404, "not here"), (200, "<html>"), (200, "[]")])
-def test_something_else_answers(refusal, status: int, body: str) -> None:  # type: ignore[no-untyped-def]
+def test_something_else_answers(refusal: Callable[..., str], status: int, body: str) -> None:
     with _server(status, body) as url:
         message = refusal(RAY_ADDRESS=url)
     assert f"(HTTP {status}) that is not a Ray dashboard" in message
 
 
-def test_another_version(refusal) -> None:  # type: ignore[no-untyped-def]
+def test_another_version(refusal: Callable[..., str]) -> None:
     with _server(200, json.dumps({"version": "4", "ray_version": "2.9.3"})) as url:
         message = refusal(RAY_ADDRESS=url)
     assert f"the cluster runs Ray 2.9.3, this environment has Ray {ray.__version__}" in message
     assert "'ray[default]==2.9.*'" in message
 
 
-def test_a_missing_token(head: Address, refusal, monkeypatch, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_missing_token(
+    head: Address, refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     message = refusal(RAY_ADDRESS=head.url)
     assert "demands a token and none was given; set RAY_AUTH_TOKEN" in message
 
 
-def test_a_wrong_token(head: Address, refusal) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_token(head: Address, refusal: Callable[..., str]) -> None:
     message = refusal(RAY_ADDRESS=head.url, RAY_AUTH_TOKEN="a wrong one")
     assert "refuses the token" in message and "a wrong one" not in message
 
 
 def test_a_token_file(
-    head: Address, refusal, heard: Heard, make_job, monkeypatch, tmp_path
-) -> None:  # type: ignore[no-untyped-def]
+    head: Address,
+    refusal: Callable[..., str],
+    heard: Heard,
+    make_job: MakeJob,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "token"
     message = refusal(RAY_ADDRESS=head.url, RAY_AUTH_TOKEN_PATH=str(file))
     assert message.startswith(f"RAY_AUTH_TOKEN_PATH={file}: No such file or directory")

@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.data import acquire as module
-from pipeline.data.acquire import UNAVAILABLE, Patience, acquire
+from pipeline.data.acquire import UNAVAILABLE, acquire
 from pipeline.data.sources import SOURCES, Source, SourceFile
+from pipeline.download import Patience
 from pipeline.errors import UserError
 
 BODY = bytes(range(256)) * 1200

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -90,7 +92,8 @@ def test_both_ways_to_attend_agree(heads: int, padding: tuple[int, ...], group: 
     mask = torch.arange(7) >= torch.tensor(padding)[:, None]
     prefix = Prefix.of(cache, mask, group)
     assert (prefix.bias is None) == (not any(padding))
-    one, other = (way(*inputs, prefix, 0.25) for way in (joined, repeated))
+    ways: tuple[Callable[..., Tensor], ...] = (joined, repeated)
+    one, other = (way(*inputs, prefix, 0.25) for way in ways)
     torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
     wanted = torch.randn(one.shape, generator=generator)
     gradients = (torch.autograd.grad(output, inputs, wanted) for output in (one, other))

@@ -70,8 +70,8 @@ def test_the_same_grades_and_verdicts_without_a_model(
     assert set(found["engine"]) == {"replay"}
     replay(root, params, rows[["id", "response"]])
     name = "evaluate/grades.parquet"
-    right = [pd.read_parquet(folder / name)["correct"] for folder in (first, then)]
-    pd.testing.assert_series_equal(*right)
+    one, other = (pd.read_parquet(folder / name)["correct"] for folder in (first, then))
+    pd.testing.assert_series_equal(one, other)
 
 
 @pytest.mark.parametrize(

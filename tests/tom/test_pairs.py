@@ -13,7 +13,7 @@ from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, to
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.fantom import FantomSettings
 from pipeline.tom.generate.hi_tom import HiTomSettings
-from pipeline.tom.generate.item import CounterfactualPair
+from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
 from pipeline.tom.generate.opentom import OpenTomSettings
 from pipeline.tom.generate.pair import HEARS, LEAVES, SEES, NoPair, hearing_twins
 from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES
@@ -172,7 +172,7 @@ def test_opentom_pairs_have_the_answers_of_the_stories_they_stand_for() -> None:
     assert seen == set(stands_for)
 
 
-def _which(item: opentom.GeneratedItem, number: int) -> int | None:
+def _which(item: GeneratedItem, number: int) -> int | None:
     """0 for the first place, 1 for the last, None where the question asks for neither."""
     question = item.questions[number]
     choices = question.choices or ()

@@ -70,7 +70,7 @@ def core() -> ModuleType:
     return pytest.importorskip("verl.trainer.ppo.core_algos")  # type: ignore[no-any-return]
 
 
-@pytest.fixture(params=BATCHES.values(), ids=BATCHES)
+@pytest.fixture(params=list(BATCHES.values()), ids=list(BATCHES))
 def batch(request: pytest.FixtureRequest) -> Batch:
     return request.param  # type: ignore[no-any-return]
 

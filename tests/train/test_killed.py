@@ -70,7 +70,7 @@ def test_without_room_the_last_checkpoint_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tiny.trainer(tmp_path / "full")
-    write = checkpoints.write_tensors
+    write = checkpoints.write_tensors  # type: ignore[attr-defined]
 
     def fill(path: Path, tensors: dict[str, torch.Tensor]) -> None:
         if "step-000004" in str(path) and "state" in str(path):

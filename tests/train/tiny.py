@@ -113,7 +113,7 @@ def _say(text: str) -> None:
 def main(work: Path, algorithm: AlgorithmName) -> None:
     """Train, announcing every update, every finished step, and the halves of every checkpoint."""
     run = trainer(work, algorithm=algorithm)
-    write, update, done = checkpoints.write_tensors, Updater.update, [0]
+    write, update, done = checkpoints.write_tensors, Updater.update, [0]  # type: ignore[attr-defined]
 
     def write_in_halves(path: Path, tensors: dict[str, torch.Tensor]) -> None:
         write(path, tensors)
@@ -131,7 +131,7 @@ def main(work: Path, algorithm: AlgorithmName) -> None:
         done[0] = history.last.step
         _say(f"done {done[0]}")
 
-    checkpoints.write_tensors = write_in_halves
+    checkpoints.write_tensors = write_in_halves  # type: ignore[attr-defined]
     Updater.update = update_slowly  # type: ignore[method-assign]
     run.report = report
     run.run()

@@ -21,7 +21,7 @@ from pipeline.train.verl.placement import GIB
 from pipeline.train.verl.plan import Plan, count_rows, plan_of
 
 PROJECT = Path(__file__).resolve().parents[3]
-FOLDER = Path(__file__).resolve().parent / "golden"
+FOLDER = Path(__file__).resolve().parent / "recorded"
 STAND_IN = 1000
 """Training prompts of studies whose data must be made before it can be counted."""
 

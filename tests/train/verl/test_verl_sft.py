@@ -71,7 +71,7 @@ def lessons(dataset: Path, tokenizer: PreTrainedTokenizerBase, what: Imitated) -
     found = asked_of_verl(Sft(imitates=what), max_prompt_tokens=400).config["data"]
     from omegaconf import OmegaConf
 
-    config = OmegaConf.create(found)
+    config = OmegaConf.create(found)  # type: ignore[call-overload]
     built = create_sft_dataset(str(dataset), config, tokenizer, processor=None)
     assert len(built) == len(built.rows)
     return built  # type: ignore[no-any-return]
@@ -261,7 +261,9 @@ def _walk(done: int, state: Any, saved: int) -> tuple[list[list[int]], Any]:
     from pipeline.train.verl.sft_trainer import Batches
 
     rows = [{ROW: torch.tensor([index]), "ids": torch.arange(index + 1)} for index in range(11)]
-    sampler = DistributedSampler(rows, num_replicas=1, rank=0, seed=3, drop_last=True)  # type: ignore[arg-type]
+    sampler: DistributedSampler[object] = DistributedSampler(
+        rows, num_replicas=1, rank=0, seed=3, drop_last=True
+    )
     collate = SFTTensorCollator("no_padding")
     batches = Batches(rows, batch_size=4, sampler=sampler, collate_fn=collate, drop_last=True)
     if state is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import multiprocessing
+from torch.multiprocessing.spawn import spawn
 
 from pipeline.config.models import TinySize
 from pipeline.errors import UserError
@@ -69,7 +69,7 @@ def sharded(
         port = free.getsockname()[1]
     actor = tmp_path_factory.mktemp("checkpoint") / "actor"
     actor.mkdir()
-    multiprocessing.spawn(_save_shard, (str(actor), request.param, port), nprocs=RANKS)
+    spawn(_save_shard, (str(actor), request.param, port), nprocs=RANKS)
     write_json(actor / "fsdp_config.json", {"FSDP_version": 2, "world_size": RANKS})
     return actor, request.param
 
