@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import special  # type: ignore[import-untyped]
 
 from pipeline.analysis.paired import answered_by_both
 from pipeline.analysis.results import CellResult, Results, TrainedResult
@@ -29,7 +29,7 @@ class Estimate(Record):
         middle, count = mean(values), len(values)
         if count == 1:
             return cls(mean=middle, low=middle, high=middle, seeds=1)
-        quantile = float(stats.t.ppf((1 + LEVEL) / 2, count - 1))
+        quantile = float(special.stdtrit(count - 1, (1 + LEVEL) / 2))
         reach = quantile * stdev(values) / count**0.5
         return cls(mean=middle, low=middle - reach, high=middle + reach, seeds=count)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING, Protocol
 
 from pipeline.data.messages import Messages
 from pipeline.files import digest_of
 from pipeline.model.chat import PREFILL
 from pipeline.model.decode import Sampling
 from pipeline.provenance import Libraries
+
+if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, slots=True)

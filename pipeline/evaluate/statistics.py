@@ -10,7 +10,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import special  # type: ignore[import-untyped]
 
 LEVEL = 0.95
 """Of every interval."""
@@ -83,7 +83,8 @@ def mcnemar(before: Sequence[bool], after: Sequence[bool]) -> float:
     lost = sum(a and not b for a, b in zip(before, after, strict=True))
     if not gained + lost:
         return 1.0
-    return float(stats.binomtest(gained, gained + lost, 0.5).pvalue)
+    both_tails = 2 * special.bdtr(min(gained, lost), gained + lost, 0.5)
+    return min(1.0, float(both_tails))
 
 
 def bootstrap_change(
@@ -187,7 +188,7 @@ def _clustered_variance(deviations: np.ndarray, clusters: Sequence[Hashable]) ->
 
 
 def _quantile(groups: int) -> float:
-    return float(stats.t.ppf((1 + LEVEL) / 2, max(1, groups - 1)))
+    return float(special.stdtrit(max(1, groups - 1), (1 + LEVEL) / 2))
 
 
 def _wilson(middle: float, count: float, z: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats  # type: ignore[import-untyped]
+from scipy import special  # type: ignore[import-untyped]
 
 from pipeline.evaluate.statistics import LEVEL, Estimate, change, share
 from pipeline.judge.items import Item
@@ -202,8 +202,8 @@ def checkpoint_noise(accuracies: Sequence[float], count: int) -> Signature | Non
         return Signature("checkpoint noise", False, spread, spread, spread, _CHECKPOINTS)
     freedom = len(accuracies) - 1
     statistic = sum((a - middle) ** 2 for a in accuracies) / variance
-    present = bool(stats.chi2.sf(statistic, freedom) < 1 - LEVEL)
-    reach = float(stats.norm.ppf((1 + LEVEL) / 2)) * (2 * variance) ** 0.5
+    present = bool(special.chdtrc(freedom, statistic) < 1 - LEVEL)
+    reach = float(special.ndtri((1 + LEVEL) / 2)) * (2 * variance) ** 0.5
     return Signature(
         "checkpoint noise", present, spread, max(0.0, spread - reach), spread + reach, _CHECKPOINTS
     )

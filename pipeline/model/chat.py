@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
-from transformers import PreTrainedTokenizerBase
+if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
+    from transformers import PreTrainedTokenizerBase
 
 PREFILL = "<think>"
 """What the answer to a prompt that asks for tags begins with, as in Study 1."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from transformers import PretrainedConfig, PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from pipeline.config.training import Train
 from pipeline.errors import UserError
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row
+
+if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
+    from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 
 def check_fit(

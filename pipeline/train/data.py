@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-
-from transformers import PreTrainedTokenizerBase
+from typing import TYPE_CHECKING
 
 from pipeline.config.algorithms import Imitated
 from pipeline.data.codec import read_dataset
 from pipeline.errors import UserError
 from pipeline.model.chat import beginning, encode_prompt
 from pipeline.tasks.example import Example
+
+if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
+    from transformers import PreTrainedTokenizerBase
 
 
 @dataclass(frozen=True, slots=True)
