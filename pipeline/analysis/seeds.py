@@ -8,7 +8,7 @@ from statistics import mean, stdev
 
 from scipy import stats  # type: ignore[import-untyped]
 
-from pipeline.analysis.paired import answered_by_both
+from pipeline.analysis.paired import side_by_side, whether_right
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.evaluate.statistics import LEVEL, seeds_and_stories
 from pipeline.foreign import markdown_text
@@ -130,9 +130,9 @@ def _drawn(results: Results, group: Group, task: str) -> tuple[float, float] | N
         first, then = results.base_of(result).answers.get(task), result.answers.get(task)
         if first is None or then is None:
             return None
-        asked = answered_by_both(first, then)
-        steps.append([float(then.right[name]) - first.right[name] for name in asked])
-        stories.append([then.stories[name] for name in asked])
+        before, after, told = side_by_side([(first, then)], whether_right)
+        steps.append([float(b) - a for a, b in zip(before, after, strict=True)])
+        stories.append(told)
     return seeds_and_stories(steps, stories)
 
 
