@@ -8,7 +8,7 @@ from functools import partial
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
-from pipeline.analysis.seeds import BEST, LAST, changes
+from pipeline.analysis.seeds import validation_changes
 from pipeline.analysis.square import square_findings, squares
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
@@ -59,12 +59,11 @@ def _lenient_rewards(results: Results) -> Iterator[str]:
 
 
 def _over_seeds(results: Results) -> Iterator[str]:
-    for found in changes(results):
-        if found.measure in (BEST, LAST):
-            yield (
-                f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
-                f"{found.change.points()} points, 95 % interval in brackets."
-            )
+    for found in validation_changes(results):
+        yield (
+            f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
+            f"{found.change.points()} points, 95 % interval in brackets."
+        )
 
 
 def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
