@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-import pandas as pd
-
 from pipeline.evaluate.samples import first_samples
 from pipeline.evaluate.statistics import Estimate, change, holm, mcnemar
-from pipeline.records import damage, unreadable
+from pipeline.judge.recorded import read_table
 
 _Value = TypeVar("_Value")
 _COLUMNS = ("id", "task", "story", "correct", "tokens")
@@ -60,12 +58,7 @@ def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
     Raises:
         UserError: If it is missing, or holds something else.
     """
-    try:
-        frame = first_samples(pd.read_parquet(path))
-    except (OSError, ValueError) as error:
-        raise unreadable(path, error, made_by) from None
-    if missing := [name for name in _COLUMNS if name not in frame]:
-        raise damage(path, f"it has no column {', '.join(missing)}", made_by)
+    frame = first_samples(read_table(path, _COLUMNS, made_by))
     return {
         str(task): Answers(
             right=dict(zip(rows["id"], map(bool, rows["correct"]), strict=True)),
