@@ -92,9 +92,8 @@ def _points(
 def _places(result: CellResult, task: str) -> dict[str, tuple[float, float]]:
     """Return, by rule, accuracy where it is right and where it is wrong; enough of both."""
     verdict = result.verdicts.get(task)
-    rules = [] if verdict is None else verdict.evidence.get("answers", {}).get("rules", [])
     found = {}
-    for rule in rules:
+    for rule in verdict.rules if verdict else []:
         right, wrong = rule["where_right"], rule["where_wrong"]
         if all(each is not None and each["count"] >= FEWEST_ITEMS for each in (right, wrong)):
             found[str(rule["rule"])] = (right["value"], wrong["value"])

@@ -8,11 +8,12 @@ from functools import partial
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
-from pipeline.analysis.seeds import BEST, LAST, changes
+from pipeline.analysis.seeds import validation_changes
 from pipeline.analysis.square import square_findings, squares
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
 from pipeline.data.card import SetCard
+from pipeline.data.origin import generator_of
 from pipeline.tasks import registry
 
 
@@ -59,12 +60,11 @@ def _lenient_rewards(results: Results) -> Iterator[str]:
 
 
 def _over_seeds(results: Results) -> Iterator[str]:
-    for found in changes(results):
-        if found.measure in (BEST, LAST):
-            yield (
-                f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
-                f"{found.change.points()} points, 95 % interval in brackets."
-            )
+    for found in validation_changes(results):
+        yield (
+            f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
+            f"{found.change.points()} points, 95 % interval in brackets."
+        )
 
 
 def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _inverted_difficulty(results: Results, result: TrainedResult) -> Iterator[st
     """
     card = results.card_of(result).sets["train"]
     for task, accuracy in accuracy_by_order(results, result).items():
-        family = _family(registry.get(task).benchmark)
+        family = generator_of(registry.get(task).benchmark)
         met = partial(_met, results.base_cards[result.cell.model].shown, family)
         seen = _orders(card, family)
         for order in (o for o in accuracy if o not in seen):
@@ -142,12 +142,8 @@ def _met(shown: SetCard | None, family: str, order: str) -> str:
 
 def _orders(card: SetCard, family: str) -> set[str]:
     """Return the belief orders of a benchmark, and of its look-alike, in a set."""
-    found = (orders for name, orders in card.orders_of.items() if _family(name) == family)
+    found = (orders for name, orders in card.orders_of.items() if generator_of(name) == family)
     return {order for orders in found for order in orders}
-
-
-def _family(benchmark: str) -> str:
-    return benchmark.partition("_style")[0]
 
 
 def accuracy_by_order(results: Results, result: CellResult) -> dict[str, dict[str, float]]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-
-import pandas as pd
+from typing import TypeVar
 
 from pipeline.evaluate.samples import first_samples
 from pipeline.evaluate.statistics import Estimate, change, holm, mcnemar
-from pipeline.records import damage, unreadable
+from pipeline.judge.recorded import read_table
 
+_Value = TypeVar("_Value")
 _COLUMNS = ("id", "task", "story", "correct", "tokens")
 
 
@@ -58,12 +58,7 @@ def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
     Raises:
         UserError: If it is missing, or holds something else.
     """
-    try:
-        frame = first_samples(pd.read_parquet(path))
-    except (OSError, ValueError) as error:
-        raise unreadable(path, error, made_by) from None
-    if missing := [name for name in _COLUMNS if name not in frame]:
-        raise damage(path, f"it has no column {', '.join(missing)}", made_by)
+    frame = first_samples(read_table(path, _COLUMNS, made_by))
     return {
         str(task): Answers(
             right=dict(zip(rows["id"], map(bool, rows["correct"]), strict=True)),
@@ -79,6 +74,34 @@ def answered_by_both(first: Answers, second: Answers) -> list[str]:
     return [name for name in second.right if name in first.right]
 
 
+def side_by_side(
+    pairs: Iterable[tuple[Answers, Answers]], of: Callable[[Answers], Mapping[str, _Value]]
+) -> tuple[list[_Value], list[_Value], list[str]]:
+    """Return what is known of both answers to each question that both models have answered.
+
+    Args:
+        pairs: The answers of two models, column by column.
+        of: What is looked at, by the id of the question.
+
+    Returns:
+        Of the first model, of the second, and the story of each question; columns in a row.
+    """
+    before: list[_Value] = []
+    after: list[_Value] = []
+    stories: list[str] = []
+    for first, then in pairs:
+        asked = answered_by_both(first, then)
+        before += [of(first)[name] for name in asked]
+        after += [of(then)[name] for name in asked]
+        stories += [then.stories[name] for name in asked]
+    return before, after, stories
+
+
+def whether_right(answers: Answers) -> Mapping[str, bool]:
+    """Return whether each answer is right, for :func:`side_by_side`."""
+    return answers.right
+
+
 def paired_changes(
     before: Mapping[str, Answers], after: Mapping[str, Answers], columns: Iterable[str]
 ) -> dict[str, PairedChange]:
@@ -87,10 +110,7 @@ def paired_changes(
     for column in columns:
         if column not in before or column not in after:
             continue
-        first, then = before[column], after[column]
-        asked = answered_by_both(first, then)
-        was, now = ([each.right[name] for name in asked] for each in (first, then))
-        stories = [then.stories[name] for name in asked]
+        was, now, stories = side_by_side([(before[column], after[column])], whether_right)
         found[column] = change(was, now, stories), mcnemar(was, now)
     corrected = holm([p_value for _, p_value in found.values()])
     return {

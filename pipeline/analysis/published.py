@@ -10,11 +10,11 @@ no intervals, so what two samples differ by chance is allowed for once, not twic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.analysis.paired import Answers, answered_by_both
+from pipeline.analysis.paired import Answers, side_by_side, whether_right
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.seeds import Estimate, Group, groups
 from pipeline.config.published_results import (
@@ -219,35 +219,24 @@ def _level_of(figure: PublishedFigure, cell: CellResult) -> _Measured:
 
 
 def _change(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
-    before, after, stories = [], [], []
-    for first, then, asked in _pairs(results, figure, cell):
-        before += [first.right[name] for name in asked]
-        after += [then.right[name] for name in asked]
-        stories += [then.stories[name] for name in asked]
-    found = statistics.change(before, after, stories)
+    found = statistics.change(*side_by_side(_pairs(results, figure, cell), whether_right))
     return _percent(found.value, found.low, found.high)
 
 
 def _shrunk(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
-    before, after, stories = [], [], []
-    for first, then, asked in _pairs(results, figure, cell):
-        if not first.tokens or not then.tokens:
-            raise _NotRun("the lengths of its responses were not recorded")
-        before += [first.tokens[name] for name in asked]
-        after += [then.tokens[name] for name in asked]
-        stories += [then.stories[name] for name in asked]
-    found = statistics.ratio(before, after, stories)
+    pairs = _pairs(results, figure, cell)
+    if not all(first.tokens and then.tokens for first, then in pairs):
+        raise _NotRun("the lengths of its responses were not recorded")
+    found = statistics.ratio(*side_by_side(pairs, lambda each: each.tokens))
     return _percent(found.value - 1, found.low - 1, found.high - 1)
 
 
 def _pairs(
     results: Results, figure: PublishedFigure, cell: CellResult
-) -> Iterator[tuple[Answers, Answers, list[str]]]:
-    """Yield the answers of base model and trained one, and the questions that both were asked."""
+) -> list[tuple[Answers, Answers]]:
+    """Return the answers of base model and trained one, column by column."""
     base = results.base_of(cell)
-    for column in figure.column:
-        first, then = _answers(base, column), _answers(cell, column)
-        yield first, then, answered_by_both(first, then)
+    return [(_answers(base, column), _answers(cell, column)) for column in figure.column]
 
 
 def _scored(cell: CellResult, column: str) -> TaskScores:

@@ -32,7 +32,7 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
     write_dvc_files(results, folder)
     (folder / "report.md").write_text(_markdown(results, report), encoding="utf-8")
     if report.over_seeds:
-        text = seeds_markdown(results, report.over_seeds)
+        text = seeds_markdown(report.standings, report.over_seeds)
         (folder / "seeds.md").write_text(text, encoding="utf-8")
     page = render(results, report, figures, recorded)
     (folder / "index.html").write_text(page, encoding="utf-8")

@@ -125,12 +125,15 @@ def choose(results: Results, recorded: Recorded, count: int) -> list[Sample]:
     Which they are depends on the questions' ids alone, so that cells show the same ones where they
     can.
     """
+    judged = judged_together(results.params.suite.tasks)
+    task_of = {column: task for task, columns in judged.items() for column in columns}
     return [
         sample
         for key, items in recorded.items.items()
-        for column, answered in items.items()
-        for sample in _chosen(_samples(results, recorded, results.cells[key], column), count)
-        if answered
+        for column in items
+        for sample in _chosen(
+            _samples(results, recorded, results.cells[key], column, task_of[column]), count
+        )
     ]
 
 
@@ -145,31 +148,28 @@ def _chosen(samples: Iterable[Sample], count: int) -> Iterator[Sample]:
 
 
 def _samples(
-    results: Results, recorded: Recorded, result: CellResult, column: str
+    results: Results, recorded: Recorded, result: CellResult, column: str, task: str
 ) -> Iterator[Sample]:
     items = recorded.items[result.key][column]
     before: Sequence[Item | None] = [None] * len(items)
     if result.cell.combination is not None:
         of_base = recorded.items.get(results.base_of(result).key)
         before = before if of_base is None else of_base[column]
-    rule, wrong = _rule_of(results, recorded, result, column)
+    rule = _rule_of(result, task)
+    wrong = recorded.wrong[task].get(rule, {}) if rule else {}
     for item, was in zip(items, before, strict=True):
         answer = wrong.get(item.example.id)
         followed = rule if answer is not None and item.says(answer) else None
         yield Sample(result.key, column, _kind(item, was), item, was, followed)
 
 
-def _rule_of(
-    results: Results, recorded: Recorded, result: CellResult, column: str
-) -> tuple[str | None, Mapping[str, str]]:
-    """Return the rule that a cell's answers follow, or else the best one; and its wrong answers."""
-    columns = judged_together(results.params.suite.tasks)
-    task = next(task for task, names in columns.items() if column in names)
+def _rule_of(result: CellResult, task: str) -> str | None:
+    """Return the rule that a cell's answers follow, or else the best one."""
     verdict = result.verdicts.get(task)
-    rules = [] if verdict is None else verdict.evidence.get("answers", {}).get("rules", [])
-    best = str(rules[0]["rule"]) if rules else None
-    rule = (verdict.rule if verdict is not None else None) or best
-    return rule, recorded.wrong[task].get(rule, {}) if rule else {}
+    if verdict is None:
+        return None
+    best = verdict.rules[0]["rule"] if verdict.rules else None
+    return verdict.rule or best
 
 
 def _kind(item: Item, before: Item | None) -> str:

@@ -8,7 +8,7 @@ from statistics import mean, stdev
 
 from scipy import special  # type: ignore[import-untyped]
 
-from pipeline.analysis.paired import answered_by_both
+from pipeline.analysis.paired import side_by_side, whether_right
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.evaluate.statistics import LEVEL, seeds_and_stories
 from pipeline.foreign import markdown_text
@@ -103,16 +103,29 @@ def changes(results: Results) -> list[Change]:
     The best step is chosen by the validation set it is measured on, which flatters it a little; the
     last step and the columns of the suite are not chosen.
     """
-    several = [group for group in groups(results) if len(group.cells) > 1]
-    return [change for group in several for change in _changes(results, group)]
+    return [change for group in _repeated(results) for change in _changes(results, group)]
 
 
-def _changes(results: Results, group: Group) -> Iterator[Change]:
+def validation_changes(results: Results) -> list[Change]:
+    """Return the first two of :func:`changes` of each group: those in validation."""
+    return [change for group in _repeated(results) for change in _in_validation(group)]
+
+
+def _repeated(results: Results) -> list[Group]:
+    """Return the groups that have several seeds."""
+    return [group for group in groups(results) if len(group.cells) > 1]
+
+
+def _in_validation(group: Group) -> Iterator[Change]:
     first = [result.curve[0]["validation_accuracy"] for result in group.cells]
     best = [_validated(result, best=True) for result in group.cells]
     last = [_validated(result, best=False) for result in group.cells]
     yield _change(group, BEST, first, best)
     yield _change(group, LAST, first, last)
+
+
+def _changes(results: Results, group: Group) -> Iterator[Change]:
+    yield from _in_validation(group)
     bases = [results.base_of(result) for result in group.cells]
     for task in bases[0].all_tasks():
         before, after = (
@@ -130,9 +143,9 @@ def _drawn(results: Results, group: Group, task: str) -> tuple[float, float] | N
         first, then = results.base_of(result).answers.get(task), result.answers.get(task)
         if first is None or then is None:
             return None
-        asked = answered_by_both(first, then)
-        steps.append([float(then.right[name]) - first.right[name] for name in asked])
-        stories.append([then.stories[name] for name in asked])
+        before, after, told = side_by_side([(first, then)], whether_right)
+        steps.append([float(b) - a for a, b in zip(before, after, strict=True)])
+        stories.append(told)
     return seeds_and_stories(steps, stories)
 
 
@@ -178,7 +191,7 @@ def standings(results: Results) -> list[Standing]:
 
     Of the rules: for each column the best one, and every one that is the best of some column.
     """
-    several = [group for group in groups(results) if len(group.cells) > 1]
+    several = _repeated(results)
     if not several:
         return []
     bases: dict[str, CellResult] = {}
@@ -225,9 +238,8 @@ def _with_margin(found: Estimate | None) -> str:
     return f"{100 * found.mean:.1f}{margin}"
 
 
-def seeds_markdown(results: Results, found: Sequence[Change]) -> str:
+def seeds_markdown(stand: Sequence[Standing], found: Sequence[Change]) -> str:
     """Return standings and changes as Markdown tables."""
-    stand = standings(results)
     columns = list(stand[0].columns) if stand else []
     lines = [
         f"| accuracy in % | seeds | {' | '.join(map(markdown_text, columns))} |",

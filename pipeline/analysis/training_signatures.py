@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from pipeline.analysis.paired import Answers, answered_by_both
+from pipeline.analysis.paired import Answers, side_by_side, whether_right
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.evaluate import statistics
 from pipeline.evaluate.statistics import LEVEL, Estimate
@@ -98,15 +98,9 @@ def _forms(results: Results, column: str) -> tuple[str, str]:
 
 
 def _lengths(results: Results, result: TrainedResult) -> Iterator[Signature]:
-    before: list[int] = []
-    after: list[int] = []
-    stories: list[str] = []
-    for first, then, asked in _answered(results, result, results.params.suite.tasks):
-        if not (first.tokens and then.tokens):
-            continue
-        before += [first.tokens[name] for name in asked]
-        after += [then.tokens[name] for name in asked]
-        stories += [then.stories[name] for name in asked]
+    answered = _answered(results, result, results.params.suite.tasks)
+    counted = [(first, then) for first, then in answered if first.tokens and then.tokens]
+    before, after, stories = side_by_side(counted, lambda each: each.tokens)
     if sum(before):
         yield shrunk_responses(before, after, statistics.ratio(before, after, stories))
 
@@ -129,22 +123,15 @@ def _entropy(result: TrainedResult) -> Iterator[Signature]:
 
 def _change(results: Results, result: TrainedResult, columns: Sequence[str]) -> Estimate | None:
     """Return the change on the questions of columns together; None without any."""
-    before: list[bool] = []
-    after: list[bool] = []
-    stories: list[str] = []
-    for first, then, asked in _answered(results, result, columns):
-        before += [first.right[name] for name in asked]
-        after += [then.right[name] for name in asked]
-        stories += [then.stories[name] for name in asked]
+    before, after, stories = side_by_side(_answered(results, result, columns), whether_right)
     return statistics.change(before, after, stories) if before else None
 
 
 def _answered(
     results: Results, result: TrainedResult, columns: Iterable[str]
-) -> Iterator[tuple[Answers, Answers, list[str]]]:
-    """Yield what base model and trained one answered to columns, and the questions of both."""
+) -> Iterator[tuple[Answers, Answers]]:
+    """Yield what base model and trained one answered to columns."""
     base = results.base_of(result).answers
     for column in columns:
         if column in base and column in result.answers:
-            first, then = base[column], result.answers[column]
-            yield first, then, answered_by_both(first, then)
+            yield base[column], result.answers[column]

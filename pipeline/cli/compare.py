@@ -139,7 +139,7 @@ def _turned(
     root: Path, one: Named, other: Named, found: Sequence[ColumnCompared], examples: int
 ) -> Iterator[str]:
     """Yield questions whose answer turned, with both responses."""
-    said = [_responses(cell.folder(root)) for cell in (one, other)]
+    said = [_responses(root, cell) for cell in (one, other)]
     for each in found:
         asked = _questions(root, one.study, each.column) if each.gained or each.lost else {}
         for kind, names in (("only B is right", each.gained), ("only A is right", each.lost)):
@@ -152,12 +152,12 @@ def _turned(
                     yield f"  {letter}: {text[:_LONGEST_SHOWN]}"
 
 
-def _responses(folder: Path) -> dict[str, str]:
-    import pandas as pd
-
+def _responses(root: Path, cell: Named) -> dict[str, str]:
     from pipeline.evaluate.samples import first_samples
+    from pipeline.judge.recorded import read_table
 
-    frame = first_samples(pd.read_parquet(folder / "evaluate" / "responses.parquet"))
+    path = cell.folder(root) / "evaluate" / "responses.parquet"
+    frame = first_samples(read_table(path, ("id", "response"), f"evaluate@{cell.cell}"))
     return dict(zip(frame["id"], frame["response"], strict=True))
 
 

@@ -14,6 +14,9 @@ from pipeline.judge.items import Item
 from pipeline.records import damage, unreadable
 from pipeline.tasks.example import Example
 
+_RESPONSES = ("id", "task", "response")
+_GRADES = ("id", "correct", "extracted")
+
 
 def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list[Example]]:
     """Return the questions of a suite, by column."""
@@ -36,11 +39,13 @@ def recorded_items(
     Raises:
         UserError: If a file is missing or damaged, or answers other questions.
     """
-    responses = _read(folder / "responses.parquet", ["id", "task", "response"], made_by)
-    grades = _read(folder / "grades.parquet", ["id", "correct", "extracted"], made_by)
+    responses, grades = (
+        first_samples(read_table(folder / name, columns, made_by))
+        for name, columns in (("responses.parquet", _RESPONSES), ("grades.parquet", _GRADES))
+    )
     if list(responses["id"]) != list(grades["id"]):
         raise damage(folder / "grades.parquet", "it grades other responses", made_by)
-    answered = responses.join(grades[["correct", "extracted"]])
+    answered = responses.join(grades[list(_GRADES[1:])])
     found: dict[str, list[Item]] = {}
     for name, examples in suite.items():
         rows = answered[answered["task"] == name]
@@ -51,11 +56,24 @@ def recorded_items(
     return found
 
 
-def _read(path: Path, columns: list[str], made_by: str) -> pd.DataFrame:
+def read_table(path: Path, columns: Sequence[str], made_by: str) -> pd.DataFrame:
+    """Return responses or grades as they are recorded, all samples of a question.
+
+    Args:
+        path: The file, parquet.
+        columns: What it must have; it may have more.
+        made_by: The DVC stage that writes it, for the error message.
+
+    Raises:
+        UserError: If it is missing or damaged, or lacks a column.
+    """
     try:
-        return first_samples(pd.read_parquet(path))[columns]
-    except (OSError, ValueError, KeyError) as error:
+        frame = pd.read_parquet(path)
+    except (OSError, ValueError) as error:
         raise unreadable(path, error, made_by) from None
+    if missing := [name for name in columns if name not in frame]:
+        raise damage(path, f"it has no column {', '.join(missing)}", made_by)
+    return frame
 
 
 def _of_column(examples: Sequence[Example], rows: pd.DataFrame) -> list[Item]:

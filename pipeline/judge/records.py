@@ -44,6 +44,12 @@ class TaskVerdict(Record):
         """Return what the answers follow, the rule by name."""
         return followed(self.answers, self.rule)
 
+    @property
+    def rules(self) -> list[dict[str, Any]]:
+        """Return what was measured against each rule, the most accurate rule first."""
+        found: list[dict[str, Any]] = self.evidence.get("answers", {}).get("rules", [])
+        return found
+
     @classmethod
     def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:
         """Return a verdict as a record."""

@@ -92,9 +92,8 @@ class _Batch:
         self.sampling, self.end, self.hear = sampling, end, hear
         self.waiting = deque(range(len(prompts)))
         self.rows: list[_Row | None] = [None] * places
-        self.lengths = [
-            0
-        ] * places  # tokens of each row whose keys are held; 0 where a place is free
+        # Tokens of each row whose keys are held; 0 where a place is free.
+        self.lengths = [0] * places
         self.next = [0] * places  # the token that each row goes on with
         self.memory: Memory | None = None
 

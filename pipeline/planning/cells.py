@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import TypeGuard
 
 from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
@@ -16,6 +18,7 @@ from pipeline.errors import UserError
 from pipeline.planning import disk
 from pipeline.planning.cluster import ClusterFile, Pool
 from pipeline.planning.hours import (
+    PROMPT_TOKENS,
     Lengths,
     answer_operations,
     download_hours,
@@ -35,7 +38,6 @@ from pipeline.train.verl.plan import count_rows
 REPORT_HOURS = 0.05
 """Of the stage that waits for all cells. Assumed; it takes no accelerator."""
 _EVALUATED = 40 * GIB  # weights that vLLM keeps on one accelerator, see docs/cluster.md
-_WITHOUT_WEIGHTS = (ApiModel, RecordedModel)  # their answers cost no hours here
 _SIDES = ("evaluate", "gsm8k")
 
 
@@ -72,7 +74,7 @@ class CellPlan:
 
 
 def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPlan]:
-    """Return the plans of a study's cells, without those of models behind an address.
+    """Return the plans of a study's cells, without those of models that have no weights.
 
     Hours that were measured on this checkout (``logs/``) stand for themselves; those of other cells
     are corrected by what the measured ones of the same stage took beside their estimate.
@@ -84,20 +86,24 @@ def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPla
     found = [
         planner.cell(key, cell)
         for key, cell in params.cells.items()
-        if not isinstance(_model(params, cell), _WITHOUT_WEIGHTS)
+        if has_weights(_model(params, cell))
     ]
     return _corrected(found, params.study.name, root)
 
 
 def base_tasks(params: Params, cluster: ClusterFile) -> list[Task]:
     """Return the tasks that bring base models into the store."""
-    tasks = []
-    for key, entry in params.base.items():
-        if isinstance(entry.model, _WITHOUT_WEIGHTS):
-            continue
-        needs = {name: _base_need(entry.model, pool) for name, pool in cluster.pools.items()}
-        tasks.append(Task(f"base@{key}", needs))
-    return tasks
+    models = {key: entry.model for key, entry in params.base.items()}
+    return [
+        Task(f"base@{key}", {n: _base_need(model, pool) for n, pool in cluster.pools.items()})
+        for key, model in models.items()
+        if has_weights(model)
+    ]
+
+
+def has_weights(model: Model) -> TypeGuard[TinyModel | HubModel]:
+    """Return whether a model is run here; answers of others cost no hours and no disk here."""
+    return not isinstance(model, ApiModel | RecordedModel)
 
 
 def _base_need(model: TinyModel | HubModel, pool: Pool) -> Need:
@@ -116,12 +122,11 @@ class _Planner:
 
     def __init__(self, params: Params, cluster: ClusterFile, root: Path) -> None:
         self._params, self._cluster, self._root = params, cluster, root
-        self._questions = {
-            "evaluate": sum(
-                _rows(params, part, root / "data" / params.study.name / "suite" / f"{name}.parquet")
-                for name, part in params.suite.tasks.items()
-            )
-        }
+        suite = root / "data" / params.study.name / "suite"
+        self._questions = sum(
+            _rows(params, part, suite / f"{name}.parquet")
+            for name, part in params.suite.tasks.items()
+        )
         self._known: dict[str, tuple[dict[str, Need], dict[str, int]]] = {}
 
     def cell(self, key: str, cell: Cell) -> CellPlan:
@@ -135,23 +140,22 @@ class _Planner:
             recipe = cell.algorithm.model_dump_json(), cell.train.model_dump_json()
             needs, memory = self._once(
                 " ".join((cell.model, cell.combination, *recipe)),
-                lambda: self._train(key, cell, shape),
+                partial(self._train, key, cell, shape),
             )
             stages["train"] = StagePlan(Task(f"train@{key}", needs, (before,)), False, memory)
             before = f"train@{key}"
             kept += disk.weights(shape, cell.train)
             passing = disk.while_training(shape, cell.train, critic=bool(cell.algorithm.critic))
         for side in _SIDES:
-            questions, longest = self._asked(side, cell)
+            answers, longest = self._asked(side, cell)
+            lengths = Lengths.within(PROMPT_TOKENS, longest)
             needs, memory = self._once(
-                f"{side} {cell.model} {questions} {longest}",
-                lambda questions=questions, longest=longest: self._answers(  # type: ignore[misc]
-                    key, cell, shape, Lengths.within(2048, longest), questions
-                ),
+                f"{side} {cell.model} {answers} {longest}",
+                partial(self._answers, f"{side}@{key}", cell, shape, lengths, answers),
             )
             stages[side] = StagePlan(Task(f"{side}@{key}", needs, (before,)), False, memory)
             before = f"{side}@{key}"
-            kept += disk.responses(questions, Lengths.within(2048, longest).answer)
+            kept += disk.responses(answers, lengths.answer)
         return CellPlan(key, stages, kept, passing)
 
     def _once(
@@ -162,9 +166,9 @@ class _Planner:
         return self._known[name]
 
     def _asked(self, side: str, cell: Cell) -> tuple[int, int]:
-        """Return how many questions a stage asks, and the tokens of the longest answer."""
+        """Return how many answers a stage takes, and the tokens of the longest."""
         if side == "evaluate":
-            return self._questions[side], cell.evaluate.max_new_tokens
+            return self._questions * cell.evaluate.samples, cell.evaluate.max_new_tokens
         check = cell.gsm8k
         part = Part(task=check.task, limit=check.limit)
         return _rows(self._params, part, None), check.max_new_tokens
@@ -220,9 +224,9 @@ class _Planner:
         return found.gpus, found.nodes, max(found.peaks)
 
     def _answers(
-        self, key: str, cell: Cell, shape: Shape, lengths: Lengths, questions: int
+        self, stage: str, cell: Cell, shape: Shape, lengths: Lengths, answers: int
     ) -> tuple[dict[str, Need], dict[str, int]]:
-        """Return what answering questions takes in each pool where it fits."""
+        """Return what giving answers takes in each pool where it fits."""
         is_tiny = isinstance(_model(self._params, cell), TinyModel)
         size = 2 * shape.parameters
         needs, memory, refused = {}, {}, []
@@ -234,10 +238,10 @@ class _Planner:
             elif gpus > pool.gpus:
                 refused.append(f"{name}: it would fit on {gpus} accelerators of a node")
             else:
-                done = answer_operations(shape, questions, lengths)
+                done = answer_operations(shape, answers, lengths)
                 needs[name] = Need(gpus, 1, hours(done, gpus, pool.speed, on_cpu=on_cpu))
                 memory[name] = size // gpus
-        return _that_fit(f"evaluate@{key}", needs, refused), memory
+        return _that_fit(stage, needs, refused), memory
 
 
 def _wrong_kind(*, tiny: bool) -> UserError:

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.config.models import ApiModel
 from pipeline.config.params import Params
-from pipeline.planning.cells import REPORT_HOURS, CellPlan, base_tasks, plan_cells
+from pipeline.planning.cells import REPORT_HOURS, CellPlan, base_tasks, has_weights, plan_cells
 from pipeline.planning.cluster import ClusterFile
 from pipeline.planning.schedule import Need, Placed, Room, Schedule, Task, schedule
 from pipeline.train.shapes import shape_of
@@ -159,7 +158,7 @@ def _planned(cell: CellPlan, cluster: ClusterFile, placed: dict[str, Placed]) ->
 def _base_bytes(params: Params) -> int:
     """Return the bytes of the base models in the store, in bfloat16."""
     models = (entry.model for entry in params.base.values())
-    return sum(2 * shape_of(each).parameters for each in models if not isinstance(each, ApiModel))
+    return sum(2 * shape_of(each).parameters for each in models if has_weights(each))
 
 
 def _most_at_once(cells: list[CellPlan], placed: dict[str, Placed]) -> int:

@@ -7,12 +7,13 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
-from transformers import DynamicCache, PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import DynamicCache, PreTrainedModel
 
 from pipeline.model import shared_prefix
 from pipeline.model.decode import Completion, Sampling, generate
 from pipeline.model.logprobs import completion_logits
 from pipeline.model.shared_prefix import Prefix, joined, repeated
+from tests.model.grouped import grouped_heads
 
 PROMPTS = [[5, 6, 7, 8, 9], [10, 11], [12]]
 COMPLETIONS = [[20, 21, 22], [30], [40, 41], [50, 51, 52, 53], [60, 61], [70]]
@@ -20,20 +21,7 @@ COMPLETIONS = [[20, 21, 22], [30], [40, 41], [50, 51, 52, 53], [60, 61], [70]]
 
 @pytest.fixture(scope="module")
 def model() -> PreTrainedModel:
-    """Return a model whose query heads share key-value heads in pairs, as Qwen2.5's do."""
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=128,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        initializer_range=0.2,
-        pad_token_id=0,
-        attn_implementation="sdpa",
-    )
-    return Qwen2ForCausalLM(config).eval()
+    return grouped_heads(vocabulary=128)
 
 
 def _plain(model: PreTrainedModel, row: int) -> Tensor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
+from transformers import PreTrainedModel
 
 from pipeline.model import stream
 from pipeline.model.decode import Completion, Sampling, generate
 from pipeline.model.stream import complete
+from tests.model.grouped import grouped_heads
 
 END = 3
 PROMPTS = [[5 + (7 * n + i) % 90 for i in range(1 + n % 5)] for n in range(40)]
@@ -17,20 +18,8 @@ KEYS = [(9, n) for n in range(len(PROMPTS))]
 
 @pytest.fixture(scope="module")
 def model() -> PreTrainedModel:
-    """Return a model whose query heads share key-value heads, and whose answers often end."""
-    torch.manual_seed(0)
-    config = Qwen2Config(
-        vocab_size=100,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        initializer_range=0.2,
-        pad_token_id=0,
-        attn_implementation="sdpa",
-    )
-    made = Qwen2ForCausalLM(config).eval()
+    """Return a model whose answers often end."""
+    made = grouped_heads(vocabulary=100)
     with torch.no_grad():
         made.lm_head.weight[END] *= 3
     return made

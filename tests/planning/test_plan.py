@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
+from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
 from pipeline.planning.cluster import ASSUMED, ClusterFile, Pool
@@ -122,6 +123,22 @@ def test_every_study_is_planned(tmp_path: Path) -> None:
         found = planned(path.stem, ClusterFile(pools=pools), tmp_path)
         assert found.cells and found.disk_gb > 0, path.stem
         assert all(sum(cell.hours.values()) > 0 for cell in found.cells), path.stem
+
+
+def test_recorded_answers_take_nothing_and_every_sample_its_time(tmp_path: Path) -> None:
+    served = planned("tom-rl", ASSUMED, tmp_path)
+    before = {cell.key: cell for cell in served.cells}
+    study = find_study(PROJECT, "tom-rl").model_dump(mode="json")
+    recorded = {"kind": "recorded", "title": "GPT-4o, recorded", "answers": "gpt-4o.jsonl"}
+    study["base"]["models"]["gpt-4o"] = recorded
+    study["evaluate"] |= {"samples": 4, "temperature": 0.7}
+    found = plan_study(expand(Study.model_validate(study)), ASSUMED, tmp_path)
+    assert found.unplanned == served.unplanned and "gpt-4o-base" in found.unplanned
+    for cell in found.cells:
+        once = before[cell.key]
+        assert cell.hours["evaluate"] == pytest.approx(4 * once.hours["evaluate"])
+        assert cell.hours["gsm8k"] == once.hours["gsm8k"]
+        assert cell.disk_gb[0] > once.disk_gb[0]
 
 
 BAD = {

@@ -15,8 +15,9 @@ from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import Asking, prompts_of, repeated
 from pipeline.files import digest_of, file_digest
+from pipeline.judge.recorded import read_table
 from pipeline.provenance import Libraries
-from pipeline.records import damage, read_figures, refuse_foreign, unreadable
+from pipeline.records import damage, read_figures, refuse_foreign
 from pipeline.tasks.example import Example
 
 _RESPONSES = ("id", "task", "prompt_digest", "response", "completion_tokens", "finish_reason")
@@ -172,20 +173,12 @@ def read_columns(
 
 def _rows(results: Results) -> pd.DataFrame:
     """Return responses and their grades side by side."""
-    responses = _read(results, "responses.parquet", _RESPONSES)
-    grades = _read(results, "grades.parquet", _GRADES)
+    path = results.folder / "grades.parquet"
+    grades = read_table(path, _GRADES, results.made_by)
+    responses = read_table(results.folder / "responses.parquet", _RESPONSES, results.made_by)
     if list(responses["id"]) != list(grades["id"]):
-        path = results.folder / "grades.parquet"
         raise damage(path, "it grades other responses", results.made_by)
     return responses.join(grades[list(_GRADES[1:])])
-
-
-def _read(results: Results, name: str, columns: Sequence[str]) -> pd.DataFrame:
-    path = results.folder / name
-    try:
-        return pd.read_parquet(path, columns=list(columns))
-    except (OSError, ValueError) as error:
-        raise unreadable(path, error, results.made_by) from None
 
 
 def _answers(

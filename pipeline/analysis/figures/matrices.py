@@ -71,15 +71,14 @@ def _mean_change(results: Results, group: Group | None, inside: bool) -> float |
     if group is None:
         return None
     changes = [
-        change
+        _change(results, group, name)
         for name in results.params.suite.tasks
         if results.is_trained(name, group.cells[0].cell) == inside
-        and (change := _change(results, group, name)) is not None
     ]
     return fmean(changes) if changes else None
 
 
-def _change(results: Results, group: Group, column: str) -> float | None:
+def _change(results: Results, group: Group, column: str) -> float:
     """Return the change of accuracy in points, the mean over seeds."""
     return 100 * fmean(
         result.tasks[column].accuracy - results.base_of(result).tasks[column].accuracy
