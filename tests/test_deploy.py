@@ -1,0 +1,125 @@
+"""Deployments on a real Prefect server, and the scheduled check that a real worker runs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from prefect.artifacts import Artifact
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.objects import FlowRun
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from flows.automations import automations
+from flows.deploy import Entry, deploy
+from flows.proof import server
+from tests.conftest import PROJECT, copy_checkout, type_command
+
+Deployed = tuple[Path, str, list[Entry]]
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """A checkout, the address of a server, and what was made on it."""
+    home = tmp_path_factory.mktemp("scheduled")
+    checkout = copy_checkout(home / "checkout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(home / "prefect"))
+        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+        with server() as address, temporary_settings({PREFECT_API_URL: address}):
+            patch.setenv("PREFECT_API_URL", address)
+            yield checkout, address, list(deploy(checkout))
+
+
+@pytest.fixture
+def client(deployed: Deployed) -> Iterator[SyncPrefectClient]:
+    with get_client(sync_client=True) as found:
+        yield found
+
+
+def work_off(deployed: Deployed, client: SyncPrefectClient, **parameters: object) -> FlowRun:
+    """Have a worker of the machine's pool take one run of the check, and return how it ended."""
+    checkout, _, _ = deployed
+    nightly = client.read_deployment_by_name("check/nightly")
+    run = client.create_flow_run_from_deployment(nightly.id, parameters=parameters)
+    worker = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")
+    done = subprocess.run(worker, cwd=checkout.parent, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ended: FlowRun = client.read_flow_run(run.id)
+    return ended
+
+
+def test_a_fresh_server_has_all_of_it(deployed: Deployed, client: SyncPrefectClient) -> None:
+    checkout, _, entries = deployed
+    assert {entry.how for entry in entries} == {"made"}
+    asked = yaml.safe_load((checkout / "prefect.yaml").read_text())["deployments"]
+    there = {each.name: each for each in client.read_deployments()}
+    assert set(there) == {each["name"] for each in asked}
+    assert all(each.description and "tomrl" in each.tags for each in there.values())
+    assert all(each.global_concurrency_limit.limit == 1 for each in there.values())
+    assert {each.concurrency_options.collision_strategy for each in there.values()} == {
+        "ENQUEUE",
+        "CANCEL_NEW",
+    }
+    schedules = [each.schedule for each in there["nightly"].schedules]
+    assert {each.timezone for each in schedules} == {"Europe/Berlin"}
+    assert {pool.name: pool.type for pool in client.read_work_pools()} == {
+        "tomrl": "process",
+        "tomrl-kubernetes": "kubernetes",
+    }
+    assert len(client.read_automations()) == 3
+
+
+def test_forms_offer_choices(deployed: Deployed, client: SyncPrefectClient) -> None:
+    form = client.read_deployment_by_name("study/mini").parameter_openapi_schema["properties"]
+    (offered,) = [each["enum"] for each in form["study"]["anyOf"] if "enum" in each]
+    assert set(offered) == {path.stem for path in (PROJECT / "studies").glob("*.yaml")}
+    form = client.read_deployment_by_name("check/nightly").parameter_openapi_schema["properties"]
+    assert form["parts"]["items"]["enum"] == ["results", "upstream", "servers", "disk"]
+
+
+def test_the_server_refuses_an_unknown_study(client: SyncPrefectClient) -> None:
+    mini = client.read_deployment_by_name("study/mini")
+    with pytest.raises(
+        Exception, match="field 'study'. Failure reason: 'mimi' is not one of .*'mini'"
+    ):
+        client.create_flow_run_from_deployment(mini.id, parameters={"study": "mimi"})
+
+
+def test_it_may_be_run_again(deployed: Deployed, client: SyncPrefectClient) -> None:
+    """Also after `prefect deploy --all`; what is missing or differs is put right."""
+    checkout, address, entries = deployed
+    client.delete_deployment(client.read_deployment_by_name("study/mini").id)
+    (late,) = client.read_automations_by_name("tomrl: late checks")
+    altered = automations()[-1].model_copy(update={"description": "", "enabled": False})
+    client.update_automation(late.id, altered)
+    plain = type_command(
+        checkout,
+        checkout.parent,
+        *("prefect", "--no-prompt", "deploy", "--all"),
+        PREFECT_API_URL=address,
+    )
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    again = type_command(checkout, checkout.parent, "tomrl", "deploy", PREFECT_API_URL=address)
+    assert again.returncode == 0, again.stderr
+    lines = [line.split(maxsplit=1) for line in again.stdout.splitlines()]
+    assert [line[0] for line in lines] == ["there"] * (len(entries) - 1) + ["changed"]
+    assert [line[1].split()[-1] for line in lines] == [each.name.split()[-1] for each in entries]
+    (late,) = client.read_automations_by_name("tomrl: late checks")
+    assert late.description and not late.enabled
+
+
+def test_a_worker_runs_the_check(deployed: Deployed, client: SyncPrefectClient) -> None:
+    run = work_off(deployed, client, parts=["servers", "disk"], free_gibibytes=0)
+    assert run.state is not None and run.state.is_completed(), run.state
+    artifact = Artifact.get("check")
+    assert artifact is not None and artifact.flow_run_id == run.id
+    rows = {row["what"]: row[""] for row in json.loads(str(artifact.data))}
+    assert rows == {"mlflow": "-", "ray": "-"} | {
+        f"disk of {place}": "ok" for place in ("checkout", "store", "temporary files")
+    }
