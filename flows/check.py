@@ -58,7 +58,7 @@ def check(
     wrong = [each for each in findings if each.ok is False]
     if wrong:
         named = "\n".join(f"- {each.subject}: {each.found}. {each.repair}" for each in wrong)
-        raise Drifted(f"{counted(len(wrong), 'thing')} of {len(findings)} drifted:\n{named}")
+        raise Drifted(f"{len(wrong)} of {counted(len(findings), 'finding')} are wrong:\n{named}")
     return [each.subject for each in findings]
 
 

@@ -56,12 +56,12 @@ def deploy(root: Path, notify: str | None = None) -> Iterator[Entry]:
     """
     named = _named_deployments(root)
     with _connected() as client:
-        block = None if notify is None else _block(client, notify)
+        block = None if notify is None else notification_block(client, notify)
         for pool in POOLS:
-            yield from _pool(client, pool)
+            yield from make_pool(client, pool)
         yield from _deployments(client, root, named)
         for automation in automations(block):
-            yield _automation(client, automation)
+            yield make_automation(client, automation)
 
 
 @contextmanager
@@ -122,7 +122,7 @@ def _named_deployments(root: Path) -> list[str]:
     return list(named)
 
 
-def _pool(client: SyncPrefectClient, pool: Pool) -> Iterator[Entry]:
+def make_pool(client: SyncPrefectClient, pool: Pool) -> Iterator[Entry]:
     """Make a pool and its queues where they are missing; their settings are the server's own."""
     try:
         kind = client.read_work_pool(pool.name).type
@@ -184,7 +184,7 @@ def _present(client: SyncPrefectClient, named: list[str]) -> dict[str, Any]:
     return dict(sorted(found.items(), key=lambda item: named.index(item[0].rpartition("/")[2])))
 
 
-def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Entry:
+def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> Entry:
     """Make an automation, or change it to what it should be; one that is paused stays so."""
     entry = {"kind": "automation", "name": wanted.name}
     present = client.read_automations_by_name(wanted.name)
@@ -198,7 +198,7 @@ def _automation(client: SyncPrefectClient, wanted: AutomationCore) -> Entry:
     return Entry(**entry, how="changed")
 
 
-def _block(client: SyncPrefectClient, name: str) -> Any:
+def notification_block(client: SyncPrefectClient, name: str) -> Any:
     """Return the id of a notification block."""
     kind, _, own = name.partition("/")
     try:

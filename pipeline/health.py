@@ -16,7 +16,7 @@ from pathlib import Path
 from pipeline.checkout import ask_dvc
 from pipeline.data.acquire import acquire, verify
 from pipeline.data.sources import SOURCES, Source
-from pipeline.doctor import Finding
+from pipeline.doctor import Finding, libraries
 from pipeline.download import MIRROR_VARIABLE
 from pipeline.errors import UserError
 from pipeline.plural import counted
@@ -28,7 +28,7 @@ _SQLITE = "sqlite:///"
 
 
 def results(root: Path) -> Iterator[Finding]:
-    """Compare what DVC tracks with the digests in ``dvc.lock``.
+    """Compare what DVC tracks with the digests in ``dvc.lock``, and libraries with those in use.
 
     What is not on this disk is not compared: a fresh checkout has nothing yet.
     """
@@ -43,6 +43,7 @@ def results(root: Path) -> Iterator[Finding]:
         not altered and (None if missing else True),
         "`dvc checkout --force PATH` brings back what dvc.lock names; `dvc repro` makes it again",
     )
+    yield from libraries(root)
 
 
 def kept_files(root: Path) -> Iterator[Finding]:

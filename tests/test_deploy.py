@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from prefect.artifacts import Artifact
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
 from prefect.client.schemas.objects import FlowRun
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from typer.testing import CliRunner
 
 from flows.automations import automations
-from flows.deploy import Entry, deploy
+from flows.check import Drifted, check
+from flows.deploy import Entry, deploy, make_automation, make_pool, notification_block
+from flows.pools import Pool
 from flows.proof import server
-from tests.conftest import PROJECT, copy_checkout, type_command
+from pipeline.cli.app import app
+from pipeline.errors import UserError
+from pipeline.ports import free_ports
+from tests.conftest import PROJECT, copy_checkout, edited, type_command
 
 Deployed = tuple[Path, str, list[Entry]]
 
@@ -91,7 +101,9 @@ def test_the_server_refuses_an_unknown_study(client: SyncPrefectClient) -> None:
         client.create_flow_run_from_deployment(mini.id, parameters={"study": "mimi"})
 
 
-def test_it_may_be_run_again(deployed: Deployed, client: SyncPrefectClient) -> None:
+def test_it_may_be_run_again(
+    deployed: Deployed, client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also after `prefect deploy --all`; what is missing or differs is put right."""
     checkout, address, entries = deployed
     client.delete_deployment(client.read_deployment_by_name("study/mini").id)
@@ -105,9 +117,10 @@ def test_it_may_be_run_again(deployed: Deployed, client: SyncPrefectClient) -> N
         PREFECT_API_URL=address,
     )
     assert plain.returncode == 0, plain.stdout + plain.stderr
-    again = type_command(checkout, checkout.parent, "tomrl", "deploy", PREFECT_API_URL=address)
-    assert again.returncode == 0, again.stderr
-    lines = [line.split(maxsplit=1) for line in again.stdout.splitlines()]
+    monkeypatch.chdir(checkout)
+    again = CliRunner().invoke(app, ["deploy"], env={"COLUMNS": "200"})
+    assert again.exit_code == 0, again.output
+    lines = [line.split(maxsplit=1) for line in again.output.splitlines()]
     assert [line[0] for line in lines] == ["there"] * (len(entries) - 1) + ["changed"]
     assert [line[1].split()[-1] for line in lines] == [each.name.split()[-1] for each in entries]
     (late,) = client.read_automations_by_name("tomrl: late checks")
@@ -123,3 +136,75 @@ def test_a_worker_runs_the_check(deployed: Deployed, client: SyncPrefectClient) 
     assert rows == {"mlflow": "-", "ray": "-"} | {
         f"disk of {place}": "ok" for place in ("checkout", "store", "temporary files")
     }
+
+
+def test_the_server_schedules_runs(client: SyncPrefectClient) -> None:
+    """Some releases of SQLAlchemy that resolve keep Prefect's scheduler from making any."""
+    nightly = client.read_deployment_by_name("check/nightly")
+    wanted = DeploymentFilter(id=DeploymentFilterId(any_=[nightly.id]))
+    deadline = time.monotonic() + 120
+    while not any(run.auto_scheduled for run in client.read_flow_runs(deployment_filter=wanted)):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def test_a_notification_is_made_when_it_is_asked_for(client: SyncPrefectClient) -> None:
+    """The server itself refuses an automation that it does not understand."""
+    with pytest.raises(UserError, match="--notify slack-webhook/team: the server has no such"):
+        list(deploy(PROJECT, "slack-webhook/team"))
+    CustomWebhookNotificationBlock(name="team", url="http://127.0.0.1:9/").save("team")
+    block = notification_block(client, "custom-webhook/team")
+    assert make_automation(client, automations(block)[-1]).how == "made"
+    assert make_automation(client, automations(block)[-1]).how == "there"
+    (made,) = client.read_automations_by_name("tomrl: notification")
+    client.delete_automation(made.id)
+
+
+def test_a_pool_of_another_kind(deployed: Deployed, client: SyncPrefectClient) -> None:
+    with pytest.raises(UserError, match="work pool tomrl is of kind process, .* need docker"):
+        list(make_pool(client, Pool("tomrl", "docker", "", {})))
+
+
+def test_a_study_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "studies").mkdir()
+    shutil.copy(PROJECT / "studies" / "mini.yaml", tmp_path / "studies")
+    shutil.copy(PROJECT / "prefect.yaml", tmp_path)
+    with edited(tmp_path / "prefect.yaml") as content:
+        content["deployments"][0]["parameters"]["study"] = "mimi"
+    with pytest.raises(UserError, match="deployment mini: parameters.study is 'mimi'.*are: mini$"):
+        list(deploy(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["", "deployments: 3", "deployments: [", "deployments: [a]"])
+def test_a_file_that_lists_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / "prefect.yaml").write_text(content)
+    with pytest.raises(UserError, match="prefect.yaml: no list `deployments`"):
+        list(deploy(tmp_path))
+
+
+def test_a_server_that_is_none() -> None:
+    (free,) = free_ports(1)
+    unset = temporary_settings(restore_defaults={PREFECT_API_URL})
+    with unset, pytest.raises(UserError, match="PREFECT_API_URL is not set"):
+        list(deploy(PROJECT))
+    url = f"http://127.0.0.1:{free}/api"
+    silent = temporary_settings({PREFECT_API_URL: url})
+    with silent, pytest.raises(UserError, match=f"PREFECT_API_URL={url} does not answer"):
+        list(deploy(PROJECT))
+
+
+def test_an_address_of_something_else(deployed: Deployed) -> None:
+    _, address, _ = deployed
+    other = temporary_settings({PREFECT_API_URL: f"{address}/nothing"})
+    with other, pytest.raises(UserError, match="answers 404, not as a Prefect server"):
+        list(deploy(PROJECT))
+
+
+def test_a_check_that_finds_something_fails(deployed: Deployed) -> None:
+    """The table is there nonetheless."""
+    checkout, _, _ = deployed
+    with pytest.raises(Drifted, match="3 of 3 findings.*\n- disk of checkout: .* 1e.09 wanted"):
+        check(parts=["disk"], free_gibibytes=1e9, checkout=str(checkout))
+    artifact = Artifact.get("check")
+    assert artifact is not None
+    assert [row[""] for row in json.loads(str(artifact.data))] == ["wrong"] * 3
