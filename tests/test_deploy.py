@@ -18,6 +18,7 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
 from prefect.client.schemas.objects import FlowRun
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.utilities.templating import apply_values
 from typer.testing import CliRunner
 
 from flows.automations import automations
@@ -83,6 +84,22 @@ def test_a_fresh_server_has_all_of_it(deployed: Deployed, client: SyncPrefectCli
         "tomrl-kubernetes": "kubernetes",
     }
     assert len(client.read_automations()) == 3
+
+
+def test_pods_beat_and_share_a_checkout(client: SyncPrefectClient) -> None:
+    template = client.read_work_pool("tomrl-kubernetes").base_job_template
+    properties = template["variables"]["properties"]
+    assert properties["env"]["default"] == {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "60"}
+    values = {name: each["default"] for name, each in properties.items() if "default" in each}
+    pod = apply_values(template["job_configuration"]["job_manifest"], values)["spec"]["template"]
+    (volume,) = pod["spec"]["volumes"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "tomrl-checkout"}
+    (container,) = pod["spec"]["containers"]
+    assert container["image"] == "tomrl:latest"
+    mounted = {"name": volume["name"], "mountPath": "/checkout"}
+    assert container["volumeMounts"] == [mounted]
+    steps = client.read_deployment_by_name("study/tom-rl").pull_steps
+    assert [list(step.values()) for step in steps or ()] == [[{"directory": "/checkout"}]]
 
 
 def test_forms_offer_choices(deployed: Deployed, client: SyncPrefectClient) -> None:
