@@ -9,10 +9,10 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.runtime import flow_run
 
 from flows.order import changed_stages, stage_names
+from flows.parameters import StudyName
 from flows.stages import run_stage
-from pipeline.analysis.results import collect
-from pipeline.analysis.table import markdown
 from pipeline.checkout import find_root, use_study
+from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.tracking import prepare
 
@@ -29,7 +29,7 @@ def _run_name() -> str:
 
 
 @flow(name="study", flow_run_name=_run_name, log_prints=True)
-def run_study(study: str | None = None, checkout: str | None = None) -> list[str]:
+def run_study(study: StudyName | None = None, checkout: str | None = None) -> list[str]:
     """Run a study and return the stages that were started.
 
     Args:
@@ -48,9 +48,18 @@ def run_study(study: str | None = None, checkout: str | None = None) -> list[str
     started = stage_names(params)
     for stage in started:
         run_stage(stage, root)
+    _publish(params, root)
+    return started
+
+
+def _publish(params: Params, root: Path) -> None:
+    """Put the table of results on Prefect's pages."""
+    # Here, since all who only want to know the flow's parameters import this module.
+    from pipeline.analysis.results import collect
+    from pipeline.analysis.table import markdown
+
     create_markdown_artifact(
         markdown(collect(params, root)),
         key=f"results-{params.study.name}",
         description=f"{params.study.title}: accuracy in %",
     )
-    return started

@@ -45,7 +45,7 @@ def diagnose(root: Path) -> list[Finding]:
         _hardware,
         lambda: _mirror(os.environ.get(MIRROR_VARIABLE)),
         lambda: _paths(root),
-        lambda: _results(root),
+        lambda: libraries(root),
     ]
     return [finding for check in checks for finding in check()]
 
@@ -111,7 +111,7 @@ def _paths(root: Path) -> Iterator[Finding]:
     )
 
 
-def _results(root: Path) -> Iterator[Finding]:
+def libraries(root: Path) -> Iterator[Finding]:
     """Compare the libraries that each study's results were made with to those installed."""
     for folder in sorted(path for path in (root / "runs").glob("*") if path.is_dir()):
         made_with = [

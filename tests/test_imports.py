@@ -47,7 +47,7 @@ LAYERS = [
     {"data", "model", "reward", "audit"},
     {"train", "evaluate", "judge"},
     {"analysis", "planning"},
-    {"stages", "doctor"},
+    {"stages", "doctor", "health"},
     {"flows"},
     {"cli"},
 ]

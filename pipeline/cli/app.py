@@ -15,6 +15,7 @@ from pipeline.cli import (
     audit,
     clean,
     compare,
+    deploy,
     export,
     judge,
     models,
@@ -61,6 +62,7 @@ app.command()(regrade.regrade)
 app.command()(judge.judge)
 app.command()(compare.compare)
 app.command()(plan.plan)
+app.command()(deploy.deploy)
 app.command()(ui.ui)
 app.command()(clean.clean)
 console = Terminal()

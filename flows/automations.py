@@ -1,0 +1,100 @@
+"""What Prefect's server does by itself about runs that nobody looks after."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+from prefect.client.schemas.objects import StateType
+from prefect.events.actions import ActionTypes, CancelFlowRun, ChangeFlowRunState, SendNotification
+from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
+
+from flows.pools import HEARTBEAT_SECONDS
+
+SILENT = timedelta(seconds=5 * HEARTBEAT_SECONDS)
+"""How long a run may be silent before it counts as crashed."""
+STUCK = timedelta(minutes=30)
+"""How long a run may take to start: a node that scales up and an image that is pulled included."""
+OVERDUE = timedelta(hours=12)
+"""How late a check may be: the next night's is nearer then."""
+
+_RUN, _EACH = "prefect.resource.id", {"prefect.resource.id"}
+_OVER = frozenset(f"prefect.flow-run.{name}" for name in ("Completed", "Failed", "Crashed"))
+_CANCELLED = frozenset({"prefect.flow-run.Cancelled", "prefect.flow-run.Cancelling"})
+
+
+def automations(notify: UUID | None = None) -> list[AutomationCore]:
+    """Return the automations, all of them for runs with the tag ``tomrl`` alone.
+
+    Args:
+        notify: A notification block to tell about runs that crash, fail or are late; None for none.
+    """
+    found = [
+        AutomationCore(
+            name="tomrl: crashed runs",
+            description="A run whose heartbeat has stopped is dead: it gives back its slot.",
+            trigger=_missing("heartbeat", {"prefect.flow-run.heartbeat"}, SILENT),
+            actions=[_crash(f"no heartbeat for {SILENT}: its process or its machine is gone")],
+        ),
+        AutomationCore(
+            name="tomrl: stuck pending runs",
+            description="A run that was handed to a worker and never began gives back its slot.",
+            trigger=_missing("Pending", {"prefect.flow-run.Running"}, STUCK),
+            actions=[_crash(f"pending for {STUCK}: its worker or its pod never started it")],
+        ),
+        AutomationCore(
+            name="tomrl: late checks",
+            description="A check that no worker took is given up; the next one is scheduled.",
+            trigger=_missing(
+                "Late",
+                {"prefect.flow-run.Pending", "prefect.flow-run.Running"},
+                OVERDUE,
+                tag="check",
+            ),
+            actions=[CancelFlowRun()],
+        ),
+    ]
+    return found if notify is None else [*found, _notification(notify)]
+
+
+def _missing(after: str, expect: set[str], within: timedelta, tag: str = "tomrl") -> EventTrigger:
+    """Return the trigger that fires for a run of which nothing expected, nor an end, is heard."""
+    return EventTrigger(
+        match={_RUN: "prefect.flow-run.*"},
+        match_related=_tagged(tag),
+        after={f"prefect.flow-run.{after}"},
+        expect={*expect, *_OVER, *_CANCELLED},
+        for_each=_EACH,
+        posture=Posture.Proactive,
+        threshold=1,
+        within=within,
+    )
+
+
+def _notification(block: UUID) -> AutomationCore:
+    action: ActionTypes = SendNotification(
+        block_document_id=block,
+        subject="tomrl: {{ flow_run.name }} is {{ flow_run.state.name }}",
+        body="{{ deployment.name }}: {{ flow_run.state.message }}\n{{ flow_run|ui_url }}",
+    )
+    return AutomationCore(
+        name="tomrl: notification",
+        description="Tells about runs that crash, fail or are late.",
+        trigger=EventTrigger(
+            match={_RUN: "prefect.flow-run.*"},
+            match_related=_tagged("tomrl"),
+            expect={f"prefect.flow-run.{name}" for name in ("Crashed", "Failed", "Late")},
+            for_each=_EACH,
+            posture=Posture.Reactive,
+            threshold=1,
+        ),
+        actions=[action],
+    )
+
+
+def _tagged(tag: str) -> dict[str, str | list[str]]:
+    return {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{tag}"}
+
+
+def _crash(message: str) -> ChangeFlowRunState:
+    return ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message)

@@ -1,0 +1,220 @@
+"""Bringing a Prefect server to what this project needs: pools, limits, deployments, automations.
+
+What is there already stays; deployments and automations that differ from the files are changed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import httpx
+import yaml
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.events.schemas.automations import AutomationCore
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+from prefect.settings import PREFECT_API_URL
+
+from flows.automations import automations
+from flows.pools import POOLS, Pool, job_template
+from pipeline.config.study_files import study_files
+from pipeline.errors import TransientError, UserError
+
+FILE = "prefect.yaml"
+# What a server changes by itself, or what says when rather than what.
+_VOLATILE = {"id", "created", "updated", "created_by", "updated_by", "version", "version_id"}
+_VOLATILE |= {"version_info", "last_polled", "status", "active_slots", "owner_resource"}
+
+How = Literal["made", "changed", "there"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing on the server, and whether it had to be made."""
+
+    kind: str
+    name: str
+    how: How
+
+
+def deploy(root: Path, notify: str | None = None) -> Iterator[Entry]:
+    """Make what is missing on the server of ``PREFECT_API_URL`` and yield all that is there.
+
+    Args:
+        root: The checkout, whose ``prefect.yaml`` lists the deployments.
+        notify: A notification block, ``TYPE/NAME``, to tell about runs that crash, fail or are
+            late.
+
+    Raises:
+        UserError: If there is no such server or block, or prefect.yaml is wrong.
+    """
+    named = _named_deployments(root)
+    with _connected() as client:
+        block = None if notify is None else notification_block(client, notify)
+        for pool in POOLS:
+            yield from make_pool(client, pool)
+        yield from _deployments(client, root, named)
+        for automation in automations(block):
+            yield make_automation(client, automation)
+
+
+@contextmanager
+def _connected() -> Iterator[SyncPrefectClient]:
+    """Give a client of a server that answers.
+
+    Raises:
+        UserError: If none is named, or it refuses.
+        TransientError: If it does not answer.
+    """
+    url = PREFECT_API_URL.value()
+    if not url:
+        raise UserError(
+            "PREFECT_API_URL is not set, and deployments need a server that stays: start one with "
+            "`prefect server start` and set PREFECT_API_URL=http://127.0.0.1:4200/api"
+        )
+    with get_client(sync_client=True) as client:
+        _ask(client, url)
+        yield client
+
+
+def _ask(client: SyncPrefectClient, url: str) -> None:
+    try:
+        client.api_version()
+    except httpx.HTTPStatusError as error:
+        raise UserError(
+            f"PREFECT_API_URL={url} answers {error.response.status_code}, not as a Prefect server "
+            "does; the address ends in /api, and a server that asks for a password gets it from "
+            "PREFECT_API_AUTH_STRING"
+        ) from None
+    except (httpx.HTTPError, ValueError) as error:
+        raise TransientError(
+            f"PREFECT_API_URL={url} does not answer ({type(error).__name__}); start a server with "
+            "`prefect server start`, or set PREFECT_API_URL to one that runs"
+        ) from None
+
+
+def _named_deployments(root: Path) -> list[str]:
+    """Return ``NAME`` of each deployment in prefect.yaml, whose studies there are.
+
+    Raises:
+        UserError: If the file cannot be read, or names a study that there is not.
+    """
+    path = root / FILE
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))["deployments"]
+        named = {str(entry["name"]): entry.get("parameters") or {} for entry in entries}
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: no list `deployments` with names can be read: {error}") from None
+    studies = study_files(root)
+    for name, parameters in named.items():
+        study = parameters.get("study")
+        if study is not None and study not in studies:
+            raise UserError(
+                f"{path}: deployment {name}: parameters.study is {study!r}, which is not in "
+                f"{root / 'studies'}; there are: {', '.join(studies)}"
+            )
+    return list(named)
+
+
+def make_pool(client: SyncPrefectClient, pool: Pool) -> Iterator[Entry]:
+    """Make a pool and its queues where they are missing; their settings are the server's own."""
+    try:
+        kind = client.read_work_pool(pool.name).type
+    except ObjectNotFound:
+        kind = None
+        client.create_work_pool(
+            WorkPoolCreate(
+                name=pool.name,
+                type=pool.kind,
+                description=pool.description,
+                base_job_template=job_template(pool),
+            )
+        )
+    if kind not in (None, pool.kind):
+        raise UserError(
+            f"work pool {pool.name} is of kind {kind}, and its deployments need {pool.kind}; "
+            f"remove it with `prefect work-pool delete {pool.name}` and run this again"
+        )
+    yield Entry("work pool", f"{pool.name} ({pool.kind})", "there" if kind else "made")
+    for name, limit in pool.queues.items():
+        try:
+            queue = client.read_work_queue_by_name(name, pool.name)
+            how: How = "there"
+        except ObjectNotFound:
+            queue = client.create_work_queue(
+                name=name, concurrency_limit=limit, work_pool_name=pool.name
+            )
+            how = "made"
+        yield Entry("limit", f"{pool.name}/{name}: {queue.concurrency_limit} at a time", how)
+
+
+def _deployments(client: SyncPrefectClient, root: Path, named: list[str]) -> Iterator[Entry]:
+    """Have Prefect read prefect.yaml, and say what that changed."""
+    before = _present(client, named)
+    done = subprocess.run(
+        [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--all"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UserError(
+            f"`prefect deploy --all` refuses {root / FILE}:\n{(done.stdout + done.stderr).strip()}"
+        )
+    for name, content in _present(client, named).items():
+        made = name not in before
+        same = before.get(name) == content
+        yield Entry("deployment", name, "made" if made else "there" if same else "changed")
+
+
+def _present(client: SyncPrefectClient, named: list[str]) -> dict[str, Any]:
+    """Return the deployments of these names as ``FLOW/NAME``, in the order of the file."""
+    found: dict[str, Any] = {}
+    flows = {flow.id: flow.name for flow in client.read_flows()}
+    for each in client.read_deployments():
+        if each.name in named and each.flow_id in flows:
+            found[f"{flows[each.flow_id]}/{each.name}"] = _lasting(each.model_dump(mode="json"))
+    return dict(sorted(found.items(), key=lambda item: named.index(item[0].rpartition("/")[2])))
+
+
+def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> Entry:
+    """Make an automation, or change it to what it should be; one that is paused stays so."""
+    entry = {"kind": "automation", "name": wanted.name}
+    present = client.read_automations_by_name(wanted.name)
+    if not present:
+        client.create_automation(wanted)
+        return Entry(**entry, how="made")
+    found, content = present[0], wanted.model_dump(mode="json", exclude={"enabled"})
+    if _lasting(found.model_dump(mode="json", exclude={"enabled"})) == _lasting(content):
+        return Entry(**entry, how="there")
+    client.update_automation(found.id, wanted.model_copy(update={"enabled": found.enabled}))
+    return Entry(**entry, how="changed")
+
+
+def notification_block(client: SyncPrefectClient, name: str) -> Any:
+    """Return the id of a notification block."""
+    kind, _, own = name.partition("/")
+    try:
+        return client.read_block_document_by_name(own, kind).id
+    except (ObjectNotFound, PrefectHTTPStatusError):
+        raise UserError(
+            f"--notify {name}: the server has no such block; give one of `prefect block ls` as "
+            "TYPE/NAME, such as slack-webhook/team, or make one on its page Blocks"
+        ) from None
+
+
+def _lasting(value: Any) -> Any:
+    """Return JSON without what a server gives by itself, and with its sets in one order."""
+    if isinstance(value, dict):
+        return {k: _lasting(v) for k, v in value.items() if k not in _VOLATILE}
+    if isinstance(value, list):
+        inner = [_lasting(each) for each in value]
+        return sorted(inner) if all(isinstance(each, str) for each in inner) else inner
+    return value

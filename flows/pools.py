@@ -1,0 +1,92 @@
+"""The work pools of Prefect in which runs wait for a worker, and how many of each kind may go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
+
+from pipeline.errors import UserError
+
+HEARTBEAT_SECONDS = 60
+"""How often a run says that it lives."""
+
+CHECKOUT_IN_POD = "/checkout"
+"""Where a pod has its checkout: the ``pull`` step of deployments in prefect.yaml names it too."""
+
+_ENVIRONMENT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)}
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A work pool.
+
+    Attributes:
+        name: Its name, which deployments in prefect.yaml use.
+        kind: What its workers start: processes, or jobs on Kubernetes.
+        description: What Prefect's pages say of it.
+        queues: Its queues by name, and how many runs of each may go at a time.
+    """
+
+    name: str
+    kind: str
+    description: str
+    queues: Mapping[str, int]
+
+
+# A study rewrites params.yaml of its checkout, so that one goes at a time whoever asked for it.
+POOLS = (
+    Pool(
+        "tomrl",
+        "process",
+        "Processes on the machine of a checkout",
+        {"studies": 1, "checks": 1},
+    ),
+    Pool(
+        "tomrl-kubernetes",
+        "kubernetes",
+        "Pods on a Kubernetes cluster, which share a checkout on a volume",
+        {"studies": 1},
+    ),
+)
+
+
+def job_template(pool: Pool) -> dict[str, Any]:
+    """Return how a pool's workers start a run: as Prefect's do, with heartbeats and a checkout.
+
+    Raises:
+        UserError: If Prefect knows of no such kind of pool.
+    """
+    template: dict[str, Any] | None = asyncio.run(
+        get_default_base_job_template_for_infrastructure_type(pool.kind)
+    )
+    if template is None:
+        raise UserError(
+            f"work pool {pool.name}: the Prefect server describes no pool of kind {pool.kind}; "
+            "let it reach the registry of collections, or upgrade it to Prefect 3.8"
+        )
+    template["variables"]["properties"]["env"]["default"] = _ENVIRONMENT
+    if pool.kind == "kubernetes":
+        _mount_checkout(template)
+    return template
+
+
+def _mount_checkout(template: dict[str, Any]) -> None:
+    """Have pods find their checkout on a claimed volume, whose name is a variable of the pool."""
+    properties = template["variables"]["properties"]
+    properties["image"]["default"] = "tomrl:latest"
+    properties["claim"] = {
+        "title": "Claim",
+        "description": f"The volume claim with the checkout, mounted at {CHECKOUT_IN_POD}.",
+        "default": "tomrl-checkout",
+        "type": "string",
+    }
+    pod = template["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]
+    pod["volumes"] = [
+        {"name": "checkout", "persistentVolumeClaim": {"claimName": "{{ claim }}"}},
+    ]
+    (container,) = pod["containers"]
+    container["volumeMounts"] = [{"name": "checkout", "mountPath": CHECKOUT_IN_POD}]

@@ -1,0 +1,65 @@
+"""Making results again, apart from those that are there, to see whether the same bytes come out."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import yaml
+
+from flows.commands import Commands
+from pipeline.checkout import dvc_command
+from pipeline.errors import UserError
+from pipeline.store import STORE_VARIABLE
+from pipeline.tracking import URI_VARIABLE
+
+
+def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> list[str]:
+    """Make stages and what they need again from the last commit, in a clone that shares nothing.
+
+    Args:
+        root: The checkout, a git repository.
+        stages: DVC stages, or groups of them, of the committed study; empty for all.
+        say: Receives the output, line by line.
+
+    Returns:
+        The outputs whose bytes are not those that the committed ``dvc.lock`` names.
+
+    Raises:
+        UserError: If there is no commit, or a stage fails.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = _clone(root, Path(folder) / "checkout")
+        before = _digests(copy)
+        # Neither artifacts nor runs of the copy are anybody's results.
+        apart = ["env", f"--unset={URI_VARIABLE}", f"--unset={STORE_VARIABLE}"]
+        with Commands(copy) as commands:
+            if commands.run([*apart, *dvc_command("repro", *stages)], say):
+                raise UserError(f"{root}: results cannot be made again; the cause is said above")
+        after = _digests(copy)
+    return sorted(path for path in after if after[path] != before.get(path))
+
+
+def _clone(root: Path, target: Path) -> Path:
+    done = subprocess.run(
+        ["git", "clone", "--quiet", str(root), str(target)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode or not (target / "dvc.yaml").is_file():
+        raise UserError(
+            f"{root}: cannot be cloned to make results again: {done.stderr.strip()}; it must be "
+            "a git repository with a commit"
+        )
+    return target
+
+
+def _digests(root: Path) -> dict[str, str]:
+    """Return what ``dvc.lock`` names: the digest of each output by its path."""
+    lock = root / "dvc.lock"
+    stages = yaml.safe_load(lock.read_text("utf-8"))["stages"] if lock.is_file() else {}
+    outputs = [each for stage in stages.values() for each in stage.get("outs", ())]
+    return {each["path"]: each["md5"] for each in outputs}

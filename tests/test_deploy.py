@@ -1,0 +1,227 @@
+"""Deployments on a real Prefect server, and the scheduled check that a real worker runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from prefect.artifacts import Artifact
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+from prefect.client.schemas.objects import FlowRun
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.utilities.templating import apply_values
+from typer.testing import CliRunner
+
+from flows.automations import automations
+from flows.check import Drifted, check
+from flows.deploy import Entry, deploy, make_automation, make_pool, notification_block
+from flows.pools import Pool
+from flows.proof import server
+from pipeline.cli.app import app
+from pipeline.errors import UserError
+from pipeline.ports import free_ports
+from tests.conftest import PROJECT, copy_checkout, edited, type_command
+
+Deployed = tuple[Path, str, list[Entry]]
+
+
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+    """A checkout, the address of a server, and what was made on it."""
+    home = tmp_path_factory.mktemp("scheduled")
+    checkout = copy_checkout(home / "checkout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PREFECT_HOME", str(home / "prefect"))
+        patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+        with server() as address, temporary_settings({PREFECT_API_URL: address}):
+            patch.setenv("PREFECT_API_URL", address)
+            yield checkout, address, list(deploy(checkout))
+
+
+@pytest.fixture
+def client(deployed: Deployed) -> Iterator[SyncPrefectClient]:
+    with get_client(sync_client=True) as found:
+        yield found
+
+
+def work_off(deployed: Deployed, client: SyncPrefectClient, **parameters: object) -> FlowRun:
+    """Have a worker of the machine's pool take one run of the check, and return how it ended."""
+    checkout, _, _ = deployed
+    nightly = client.read_deployment_by_name("check/nightly")
+    run = client.create_flow_run_from_deployment(nightly.id, parameters=parameters)
+    worker = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")
+    done = subprocess.run(worker, cwd=checkout.parent, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ended: FlowRun = client.read_flow_run(run.id)
+    return ended
+
+
+def test_a_fresh_server_has_all_of_it(deployed: Deployed, client: SyncPrefectClient) -> None:
+    checkout, _, entries = deployed
+    assert {entry.how for entry in entries} == {"made"}
+    asked = yaml.safe_load((checkout / "prefect.yaml").read_text())["deployments"]
+    there = {each.name: each for each in client.read_deployments()}
+    assert set(there) == {each["name"] for each in asked}
+    assert all(each.description and "tomrl" in each.tags for each in there.values())
+    assert all(each.global_concurrency_limit.limit == 1 for each in there.values())
+    assert {each.concurrency_options.collision_strategy for each in there.values()} == {
+        "ENQUEUE",
+        "CANCEL_NEW",
+    }
+    schedules = [each.schedule for each in there["nightly"].schedules]
+    assert {each.timezone for each in schedules} == {"Europe/Berlin"}
+    assert {pool.name: pool.type for pool in client.read_work_pools()} == {
+        "tomrl": "process",
+        "tomrl-kubernetes": "kubernetes",
+    }
+    assert len(client.read_automations()) == 3
+
+
+def test_pods_beat_and_share_a_checkout(client: SyncPrefectClient) -> None:
+    template = client.read_work_pool("tomrl-kubernetes").base_job_template
+    properties = template["variables"]["properties"]
+    assert properties["env"]["default"] == {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "60"}
+    values = {name: each["default"] for name, each in properties.items() if "default" in each}
+    pod = apply_values(template["job_configuration"]["job_manifest"], values)["spec"]["template"]
+    (volume,) = pod["spec"]["volumes"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "tomrl-checkout"}
+    (container,) = pod["spec"]["containers"]
+    assert container["image"] == "tomrl:latest"
+    mounted = {"name": volume["name"], "mountPath": "/checkout"}
+    assert container["volumeMounts"] == [mounted]
+    steps = client.read_deployment_by_name("study/tom-rl").pull_steps
+    assert [list(step.values()) for step in steps or ()] == [[{"directory": "/checkout"}]]
+
+
+def test_forms_offer_choices(deployed: Deployed, client: SyncPrefectClient) -> None:
+    form = client.read_deployment_by_name("study/mini").parameter_openapi_schema["properties"]
+    (offered,) = [each["enum"] for each in form["study"]["anyOf"] if "enum" in each]
+    assert set(offered) == {path.stem for path in (PROJECT / "studies").glob("*.yaml")}
+    form = client.read_deployment_by_name("check/nightly").parameter_openapi_schema["properties"]
+    assert form["parts"]["items"]["enum"] == ["results", "upstream", "servers", "disk"]
+
+
+def test_the_server_refuses_an_unknown_study(client: SyncPrefectClient) -> None:
+    mini = client.read_deployment_by_name("study/mini")
+    with pytest.raises(
+        Exception, match="field 'study'. Failure reason: 'mimi' is not one of .*'mini'"
+    ):
+        client.create_flow_run_from_deployment(mini.id, parameters={"study": "mimi"})
+
+
+def test_it_may_be_run_again(
+    deployed: Deployed, client: SyncPrefectClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after `prefect deploy --all`; what is missing or differs is put right."""
+    checkout, address, entries = deployed
+    client.delete_deployment(client.read_deployment_by_name("study/mini").id)
+    (late,) = client.read_automations_by_name("tomrl: late checks")
+    altered = automations()[-1].model_copy(update={"description": "", "enabled": False})
+    client.update_automation(late.id, altered)
+    plain = type_command(
+        checkout,
+        checkout.parent,
+        *("prefect", "--no-prompt", "deploy", "--all"),
+        PREFECT_API_URL=address,
+    )
+    assert plain.returncode == 0, plain.stdout + plain.stderr
+    monkeypatch.chdir(checkout)
+    again = CliRunner().invoke(app, ["deploy"], env={"COLUMNS": "200"})
+    assert again.exit_code == 0, again.output
+    lines = [line.split(maxsplit=1) for line in again.output.splitlines()]
+    assert [line[0] for line in lines] == ["there"] * (len(entries) - 1) + ["changed"]
+    assert [line[1].split()[-1] for line in lines] == [each.name.split()[-1] for each in entries]
+    (late,) = client.read_automations_by_name("tomrl: late checks")
+    assert late.description and not late.enabled
+
+
+def test_a_worker_runs_the_check(deployed: Deployed, client: SyncPrefectClient) -> None:
+    run = work_off(deployed, client, parts=["servers", "disk"], free_gibibytes=0)
+    assert run.state is not None and run.state.is_completed(), run.state
+    artifact = Artifact.get("check")
+    assert artifact is not None and artifact.flow_run_id == run.id
+    rows = {row["what"]: row[""] for row in json.loads(str(artifact.data))}
+    assert rows == {"mlflow": "-", "ray": "-"} | {
+        f"disk of {place}": "ok" for place in ("checkout", "store", "temporary files")
+    }
+
+
+def test_the_server_schedules_runs(client: SyncPrefectClient) -> None:
+    """Some releases of SQLAlchemy that resolve keep Prefect's scheduler from making any."""
+    nightly = client.read_deployment_by_name("check/nightly")
+    wanted = DeploymentFilter(id=DeploymentFilterId(any_=[nightly.id]))
+    deadline = time.monotonic() + 120
+    while not any(run.auto_scheduled for run in client.read_flow_runs(deployment_filter=wanted)):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def test_a_notification_is_made_when_it_is_asked_for(client: SyncPrefectClient) -> None:
+    """The server itself refuses an automation that it does not understand."""
+    with pytest.raises(UserError, match="--notify slack-webhook/team: the server has no such"):
+        list(deploy(PROJECT, "slack-webhook/team"))
+    CustomWebhookNotificationBlock(name="team", url="http://127.0.0.1:9/").save("team")
+    block = notification_block(client, "custom-webhook/team")
+    assert make_automation(client, automations(block)[-1]).how == "made"
+    assert make_automation(client, automations(block)[-1]).how == "there"
+    (made,) = client.read_automations_by_name("tomrl: notification")
+    client.delete_automation(made.id)
+
+
+def test_a_pool_of_another_kind(deployed: Deployed, client: SyncPrefectClient) -> None:
+    with pytest.raises(UserError, match="work pool tomrl is of kind process, .* need docker"):
+        list(make_pool(client, Pool("tomrl", "docker", "", {})))
+
+
+def test_a_study_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "studies").mkdir()
+    shutil.copy(PROJECT / "studies" / "mini.yaml", tmp_path / "studies")
+    shutil.copy(PROJECT / "prefect.yaml", tmp_path)
+    with edited(tmp_path / "prefect.yaml") as content:
+        content["deployments"][0]["parameters"]["study"] = "mimi"
+    with pytest.raises(UserError, match="deployment mini: parameters.study is 'mimi'.*are: mini$"):
+        list(deploy(tmp_path))
+
+
+@pytest.mark.parametrize("content", ["", "deployments: 3", "deployments: [", "deployments: [a]"])
+def test_a_file_that_lists_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / "prefect.yaml").write_text(content)
+    with pytest.raises(UserError, match="prefect.yaml: no list `deployments`"):
+        list(deploy(tmp_path))
+
+
+def test_a_server_that_is_none() -> None:
+    (free,) = free_ports(1)
+    unset = temporary_settings(restore_defaults={PREFECT_API_URL})
+    with unset, pytest.raises(UserError, match="PREFECT_API_URL is not set"):
+        list(deploy(PROJECT))
+    url = f"http://127.0.0.1:{free}/api"
+    silent = temporary_settings({PREFECT_API_URL: url})
+    with silent, pytest.raises(UserError, match=f"PREFECT_API_URL={url} does not answer"):
+        list(deploy(PROJECT))
+
+
+def test_an_address_of_something_else(deployed: Deployed) -> None:
+    _, address, _ = deployed
+    other = temporary_settings({PREFECT_API_URL: f"{address}/nothing"})
+    with other, pytest.raises(UserError, match="answers 404, not as a Prefect server"):
+        list(deploy(PROJECT))
+
+
+def test_a_check_that_finds_something_fails(deployed: Deployed) -> None:
+    """The table is there nonetheless."""
+    checkout, _, _ = deployed
+    with pytest.raises(Drifted, match="3 of 3 findings.*\n- disk of checkout: .* 1e.09 wanted"):
+        check(parts=["disk"], free_gibibytes=1e9, checkout=str(checkout))
+    artifact = Artifact.get("check")
+    assert artifact is not None
+    assert [row[""] for row in json.loads(str(artifact.data))] == ["wrong"] * 3
