@@ -30,12 +30,12 @@ models: $(READY) ## Make the tiny base models in models/ again; half an hour
 
 test: $(READY) ## Lint, type-check and run the tests
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
-	@$(IN_ENVIRONMENT) python -m pytest --ignore=tests/engines -n 2 --dist loadgroup
+	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest --ignore=tests/engines -n 2 --dist loadgroup
 
 test-engines: $(READY) setup-vllm ## Set up the environments of verl, vLLM and other tools, and go through them
 	@PYTHON="$(PYTHON)" scripts/setup_engines.sh
 	@PYTHON="$(PYTHON)" scripts/setup_export.sh
-	@$(IN_ENVIRONMENT) python -m pytest tests/engines
+	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest tests/engines
 
 test-nightly: $(READY) ## 200 kills, every full disk, and five seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m nightly
