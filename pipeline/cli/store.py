@@ -1,4 +1,4 @@
-"""``tomrl store``: what is in the artifact store, and what nothing names."""
+"""``tomrl store``: what is in the artifact store, what nothing names, and what others share."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from rich.filesize import decimal
 
 from pipeline.checkout import find_root
+from pipeline.cli.store_moves import pull, push
 from pipeline.cli.terminal import Terminal
 from pipeline.errors import UserError
 from pipeline.files import size
@@ -19,8 +20,10 @@ from pipeline.store import STORE_VARIABLE, LocalStore, default_store
 app = typer.Typer(
     no_args_is_help=True,
     help="Look after the artifact store: weights, each under the digest of its files.",
-    epilog="Example: `tomrl store prune --dry-run`",
+    epilog="Example: `dvc pull && tomrl store pull`",
 )
+app.command()(push)
+app.command()(pull)
 console = Terminal()
 
 
@@ -66,11 +69,11 @@ def prune(
 
     Example: `tomrl store prune --dry-run`
     """
-    from pipeline.store_use import usage
+    from pipeline.store_use import put_at, usage
 
     root = find_root()
     store = default_store(root)
-    used = usage(store, [root, *_others(root, store, checkout or [])], hours)
+    used = usage(put_at(store), [root, *_others(root, store, checkout or [])], hours)
     for objects, why in (
         (used.named, "named by results or work that are present"),
         (used.cached, "named by results in the DVC cache alone"),

@@ -1,0 +1,88 @@
+"""A checkout shares what it made, and a fresh clone trains on from it, through the commands."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import edited, type_command
+from tests.store.emulator import BUCKET, KEYS, emulator
+
+pytestmark = pytest.mark.chain
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[dict[str, str]]:
+    """The variables of people who share a bucket."""
+    with emulator() as url:
+        yield {**KEYS, "AWS_ENDPOINT_URL": url, "TOMRL_STORE_REMOTE": f"s3://{BUCKET}/store"}
+
+
+def test_a_fresh_clone_gets_checkpoints_and_trains_on(
+    reproduced: tuple[Path, str], shared: dict[str, str], tmp_path: Path
+) -> None:
+    home, clone = tmp_path / "home", tmp_path / "a clone"
+    shutil.copytree(reproduced[0], home, symlinks=True)
+    objects = sorted(path.name for path in (home / "store").iterdir())
+
+    def typed(folder: Path, *command: str) -> str:
+        done = type_command(folder, tmp_path, *command, **shared)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert KEYS["AWS_SECRET_ACCESS_KEY"] not in done.stdout + done.stderr
+        return done.stdout
+
+    for command in (
+        ("dvc", "remote", "add", "-d", "lab", f"s3://{BUCKET}/dvc"),
+        ("git", "config", "user.name", "a"),
+        ("git", "config", "user.email", "a@b.c"),
+        ("git", "add", "-A"),
+        ("git", "commit", "-qm", "all"),
+        ("dvc", "push", "-q"),
+    ):
+        typed(home, *command)
+    assert "would push 3 objects" in typed(home, "tomrl", "store", "push", "--dry-run")
+    assert "pushed 3 objects" in typed(home, "tomrl", "store", "push")
+    assert "pushed 0 objects" in typed(home, "tomrl", "store", "push")
+
+    typed(tmp_path, "git", "clone", "-q", str(home), str(clone))
+    assert not (clone / "store").exists()
+    assert "pulled 3 objects" in typed(clone, "sh", "-c", "dvc pull -q && tomrl store pull")
+    assert sorted(path.name for path in (clone / "store").iterdir()) == objects
+    assert "3 objects, 0 altered" in typed(clone, "tomrl", "store", "verify")
+    assert "Running stage" not in typed(clone, "dvc", "repro")
+    asked = typed(clone, "dvc", "repro", "--single-item", "--force", "evaluate@nano-hi")
+    assert "Running stage 'evaluate@nano-hi'" in asked
+    with edited(clone / "params.yaml") as content:
+        content["cells"]["nano-hi"]["train"]["steps"] = 5
+    trained = typed(clone, "dvc", "repro", "train@nano-hi")
+    assert "Running stage 'train@nano-hi'" in trained and "Running stage 'base" not in trained
+    assert len(list((clone / "store").iterdir())) > len(objects)
+
+
+def test_what_cannot_be_had_is_one_error(
+    reproduced: tuple[Path, str], shared: dict[str, str], tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    shutil.copytree(reproduced[0] / "runs", home / "runs")
+    shutil.copy(reproduced[0] / "dvc.yaml", home)
+
+    def error(*command: str, **variables: str) -> str:
+        done = type_command(home, tmp_path, "tomrl", "store", *command, **(shared | variables))
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
+        assert KEYS["AWS_SECRET_ACCESS_KEY"] not in done.stdout + done.stderr
+        return done.stderr
+
+    empty = f"s3://{BUCKET}/empty"
+    said = error("pull", TOMRL_STORE_REMOTE=empty)
+    assert f"3 objects not in {empty}:" in said and "train/checkpoints.json" in said
+    assert f"nor in {empty}" in error("push", TOMRL_STORE_REMOTE=empty)
+    assert "no such bucket" in error("pull", TOMRL_STORE_REMOTE="s3://elsewhere/x")
+    assert "set TOMRL_STORE_REMOTE" in error("pull", TOMRL_STORE_REMOTE="")
+    (home / "runs" / "mini" / "nano-hi" / "train" / "checkpoints.json").write_text("{")
+    assert "checkpoints.json is damaged" in error("push")
+    shutil.rmtree(home / "runs")
+    assert "dvc pull" in error("pull")
