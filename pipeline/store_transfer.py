@@ -9,6 +9,7 @@ put last, so that an object that has one is whole.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
@@ -19,7 +20,7 @@ from pydantic import ValidationError
 from pipeline.disk import FULL
 from pipeline.errors import UserError
 from pipeline.files import digest_of, folder_digests, remove, replacing
-from pipeline.locks import locked
+from pipeline.locks import is_locked, locked
 from pipeline.store import LocalStore
 from pipeline.store_listing import PART_BYTES, FileListing, Listing, listing_of, sha256_of
 from pipeline.store_remote import Altered, Missing, Remote, naming
@@ -105,6 +106,16 @@ def pull(store: LocalStore, remote: Remote, digest: str, listing: Listing, repor
 def partial_of(store: LocalStore, digest: str) -> Path:
     """Return the folder of an object that is being brought, or was when it was interrupted."""
     return store.root / f".{digest}.partial"
+
+
+def abandoned(store: LocalStore, hours: float) -> list[Path]:
+    """Return what is left of pulls that nobody has gone on with for some hours."""
+    since = time.time() - 3600 * hours
+    return [
+        folder
+        for folder in sorted(store.root.glob(".*.partial"))
+        if folder.stat().st_mtime <= since and not is_locked(folder.with_suffix(".lock"))
+    ]
 
 
 def _receive(folder: Path, remote: Remote, listing: Listing, report: Report) -> None:

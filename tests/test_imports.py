@@ -38,6 +38,7 @@ LAYERS = [
         "store_listing",
         "store_remote",
         "store_transfer",
+        "store_upkeep",
         "store_use",
         "tracking",
         "tracking_database",
