@@ -53,36 +53,8 @@ def test_a_fresh_clone_gets_checkpoints_and_trains_on(
     assert sorted(path.name for path in (clone / "store").iterdir()) == objects
     assert "3 objects, 0 altered" in typed(clone, "tomrl", "store", "verify")
     assert "Running stage" not in typed(clone, "dvc", "repro")
-    asked = typed(clone, "dvc", "repro", "--single-item", "--force", "evaluate@nano-hi")
-    assert "Running stage 'evaluate@nano-hi'" in asked
     with edited(clone / "params.yaml") as content:
         content["cells"]["nano-hi"]["train"]["steps"] = 5
     trained = typed(clone, "dvc", "repro", "train@nano-hi")
     assert "Running stage 'train@nano-hi'" in trained and "Running stage 'base" not in trained
     assert len(list((clone / "store").iterdir())) > len(objects)
-
-
-def test_what_cannot_be_had_is_one_error(
-    reproduced: tuple[Path, str], shared: dict[str, str], tmp_path: Path
-) -> None:
-    home = tmp_path / "home"
-    shutil.copytree(reproduced[0] / "runs", home / "runs")
-    shutil.copy(reproduced[0] / "dvc.yaml", home)
-
-    def error(*command: str, **variables: str) -> str:
-        done = type_command(home, tmp_path, "tomrl", "store", *command, **(shared | variables))
-        assert done.returncode == 2, done.stdout + done.stderr
-        assert done.stderr.startswith("error: ") and "Traceback" not in done.stderr
-        assert KEYS["AWS_SECRET_ACCESS_KEY"] not in done.stdout + done.stderr
-        return done.stderr
-
-    empty = f"s3://{BUCKET}/empty"
-    said = error("pull", TOMRL_STORE_REMOTE=empty)
-    assert f"3 objects not in {empty}:" in said and "train/checkpoints.json" in said
-    assert f"nor in {empty}" in error("push", TOMRL_STORE_REMOTE=empty)
-    assert "no such bucket" in error("pull", TOMRL_STORE_REMOTE="s3://elsewhere/x")
-    assert "set TOMRL_STORE_REMOTE" in error("pull", TOMRL_STORE_REMOTE="")
-    (home / "runs" / "mini" / "nano-hi" / "train" / "checkpoints.json").write_text("{")
-    assert "checkpoints.json is damaged" in error("push")
-    shutil.rmtree(home / "runs")
-    assert "dvc pull" in error("pull")
