@@ -92,24 +92,26 @@ def test_files_alike_are_kept_once(
 def test_a_push_that_ended_halfway_is_no_object_and_goes_on(
     store: LocalStore, remote: Remote, digest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("pipeline.store_transfer._AT_ONCE", 1)
     puts: list[str] = []
     put = remote.put
 
     def interrupted(key: str, content: bytes) -> None:
         if len(puts) == 3:
             raise KeyboardInterrupt
-        puts.append(key)
         put(key, content)
+        puts.append(key)
 
     monkeypatch.setattr(remote, "put", interrupted)
     with pytest.raises(KeyboardInterrupt):
         moved(store, remote, digest)
-    monkeypatch.setattr(remote, "put", put)
     assert not remote.exists(listing_key(digest))
-    kept = {entry.key: entry.put_at for entry in remote.list("parts")}
+    first, puts[:] = set(puts), []
+    monkeypatch.setattr(remote, "put", lambda *given: puts.append(given[0]) or put(*given))
     moved(store, remote, digest)
-    now = {entry.key: entry.put_at for entry in remote.list("parts")}
-    assert len(kept) == 3 and kept.items() <= now.items()
+    parts = {part_key(sha256) for _, _, sha256 in listing_of(store.root / digest, PART).parts}
+    assert len(first) == 3 and not first & set(puts)
+    assert first | set(puts) == parts | {listing_key(digest)}
     brought(LocalStore(store.root.with_name("away")), remote, digest)
 
 
