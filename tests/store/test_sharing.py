@@ -43,9 +43,7 @@ def test_a_fresh_clone_gets_checkpoints_and_trains_on(
         ("dvc", "push", "-q"),
     ):
         typed(home, *command)
-    assert "would push 3 objects" in typed(home, "tomrl", "store", "push", "--dry-run")
     assert "pushed 3 objects" in typed(home, "tomrl", "store", "push")
-    assert "pushed 0 objects" in typed(home, "tomrl", "store", "push")
 
     typed(tmp_path, "git", "clone", "-q", str(home), str(clone))
     assert not (clone / "store").exists()
