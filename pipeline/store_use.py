@@ -6,14 +6,17 @@ whatever the file around it means.
 
 from __future__ import annotations
 
+import json
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.checkout import ask_dvc
+from pipeline.errors import UserError
 from pipeline.home import checkouts_of, home_of
+from pipeline.records import UNREADABLE
 from pipeline.store import LocalStore
 
 _DIGEST = re.compile(rb"[0-9a-f]{64}")
@@ -38,25 +41,58 @@ class Usage:
     unused: frozenset[str]
 
 
-def usage(store: LocalStore, roots: Iterable[Path], hours: float) -> Usage:
+def needed(root: Path) -> dict[str, Path]:
+    """Return the objects that the results of a checkout name, each with a manifest that does.
+
+    Raises:
+        UserError: If it has no manifest.
+    """
+    manifests = sorted((root / "runs").rglob("checkpoints.json"))
+    if not manifests:
+        raise UserError(
+            f"{root / 'runs'} has no checkpoints.json, which name what to push and pull; get "
+            "results first: dvc pull, or dvc repro"
+        )
+    return {digest: path for path in manifests for digest in sorted(_models(path))}
+
+
+def _models(manifest: Path) -> set[str]:
+    """Return the digests of the models in a manifest, which has digests of other things too."""
+    try:
+        models = json.loads(manifest.read_bytes()).get("checkpoints", {}).values()
+        digests = {model["digest"] for model in models}
+        if all(_DIGEST.fullmatch(digest.encode()) for digest in digests):
+            return digests
+    except (*UNREADABLE, AttributeError, KeyError, TypeError):
+        pass
+    raise UserError(
+        f"{manifest} is damaged: it does not name models by digest. Restore it: dvc checkout"
+    )
+
+
+def put_at(store: LocalStore) -> dict[str, float]:
+    """Return when each object was put into a store, in seconds since 1970."""
+    return {name: (store.root / name).stat().st_ctime for name in store.digests()}
+
+
+def usage(objects: Mapping[str, float], roots: Iterable[Path], hours: float) -> Usage:
     """Return what names the objects of a store.
 
     Args:
-        store: The store.
+        objects: When each was put there, in seconds since 1970.
         roots: Checkouts that use it; those that share theirs (see ``pipeline.home``) are added.
         hours: Age up to which an object is recent.
 
     Raises:
         UserError: If DVC does not say where its cache is.
     """
-    objects = frozenset(store.digests())
     since = time.time() - 3600 * hours
-    recent = {name for name in objects if (store.root / name).stat().st_ctime > since}
+    recent = {name for name, seconds in objects.items() if seconds > since}
     checkouts = {other for root in roots for other in (root, *checkouts_of(home_of(root)))}
-    named = objects & _digests(_manifests(checkouts))
-    cached = objects & _digests(_cached(checkouts)) - named
-    rest = objects - named - cached
-    return Usage(named, cached, rest & recent, rest - recent)
+    named = objects.keys() & _digests(_manifests(checkouts))
+    cached = objects.keys() & _digests(_cached(checkouts)) - named
+    rest = frozenset(objects) - named - cached
+    return Usage(frozenset(named), frozenset(cached), rest & recent, rest - recent)
 
 
 def _manifests(checkouts: Iterable[Path]) -> Iterator[Path]:

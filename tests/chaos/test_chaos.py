@@ -36,6 +36,16 @@ def test_some_stages_on_a_full_disk(project: Path) -> None:
     assert faultless(project, "full_disk", "--sample", "5").startswith("5 stages")
 
 
+def test_some_transfers_over_a_network_that_fails(project: Path) -> None:
+    said = faultless(project, "transfers", "--transfers", "16")
+    assert said == "16 transfers: 0 corrupt objects, 0 failed"
+
+
+@pytest.mark.nightly
+def test_1000_transfers_over_a_network_that_fails(project: Path) -> None:
+    faultless(project, "transfers", "--transfers", "1000")
+
+
 @pytest.mark.nightly
 def test_200_kills_at_random_moments(project: Path) -> None:
     faultless(project, "driver", "--kills", "200")

@@ -1,0 +1,1 @@
+"""The artifact store and its remote, through real servers on loopback."""
