@@ -48,8 +48,9 @@ class LocalStore:
         if not folder.is_dir():
             raise UserError(
                 f"artifact {digest[:12]} is not in the store {self.root}; it was made by stage "
-                f"{made_by}. Set {STORE_VARIABLE} to the store that holds it, fetch it from a remote: "
-                f"tomrl store pull, or make it again: dvc repro --single-item --force {made_by}"
+                f"{made_by}. Set {STORE_VARIABLE} to the store that holds it, fetch it from a "
+                "remote: tomrl store pull, or make it again: "
+                f"dvc repro --single-item --force {made_by}"
             )
         if not self.verify(digest):
             raise UserError(

@@ -120,7 +120,8 @@ def test_a_pull_that_was_interrupted_goes_on(
 ) -> None:
     moved(store, remote, digest)
     away, listing = LocalStore(store.root.with_name("away")), read_listing(remote, digest)
-    get, asked = remote.get, []
+    get = remote.get
+    asked: list[str] = []
     monkeypatch.setattr("pipeline.store_transfer._AT_ONCE", 1)
 
     def interrupted(key: str, is_whole: object) -> bytes:
