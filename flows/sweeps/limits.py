@@ -1,0 +1,62 @@
+"""What cells take of a named resource, and the limit on it that Prefect's server keeps."""
+
+from __future__ import annotations
+
+from prefect import get_client
+from prefect.client.schemas.actions import (
+    GlobalConcurrencyLimitCreate,
+    GlobalConcurrencyLimitUpdate,
+)
+from prefect.exceptions import ObjectNotFound
+from prefect.settings import PREFECT_API_URL
+
+from pipeline.config.models import TinyModel
+from pipeline.config.params import Params, TrainedCell
+from pipeline.train.shapes import shape_of
+from pipeline.train.verl.placement import place
+
+CPU, GPU = "cpu", "gpu"
+
+
+def resource(params: Params) -> str:
+    """Return the name of what cells take: ``cpu`` where all models are tiny and trained here."""
+    tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
+    trained = [cell for cell in params.cells.values() if isinstance(cell, TrainedCell)]
+    return CPU if tiny and all(cell.train.backend == "local" for cell in trained) else GPU
+
+
+def taken(params: Params, key: str) -> int:
+    """Return how much of the resource a cell takes: accelerators on all nodes, or cores."""
+    if resource(params) == CPU:
+        return params.study.threads
+    cell = params.cells[key]
+    if not isinstance(cell, TrainedCell) or cell.train.backend == "local":
+        return 1
+    model = params.base[cell.model].model
+    return place(shape_of(model), cell.train, cell.algorithm, cell.train.cluster, model.kind).ranks
+
+
+def limit_of(name: str, sweep: str, slots: int) -> str:
+    """Return the name of the limit that a sweep's cells are under, made where it is missing.
+
+    On a server that others use it is the resource's own, whose size is theirs to set. Prefect's
+    temporary servers keep theirs in one database; there each sweep has its own, free at its start.
+
+    Args:
+        name: The resource.
+        sweep: The sweep.
+        slots: Size of a limit that is made.
+    """
+    limit = name if PREFECT_API_URL.value() else f"{name}-{sweep}"
+    with get_client(sync_client=True) as client:
+        try:
+            client.read_global_concurrency_limit_by_name(limit)
+        except ObjectNotFound:
+            client.create_global_concurrency_limit(
+                GlobalConcurrencyLimitCreate(name=limit, limit=slots)
+            )
+        if limit != name:
+            client.update_global_concurrency_limit(
+                limit, GlobalConcurrencyLimitUpdate(limit=slots, active_slots=0)
+            )
+    return limit
