@@ -36,6 +36,11 @@ def taken(params: Params, key: str) -> int:
     return place(shape_of(model), cell.train, cell.algorithm, cell.train.cluster, model.kind).ranks
 
 
+def side_by_side(params: Params, slots: int) -> int:
+    """Return how many cells fit into so much of the resource at once, at most."""
+    return max(1, slots // min(taken(params, key) for key in params.cells))
+
+
 def limit_of(name: str, sweep: str, slots: int) -> str:
     """Return the name of the limit that a sweep's cells are under, made where it is missing.
 

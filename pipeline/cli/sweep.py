@@ -159,19 +159,23 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
 
 def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) -> None:
     """Run what is left of a sweep that this process owns; exits 1 if cells fail."""
+    from flows.sweeps.places import absolute_places
+
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.update(absolute_places(os.environ, root))
     from prefect.exceptions import CancelledRun
     from prefect.task_runners import ThreadPoolTaskRunner
 
     from flows.server import start_temporary_server
     from flows.sweeps.flow import run_sweep
-    from flows.sweeps.limits import CPU, resource
+    from flows.sweeps.limits import CPU, resource, side_by_side
     from flows.sweeps.record import SweepFolder
 
     params = SweepFolder(root, name).params()
     cores = len(os.sched_getaffinity(0))
     slots = concurrency or (max(cores, params.study.threads) if resource(params) == CPU else 1)
-    flow = run_sweep.with_options(task_runner=ThreadPoolTaskRunner(max_workers=slots))
+    runner = ThreadPoolTaskRunner(max_workers=side_by_side(params, slots))
+    flow = run_sweep.with_options(task_runner=runner)
     try:
         start_temporary_server()
         failed = flow(name=name, checkout=str(root), slots=slots, only=list(only))

@@ -9,8 +9,10 @@ import pytest
 
 from flows.sweeps.causes import cause
 from flows.sweeps.left import cells_left, inputs_of
+from flows.sweeps.limits import resource, side_by_side, taken
 from flows.sweeps.lock_file import merged
 from flows.sweeps.pin import pin, same_inputs
+from flows.sweeps.places import absolute_places
 from flows.sweeps.progress import advanced, told
 from flows.sweeps.record import CellState, Sweep, SweepFolder, sweep_folder, sweep_names
 from flows.sweeps.start import begin
@@ -170,3 +172,29 @@ def test_an_unknown_sweep_is_told_with_those_there_are(tmp_path: Path) -> None:
     )
     with pytest.raises(UserError, match="no sweep 'two'.*there are: one. Start"):
         standing(sweep_folder(tmp_path, "two"))
+
+
+def test_places_are_the_same_in_every_worktree(tmp_path: Path) -> None:
+    given = {
+        "TOMRL_STORE": "../store",
+        "TOMRL_DATA_MIRROR": "/mirror",
+        "MLFLOW_TRACKING_URI": "sqlite:///mine.db",
+        "HOME": "home",
+    }
+    assert absolute_places(given, tmp_path) == {
+        "TOMRL_STORE": f"{tmp_path}/../store",
+        "TOMRL_DATA_MIRROR": "/mirror",
+        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mine.db",
+    }
+    assert absolute_places({"MLFLOW_TRACKING_URI": "http://host:5000"}, tmp_path) == {}
+
+
+def test_cells_take_cores_or_accelerators(crossed: Params) -> None:
+    key = next(iter(crossed.cells))
+    assert (resource(crossed), taken(crossed, key)) == ("cpu", crossed.study.threads)
+    assert side_by_side(crossed, 2) == 2 // crossed.study.threads
+    large = expand(find_study(PROJECT, "tom-rl"))
+    assert resource(large) == "gpu"
+    takes = {key: taken(large, key) for key in large.cells}
+    assert takes["qwen25-7b-hi-exp"] == 4 and min(takes.values()) == 1
+    assert side_by_side(large, 8) == 8
