@@ -1,7 +1,9 @@
 """Sweeps: the cells of a study, each in a git worktree of its own, as one resumable Prefect flow.
 
-One module for each concern: `record` (what a sweep keeps in files), `pin` (the commit that it is
-made from), `trees` (its worktrees), `left` (what is left to do), `lock_file` (what DVC knows of
-finished cells), `causes` (why a cell failed), `progress` (how far a stage is), `work` (running all
-of that) and `flow` (when, how many at once, and again).
+One module for each concern. Files: `record` (what a sweep keeps), `start` (making one), `status`
+(how it stands). Git: `pin` (the commit that it is made from), `trees` (its worktrees), `places`
+(what they share). Reading: `left` (what is left to do), `lock_file` (what DVC knows of finished
+cells), `causes` (why a cell failed), `progress` (how far a stage is). Running: `work` (the stages),
+`flow` (when, and again), `limits` (how many at once), `stopping` and `cancel`, `table` (what it
+leaves).
 """

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from threading import Event, Thread
-from uuid import UUID
 
-from prefect import flow, get_client, get_run_logger, task
+from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.concurrency.sync import concurrency
 from prefect.futures import PrefectFuture
-from prefect.runtime import flow_run
-from prefect.states import Cancelled, State
+from prefect.states import Cancelled, Failed, State
 
 from flows.commands import Commands
 from flows.sweeps.limits import limit_of, resource, taken
 from flows.sweeps.progress import told
 from flows.sweeps.record import CellState, SweepFolder
+from flows.sweeps.stopping import stopped_from_outside
 from flows.sweeps.table import description, table_rows
 from flows.sweeps.work import CellFailed, Work
 from pipeline.analysis.results import collect
@@ -27,7 +24,6 @@ from pipeline.config.params import AskedCell
 from pipeline.tracking import prepare
 
 _RETRIES, _RETRY_SECONDS = 2, 5
-_SECONDS_BETWEEN_LOOKS = 2.0
 
 
 def _passes(_task: object, _run: object, state: State) -> bool:
@@ -49,8 +45,8 @@ def make_shared(work: Work) -> None:
     retry_delay_seconds=_RETRY_SECONDS,
     retry_condition_fn=_passes,
 )
-def run_cell(work: Work, key: str, limit: str, occupies: int) -> None:
-    """Run a cell, while it holds what it takes of a limit."""
+def run_cell(work: Work, key: str, limit: str, occupies: int) -> State | None:
+    """Run a cell, while it holds what it takes of a limit; return a failed state if it fails."""
     log = get_run_logger()
 
     def tell(state: CellState) -> None:
@@ -58,7 +54,11 @@ def run_cell(work: Work, key: str, limit: str, occupies: int) -> None:
 
     held = concurrency(limit, occupies, strict=True, raise_on_lease_renewal_failure=False)
     with held:
-        work.run_cell(key, tell)
+        try:
+            work.run_cell(key, tell)
+        except CellFailed as failure:  # returned, as Prefect prints a traceback of what is raised
+            return Failed(message=str(failure), data=failure)
+    return None
 
 
 @task(name="report", cache_policy=NO_CACHE)
@@ -86,7 +86,7 @@ def run_sweep(
         only: The cells to run; all that are left if empty.
     """
     log, folder = get_run_logger(), SweepFolder(Path(checkout), name)
-    with Commands(folder.home) as commands, _stopped_from_outside(commands) as stopped:
+    with Commands(folder.home) as commands, stopped_from_outside(commands) as stopped:
         work = Work(folder, commands)
         prepare(folder.home)  # the tracking database exists before any stage needs it
         make_shared(work)
@@ -104,7 +104,7 @@ def run_sweep(
 def _fan_out(work: Work, keys: Sequence[str], slots: int) -> dict[str, str]:
     """Run cells under a limit, and return the causes of failure by cell."""
     limit = limit_of(resource(work.params), work.sweep.name, slots)
-    runs: dict[str, PrefectFuture[None]] = {}
+    runs: dict[str, PrefectFuture[State | None]] = {}
     try:
         for key in keys:
             cell, takes = work.params.cells[key], min(slots, taken(work.params, key))
@@ -115,40 +115,20 @@ def _fan_out(work: Work, keys: Sequence[str], slots: int) -> dict[str, str]:
     except BaseException:
         work.commands.stop()
         raise
-    failed = {}
-    for key, each in runs.items():
-        if not each.state.is_completed():
-            failed[key] = work.folder.cell(key).cause or str(each.state.message)
-    return failed
+    return {key: _cause(work, key) for key, run in runs.items() if not run.state.is_completed()}
+
+
+def _cause(work: Work, key: str) -> str:
+    """Return why a cell is not done; one that never began waited for another."""
+    state, cell = work.folder.cell(key), work.params.cells[key]
+    if state.state != "waiting" or not isinstance(cell, AskedCell):
+        return state.cause
+    cause = f"cell {cell.of}, whose model it asks, failed"
+    work.folder.note(key, state.model_copy(update={"state": "failed", "cause": cause}))
+    return cause
 
 
 def _stages_of_log() -> Callable[[str], None]:
     """Return what tells the log of a run which stages DVC starts."""
     log = get_run_logger()
     return lambda line: log.info("%s", line) if line.startswith("Running stage") else None
-
-
-@contextmanager
-def _stopped_from_outside(commands: Commands) -> Iterator[Event]:
-    """Stop commands when the flow run is cancelled on Prefect's server, and say so by an event."""
-    stopped, over, run = Event(), Event(), UUID(flow_run.id)
-
-    def watch() -> None:
-        with get_client(sync_client=True) as client:
-            while not over.wait(_SECONDS_BETWEEN_LOOKS):
-                try:
-                    state = client.read_flow_run(run).state
-                except Exception:  # an outage, which hurts nobody but who would cancel
-                    continue
-                if state is not None and (state.is_cancelling() or state.is_cancelled()):
-                    stopped.set()
-                    commands.stop()
-                    return
-
-    thread = Thread(target=watch, name="cancellation", daemon=True)
-    thread.start()
-    try:
-        yield stopped
-    finally:
-        over.set()
-        thread.join()

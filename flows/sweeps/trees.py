@@ -39,8 +39,8 @@ class Trees:
         """Return the worktree of a cell."""
         return self._folder.trees / "cells" / key
 
-    def prepare(self, tree: Path, inputs: Sequence[str] = ()) -> None:
-        """Make a worktree, unless it is there and whole.
+    def prepare(self, tree: Path, inputs: Sequence[str] = ()) -> bool:
+        """Make a worktree, unless it is there and whole; return whether it was made.
 
         Args:
             tree: Its path.
@@ -48,7 +48,7 @@ class Trees:
         """
         ready = tree.with_name(f"{tree.name}{_READY}")
         if ready.exists() and (tree / ".git").is_file():
-            return
+            return False
         self.remove(tree)
         with self._lock:
             git(self._folder.home, "worktree", "add", "--detach", str(tree), self._commit)
@@ -59,6 +59,7 @@ class Trees:
             _copy(self.shared / name, tree / name)
         write_text(tree / ".dvc" / "config.local", f"[cache]\n    dir = {self._cache}\n")
         ready.touch()
+        return True
 
     def remove(self, tree: Path) -> None:
         """Remove a worktree, or what there is of one."""

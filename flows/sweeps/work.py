@@ -57,12 +57,18 @@ class Work:
         return self._trees.shared
 
     def make_shared(self, say: Hear) -> None:
-        """Make, or take from the cache, what cells share.
+        """Make, or take from the cache, what cells share, and what the checkout has of them.
 
         Raises:
             CellFailed: If that fails.
         """
-        self._trees.prepare(self.shared)
+        known = self.folder.home / "dvc.lock"
+        if self._trees.prepare(self.shared):
+            mend_dvc(self.folder.home)
+            if known.is_file():
+                shutil.copy(known, self.shared / known.name)
+            checkout = dvc_command("checkout", "--quiet", "--force", "--allow-missing")
+            self.commands.run(checkout, self._heard("shared", lambda _: None), self.shared)
         self._repro(self.shared, shared_stages(self.params), self._heard("shared", say))
 
     def left(self) -> list[str]:

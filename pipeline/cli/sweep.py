@@ -170,8 +170,10 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
     from flows.sweeps.flow import run_sweep
     from flows.sweeps.limits import CPU, resource, side_by_side
     from flows.sweeps.record import SweepFolder
+    from flows.sweeps.work import CellFailed
 
-    params = SweepFolder(root, name).params()
+    folder = SweepFolder(root, name)
+    params = folder.params()
     cores = len(os.sched_getaffinity(0))
     slots = concurrency or (max(cores, params.study.threads) if resource(params) == CPU else 1)
     runner = ThreadPoolTaskRunner(max_workers=side_by_side(params, slots))
@@ -182,6 +184,11 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
     except (KeyboardInterrupt, CancelledRun) as error:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+    except CellFailed as error:
+        Terminal(stderr=True).say(
+            f"error: {error}. All output is in {folder.path / 'logs'}; run it again to go on"
+        )
+        raise typer.Exit(1) from None
     if failed:
         Terminal(stderr=True).say(
             "\n".join(

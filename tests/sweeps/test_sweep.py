@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -29,14 +30,16 @@ def seeded(
     shutil.copytree(reproduced[0], target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
         study["grid"]["seeds"] = [0, 1]
-    for command in (
-        ["git", "add", "--all"],
-        ["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a study"],
-    ):
-        subprocess.run(command, cwd=target, check=True)
+    commit(target)
     yield target
     for process in alive(home):
         process.kill()
+
+
+def commit(checkout: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "--all"], cwd=checkout, check=True)
+    subprocess.run([*git, "commit", "-qm", "a study"], cwd=checkout, check=True)
 
 
 Said = subprocess.CompletedProcess[str]
@@ -79,6 +82,33 @@ def under_way(checkout: Path, *arguments: str) -> Iterator[subprocess.Popen[byte
     assert until(lambda: not alive(checkout.parent)), alive(checkout.parent)
 
 
+def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Path) -> None:
+    target = tmp_path / "a clone"
+    shutil.copytree(reproduced[0], target, symlinks=True)
+    with edited(target / "studies" / "mini.yaml") as study:
+        study["gsm8k"]["max_new_tokens"] = 7
+    commit(target)
+    (target / "pipeline" / "new.py").write_text("")
+    refused = sweep(target, "--study", "mini")
+    assert refused.returncode == 2 and "not committed: pipeline/new.py" in refused.stderr
+    (target / "pipeline" / "new.py").unlink()
+    done = sweep(target, "--study", "mini")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 cells are left to do" in done.stdout + done.stderr
+    logs = target / "work" / "sweeps" / "mini" / "logs"
+    for key in ("nano-base", "nano-hi"):
+        started = re.findall(r"Running stage '(\w+)@", (logs / f"{key}.log").read_text())
+        assert started == ["gsm8k"]
+    assert "Running stage" not in (logs / "restore.log").read_text()
+    clean = type_command(target, tmp_path, "dvc", "status")
+    assert "Data and pipelines are up to date." in clean.stdout
+    found = standing(target)
+    assert found["ended"] and found["cells"]["nano-hi"]["state"] == "done"
+    again = sweep(target, "--study", "mini")
+    assert again.returncode == 0 and "study mini is up to date: nothing to run" in again.stdout
+
+
+@pytest.mark.nightly
 def test_a_sweep_outlives_what_happens_to_it(reproduced: tuple[Path, str], seeded: Path) -> None:
     folder = seeded / "work" / "sweeps" / "mini"
     data = folder / "trees" / "cells" / CELLS[1] / "data/mini/combos/hi/train.parquet"
