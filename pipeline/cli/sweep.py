@@ -15,7 +15,6 @@ from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
 from pipeline.ownership import owned
-from pipeline.plural import counted
 from pipeline.processes import Terminated, raise_on_sigterm
 
 app = typer.Typer(
@@ -193,8 +192,8 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
         Terminal(stderr=True).say(
             "\n".join(
                 [
-                    f"error: {counted(len(failed), 'cell')} of {len(params.cells)} failed; all "
-                    f"others are done. Run them again with: tomrl sweep retry {name}",
+                    f"error: {len(failed)} of {len(params.cells)} cells failed; run them again with: "
+                    f"tomrl sweep retry {name}",
                     *(f"  {key}: {cause}" for key, cause in failed.items()),
                 ]
             )

@@ -37,7 +37,7 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
             return Cancelled() if stopped.is_set() else None
 
     assert serve(return_state=True).is_cancelled()
-    assert ended and ended[0] != 0
+    assert len(ended) == 1  # what would have run on has ended
 
     # A limit that others have set is theirs; one that is missing is made.
     with get_client(sync_client=True) as client:
