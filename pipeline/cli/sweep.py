@@ -192,8 +192,8 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
         Terminal(stderr=True).say(
             "\n".join(
                 [
-                    f"error: {len(failed)} of {len(params.cells)} cells failed; run them again with: "
-                    f"tomrl sweep retry {name}",
+                    f"error: {len(failed)} of {len(params.cells)} cells failed; run them again "
+                    f"with: tomrl sweep retry {name}",
                     *(f"  {key}: {cause}" for key, cause in failed.items()),
                 ]
             )
