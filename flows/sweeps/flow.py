@@ -8,12 +8,11 @@ from pathlib import Path
 from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
-from prefect.concurrency.sync import concurrency
 from prefect.futures import PrefectFuture
 from prefect.states import Cancelled, Failed, State
 
 from flows.commands import Commands
-from flows.sweeps.limits import limit_of, resource, taken
+from flows.sweeps.limits import held, limit_of, resource, taken
 from flows.sweeps.progress import told
 from flows.sweeps.record import CellState, SweepFolder
 from flows.sweeps.stopping import stopped_from_outside
@@ -52,8 +51,7 @@ def run_cell(work: Work, key: str, limit: str, occupies: int) -> State | None:
     def tell(state: CellState) -> None:
         log.info("%s", told(state))
 
-    held = concurrency(limit, occupies, strict=True, raise_on_lease_renewal_failure=False)
-    with held:
+    with held(limit, occupies, work.commands):
         try:
             work.run_cell(key, tell)
         except CellFailed as failure:  # returned, as Prefect prints a traceback of what is raised
@@ -85,19 +83,30 @@ def run_sweep(
         slots: How much of their resource the sweep's cells may take at a time.
         only: The cells to run; all that are left if empty.
     """
-    log, folder = get_run_logger(), SweepFolder(Path(checkout), name)
+    folder = SweepFolder(Path(checkout), name)
     with Commands(folder.home) as commands, stopped_from_outside(commands) as stopped:
         work = Work(folder, commands)
         prepare(folder.home)  # the tracking database exists before any stage needs it
-        make_shared(work)
-        left = work.left()
-        chosen = [key for key in left if not only or key in only]
-        log.info("%d of %d cells are left to do", len(left), len(work.params.cells))
-        failed = _fan_out(work, chosen, slots)
+        try:
+            failed = _run_left(work, slots, only)
+        except CellFailed:
+            if not stopped.is_set():
+                raise
         if stopped.is_set():
-            return Cancelled(message="the cells were stopped; run the sweep again to go on")
-        if not failed and len(chosen) == len(left):
-            finish(work)
+            return Cancelled(message="what ran was stopped; run the sweep again to go on")
+    return failed
+
+
+def _run_left(work: Work, slots: int, only: Sequence[str]) -> dict[str, str]:
+    """Run what is left, the report too if nothing is then, and return the causes of failure."""
+    make_shared(work)
+    left = work.left()
+    chosen = [key for key in left if not only or key in only]
+    log = get_run_logger()
+    log.info("%d of %d cells are left to do", len(left), len(work.params.cells))
+    failed = _fan_out(work, chosen, slots)
+    if not failed and len(chosen) == len(left) and not work.commands.stopped:
+        finish(work)
     return failed
 
 

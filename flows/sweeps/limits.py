@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 from prefect import get_client
 from prefect.client.schemas.actions import (
     GlobalConcurrencyLimitCreate,
     GlobalConcurrencyLimitUpdate,
 )
+from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 
+from flows.commands import Commands
 from pipeline.config.models import TinyModel
 from pipeline.config.params import Params, TrainedCell
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.placement import place
 
 CPU, GPU = "cpu", "gpu"
+_SECONDS_BETWEEN_LOOKS = 5.0
 
 
 def resource(params: Params) -> str:
@@ -65,3 +71,26 @@ def limit_of(name: str, sweep: str, slots: int) -> str:
                 limit, GlobalConcurrencyLimitUpdate(limit=slots, active_slots=0)
             )
     return limit
+
+
+@contextmanager
+def held(limit: str, occupies: int, commands: Commands) -> Iterator[None]:
+    """Hold so much of a limit while the block runs; wait for it, but not once commands are stopped.
+
+    What a lost server cannot renew is given up after minutes, on its side alone: the block goes on.
+    """
+    with ExitStack() as stack:
+        while not commands.stopped:
+            slots = concurrency(
+                limit,
+                occupies,
+                timeout_seconds=_SECONDS_BETWEEN_LOOKS,
+                strict=True,
+                raise_on_lease_renewal_failure=False,
+            )
+            try:
+                stack.enter_context(slots)
+                break
+            except TimeoutError:
+                continue
+        yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from prefect import flow, get_client
@@ -12,7 +13,7 @@ from prefect.states import Cancelled, Cancelling, State
 
 from flows.commands import Commands
 from flows.proof import server
-from flows.sweeps.limits import limit_of
+from flows.sweeps.limits import held, limit_of
 from flows.sweeps.stopping import stopped_from_outside
 from pipeline.processes import ending_with_this
 
@@ -43,3 +44,12 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
     with get_client(sync_client=True) as client:
         assert limit_of("gpu", "mini", 4) == limit_of("gpu", "other", 9) == "gpu"
         assert client.read_global_concurrency_limit_by_name("gpu").limit == 4
+
+    # Who waits for a slot that another sweep holds stops waiting when it is stopped.
+    with Commands(tmp_path) as commands, held("gpu", 4, commands):
+        others = Commands(tmp_path)
+        Timer(0.5, others.stop).start()
+        with held("gpu", 1, others):
+            assert others.stopped
+        with get_client(sync_client=True) as client:
+            assert client.read_global_concurrency_limit_by_name("gpu").active_slots == 4
