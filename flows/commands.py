@@ -36,17 +36,24 @@ class Commands:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def run(self, command: list[str], hear: Callable[[str], None]) -> int:
+    def run(
+        self, command: list[str], hear: Callable[[str], None], where: Path | None = None
+    ) -> int:
         """Run a command, pass on its output line by line, and return its exit status.
 
         After :meth:`stop` nothing is started, and the status is that of a command that was stopped.
+
+        Args:
+            command: The command.
+            hear: Receives its output.
+            where: The folder it runs in; the checkout if absent.
         """
         with self._lock:
             if self._closed:
                 return -signal.SIGINT
             process = subprocess.Popen(
                 command,
-                cwd=self._root,
+                cwd=where or self._root,
                 env=stage_environment(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -63,6 +70,11 @@ class Commands:
         with self._lock:
             self._running.remove(process)
         return status
+
+    @property
+    def stopped(self) -> bool:
+        """Return whether commands were asked to stop, and no more are started."""
+        return self._closed
 
     def stop(self) -> None:
         """Ask all process groups to stop, and kill those that do not.

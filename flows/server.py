@@ -10,6 +10,7 @@ import os
 import subprocess
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 from prefect.server.api.server import SubprocessASGIServer
@@ -19,7 +20,7 @@ from pipeline.errors import UserError
 from pipeline.ports import free_ports
 from pipeline.processes import ending_with_this
 
-_START_SECONDS, _STOP_SECONDS = 120.0, 5.0
+_START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 120.0, 5.0, 10.0
 # What Prefect says to a temporary server of its own: no pages, no services.
 _VARIABLES = {
     "PREFECT_UI_ENABLED": "0",
@@ -32,9 +33,10 @@ def start_temporary_server() -> None:
     """Give Prefect a server until this process ends, unless ``PREFECT_API_URL`` names one.
 
     Raises:
-        UserError: If it does not start.
+        UserError: If it does not start, or the one that is named does not answer.
     """
-    if PREFECT_API_URL.value():
+    if named := PREFECT_API_URL.value():
+        _check_answer(named)
         return
     (port,) = free_ports(1)
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
@@ -57,6 +59,21 @@ def start_temporary_server() -> None:
         output.seek(0)
         raise UserError(f"{error}. It said:\n{''.join(output.readlines()[-15:])}") from None
     _hand_over(process, port)
+
+
+def _check_answer(address: str) -> None:
+    """Refuse an address where no server answers, which Prefect would ask for minutes."""
+    try:
+        with urllib.request.urlopen(f"{address.rstrip('/')}/health", timeout=_ANSWER_SECONDS):
+            return
+    except urllib.error.HTTPError:
+        return  # it wants to know who asks, and Prefect will say
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"PREFECT_API_URL={address}: no Prefect server answers there "
+            f"({getattr(error, 'reason', error)}). Start it, or unset PREFECT_API_URL (`prefect "
+            "config unset PREFECT_API_URL`) to use a temporary server of this process"
+        ) from None
 
 
 def _hand_over(process: subprocess.Popen[bytes], port: int) -> None:

@@ -6,8 +6,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.proof import list_all, server
+from flows.server import start_temporary_server
+from pipeline.errors import UserError
+from pipeline.ports import free_ports
 
 
 def test_a_server_lists_what_it_holds(
@@ -24,3 +28,13 @@ def test_a_server_lists_what_it_holds(
     for listing in ("No work pools found", "Deployments", "No flow runs found"):
         assert listing in shown
     assert started and not any(process.is_running() for process in started)
+
+
+def test_an_address_where_no_server_answers_is_refused() -> None:
+    (port,) = free_ports(1)
+    address = f"http://127.0.0.1:{port}/api"
+    with (
+        temporary_settings({PREFECT_API_URL: address}),
+        pytest.raises(UserError, match=f"PREFECT_API_URL={address}: no Prefect server answers"),
+    ):
+        start_temporary_server()

@@ -24,6 +24,7 @@ from pipeline.cli import (
     reward,
     store,
     study,
+    sweep,
     tom,
     train,
     ui,
@@ -56,6 +57,7 @@ app.add_typer(train.app, name="train")
 app.add_typer(models.app, name="models")
 app.add_typer(store.app, name="store")
 app.add_typer(export.app, name="export")
+app.add_typer(sweep.app, name="sweep")
 app.command()(audit.audit)
 app.command()(audit.gallery)
 app.command()(regrade.regrade)

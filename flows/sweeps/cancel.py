@@ -1,0 +1,42 @@
+"""Stopping a sweep that another process runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import signal
+import time
+
+from flows.sweeps.record import SweepFolder
+from pipeline.errors import UserError
+from pipeline.ownership import in_use, is_owned
+from pipeline.processes import GRACE_SECONDS
+
+_SECONDS_TO_END = GRACE_SECONDS + 15  # its commands, then Prefect's last words
+
+
+def cancel(folder: SweepFolder) -> None:
+    """Ask the process that runs a sweep to stop, and wait until it has.
+
+    Raises:
+        UserError: If there is no such sweep, none runs it, or that process is out of reach.
+    """
+    name = folder.sweep().name
+    if not is_owned(folder.path):
+        raise UserError(f"sweep {name} is not running; see: tomrl sweep status")
+    try:
+        note = json.loads(folder.lock.read_text(encoding="utf-8"))
+        process, machine = int(note["process"]), note["machine"]
+    except (OSError, ValueError, KeyError):
+        raise UserError(f"sweep {name} is just starting or ending; try again") from None
+    if machine != platform.node():
+        raise UserError(f"{in_use(folder.path)}; cancel it there")
+    os.kill(process, signal.SIGTERM)
+    deadline = time.monotonic() + _SECONDS_TO_END
+    while is_owned(folder.path):
+        if time.monotonic() > deadline:
+            raise UserError(
+                f"{in_use(folder.path)}, and does not stop; end it by: kill -9 {process}"
+            )
+        time.sleep(0.1)

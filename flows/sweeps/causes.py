@@ -1,0 +1,54 @@
+"""Why a cell failed, read from what its stages and DVC say, and whether to run it again helps."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_EXITED = re.compile(r"exited with (-?\d+)\s*$")
+_BUSY = ("Unable to acquire lock", "is busy", "failed to lock")
+_STOPPED = 130  # the status of a stage that was stopped, see pipeline.stages.common
+_TRANSIENT = 1
+_SIGNALS = 128  # what shells add to the number of a signal
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why a cell failed.
+
+    Attributes:
+        text: One sentence for people.
+        passing: Whether it may go well another time without a change.
+    """
+
+    text: str
+    passing: bool
+
+
+def cause(lines: Sequence[str]) -> Cause:
+    """Return why a command of DVC failed.
+
+    A stage exits 1 on what may pass and 2 on what somebody must mend; a bug shows a traceback.
+
+    Args:
+        lines: The last of what it printed.
+    """
+    said = next((line for line in reversed(lines) if line.startswith("error: ")), "")
+    last = next((line for line in reversed(lines) if line.strip()), "it said nothing")
+    status = next((int(found[1]) for line in reversed(lines) if (found := _EXITED.search(line))), 0)
+    if any(word in line for line in lines for word in _BUSY):
+        return Cause(f"DVC was locked by another process: {last}", passing=True)
+    if number := _signal(status):
+        return Cause(f"killed by {number.name}, perhaps for want of memory", passing=True)
+    if said:
+        return Cause(said.removeprefix("error: "), passing=status == _TRANSIENT)
+    return Cause(last, passing=False)
+
+
+def _signal(status: int) -> signal.Signals | None:
+    """Return the signal that ended a process, by its status."""
+    number = -status if status < 0 else status - _SIGNALS
+    known = number in {each.value for each in signal.Signals}
+    return signal.Signals(number) if known and status != _STOPPED else None

@@ -1,0 +1,143 @@
+"""The flow of a sweep: what cells share, then the cells under a limit, then the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from prefect import flow, get_run_logger, task
+from prefect.artifacts import create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import PrefectFuture
+from prefect.states import Cancelled, Failed, State
+
+from flows.commands import Commands
+from flows.sweeps.limits import held, limit_of, resource, taken
+from flows.sweeps.progress import told
+from flows.sweeps.record import CellState, SweepFolder
+from flows.sweeps.stopping import stopped_from_outside
+from flows.sweeps.table import description, table_rows
+from flows.sweeps.work import CellFailed, Work
+from pipeline.analysis.results import collect
+from pipeline.config.params import AskedCell
+from pipeline.tracking import prepare
+
+_RETRIES, _RETRY_SECONDS = 2, 5
+
+
+def _passes(_task: object, _run: object, state: State) -> bool:
+    """Return whether to run a cell again: if its cause may pass without anybody's help."""
+    return isinstance(state.data, CellFailed) and state.data.cause.passing
+
+
+@task(name="shared stages", cache_policy=NO_CACHE)
+def make_shared(work: Work) -> None:
+    """Make what cells share."""
+    work.make_shared(_stages_of_log())
+
+
+@task(
+    name="cell",
+    task_run_name="{key}",
+    cache_policy=NO_CACHE,
+    retries=_RETRIES,
+    retry_delay_seconds=_RETRY_SECONDS,
+    retry_condition_fn=_passes,
+)
+def run_cell(work: Work, key: str, limit: str, occupies: int) -> State | None:
+    """Run a cell, while it holds what it takes of a limit; return a failed state if it fails."""
+    log = get_run_logger()
+
+    def tell(state: CellState) -> None:
+        log.info("%s", told(state))
+
+    with held(limit, occupies, work.commands):
+        try:
+            work.run_cell(key, tell)
+        except CellFailed as failure:  # returned, as Prefect prints a traceback of what is raised
+            return Failed(message=str(failure), data=failure)
+    return None
+
+
+@task(name="report", cache_policy=NO_CACHE)
+def finish(work: Work) -> None:
+    """Make the report, restore everything in the checkout, and leave the table of results."""
+    work.finish(_stages_of_log())
+    results = collect(work.params, work.folder.home)
+    create_table_artifact(
+        table_rows(results),
+        key=f"sweep-{work.sweep.name}",
+        description=description(results, work.folder.home),
+    )
+
+
+@flow(name="sweep", flow_run_name="sweep-{name}")
+def run_sweep(
+    name: str, checkout: str, slots: int, only: Sequence[str] = ()
+) -> dict[str, str] | State:
+    """Run what is left of a sweep and return the causes of failure by cell.
+
+    Args:
+        name: The sweep.
+        checkout: Folder of the checkout.
+        slots: How much of their resource the sweep's cells may take at a time.
+        only: The cells to run; all that are left if empty.
+    """
+    folder = SweepFolder(Path(checkout), name)
+    with Commands(folder.home) as commands, stopped_from_outside(commands) as stopped:
+        work = Work(folder, commands)
+        prepare(folder.home)  # the tracking database exists before any stage needs it
+        try:
+            failed = _run_left(work, slots, only)
+        except CellFailed:
+            if not stopped.is_set():
+                raise
+        if stopped.is_set():
+            return Cancelled(message="what ran was stopped; run the sweep again to go on")
+    return failed
+
+
+def _run_left(work: Work, slots: int, only: Sequence[str]) -> dict[str, str]:
+    """Run what is left, the report too if nothing is then, and return the causes of failure."""
+    make_shared(work)
+    left = work.left()
+    chosen = [key for key in left if not only or key in only]
+    log = get_run_logger()
+    log.info("%d of %d cells are left to do", len(left), len(work.params.cells))
+    failed = _fan_out(work, chosen, slots)
+    if not failed and len(chosen) == len(left) and not work.commands.stopped:
+        finish(work)
+    return failed
+
+
+def _fan_out(work: Work, keys: Sequence[str], slots: int) -> dict[str, str]:
+    """Run cells under a limit, and return the causes of failure by cell."""
+    limit = limit_of(resource(work.params), work.sweep.name, slots)
+    runs: dict[str, PrefectFuture[State | None]] = {}
+    try:
+        for key in keys:
+            cell, takes = work.params.cells[key], min(slots, taken(work.params, key))
+            first = [runs[cell.of]] if isinstance(cell, AskedCell) and cell.of in runs else []
+            runs[key] = run_cell.submit(work, key, limit, takes, wait_for=first)
+        for each in runs.values():
+            each.wait()
+    except BaseException:
+        work.commands.stop()
+        raise
+    return {key: _cause(work, key) for key, run in runs.items() if not run.state.is_completed()}
+
+
+def _cause(work: Work, key: str) -> str:
+    """Return why a cell is not done; one that never began waited for another."""
+    state, cell = work.folder.cell(key), work.params.cells[key]
+    if state.state != "waiting" or not isinstance(cell, AskedCell):
+        return state.cause
+    cause = f"cell {cell.of}, whose model it asks, failed"
+    work.folder.note(key, state.model_copy(update={"state": "failed", "cause": cause}))
+    return cause
+
+
+def _stages_of_log() -> Callable[[str], None]:
+    """Return what tells the log of a run which stages DVC starts."""
+    log = get_run_logger()
+    return lambda line: log.info("%s", line) if line.startswith("Running stage") else None

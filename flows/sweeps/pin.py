@@ -1,0 +1,109 @@
+"""The commit that a sweep is made from."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.errors import UserError
+
+_MADE = frozenset({"params.yaml", "dvc.lock"})  # by this program, of whatever study is in use
+_READ = ("dvc.yaml", "pipeline/", "models/", "studies/published/", "studies/records/")
+"""Where the stages' code and inputs lie, files that git does not know yet among them."""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A commit, and what it has that was not committed."""
+
+    commit: str
+    edited: tuple[str, ...]
+
+
+def pin(root: Path, study: str, allow_edits: bool) -> Pin:
+    """Return the commit of a checkout as it is.
+
+    What is not committed, where that is allowed, becomes a commit of its own on no branch, so that
+    every worktree has it. ``params.yaml``, ``dvc.lock`` and the study's file count for nothing: a
+    sweep has its own.
+
+    Raises:
+        UserError: If there is no commit, or edits that are not allowed.
+    """
+    head = _git(root, "rev-parse", "--verify", "HEAD^{commit}")
+    edited = _edited(root, _MADE | {f"studies/{study}.yaml"})
+    if not edited:
+        return Pin(head, ())
+    if not allow_edits:
+        listing = ", ".join(edited[:5]) + (" and others" if len(edited) > 5 else "")
+        raise UserError(
+            f"{root} has edits that are not committed: {listing}. Commit or stash them, so that "
+            "results can be traced to a commit, or record them as they are with: --allow-edits"
+        )
+    return Pin(_snapshot(root, head), edited)
+
+
+def same_inputs(root: Path, commit: str) -> bool:
+    """Return whether a checkout has the code and the inputs of a commit, its edits included."""
+    now = _snapshot(root, _git(root, "rev-parse", "HEAD"))
+    return not _git(root, "diff", "--name-only", commit, now, "--", *_READ)
+
+
+def _edited(root: Path, except_for: frozenset[str]) -> tuple[str, ...]:
+    """Return the tracked files that were edited, and new ones where stages would read them."""
+    status = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
+    found = [(line[:2], line[3:]) for line in status.split("\0") if line]
+    return tuple(
+        name
+        for mark, name in found
+        if name not in except_for and (mark != "??" or name.startswith(_READ))
+    )
+
+
+def _snapshot(root: Path, parent: str) -> str:
+    """Return a commit of the files as they are; the branch and the index stay as they were."""
+    with tempfile.TemporaryDirectory() as folder:
+        index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        _git(root, "read-tree", parent, extra=index)
+        _git(root, "add", "--all", extra=index)
+        tree = _git(root, "write-tree", extra=index)
+    author = {
+        f"GIT_{role}_{field}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for field, value in (
+            ("NAME", "tomrl"),
+            ("EMAIL", "tomrl@localhost"),
+            ("DATE", "2000-01-01T00:00:00Z"),  # the same edits are the same commit
+        )
+    }
+    return _git(root, "commit-tree", tree, "-p", parent, "-m", "Edits of a sweep", extra=author)
+
+
+def _git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
+    return git(root, *arguments, extra=extra).strip("\n")
+
+
+def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
+    """Return what a command of git prints.
+
+    Raises:
+        UserError: If it fails; with what git says.
+    """
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=root,
+        env={**os.environ, **(extra or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise UserError(
+            f"git {arguments[0]} failed in {root}, of whose commits a sweep makes worktrees: "
+            f"{done.stderr.strip()}"
+        )
+    return done.stdout

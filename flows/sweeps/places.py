@@ -1,0 +1,29 @@
+"""The places that worktrees share, where the environment names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.store import STORE_VARIABLE
+from pipeline.tracking import URI_VARIABLE
+
+_FOLDERS = (STORE_VARIABLE, "TOMRL_DATA_MIRROR")
+_DATABASE = "sqlite:///"
+
+
+def absolute_places(environment: Mapping[str, str], root: Path) -> dict[str, str]:
+    """Return the variables that name places relative to a checkout, made absolute.
+
+    In a worktree the same words would name another place.
+
+    Args:
+        environment: Variables by name.
+        root: The checkout.
+    """
+    found = {name: value for name in _FOLDERS if (value := environment.get(name))}
+    places = {name: str(root / value) for name, value in found.items()}
+    uri = environment.get(URI_VARIABLE, "")
+    if uri.startswith(_DATABASE):
+        places[URI_VARIABLE] = f"{_DATABASE}{root / uri.removeprefix(_DATABASE)}"
+    return places

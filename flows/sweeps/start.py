@@ -1,0 +1,69 @@
+"""Making a sweep, or finding the one to go on with."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+from flows.order import changed_stages
+from flows.sweeps.pin import pin
+from flows.sweeps.record import Sweep, SweepFolder
+from pipeline.config.expand import expand
+from pipeline.config.params_file import dump_params
+from pipeline.config.study_files import find_study, study_files
+from pipeline.errors import UserError
+from pipeline.files import remove, write_text
+
+
+def is_done(root: Path, study: str) -> bool:
+    """Return whether a checkout has the study in use, and all of its results."""
+    path = root / "params.yaml"
+    text = dump_params(expand(find_study(root, study)))
+    in_use = path.is_file() and path.read_text(encoding="utf-8") == text
+    return in_use and not changed_stages(root)
+
+
+def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
+    """Return the sweep to run: the one that is there, unless it has ended, or else a new one.
+
+    A new one keeps a copy of the study and of the commit's name, whatever is edited meanwhile.
+
+    Args:
+        folder: The sweep's; owned by this process.
+        study: The study.
+        allow_edits: Whether what is not committed may be part of it.
+
+    Raises:
+        UserError: If the name is of another study's sweep, or on edits.
+    """
+    if folder.exists() and not (before := folder.sweep()).ended:
+        if before.study != study:
+            raise UserError(
+                f"--name {folder.name}: a sweep of study {before.study} has this name and is not "
+                f"done; go on with it by: tomrl sweep --study {before.study} --name {folder.name}, "
+                "or choose another name"
+            )
+        return before
+    params = dump_params(expand(find_study(folder.home, study)))
+    pinned = pin(folder.home, study, allow_edits)
+    remove(folder.path)
+    folder.path.mkdir(parents=True)
+    shutil.copy(study_files(folder.home)[study], folder.study_file)
+    write_text(folder.params_file, params)
+    began = datetime.now().astimezone().isoformat(timespec="seconds")
+    sweep = Sweep(
+        name=folder.name,
+        study=study,
+        commit=pinned.commit,
+        edited=list(pinned.edited),
+        began=began,
+    )
+    folder.write(sweep)
+    return sweep
+
+
+def study_changed(folder: SweepFolder) -> bool:
+    """Return whether a study differs by now from the copy that its sweep keeps."""
+    file = study_files(folder.home).get(folder.sweep().study)
+    return file is None or file.read_bytes() != folder.study_file.read_bytes()

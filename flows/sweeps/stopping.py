@@ -1,0 +1,43 @@
+"""Stopping what runs here when its flow run is cancelled on Prefect's server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import copy_context
+from threading import Event, Thread
+from uuid import UUID
+
+from prefect import get_client
+from prefect.runtime import flow_run
+
+from flows.commands import Commands
+
+_SECONDS_BETWEEN_LOOKS = 2.0
+
+
+@contextmanager
+def stopped_from_outside(commands: Commands) -> Iterator[Event]:
+    """Stop commands when the flow run is cancelled on Prefect's server, and say so by an event."""
+    stopped, over, run = Event(), Event(), UUID(flow_run.id)
+
+    def watch() -> None:
+        with get_client(sync_client=True) as client:
+            while not over.wait(_SECONDS_BETWEEN_LOOKS):
+                try:
+                    state = client.read_flow_run(run).state
+                except Exception:  # an outage, which hurts nobody but who would cancel
+                    continue
+                if state is not None and (state.is_cancelling() or state.is_cancelled()):
+                    stopped.set()
+                    commands.stop()
+                    return
+
+    within = copy_context()  # where Prefect keeps which server is meant
+    thread = Thread(target=within.run, args=(watch,), name="cancellation", daemon=True)
+    thread.start()
+    try:
+        yield stopped
+    finally:
+        over.set()
+        thread.join()

@@ -1,0 +1,201 @@
+"""``tomrl sweep``: the cells of a study side by side, each in a git worktree, as one flow."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipeline.checkout import find_root
+from pipeline.cli.tables import make_table
+from pipeline.cli.terminal import Terminal
+from pipeline.config.lookup import lookup
+from pipeline.ownership import owned
+from pipeline.processes import Terminated, raise_on_sigterm
+
+app = typer.Typer(
+    invoke_without_command=True,
+    help="Run all cells of a study, each in a git worktree of its own, as one flow that goes on "
+    "past failed cells and takes up where it was.",
+    epilog="Example: `tomrl sweep --study grid-mini`, then `tomrl sweep status`",
+)
+console = Terminal()
+Concurrency = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        metavar="N",
+        help="Cores, or accelerators where models are not tiny ones, that cells may take at a "
+        "time; all cores, or one accelerator, if left out.",
+    ),
+]
+
+
+@app.callback()
+def sweep(
+    context: typer.Context,
+    study: Annotated[
+        str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml's.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the sweep; that of its study if left out.")
+    ] = None,
+    concurrency: Concurrency = None,
+    allow_edits: Annotated[
+        bool,
+        typer.Option("--allow-edits", help="Take what is not committed as it is, and record it."),
+    ] = False,
+) -> None:
+    """Run what is left of a sweep: shared stages once, then cells, then the report.
+
+    Example: `tomrl sweep --study grid-mini --concurrency 2`
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from flows.sweeps.record import sweep_folder
+    from flows.sweeps.start import begin, is_done, study_changed
+    from pipeline.cli.study import check
+    from pipeline.config.params_file import read_params
+
+    root = find_root()
+    study = study or read_params(root / "params.yaml").study.name
+    check(root, study)
+    folder = sweep_folder(root, name or study)
+    raise_on_sigterm()
+    with owned(folder.path, patience=0.0):
+        unfinished = folder.exists() and not folder.sweep().ended
+        if not unfinished and is_done(root, study):
+            console.say(f"study {study} is up to date: nothing to run")
+            return
+        begin(folder, study, allow_edits)
+        if unfinished and study_changed(folder):
+            console.say(
+                f"studies/{study}.yaml was edited since sweep {folder.name} began, which goes on "
+                "with its copy; for the edited study, begin another with: --name OTHER"
+            )
+        _run(root, folder.name, concurrency, ())
+
+
+@app.command()
+def status(
+    name: Annotated[
+        str | None, typer.Argument(help="A sweep; all of them if left out.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one sweep a line.")] = False,
+) -> None:
+    """Say how sweeps stand: of each cell its stage, step, reward, length, time left, or why it
+    failed.
+
+    Example: `tomrl sweep status grid-mini`
+    """
+    from flows.sweeps.record import sweep_folder, sweep_names
+    from flows.sweeps.status import standing
+
+    root = find_root()
+    names = [name] if name else sweep_names(root)
+    if not names:
+        console.say("no sweeps; start one with: tomrl sweep --study STUDY")
+    for each in names:
+        found = standing(sweep_folder(root, each))
+        if as_json:
+            print(json.dumps(found.as_json()))
+            continue
+        edits = ", with edits" if found.sweep.edited else ""
+        console.say(f"{each}: study {found.sweep.study} at {found.sweep.commit[:12]}{edits}")
+        console.say(found.summary())
+        table = make_table(None, ("cell", "state", "attempts", "how far"))
+        for row in found.rows():
+            table.add_row(*row)
+        console.print(table)
+
+
+@app.command()
+def retry(
+    name: Annotated[str, typer.Argument(help="A sweep of `tomrl sweep status`.")],
+    cells: Annotated[
+        list[str] | None, typer.Argument(help="Cells; all that failed if left out.")
+    ] = None,
+    concurrency: Concurrency = None,
+) -> None:
+    """Run failed cells of a sweep again, and end it if that leaves nothing to do.
+
+    Example: `tomrl sweep retry grid-mini nano-hi`
+    """
+    from flows.sweeps.record import sweep_folder
+    from flows.sweeps.status import standing
+
+    root = find_root()
+    folder = sweep_folder(root, name)
+    raise_on_sigterm()
+    with owned(folder.path, patience=0.0):
+        found = standing(folder)
+        for key in cells or ():
+            lookup(dict(found.cells), key, f"sweep {name}: cell")
+        chosen = cells or [key for key, each in found.cells.items() if each.state == "failed"]
+        if found.sweep.ended or not chosen:
+            console.say(f"no cell of sweep {name} has failed: nothing to run")
+            return
+        _run(root, name, concurrency, tuple(chosen))
+
+
+@app.command()
+def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way.")]) -> None:
+    """Stop a sweep that another process runs; it goes on from there when it is run again.
+
+    Example: `tomrl sweep cancel grid-mini`
+    """
+    from flows.sweeps.cancel import cancel as stop
+    from flows.sweeps.record import sweep_folder
+
+    folder = sweep_folder(find_root(), name)
+    stop(folder)
+    console.say(f"stopped; go on with: tomrl sweep --study {folder.sweep().study} --name {name}")
+
+
+def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) -> None:
+    """Run what is left of a sweep that this process owns; exits 1 if cells fail."""
+    from flows.sweeps.places import absolute_places
+
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.update(absolute_places(os.environ, root))
+    from prefect.exceptions import CancelledRun
+    from prefect.task_runners import ThreadPoolTaskRunner
+
+    from flows.server import start_temporary_server
+    from flows.sweeps.flow import run_sweep
+    from flows.sweeps.limits import CPU, resource, side_by_side
+    from flows.sweeps.record import SweepFolder
+    from flows.sweeps.work import CellFailed
+
+    folder = SweepFolder(root, name)
+    params = folder.params()
+    cores = len(os.sched_getaffinity(0))
+    slots = concurrency or (max(cores, params.study.threads) if resource(params) == CPU else 1)
+    runner = ThreadPoolTaskRunner(max_workers=side_by_side(params, slots))
+    flow = run_sweep.with_options(task_runner=runner)
+    try:
+        start_temporary_server()
+        failed = flow(name=name, checkout=str(root), slots=slots, only=list(only))
+    except (KeyboardInterrupt, CancelledRun) as error:
+        print("stopped; run it again to go on", file=sys.stderr)
+        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+    except CellFailed as error:
+        Terminal(stderr=True).say(
+            f"error: {error}. All output is in {folder.path / 'logs'}; run it again to go on"
+        )
+        raise typer.Exit(1) from None
+    if failed:
+        Terminal(stderr=True).say(
+            "\n".join(
+                [
+                    f"error: {len(failed)} of {len(params.cells)} cells failed; run them again "
+                    f"with: tomrl sweep retry {name}",
+                    *(f"  {key}: {cause}" for key, cause in failed.items()),
+                ]
+            )
+        )
+        raise typer.Exit(1)

@@ -1,0 +1,200 @@
+"""The parts of a sweep that need no process: causes, progress, what is left, ``dvc.lock``, pins."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flows.sweeps.causes import cause
+from flows.sweeps.left import cells_left, inputs_of
+from flows.sweeps.limits import resource, side_by_side, taken
+from flows.sweeps.lock_file import merged
+from flows.sweeps.pin import pin, same_inputs
+from flows.sweeps.places import absolute_places
+from flows.sweeps.progress import advanced, told
+from flows.sweeps.record import CellState, Sweep, SweepFolder, sweep_folder, sweep_names
+from flows.sweeps.start import begin
+from flows.sweeps.status import standing
+from pipeline.config.expand import expand
+from pipeline.config.params import AskedCell, Params
+from pipeline.config.study_files import find_study
+from pipeline.errors import UserError
+from tests.conftest import PROJECT
+
+
+@pytest.mark.parametrize(
+    ("lines", "text", "passing"),
+    [
+        (["error: train: no rows", "failed to run: x, exited with 2"], "train: no rows", False),
+        (["error: train: no answer", "failed to run: x, exited with 1"], "train: no answer", True),
+        (["Traceback", "KeyError: 'a'", "ERROR: x, exited with 1"], "ERROR: x", False),
+        (["ERROR: failed to run: x, exited with -9"], "killed by SIGKILL", True),
+        (["ERROR: failed to run: x, exited with 137"], "killed by SIGKILL", True),
+        (["ERROR: Unable to acquire lock. Most likely"], "DVC was locked", True),
+        ([], "it said nothing", False),
+    ],
+)
+def test_a_cause_says_whether_to_run_it_again(lines: list[str], text: str, passing: bool) -> None:
+    found = cause(lines)
+    assert text in found.text and found.passing is passing
+
+
+def test_progress_is_read_from_what_stages_print() -> None:
+    state = CellState(state="running")
+    state = advanced(state, "Running stage 'train@nano-hi':")
+    assert told(state) == "train"
+    state = advanced(state, "train nano-hi: 30/120 (60 s) reward 0.31  accuracy 5%  length 22.0")
+    assert (state.step, state.steps, state.remaining) == (30, 120, 180.0)
+    assert told(state) == "train  30/120  reward 0.31  accuracy 5%  length 22.0  3 min left"
+    assert advanced(state, "train nano-hi: best validation accuracy 5.0% at step 2") is state
+    assert advanced(state, "evaluate nano-hi: 3/4 (1 s)") is state
+    state = advanced(state, "Running stage 'evaluate@nano-hi':")
+    assert told(state) == "evaluate" and state.steps == 0
+
+
+def lock(*stages: tuple[str, str]) -> str:
+    body = "".join(f"  {name}:\n    cmd: x\n    outs:\n    - md5: {md5}\n" for name, md5 in stages)
+    return f"schema: '2.0'\nstages:\n{body}"
+
+
+def test_lock_files_are_merged_by_stage() -> None:
+    here, there = lock(("code", "1"), ("train@a", "2")), lock(("train@a", "3"), ("train@b", "4"))
+    assert merged(here, there, ["train@b", "judge@b"]) == lock(
+        ("code", "1"), ("train@a", "2"), ("train@b", "4")
+    )
+    assert merged(here, there, ["train@a"]) == lock(("code", "1"), ("train@a", "3"))
+    assert merged("", there, ["train@a"]) == lock(("train@a", "3"))
+
+
+@pytest.fixture(scope="module")
+def crossed() -> Params:
+    return expand(find_study(PROJECT, "prompt-or-training-mini"))
+
+
+def test_cells_are_left_with_those_that_they_ask(crossed: Params) -> None:
+    asked = {key: cell.of for key, cell in crossed.cells.items() if isinstance(cell, AskedCell)}
+    key, of = next(iter(asked.items()))
+    assert cells_left(crossed, {"report", "code"}) == []
+    assert cells_left(crossed, {f"gsm8k@{key}"}) == [key]
+    left = cells_left(crossed, {f"train@{of}"})
+    assert left[0] == of and set(left[1:]) == {k for k, o in asked.items() if o == of}
+    every = cells_left(crossed, {f"train@{k}" for k in crossed.cells})
+    assert sorted(every) == sorted(crossed.cells)
+    assert every.index(of) < every.index(key)
+    assert f"runs/{crossed.study.name}/{of}/train" in inputs_of(crossed, key)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with what a sweep reads of a checkout."""
+    root = tmp_path / "a checkout"
+    (root / "pipeline").mkdir(parents=True)
+    (root / "studies").mkdir()
+    (root / "studies" / "mini.yaml").write_bytes((PROJECT / "studies/mini.yaml").read_bytes())
+    (root / "pipeline" / "a.py").write_text("one = 1\n")
+    (root / "params.yaml").write_text("a: 1\n")
+    (root / ".gitignore").write_text("/work\n")
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    return root
+
+
+def git(root: Path, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=root, check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def test_a_sweep_is_made_from_a_commit(repository: Path) -> None:
+    (repository / "params.yaml").write_text("a: 2\n")
+    (repository / "studies" / "mini.yaml").write_text("a: 2\n")
+    (repository / "notes.txt").write_text("of mine")
+    found = pin(repository, "mini", allow_edits=False)
+    assert found.commit == git(repository, "rev-parse", "HEAD") and not found.edited
+    assert same_inputs(repository, found.commit)
+
+
+@pytest.mark.parametrize("name", ["pipeline/a.py", "pipeline/new.py"])
+def test_edits_are_refused_or_recorded(repository: Path, name: str) -> None:
+    (repository / name).write_text("one = 2\n")
+    before = git(repository, "status", "--porcelain")
+    with pytest.raises(UserError, match=f"not committed: {name}.*--allow-edits"):
+        pin(repository, "mini", allow_edits=False)
+    found = pin(repository, "mini", allow_edits=True)
+    assert found.edited == (name,) and found == pin(repository, "mini", allow_edits=True)
+    assert git(repository, "show", f"{found.commit}:{name}") == "one = 2"
+    assert git(repository, "status", "--porcelain") == before
+    assert same_inputs(repository, found.commit)
+    (repository / name).write_text("one = 3\n")
+    assert not same_inputs(repository, found.commit)
+
+
+def test_a_sweep_keeps_its_copy_until_it_has_ended(repository: Path) -> None:
+    folder = sweep_folder(repository, "mine")
+    first = begin(folder, "mini", allow_edits=False)
+    copy = folder.study_file.read_bytes()
+    assert first.study == "mini" and sweep_names(repository) == ["mine"]
+    with (repository / "studies" / "mini.yaml").open("a") as file:
+        file.write("# edited\n")
+    folder.note("nano-base", CellState(state="done"))
+    assert (
+        begin(folder, "mini", allow_edits=False) == first and folder.study_file.read_bytes() == copy
+    )
+    with pytest.raises(UserError, match="a sweep of study mini has this name"):
+        begin(folder, "mini-real", allow_edits=False)
+    folder.write(first.model_copy(update={"ended": "2026-01-01T00:00:00"}))
+    assert begin(folder, "mini", allow_edits=False).ended == ""
+    assert folder.study_file.read_bytes() != copy and folder.cell("nano-base").state == "waiting"
+
+
+def test_what_ran_when_a_sweep_was_killed_is_stopped(repository: Path) -> None:
+    folder = sweep_folder(repository, "mini")
+    begin(folder, "mini", allow_edits=False)
+    folder.note("nano-cued", CellState(state="running", stage="train", attempts=1))
+    found = standing(folder)
+    assert found.cells["nano-cued"].state == "stopped" and not found.under_way
+    assert found.summary() == "not running: 1 stopped, 2 waiting"
+    assert ("nano-cued", "stopped", "1", "stopped in train: its sweep was killed") in found.rows()
+
+
+@pytest.mark.parametrize("name", ["", "../up", "A", "a b", "-a"])
+def test_a_bad_name_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UserError, match="a name has lower-case letters"):
+        sweep_folder(tmp_path, name)
+
+
+def test_an_unknown_sweep_is_told_with_those_there_are(tmp_path: Path) -> None:
+    SweepFolder(tmp_path, "one").write(
+        Sweep(name="one", study="mini", commit="0", edited=[], began="")
+    )
+    with pytest.raises(UserError, match="no sweep 'two'.*there are: one. Start"):
+        standing(sweep_folder(tmp_path, "two"))
+
+
+def test_places_are_the_same_in_every_worktree(tmp_path: Path) -> None:
+    given = {
+        "TOMRL_STORE": "../store",
+        "TOMRL_DATA_MIRROR": "/mirror",
+        "MLFLOW_TRACKING_URI": "sqlite:///mine.db",
+        "HOME": "home",
+    }
+    assert absolute_places(given, tmp_path) == {
+        "TOMRL_STORE": f"{tmp_path}/../store",
+        "TOMRL_DATA_MIRROR": "/mirror",
+        "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mine.db",
+    }
+    assert absolute_places({"MLFLOW_TRACKING_URI": "http://host:5000"}, tmp_path) == {}
+
+
+def test_cells_take_cores_or_accelerators(crossed: Params) -> None:
+    key = next(iter(crossed.cells))
+    assert (resource(crossed), taken(crossed, key)) == ("cpu", crossed.study.threads)
+    assert side_by_side(crossed, 2) == 2 // crossed.study.threads
+    large = expand(find_study(PROJECT, "tom-rl"))
+    assert resource(large) == "gpu"
+    takes = {key: taken(large, key) for key in large.cells}
+    assert takes["qwen25-7b-hi-exp"] == 4 and min(takes.values()) == 1
+    assert side_by_side(large, 8) == 8

@@ -1,0 +1,55 @@
+"""A flow run that is cancelled on a real server of Prefect stops the commands that it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import Timer
+
+import pytest
+from prefect import flow, get_client
+from prefect.runtime import flow_run
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Cancelled, Cancelling, State
+
+from flows.commands import Commands
+from flows.proof import server
+from flows.sweeps.limits import held, limit_of
+from flows.sweeps.stopping import stopped_from_outside
+from pipeline.processes import ending_with_this
+
+
+@pytest.fixture
+def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    with server() as found, temporary_settings({PREFECT_API_URL: found}):
+        yield found
+
+
+def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: Path) -> None:
+    ended: list[int] = []
+
+    @flow
+    def serve() -> State | None:
+        with Commands(tmp_path) as commands, stopped_from_outside(commands) as stopped:
+            with get_client(sync_client=True) as client:
+                client.set_flow_run_state(flow_run.id, Cancelling())
+            ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
+            return Cancelled() if stopped.is_set() else None
+
+    assert serve(return_state=True).is_cancelled()
+    assert len(ended) == 1  # what would have run on has ended
+
+    # A limit that others have set is theirs; one that is missing is made.
+    with get_client(sync_client=True) as client:
+        assert limit_of("gpu", "mini", 4) == limit_of("gpu", "other", 9) == "gpu"
+        assert client.read_global_concurrency_limit_by_name("gpu").limit == 4
+
+    # Who waits for a slot that another sweep holds stops waiting when it is stopped.
+    with Commands(tmp_path) as commands, held("gpu", 4, commands):
+        others = Commands(tmp_path)
+        Timer(0.5, others.stop).start()
+        with held("gpu", 1, others):
+            assert others.stopped
+        with get_client(sync_client=True) as client:
+            assert client.read_global_concurrency_limit_by_name("gpu").active_slots == 4

@@ -1,0 +1,169 @@
+"""``tomrl sweep``: real worktrees, a real Prefect server, a kill, and the same bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.alive import alive, until
+from tests.conftest import edited, environment, type_command
+
+pytestmark = pytest.mark.chain
+CELLS = ("nano-hi-s0", "nano-hi-s1")
+
+
+@pytest.fixture(scope="module")
+def seeded(
+    reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A committed clone with two seeds; what cells share, and ``nano-base``, are in its cache."""
+    home = tmp_path_factory.mktemp("sweep")
+    target = home / "a clone"
+    shutil.copytree(reproduced[0], target, symlinks=True)
+    with edited(target / "studies" / "mini.yaml") as study:
+        study["grid"]["seeds"] = [0, 1]
+    commit(target)
+    yield target
+    for process in alive(home):
+        process.kill()
+
+
+def commit(checkout: Path) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "--all"], cwd=checkout, check=True)
+    subprocess.run([*git, "commit", "-qm", "a study"], cwd=checkout, check=True)
+
+
+Said = subprocess.CompletedProcess[str]
+
+
+def sweep(checkout: Path, *arguments: str) -> Said:
+    return type_command(checkout, checkout.parent, "tomrl", "sweep", *arguments)
+
+
+def standing(checkout: Path) -> dict[str, Any]:
+    said = sweep(checkout, "status", "mini", "--json")
+    assert said.returncode == 0, said.stderr
+    found: dict[str, Any] = json.loads(said.stdout)
+    return found
+
+
+def state(checkout: Path, key: str) -> str:
+    """How far a cell is, read as a file: a command takes longer than some cells."""
+    path = checkout / "work" / "sweeps" / "mini" / "cells" / f"{key}.json"
+    return str(json.loads(path.read_bytes())["state"]) if path.exists() else "waiting"
+
+
+@contextmanager
+def under_way(checkout: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A sweep that has begun with the second cell."""
+    shown = checkout.parent / "shown"
+    with shown.open("w") as file:
+        process = subprocess.Popen(
+            ["tomrl", "sweep", *arguments],
+            cwd=checkout,
+            env=environment(checkout.parent),
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    running = lambda: state(checkout, CELLS[1]) == "running"  # noqa: E731
+    assert until(lambda: running() or process.poll() is not None, 600)
+    assert process.poll() is None, shown.read_text()
+    yield process
+    process.wait(60)
+    assert until(lambda: not alive(checkout.parent)), alive(checkout.parent)
+
+
+def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Path) -> None:
+    target = tmp_path / "a clone"
+    shutil.copytree(reproduced[0], target, symlinks=True)
+    with edited(target / "studies" / "mini.yaml") as study:
+        study["gsm8k"]["max_new_tokens"] = 7
+    commit(target)
+    (target / "pipeline" / "new.py").write_text("")
+    refused = sweep(target, "--study", "mini")
+    assert refused.returncode == 2 and "not committed: pipeline/new.py" in refused.stderr
+    (target / "pipeline" / "new.py").unlink()
+    done = sweep(target, "--study", "mini")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 cells are left to do" in done.stdout + done.stderr
+    logs = target / "work" / "sweeps" / "mini" / "logs"
+    for key in ("nano-base", "nano-hi"):
+        started = re.findall(r"Running stage '(\w+)@", (logs / f"{key}.log").read_text())
+        assert started == ["gsm8k"]
+    assert "Running stage" not in (logs / "restore.log").read_text()
+    clean = type_command(target, tmp_path, "dvc", "status")
+    assert "Data and pipelines are up to date." in clean.stdout
+    found = standing(target)
+    assert found["ended"] and found["cells"]["nano-hi"]["state"] == "done"
+    again = sweep(target, "--study", "mini")
+    assert again.returncode == 0 and "study mini is up to date: nothing to run" in again.stdout
+
+
+@pytest.mark.nightly
+def test_a_sweep_outlives_what_happens_to_it(reproduced: tuple[Path, str], seeded: Path) -> None:
+    folder = seeded / "work" / "sweeps" / "mini"
+    data = folder / "trees" / "cells" / CELLS[1] / "data/mini/combos/hi/train.parquet"
+    study = seeded / "studies" / "mini.yaml"
+    original = study.read_bytes()
+
+    # Two of one name; then it is cancelled.
+    with under_way(seeded, "--study", "mini", "--concurrency", "2") as first:
+        assert until(data.exists)
+        second = sweep(seeded, "--study", "mini")
+        assert second.returncode == 2 and f"kill {first.pid}" in second.stderr
+        cancelled = sweep(seeded, "cancel", "mini")
+        assert cancelled.returncode == 0, cancelled.stderr
+    assert first.returncode == 143 and "stopped; run it again" in _shown(seeded)
+    found = standing(seeded)
+    assert found["under_way"] is False and found["cells"][CELLS[1]]["state"] == "stopped"
+    assert sweep(seeded, "cancel", "mini").returncode == 2
+
+    # One cell fails, of a cause that nobody needs to see twice; the study is edited meanwhile.
+    good = data.read_bytes()
+    data.write_bytes(good[: len(good) // 2])
+    study.write_bytes(original.replace(b"steps: 4", b"steps: 3"))
+    failed = sweep(seeded, "--study", "mini", "--concurrency", "2")
+    assert failed.returncode == 1, failed.stdout + failed.stderr
+    assert "goes on with its copy" in failed.stdout
+    (cause,) = [line for line in failed.stderr.splitlines() if f"  {CELLS[1]}: train: " in line]
+    assert "train.parquet is damaged" in cause and "tomrl sweep retry mini" in failed.stderr
+    cells = standing(seeded)["cells"]
+    assert [cells[key]["state"] for key in CELLS] == ["done", "failed"]
+    assert cells[CELLS[1]]["attempts"] == 2
+    data.write_bytes(good)
+
+    # It is tried again, and killed.
+    unknown = sweep(seeded, "retry", "mini", "nano-hi-s2")
+    assert unknown.returncode == 2 and "cell 'nano-hi-s2' does not exist" in unknown.stderr
+    with under_way(seeded, "retry", "mini") as third:
+        third.kill()
+    assert standing(seeded)["cells"][CELLS[1]]["cause"] == "its sweep was killed"
+
+    done = sweep(seeded, "--study", "mini")
+    assert done.returncode == 0, done.stdout + done.stderr
+    study.write_bytes(original)
+    assert "Running stage" not in (folder / "logs" / "restore.log").read_text()
+    clean = type_command(seeded, seeded.parent, "dvc", "status")
+    assert "Data and pipelines are up to date." in clean.stdout
+    for name in ("train/metrics.jsonl", "evaluate/responses.parquet"):
+        mine = seeded / "runs" / "mini" / CELLS[0] / name
+        assert mine.read_bytes() == (reproduced[0] / "runs/mini/nano-hi" / name).read_bytes()
+    for key in CELLS:  # each stage ended once, whatever was stopped
+        log = (folder / "logs" / f"{key}.log").read_text()
+        assert log.count("Updating lock file") == 4
+    assert standing(seeded)["ended"] and not (folder / "trees").exists()
+    again = sweep(seeded, "--study", "mini")
+    assert again.returncode == 0 and "study mini is up to date: nothing to run" in again.stdout
+
+
+def _shown(checkout: Path) -> str:
+    return (checkout.parent / "shown").read_text()
