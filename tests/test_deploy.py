@@ -53,11 +53,13 @@ def client(deployed: Deployed) -> Iterator[SyncPrefectClient]:
         yield found
 
 
-def work_off(deployed: Deployed, client: SyncPrefectClient, **parameters: object) -> FlowRun:
-    """Have a worker of the machine's pool take one run of the check, and return how it ended."""
+def work_off(
+    deployed: Deployed, client: SyncPrefectClient, name: str, **parameters: object
+) -> FlowRun:
+    """Have a worker of the machine's pool take one run, and return how it ended."""
     checkout, _, _ = deployed
-    nightly = client.read_deployment_by_name("check/nightly")
-    run = client.create_flow_run_from_deployment(nightly.id, parameters=parameters)
+    deployment = client.read_deployment_by_name(name)
+    run = client.create_flow_run_from_deployment(deployment.id, parameters=parameters)
     worker = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")
     done = subprocess.run(worker, cwd=checkout.parent, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -145,7 +147,7 @@ def test_it_may_be_run_again(
 
 
 def test_a_worker_runs_the_check(deployed: Deployed, client: SyncPrefectClient) -> None:
-    run = work_off(deployed, client, parts=["servers", "disk"], free_gibibytes=0)
+    run = work_off(deployed, client, "check/nightly", parts=["servers", "disk"], free_gibibytes=0)
     assert run.state is not None and run.state.is_completed(), run.state
     artifact = Artifact.get("check")
     assert artifact is not None and artifact.flow_run_id == run.id
@@ -153,6 +155,15 @@ def test_a_worker_runs_the_check(deployed: Deployed, client: SyncPrefectClient) 
     assert rows == {"mlflow": "-", "ray": "-"} | {
         f"disk of {place}": "ok" for place in ("checkout", "store", "temporary files")
     }
+
+
+def test_a_worker_begins_a_sweep(deployed: Deployed, client: SyncPrefectClient) -> None:
+    """One that is refused at once: the checkout has no commit to make worktrees of."""
+    run = work_off(deployed, client, "scheduled sweep/grid-mini", concurrency=1)
+    assert run.name == "sweep-of-grid-mini"
+    assert run.state is not None and run.state.is_failed(), run.state
+    assert "of whose commits a sweep makes worktrees" in str(run.state.message)
+    assert not (deployed[0] / "work" / "sweeps" / "grid-mini" / "sweep.json").exists()
 
 
 def test_the_server_schedules_runs(client: SyncPrefectClient) -> None:

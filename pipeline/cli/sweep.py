@@ -163,23 +163,16 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.update(absolute_places(os.environ, root))
     from prefect.exceptions import CancelledRun
-    from prefect.task_runners import ThreadPoolTaskRunner
 
     from flows.server import start_temporary_server
-    from flows.sweeps.flow import run_sweep
-    from flows.sweeps.limits import CPU, resource, side_by_side
+    from flows.sweeps.launch import launch
     from flows.sweeps.record import SweepFolder
     from flows.sweeps.work import CellFailed
 
     folder = SweepFolder(root, name)
-    params = folder.params()
-    cores = len(os.sched_getaffinity(0))
-    slots = concurrency or (max(cores, params.study.threads) if resource(params) == CPU else 1)
-    runner = ThreadPoolTaskRunner(max_workers=side_by_side(params, slots))
-    flow = run_sweep.with_options(task_runner=runner)
     try:
         start_temporary_server()
-        failed = flow(name=name, checkout=str(root), slots=slots, only=list(only))
+        failed = launch(folder, concurrency, only)
     except (KeyboardInterrupt, CancelledRun) as error:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
@@ -189,10 +182,11 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
         )
         raise typer.Exit(1) from None
     if failed:
+        cells = len(folder.params().cells)
         Terminal(stderr=True).say(
             "\n".join(
                 [
-                    f"error: {len(failed)} of {len(params.cells)} cells failed; run them again "
+                    f"error: {len(failed)} of {cells} cells failed; run them again "
                     f"with: tomrl sweep retry {name}",
                     *(f"  {key}: {cause}" for key, cause in failed.items()),
                 ]
