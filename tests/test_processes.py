@@ -186,7 +186,7 @@ def _trains(checkout: Path) -> bool:
     ("number", "status"),
     [
         (signal.SIGKILL, -9),
-        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.nightly),
         pytest.param(signal.SIGINT, 130, marks=pytest.mark.nightly),
         pytest.param(signal.SIGHUP, -1, marks=pytest.mark.nightly),
     ],

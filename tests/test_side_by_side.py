@@ -61,7 +61,13 @@ def test_other_cells_go_on_when_one_fails(seeded: Path, tmp_path: Path) -> None:
     assert "Running stage 'train@nano-hi-s0'" not in done.stdout
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        pytest.param(signal.SIGTERM, 143, marks=pytest.mark.nightly),
+    ],
+)
 def test_it_stops_with_all_its_cells(
     seeded: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
