@@ -12,7 +12,7 @@ export TORCH_INDEX
 READY := .venv/.ready
 IN_ENVIRONMENT := source .venv/bin/activate &&
 
-.PHONY: help setup repro models test test-engines test-nightly setup-vllm lint lock
+.PHONY: help setup repro models test test-engines test-nightly check-infra sbom setup-vllm setup-trainer lint lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -28,7 +28,7 @@ repro: $(READY) ## Run the default study and print its results
 models: $(READY) ## Make the tiny base models in models/ again; half an hour
 	@$(IN_ENVIRONMENT) tomrl models make
 
-test: $(READY) ## Lint, type-check and run the tests
+test: $(READY) check-infra ## Lint, type-check, check images and manifests, and run the tests
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest --ignore=tests/engines -n 2 --dist loadgroup
 
@@ -40,6 +40,17 @@ test-engines: $(READY) setup-vllm ## Set up the environments of verl, vLLM and o
 test-nightly: $(READY) ## 200 kills, every full disk, and five seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m nightly
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m benchmarks.learning
+
+check-infra: $(READY) ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others
+	@PYTHON="$(PYTHON)" scripts/setup_infra.sh
+	@.venv-infra/bin/python scripts/check_infra.py
+
+sbom: $(READY) ## List what the environments here hold, as CycloneDX files in build/sbom
+	@PYTHON="$(PYTHON)" scripts/setup_infra.sh
+	@scripts/sbom.sh
+
+setup-trainer: $(READY) ## Create .venv-trainer, what the nodes of a GPU cluster need, 12 GB
+	@PYTHON="$(PYTHON)" scripts/setup_trainer.sh
 
 setup-vllm: ## Create .venv-vllm with vLLM for CPUs, 3 GB
 	@PYTHON="$(PYTHON)" scripts/setup_vllm.sh

@@ -32,7 +32,7 @@ from pipeline.data import generated
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.model.chat import PREFILL, encode_prompt
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 from pipeline.output import write_output
 
 TARGET = 3.0  # times the responses per second of either

@@ -172,8 +172,9 @@ def _measure(
     import torch
 
     from pipeline.config.algorithms import Grpo
-    from pipeline.model.decode import Sampling, generate
+    from pipeline.model.decode import generate
     from pipeline.model.device import autocast, peak_memory
+    from pipeline.model.sampling import Sampling
     from pipeline.train.update import Updater
 
     policy = learner.model

@@ -17,6 +17,17 @@ HEARTBEAT_SECONDS = 60
 CHECKOUT_IN_POD = "/checkout"
 """Where a pod has its checkout: the ``pull`` step of deployments in prefect.yaml names it too."""
 
+NAMESPACE = "tomrl"
+"""Where pods run, unless the pool says otherwise; infra/kubernetes has what they find there."""
+
+_CONFINED = {
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "runAsGroup": 1000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""What a namespace asks of pods whose standard is `restricted`."""
+
 _ENVIRONMENT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)}
 
 
@@ -75,18 +86,34 @@ def job_template(pool: Pool) -> dict[str, Any]:
 
 
 def _mount_checkout(template: dict[str, Any]) -> None:
-    """Have pods find their checkout on a claimed volume, whose name is a variable of the pool."""
+    """Have pods find their checkout on a claimed volume, and settings and secrets by name.
+
+    What they are called is in infra/kubernetes; names are variables of the pool.
+    """
     properties = template["variables"]["properties"]
     properties["image"]["default"] = "tomrl:latest"
+    properties["namespace"]["default"] = NAMESPACE
+    properties["service_account_name"]["default"] = "tomrl"
     properties["claim"] = {
         "title": "Claim",
         "description": f"The volume claim with the checkout, mounted at {CHECKOUT_IN_POD}.",
         "default": "tomrl-checkout",
         "type": "string",
     }
-    pod = template["job_configuration"]["job_manifest"]["spec"]["template"]["spec"]
+    template = template["job_configuration"]["job_manifest"]["spec"]["template"]
+    template["metadata"] = {"labels": {"tomrl/part": "study"}}  # what network policies go by
+    pod = template["spec"]
+    pod["securityContext"] = _CONFINED
     pod["volumes"] = [
         {"name": "checkout", "persistentVolumeClaim": {"claimName": "{{ claim }}"}},
     ]
     (container,) = pod["containers"]
+    container["envFrom"] = [
+        {"configMapRef": {"name": "tomrl", "optional": True}},
+        {"secretRef": {"name": "tomrl", "optional": True}},
+    ]
+    container["securityContext"] = {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
     container["volumeMounts"] = [{"name": "checkout", "mountPath": CHECKOUT_IN_POD}]

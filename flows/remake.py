@@ -13,7 +13,7 @@ from flows.commands import Commands
 from pipeline.checkout import dvc_command
 from pipeline.errors import UserError
 from pipeline.store import STORE_VARIABLE
-from pipeline.tracking import URI_VARIABLE
+from pipeline.tracking_server import URI_VARIABLE
 
 
 def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> list[str]:

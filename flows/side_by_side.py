@@ -1,16 +1,16 @@
-"""Running a study with DVC, cells that do not depend on each other side by side."""
+"""Running a study with DVC, what does not depend on each other side by side."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 from flows.commands import Commands
-from flows.order import CELL_STAGES, changed_stages
+from flows.order import DATA_STAGE, base_stages, changed_stages, runs_on_cores, stages_of
 from pipeline.checkout import dvc_command
-from pipeline.config.models import TinyModel
 from pipeline.config.params import AskedCell, Params, TrainedCell
 
 Hear = Callable[[str], None]
@@ -22,9 +22,7 @@ class StagesFailed(Exception):
 
 def default_jobs(params: Params) -> int:
     """Return how many cells this machine runs at a time: one, where models are not tiny ones."""
-    tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
-    cells = [cell for cell in params.cells.values() if isinstance(cell, TrainedCell)]
-    if not tiny or any(cell.train.backend != "local" for cell in cells):
+    if not runs_on_cores(params):
         return 1
     return max(1, len(os.sched_getaffinity(0)) // params.study.threads)
 
@@ -37,7 +35,7 @@ def reproduce(root: Path, params: Params, jobs: int, say: Hear) -> None:
     Args:
         root: The checkout, whose ``params.yaml`` has the study.
         params: The study.
-        jobs: Cells at a time.
+        jobs: Base models, and then cells, at a time.
         say: Receives the output, line by line.
 
     Raises:
@@ -47,9 +45,10 @@ def reproduce(root: Path, params: Params, jobs: int, say: Hear) -> None:
         say(f"study {params.study.name} is up to date: nothing to run")
         return
     with Commands(root) as commands:
-        shared = ["audit", *(f"base@{key}" for key in params.base)]
-        if commands.run(dvc_command("repro", *shared), say):
-            raise StagesFailed("data and base models cannot be made; the cause is printed above")
+        if commands.run(dvc_command("repro", DATA_STAGE), say):
+            raise StagesFailed("the data cannot be made; the cause is printed above")
+        if _bases(commands, params, jobs, say):
+            raise StagesFailed("not all base models can be made; the cause is printed above")
         failed = _cells(commands, params, jobs, say)
         if failed:
             raise StagesFailed(
@@ -60,6 +59,14 @@ def reproduce(root: Path, params: Params, jobs: int, say: Hear) -> None:
             raise StagesFailed("the report cannot be made; the cause is printed above")
 
 
+def _bases(commands: Commands, params: Params, jobs: int, say: Hear) -> list[str]:
+    """Make all base models; return the stages that failed."""
+    with _pool(commands, jobs) as pool:
+        return _failed(
+            pool, base_stages(params), lambda stage: _runs(commands, [stage], f"{stage} | ", say)
+        )
+
+
 def _cells(commands: Commands, params: Params, jobs: int, say: Hear) -> list[str]:
     """Run all cells; return those that failed.
 
@@ -68,25 +75,37 @@ def _cells(commands: Commands, params: Params, jobs: int, say: Hear) -> list[str
     """
 
     def run(key: str) -> bool:
-        stages = [f"{stage}@{key}" for stage in CELL_STAGES]
-        command = dvc_command("--wait-for-lock", "repro", "--single-item", *stages)
-        return commands.run(command, lambda line: say(f"{key} | {line}") if line else None) == 0
+        return _runs(commands, stages_of(key), f"{key} | ", say)
 
     own = {key: cell for key, cell in params.cells.items() if not isinstance(cell, AskedCell)}
     asked = {key: cell for key, cell in params.cells.items() if isinstance(cell, AskedCell)}
     order = sorted(own, key=lambda key: not isinstance(own[key], TrainedCell))
+    with _pool(commands, jobs) as pool:
+        failed = _failed(pool, order, run)
+        there = [key for key, cell in asked.items() if cell.of not in failed]
+        return failed + [key for key in asked if key not in there] + _failed(pool, there, run)
+
+
+@contextmanager
+def _pool(commands: Commands, jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """Give threads that wait for commands; if the block is left early, nothing more is begun."""
     with ThreadPoolExecutor(jobs) as pool:
         try:
-            failed = _failed(pool, order, run)
-            there = [key for key, cell in asked.items() if cell.of not in failed]
-            return failed + [key for key in asked if key not in there] + _failed(pool, there, run)
+            yield pool
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             commands.stop()
             raise
 
 
+def _runs(commands: Commands, stages: Sequence[str], prefix: str, say: Hear) -> bool:
+    """Run stages, beside others, and return whether they have run."""
+    # What they depend on is there, and DVC would refuse two of them a lock on it.
+    command = dvc_command("--wait-for-lock", "repro", "--single-item", *stages)
+    return commands.run(command, lambda line: say(f"{prefix}{line}") if line else None) == 0
+
+
 def _failed(pool: ThreadPoolExecutor, keys: Sequence[str], run: Callable[[str], bool]) -> list[str]:
-    """Run cells and return those that failed."""
+    """Run cells or stages and return those that failed."""
     done = {key: pool.submit(run, key) for key in keys}
     return [key for key, each in done.items() if not each.result()]

@@ -14,7 +14,7 @@ from flows.stages import run_stage
 from pipeline.checkout import find_root, use_study
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
-from pipeline.tracking import prepare
+from pipeline.tracking_server import prepare
 
 
 def _run_name() -> str:

@@ -28,10 +28,19 @@ CARRIERS = frozenset(
         "pipeline.ports",
         "pipeline.processes",
         "pipeline.progress",
+        "pipeline.stages.catalogue",
+        "pipeline.stages.done",
+        "pipeline.stages.ended",
         "pipeline.stages.mirror",
+        "pipeline.stages.tracked",
         "pipeline.temporaries",
         "pipeline.tracking",
+        "pipeline.tracking_circumstances",
         "pipeline.tracking_database",
+        "pipeline.tracking_models",
+        "pipeline.tracking_run",
+        "pipeline.tracking_server",
+        "pipeline.tracking_system",
     }
 )
 """What carries, names or shows results and cannot shape them: its code is in no digest."""

@@ -21,7 +21,7 @@ from pipeline.download import MIRROR_VARIABLE
 from pipeline.errors import UserError
 from pipeline.plural import counted
 from pipeline.store import default_store
-from pipeline.tracking import prepare, tracking_uri
+from pipeline.tracking_server import prepare, tracking_uri, without_secrets
 
 _RAY_VARIABLE, _RAY_SECONDS = "RAY_ADDRESS", 30
 _SQLITE = "sqlite:///"
@@ -108,7 +108,7 @@ def _mlflow(root: Path) -> Finding:
         prepare(root)
     except UserError as error:
         return Finding("mlflow", str(error), False, "start it, or mend its address")
-    return Finding("mlflow", f"{uri} answers", True)
+    return Finding("mlflow", f"{without_secrets(uri)} answers", True)
 
 
 def _ray(address: str) -> Finding:

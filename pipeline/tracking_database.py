@@ -23,6 +23,8 @@ from pipeline.temporaries import beside
 _HALF_DONE = "_alembic_tmp_"  # where a migration keeps rows of a table that it rewrites
 _SIBLINGS = ("-journal", "-wal", "-shm")  # of SQLite; they belong to the file they are named after
 _PATIENCE = 20  # seconds for another process's transaction
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+"""Tags of the experiment: its pages show trainings, not traces of agents."""
 _THINGS = ("runs", "registered_models", "logged_models", "trace_info", "datasets")
 
 
@@ -57,13 +59,22 @@ def ensure(database: Path, experiment: str, artifacts: str) -> None:
 def _is_ready(database: Path, experiment: str) -> bool:
     """Return whether a database has all tables and the experiment.
 
-    Every stage asks it, so it is cheap. The version, which takes MLflow long to say, it compares
-    itself where it opens the database.
+    It is cheap, since every stage asks it that MLflow shows while it works. The version, which
+    takes MLflow long to say, it compares itself where it opens the database.
     """
     try:
         with _reading(database) as connection:
+            return has_experiment(database, experiment) and _has_its_tables(connection)
+    except sqlite3.Error:
+        return False
+
+
+def has_experiment(database: Path, experiment: str) -> bool:
+    """Return whether a database can be read and has the experiment."""
+    try:
+        with _reading(database) as connection:
             found = connection.execute("select 1 from experiments where name = ?", [experiment])
-            return found.fetchone() is not None and _has_its_tables(connection)
+            return found.fetchone() is not None
     except sqlite3.Error:
         return False
 
@@ -202,12 +213,14 @@ def _make(database: Path, experiment: str, artifacts: str) -> None:
 
 def _add_experiment(database: Path, experiment: str, artifacts: str) -> None:
     """Add an experiment to a database, which MLflow makes where there is none."""
+    from mlflow.entities import ExperimentTag
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
     from mlflow.tracking._tracking_service.utils import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
 
     store = SqlAlchemyStore(_address(database), DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH)
     try:
-        store.create_experiment(experiment, artifact_location=artifacts)
+        tags = [ExperimentTag(name, value) for name, value in KIND.items()]
+        store.create_experiment(experiment, artifact_location=artifacts, tags=tags)
     finally:
         store.engine.dispose()  # MLflow keeps the connection, and SQLite the name it opened
 

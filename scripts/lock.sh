@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Regenerates constraints.txt and proves it: installs it into a fresh environment, runs a Prefect
 # flow there and lists what a Prefect server holds, because some fastapi releases that resolve break
-# one or the other. Then constraints-engines.txt, with the same versions where it can.
+# one or the other. Then constraints-engines.txt and constraints-orchestrator.txt, with the same versions
+# where it can.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,8 +27,16 @@ cp "$work/constraints.txt" "$work/checkout/constraints.txt"
 mv "$work/constraints.txt" constraints.txt
 echo "==> constraints.txt is proven and in place"
 
-cp constraints.txt "$work/engines.txt"
-.venv/bin/uv pip compile pyproject.toml constraints-engines.in --extra engines --universal \
-    --python-version 3.11 --quiet --no-header --no-annotate -o "$work/engines.txt"
-grep -vE '^(nvidia-|triton|cuda-)' "$work/engines.txt" >constraints-engines.txt
+# Resolve constraints-NAME.txt for pyproject.toml with extras, in the versions of constraints.txt where it can.
+follow() {
+    local name=$1
+    shift
+    cp constraints.txt "$work/$name.txt"
+    .venv/bin/uv pip compile pyproject.toml "constraints-$name.in" "$@" --universal \
+        --python-version 3.11 --quiet --no-header --no-annotate -o "$work/$name.txt"
+    grep -vE '^(nvidia-|triton|cuda-)' "$work/$name.txt" >"constraints-$name.txt"
+}
+follow engines --extra engines
 echo "==> constraints-engines.txt is in place; prove it with make test-engines"
+follow orchestrator --extra orchestrate --extra verl
+echo "==> constraints-orchestrator.txt is in place; docker/orchestrator installs it"

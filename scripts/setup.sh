@@ -2,7 +2,8 @@
 # Creates .venv in the checkout. Run it through `make setup`.
 #
 # torch comes first and through pip, so that a CPU build that pip is configured to find is used;
-# everything else goes through uv with the committed constraints, which takes seconds.
+# everything else goes through uv with the committed constraints, which takes seconds. It is compiled
+# here, since a machine may be set not to do so later, and every process would do it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +28,7 @@ index=$("$python" scripts/torch_index.py)
 in_venv pip install "${pip_options[@]}" -c constraints.txt ${index:+--extra-index-url "$index"} torch
 
 say "installing the rest (about 270 packages)"
-in_venv uv pip install --quiet --python .venv/bin/python -c constraints.txt \
+in_venv uv pip install --quiet --compile-bytecode --python .venv/bin/python -c constraints.txt \
     -e ".[orchestrate,verl,dev]"
 
 touch .venv/.ready

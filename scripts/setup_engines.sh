@@ -9,6 +9,6 @@ cd "$(dirname "$0")/.."
 
 begin_environment .venv-engines constraints-engines.txt pyproject.toml scripts/setup_engines.sh
 say "installing the rest (about 130 packages)"
-in_venv uv pip install --quiet --python "$folder/bin/python" -c constraints-engines.txt \
+in_venv uv pip install --quiet --compile-bytecode --python "$folder/bin/python" -c constraints-engines.txt \
     -r pyproject.toml --extra engines
 end_environment

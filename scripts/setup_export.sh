@@ -7,11 +7,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-folder=.venv-export
-stamp=$(cat constraints-export.txt scripts/setup_export.sh | sha256sum | cut -d' ' -f1)
-[ "$(cat "$folder/.ready" 2>/dev/null || true)" != "$stamp" ] || exit 0
-echo "==> creating $folder (about 120 packages)"
-rm -rf "$folder"
-"${PYTHON:-python3}" -m venv --without-pip "$folder"
-.venv/bin/uv pip install --quiet --python "$folder/bin/python" -r constraints-export.txt
-echo "$stamp" >"$folder/.ready"
+. scripts/tools_environment.sh
+make_environment export 120

@@ -10,5 +10,5 @@ cd "$(dirname "$0")/.."
 
 begin_environment .venv-vllm constraints-vllm.txt scripts/setup_vllm.sh
 say "installing the rest (about 140 packages)"
-in_venv uv pip install --quiet --no-deps --python "$folder/bin/python" -r constraints-vllm.txt
+in_venv uv pip install --quiet --compile-bytecode --no-deps --python "$folder/bin/python" -r constraints-vllm.txt
 end_environment

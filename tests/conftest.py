@@ -57,6 +57,13 @@ def copy_checkout(target: Path) -> Path:
     return target
 
 
+def commit(checkout: Path) -> None:
+    """Commit all that is there."""
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "add", "--all"], cwd=checkout, check=True)
+    subprocess.run([*git, "commit", "-qm", "a study"], cwd=checkout, check=True)
+
+
 def environment(home: Path) -> dict[str, str]:
     """The environment of a user with this virtual environment activated."""
     bin_folder = Path(sys.executable).parent

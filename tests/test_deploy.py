@@ -100,6 +100,11 @@ def test_pods_beat_and_share_a_checkout(client: SyncPrefectClient) -> None:
     assert container["image"] == "tomrl:latest"
     mounted = {"name": volume["name"], "mountPath": "/checkout"}
     assert container["volumeMounts"] == [mounted]
+    assert pod["metadata"]["labels"] == {"tomrl/part": "study"}
+    assert [source for each in container["envFrom"] for source in each] == [
+        "configMapRef",
+        "secretRef",
+    ]
     steps = client.read_deployment_by_name("study/tom-rl").pull_steps
     assert [list(step.values()) for step in steps or ()] == [[{"directory": "/checkout"}]]
 

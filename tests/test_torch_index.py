@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import runpy
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT
+from tests.serving import serving_in_a_thread
 
 SCRIPT = runpy.run_path(str(PROJECT / "scripts" / "torch_index.py"))
 answers, choose, has_gpu = SCRIPT["answers"], SCRIPT["choose"], SCRIPT["has_gpu"]
@@ -33,12 +33,8 @@ def serving(status: int, page: bytes, delay: float = 0) -> Iterator[str]:
         def log_message(self, *_: object) -> None:
             pass
 
-    server = HTTPServer(("127.0.0.1", 0), Index)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/whl/cpu"
-    server.shutdown()
-    server.server_close()
+    with serving_in_a_thread(HTTPServer(("127.0.0.1", 0), Index)) as server:
+        yield f"http://127.0.0.1:{server.server_port}/whl/cpu"
 
 
 def test_the_cpu_build_where_its_index_answers() -> None:

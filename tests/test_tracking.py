@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from time import monotonic, sleep
@@ -16,8 +17,10 @@ from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation
 from pipeline.home import home_of
+from pipeline.stages.common import Stage
 from pipeline.stages.mirror import complete
-from pipeline.tracking import EXPERIMENT, cell_run, prepare, tracking_uri
+from pipeline.stages.tracked import tracked
+from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri
 from tests.analysis.made import scores
 from tests.conftest import TINY
 
@@ -54,7 +57,7 @@ def test_a_run_ends_as_its_stage_does(
     client = prepare(root)
 
     def work() -> None:
-        with cell_run(params, KEY, root, "train") as tracker:
+        with tracked(Stage("train", root, params), KEY, patience=0) as tracker:
             tracker.step("train", 1, {"accuracy": 0.5}, at=1.0)
             (started,) = runs(client, "cell")
             assert started.info.status == "RUNNING"
@@ -76,7 +79,7 @@ def test_a_run_ends_as_its_stage_does(
 def test_a_run_lasts_as_long_as_its_stages_worked(root: Path, params: Params) -> None:
     began = monotonic()
     for stage in ("train", "evaluate"):
-        with cell_run(params, KEY, root, stage):
+        with tracked(Stage(stage, root, params), KEY, patience=0):
             sleep(0.3)
         sleep(0.6)
     passed = monotonic() - began
@@ -102,7 +105,7 @@ def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
         ),
     ):
         subprocess.run(["git", *command], cwd=root, check=True)
-    with cell_run(params, KEY, root, "train"):
+    with tracked(Stage("train", root, params), KEY, patience=0):
         pass
     (run,) = runs(prepare(root), "cell")
     tags = run.data.tags
@@ -111,18 +114,70 @@ def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
     assert tags["combination"] == "hi" and tags["algorithm"] == "grpo"
 
 
+def evaluated(root: Path, params: Params) -> None:
+    """Write what the stage ``evaluate`` would."""
+    tasks = dict.fromkeys(params.suite.tasks, scores(0.5))
+    found = Evaluation(engine="hf", prompt="compact", libraries={}, tasks=tasks)
+    found.write(root / "runs" / "mini" / KEY / "evaluate" / "metrics.json")
+
+
+def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params) -> None:
+    with tracked(Stage("evaluate", root, params), KEY) as tracker:
+        tracker.look()
+        evaluated(root, params)
+    assert not (root / "mlflow.db").exists(), "nothing was sent"
+    assert complete(params, root) == [KEY] and complete(params, root) == []
+    client = prepare(root)
+    ended = json.loads((root / "logs" / "mini" / KEY / "evaluate" / "ended.json").read_text())
+    for level, tag in (("cell", "seconds.evaluate"), ("study", f"seconds.{KEY}.evaluate")):
+        (run,) = runs(client, level)
+        assert run.info.start_time == int(1000 * ended["began"])
+        assert run.data.tags[tag] == f"{ended['seconds']:.1f}"
+    (run,) = runs(client, "cell")
+    assert run.info.status == "FINISHED" and run.data.tags["mlflow.user"]
+    assert run.data.metrics["evaluate/hi_tom_order_3/accuracy"] == 0.5
+
+
+def test_a_stage_that_takes_long_is_shown_while_it_works(root: Path, params: Params) -> None:
+    with tracked(Stage("train", root, params), KEY, patience=0.2) as tracker:
+        tracker.step("train", 1, {"accuracy": 0.25}, at=1.0)
+        assert not (root / "mlflow.db").exists()
+        sleep(0.2)
+        tracker.look()
+        (run,) = runs(prepare(root), "cell")
+        assert run.info.status == "RUNNING"
+        assert run.data.metrics["train/accuracy"] == 0.25, "what was said before is not lost"
+
+
+def test_a_short_stage_that_fails_says_so_at_once(root: Path, params: Params) -> None:
+    with pytest.raises(UserError), tracked(Stage("judge", root, params), KEY):
+        raise UserError("no such thing\nat all")
+    (run,) = runs(prepare(root), "cell")
+    assert (run.info.status, run.data.tags["failure"]) == ("FAILED", "no such thing")
+
+
+def test_a_damaged_note_of_the_end_stops_nothing(
+    root: Path, params: Params, caplog: pytest.LogCaptureFixture
+) -> None:
+    with tracked(Stage("evaluate", root, params), KEY):
+        evaluated(root, params)
+    (root / "logs" / "mini" / KEY / "evaluate" / "ended.json").write_text('{"status": ')
+    assert complete(params, root) == [KEY]
+    assert "ended.json is damaged" in caplog.text
+    (run,) = runs(prepare(root), "cell")
+    assert run.data.metrics["evaluate/hi_tom_order_3/accuracy"] == 0.5
+
+
 def test_sending_results_later_does_not_claim_them(root: Path, params: Params) -> None:
     """What was run at one commit stays so when its files are sent again at another."""
     commit = ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m")
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     subprocess.run(["git", *commit, "first"], cwd=root, check=True)
-    with cell_run(params, KEY, root, "evaluate"):
+    with tracked(Stage("evaluate", root, params), KEY, patience=0):
         pass
     (before,) = runs(prepare(root), "cell")
     subprocess.run(["git", *commit, "second"], cwd=root, check=True)
-    tasks = dict.fromkeys(params.suite.tasks, scores(0.5))
-    found = Evaluation(engine="hf", prompt="compact", libraries={}, tasks=tasks)
-    found.write(root / "runs" / "mini" / KEY / "evaluate" / "metrics.json")
+    evaluated(root, params)
     assert complete(params, root) == [KEY] and complete(params, root) == []
     (after,) = runs(prepare(root), "cell")
     name = "mlflow.source.git.commit"
@@ -135,7 +190,7 @@ def test_an_edit_gives_the_cell_a_new_run_under_the_same_study(root: Path, param
         update={"cells": {**params.cells, KEY: cell.model_copy(update={"seed": 5})}}
     )
     for study in (params, edited):
-        with cell_run(study, KEY, root, "train"):
+        with tracked(Stage("train", root, study), KEY, patience=0):
             pass
     client = prepare(root)
     (parent,) = runs(client, "study")
@@ -168,7 +223,7 @@ def test_worktrees_and_experiments_use_the_home_checkout(root: Path) -> None:
 def test_a_step_that_is_repeated_after_a_kill_is_stored_once(root: Path, params: Params) -> None:
     """A run that goes on from its last checkpoint repeats the steps after it, at other times."""
     for started in (1.0, 100.0):
-        with cell_run(params, KEY, root, "train") as tracker:
+        with tracked(Stage("train", root, params), KEY, patience=0) as tracker:
             for step in (1, 2):
                 at = started + step
                 tracker.step("train", step, {"accuracy": 0.25 * step}, at, {"seconds": started})
@@ -184,7 +239,7 @@ def test_a_step_that_is_repeated_after_a_kill_is_stored_once(root: Path, params:
 def test_a_step_that_went_otherwise_is_stored_again(root: Path, params: Params) -> None:
     """Sampling with verl is repeatable in distribution only."""
     for started, accuracy in ((1.0, 0.25), (100.0, 0.75), (200.0, 0.25)):
-        with cell_run(params, KEY, root, "train") as tracker:
+        with tracked(Stage("train", root, params), KEY, patience=0) as tracker:
             tracker.step("train", 1, {"accuracy": accuracy}, started)
     client = prepare(root)
     (run,) = runs(client, "cell")

@@ -22,8 +22,8 @@ from mlflow.store.tracking.dbmodels.initial_models import Base as InitialBase
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
 from pipeline.errors import UserError
-from pipeline.tracking import EXPERIMENT, prepare
 from pipeline.tracking_database import ensure, is_whole
+from pipeline.tracking_server import EXPERIMENT, prepare
 from tests.conftest import PROJECT
 
 RUN = (
@@ -148,7 +148,8 @@ def test_an_empty_file_is_made_a_database(root: Path) -> None:
 
 
 def test_a_database_of_mlflow_alone_gets_the_experiment(made: Path, root: Path) -> None:
-    altered(made, root, "delete from experiments where experiment_id = 1", RUN)
+    gone = [f"delete from {t} where experiment_id = 1" for t in ("experiments", "experiment_tags")]
+    altered(made, root, *gone, RUN)
     assert prepare(root).get_experiment_by_name(EXPERIMENT)
     assert prepare(root).get_run("a").info.run_name == "b"
 

@@ -5,5 +5,5 @@ One module for each concern. Files: `record` (what a sweep keeps), `start` (maki
 (what they share). Reading: `left` (what is left to do), `lock_file` (what DVC knows of finished
 cells), `causes` (why a cell failed), `progress` (how far a stage is). Running: `work` (the stages),
 `flow` (when, and again), `limits` (how many at once), `stopping` and `cancel`, `table` (what it
-leaves).
+leaves), `outcome` (what MLflow is told).
 """

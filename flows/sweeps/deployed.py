@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from prefect import flow, get_run_logger
 from prefect.states import Failed, State
 
@@ -23,19 +21,14 @@ def sweep_study(study: StudyName, concurrency: int | None = None) -> dict[str, s
     """
     # Here, since all who only want to know the flow's parameters import this module.
     from flows.sweeps.launch import launch
-    from flows.sweeps.places import absolute_places
     from flows.sweeps.record import sweep_folder
-    from flows.sweeps.start import begin, is_done
+    from flows.sweeps.start import ready
 
-    root = find_root()
-    os.environ.update(absolute_places(os.environ, root))
-    folder = sweep_folder(root, study)
+    folder = sweep_folder(find_root(), study)
     with owned(folder.path, patience=0.0):
-        unfinished = folder.exists() and not folder.sweep().ended
-        if not unfinished and is_done(root, study):
+        if not ready(folder, study):
             get_run_logger().info("study %s is up to date: nothing to run", study)
             return {}
-        begin(folder, study, allow_edits=False)
         failed = launch(folder, concurrency)
     if failed:
         causes = "; ".join(f"{key}: {cause}" for key, cause in failed.items())

@@ -9,18 +9,22 @@ from prefect import flow, get_run_logger, task
 from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
+from prefect.runtime import flow_run
 from prefect.states import Cancelled, Failed, State
 
 from flows.commands import Commands
+from flows.order import base_stages, runs_on_cores
 from flows.sweeps.limits import held, limit_of, resource, taken
+from flows.sweeps.outcome import track_quietly
 from flows.sweeps.progress import told
 from flows.sweeps.record import CellState, SweepFolder
-from flows.sweeps.stopping import stopped_from_outside
+from flows.sweeps.stopping import Interrupted, stopped_from_outside
 from flows.sweeps.table import description, table_rows
 from flows.sweeps.work import CellFailed, Work
 from pipeline.analysis.results import collect
 from pipeline.config.params import AskedCell
-from pipeline.tracking import prepare
+from pipeline.processes import raise_on_sigterm
+from pipeline.tracking_server import prepare
 
 _RETRIES, _RETRY_SECONDS = 2, 5
 
@@ -30,10 +34,17 @@ def _passes(_task: object, _run: object, state: State) -> bool:
     return isinstance(state.data, CellFailed) and state.data.cause.passing
 
 
-@task(name="shared stages", cache_policy=NO_CACHE)
-def make_shared(work: Work) -> None:
-    """Make what cells share."""
-    work.make_shared(_stages_of_log())
+@task(name="data", cache_policy=NO_CACHE)
+def make_data(work: Work) -> None:
+    """Make the data that cells share."""
+    work.make_data(_stages_of_log())
+
+
+@task(name="base model", task_run_name="{stage}", cache_policy=NO_CACHE)
+def make_base(work: Work, stage: str, limit: str, occupies: int) -> None:
+    """Make a base model that cells share, while it holds what it takes of a limit."""
+    with held(limit, occupies, work.commands):
+        work.make_base(stage, _stages_of_log())
 
 
 @task(
@@ -52,6 +63,8 @@ def run_cell(work: Work, key: str, limit: str, occupies: int) -> State | None:
         log.info("%s", told(state))
 
     with held(limit, occupies, work.commands):
+        if work.commands.stopped:
+            return Cancelled(message="it had not begun when the sweep was stopped")
         try:
             work.run_cell(key, tell)
         except CellFailed as failure:  # returned, as Prefect prints a traceback of what is raised
@@ -83,36 +96,56 @@ def run_sweep(
         slots: How much of their resource the sweep's cells may take at a time.
         only: The cells to run; all that are left if empty.
     """
+    if flow_run.parent_flow_run_id is None:
+        raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
     folder = SweepFolder(Path(checkout), name)
     with Commands(folder.home) as commands, stopped_from_outside(commands) as stopped:
-        work = Work(folder, commands)
-        prepare(folder.home)  # the tracking database exists before any stage needs it
+        asked: Interrupted | None = None
         try:
-            failed = _run_left(work, slots, only)
+            prepare(folder.home)  # the tracking database exists before any stage needs it
+            failed = _run_left(Work(folder, commands), slots, only)
+        except KeyboardInterrupt as interrupt:
+            asked = Interrupted(interrupt)
+            commands.stop()
         except CellFailed:
             if not stopped.is_set():
+                track_quietly(folder)
                 raise
-        if stopped.is_set():
-            return Cancelled(message="what ran was stopped; run the sweep again to go on")
+        track_quietly(folder)
+        if asked or stopped.is_set():  # whoever called the flow has what is in its state raised
+            message = "what ran was stopped; run the sweep again to go on"
+            return Cancelled(message=message, data=asked)
     return failed
 
 
 def _run_left(work: Work, slots: int, only: Sequence[str]) -> dict[str, str]:
     """Run what is left, the report too if nothing is then, and return the causes of failure."""
-    make_shared(work)
+    make_data(work)
+    limit = limit_of(resource(work.params), work.sweep.name, slots)
+    _make_bases(work, limit, slots)
     left = work.left()
     chosen = [key for key in left if not only or key in only]
     log = get_run_logger()
     log.info("%d of %d cells are left to do", len(left), len(work.params.cells))
-    failed = _fan_out(work, chosen, slots)
+    failed = _fan_out(work, chosen, limit, slots)
     if not failed and len(chosen) == len(left) and not work.commands.stopped:
         finish(work)
     return failed
 
 
-def _fan_out(work: Work, keys: Sequence[str], slots: int) -> dict[str, str]:
+def _make_bases(work: Work, limit: str, slots: int) -> None:
+    """Make base models: where they are trained on cores, as many at once as cells."""
+    stages, takes = base_stages(work.params), min(slots, work.params.study.threads)
+    if not runs_on_cores(work.params):  # they are fetched, and hold no accelerator
+        for stage in stages:
+            make_base(work, stage, limit, 0)
+        return
+    for run in [make_base.submit(work, stage, limit, takes) for stage in stages]:
+        run.result()
+
+
+def _fan_out(work: Work, keys: Sequence[str], limit: str, slots: int) -> dict[str, str]:
     """Run cells under a limit, and return the causes of failure by cell."""
-    limit = limit_of(resource(work.params), work.sweep.name, slots)
     runs: dict[str, PrefectFuture[State | None]] = {}
     try:
         for key in keys:
@@ -124,6 +157,8 @@ def _fan_out(work: Work, keys: Sequence[str], slots: int) -> dict[str, str]:
     except BaseException:
         work.commands.stop()
         raise
+    if work.commands.stopped:
+        return {}
     return {key: _cause(work, key) for key, run in runs.items() if not run.state.is_completed()}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from flows.order import CELL_STAGES
+from flows.order import stages_of
 from pipeline.config.params import AskedCell, Params, TrainedCell
 
 
@@ -18,20 +18,10 @@ def cells_left(params: Params, changed: Collection[str]) -> list[str]:
         params: The study.
         changed: The stages that ``dvc status`` names.
     """
-    own = {key for key in params.cells if any(f"{stage}@{key}" in changed for stage in CELL_STAGES)}
+    own = {key for key in params.cells if any(stage in changed for stage in stages_of(key))}
     asked = {key: cell.of for key, cell in params.cells.items() if isinstance(cell, AskedCell)}
     left = [key for key in params.cells if key in own or asked.get(key) in own]
     return sorted(left, key=lambda key: (key in asked, not _trains(params, key)))
-
-
-def stages_of(key: str) -> list[str]:
-    """Return the DVC stages of a cell."""
-    return [f"{stage}@{key}" for stage in CELL_STAGES]
-
-
-def shared_stages(params: Params) -> list[str]:
-    """Return the DVC stages that, with what they depend on, all cells share."""
-    return ["audit", *(f"base@{key}" for key in params.base)]
 
 
 def inputs_of(params: Params, key: str) -> list[str]:

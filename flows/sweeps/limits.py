@@ -15,8 +15,8 @@ from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 
 from flows.commands import Commands
-from pipeline.config.models import TinyModel
-from pipeline.config.params import Params, TrainedCell
+from flows.order import runs_on_cores
+from pipeline.config.params import ApiCell, Params, TrainedCell
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.placement import place
 
@@ -26,16 +26,19 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 
 def resource(params: Params) -> str:
     """Return the name of what cells take: ``cpu`` where all models are tiny and trained here."""
-    tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
-    trained = [cell for cell in params.cells.values() if isinstance(cell, TrainedCell)]
-    return CPU if tiny and all(cell.train.backend == "local" for cell in trained) else GPU
+    return CPU if runs_on_cores(params) else GPU
 
 
 def taken(params: Params, key: str) -> int:
-    """Return how much of the resource a cell takes: accelerators on all nodes, or cores."""
+    """Return how much of the resource a cell takes: accelerators on all nodes, or cores.
+
+    A cell whose model is behind an address takes nothing: it waits for answers.
+    """
+    cell = params.cells[key]
+    if isinstance(cell, ApiCell):
+        return 0
     if resource(params) == CPU:
         return params.study.threads
-    cell = params.cells[key]
     if not isinstance(cell, TrainedCell) or cell.train.backend == "local":
         return 1
     model = params.base[cell.model].model
@@ -43,8 +46,13 @@ def taken(params: Params, key: str) -> int:
 
 
 def side_by_side(params: Params, slots: int) -> int:
-    """Return how many cells fit into so much of the resource at once, at most."""
-    return max(1, slots // min(taken(params, key) for key in params.cells))
+    """Return how many cells fit into so much of the resource at once, at most.
+
+    Those that take nothing of it run beside them.
+    """
+    takes = [taken(params, key) for key in params.cells]
+    own = [each for each in takes if each]
+    return takes.count(0) + (max(1, slots // min(own)) if own else 0)
 
 
 def limit_of(name: str, sweep: str, slots: int) -> str:
@@ -80,7 +88,7 @@ def held(limit: str, occupies: int, commands: Commands) -> Iterator[None]:
     What a lost server cannot renew is given up after minutes, on its side alone: the block goes on.
     """
     with ExitStack() as stack:
-        while not commands.stopped:
+        while occupies and not commands.stopped:
             slots = concurrency(
                 limit,
                 occupies,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipeline.store import STORE_VARIABLE
-from pipeline.tracking import URI_VARIABLE
+from pipeline.tracking_server import URI_VARIABLE
 
 _FOLDERS = (STORE_VARIABLE, "TOMRL_DATA_MIRROR")
 _DATABASE = "sqlite:///"

@@ -63,6 +63,19 @@ def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
     return sweep
 
 
+def ready(folder: SweepFolder, study: str, allow_edits: bool = False) -> bool:
+    """Begin a sweep, or find the one to go on with; False if the checkout has all results.
+
+    Raises:
+        UserError: As :func:`begin` does.
+    """
+    unfinished = folder.exists() and not folder.sweep().ended
+    if not unfinished and is_done(folder.home, study):
+        return False
+    begin(folder, study, allow_edits)
+    return True
+
+
 def study_changed(folder: SweepFolder) -> bool:
     """Return whether a study differs by now from the copy that its sweep keeps."""
     file = study_files(folder.home).get(folder.sweep().study)

@@ -16,6 +16,18 @@ from flows.commands import Commands
 _SECONDS_BETWEEN_LOOKS = 2.0
 
 
+class Interrupted(Exception):
+    """The process was asked to stop: Prefect hands this on, where an interrupt would end its loop.
+
+    Args:
+        by: What was raised then.
+    """
+
+    def __init__(self, by: KeyboardInterrupt) -> None:
+        super().__init__("the process was asked to stop")
+        self.by = by
+
+
 @contextmanager
 def stopped_from_outside(commands: Commands) -> Iterator[Event]:
     """Stop commands when the flow run is cancelled on Prefect's server, and say so by an event."""

@@ -10,9 +10,9 @@ from pathlib import Path
 from threading import Lock
 
 from flows.commands import Commands
-from flows.order import changed_stages
+from flows.order import DATA_STAGE, changed_stages, stages_of
 from flows.sweeps.causes import Cause, cause
-from flows.sweeps.left import cells_left, inputs_of, shared_stages, stages_of
+from flows.sweeps.left import cells_left, inputs_of
 from flows.sweeps.lock_file import merged
 from flows.sweeps.pin import same_inputs
 from flows.sweeps.progress import advanced
@@ -23,6 +23,7 @@ from pipeline.errors import UserError
 from pipeline.files import replacing, write_text
 from pipeline.leftovers import mend_dvc
 from pipeline.locks import locked
+from pipeline.stages.mirror import complete
 
 Hear = Callable[[str], None]
 _TAIL = 30  # lines of output in which a cause is looked for
@@ -56,8 +57,8 @@ class Work:
         """Return the worktree where results are gathered."""
         return self._trees.shared
 
-    def make_shared(self, say: Hear) -> None:
-        """Make, or take from the cache, what cells share, and what the checkout has of them.
+    def make_data(self, say: Hear) -> None:
+        """Make, or take from the cache, the data, and take over what the checkout has.
 
         Raises:
             CellFailed: If that fails.
@@ -68,8 +69,16 @@ class Work:
             if known.is_file():
                 shutil.copy(known, self.shared / known.name)
             checkout = dvc_command("checkout", "--quiet", "--force", "--allow-missing")
-            self.commands.run(checkout, self._heard("shared", lambda _: None), self.shared)
-        self._repro(self.shared, shared_stages(self.params), self._heard("shared", say))
+            self.commands.run(checkout, self._heard("data", lambda _: None), self.shared)
+        self._repro(self.shared, [DATA_STAGE], self._heard("data", say))
+
+    def make_base(self, stage: str, say: Hear) -> None:
+        """Make a base model, beside others.
+
+        Raises:
+            CellFailed: If that fails.
+        """
+        self._repro(self.shared, ["--single-item", stage], self._heard(stage, say))
 
     def left(self) -> list[str]:
         """Return the cells that are not done, in the order in which to start them."""
@@ -107,6 +116,7 @@ class Work:
             self._trees.prepare(tree, inputs_of(self.params, key))
             self._repro(tree, ["--single-item", *stages_of(key)], self._heard(key, follow))
             self._gather(key, tree)
+            self._tell(key)
         except Exception as failure:
             ended = "stopped" if self.commands.stopped else "failed"
             note(state.model_copy(update={"state": ended, "cause": str(failure)}))
@@ -156,6 +166,14 @@ class Work:
             here = known.read_text(encoding="utf-8")
             there = (tree / "dvc.lock").read_text(encoding="utf-8")
             write_text(known, merged(here, there, stages_of(key)))
+
+    def _tell(self, key: str) -> None:
+        """Send the results of a cell to MLflow; the report sends what that does not take now."""
+        try:
+            with self._gathering:
+                complete(self.params, self.shared, [key])
+        except UserError as error:
+            self._heard(key, lambda _: None)(f"warning: {error}")
 
     def _repro(self, tree: Path, arguments: list[str], hear: Hear) -> None:
         """Run ``dvc repro`` in a worktree.

@@ -15,6 +15,7 @@ from pipeline.config.reward import PublishedReward
 from pipeline.data.card import SetCard
 from pipeline.data.origin import generator_of
 from pipeline.tasks import registry
+from pipeline.train.drift import find_drift
 
 
 def findings(results: Results) -> list[str]:
@@ -80,6 +81,8 @@ def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
     yield from _probed(results, result)
     if collapse := result.collapse:
         yield f"{result.key}: {collapse.describe()}."
+    if drift := find_drift(result.curve):
+        yield f"{result.key}: {drift.describe()}."
 
 
 def _probed(results: Results, result: TrainedResult) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pipeline.analysis.packed import packed
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
+from pipeline.analysis.run_links import run_link
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import change_texts, standing_texts
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
@@ -61,6 +62,7 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
         verdict_headings=VERDICT_HEADINGS,
         verdicts=report.verdicts,
         squares_of={(each.cell, each.task): each for each in report.verdicts},
+        run_links={key: run_link(results.params.study.name, key) for key in results.cells},
         tasks=list(dict.fromkeys(each.task for each in report.verdicts)),
         column_of={
             task: names[0] if len(names) == 1 else ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from pipeline.evaluate.samples import first_samples
+from pipeline.evaluate.samples import SAMPLE, first_samples
 from pipeline.evaluate.statistics import Estimate, change, holm, mcnemar
 from pipeline.judge.recorded import read_table
 
@@ -23,11 +23,14 @@ class Answers:
         right: Whether each is right, by the id of the question.
         stories: What each question is about, by its id.
         tokens: Length of each response, by the id of its question; empty where nobody counted.
+        samples_right: Share of the samples of a question that are right, by its id; empty where
+            each question was asked once.
     """
 
     right: Mapping[str, bool]
     stories: Mapping[str, str]
     tokens: Mapping[str, int] = field(default_factory=dict)
+    samples_right: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,18 @@ def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
     Raises:
         UserError: If it is missing, or holds something else.
     """
-    frame = first_samples(read_table(path, _COLUMNS, made_by))
+    samples = read_table(path, _COLUMNS, made_by)
+    frame = first_samples(samples)
+    shares: dict[str, dict[str, float]] = {}
+    if SAMPLE in samples:
+        for (task, name), right in samples.groupby(["task", "id"], sort=False)["correct"]:
+            shares.setdefault(str(task), {})[str(name)] = float(right.mean())
     return {
         str(task): Answers(
             right=dict(zip(rows["id"], map(bool, rows["correct"]), strict=True)),
             stories=dict(zip(rows["id"], rows["story"], strict=True)),
             tokens=dict(zip(rows["id"], map(int, rows["tokens"]), strict=True)),
+            samples_right=shares.get(str(task), {}),
         )
         for task, rows in frame.groupby("task", sort=False)
     }

@@ -1,9 +1,9 @@
 """What training did that it should not: each signature from what a study keeps of its cells.
 
-A detector whose data is not there is not called: those of changes need single answers, format
-collapse a trained yes/no column and a list column of one generator, checkpoint noise and entropy
-collapse a training that is long enough. Diversity collapse is never called here, as no study keeps
-the rollouts that it compares.
+A detector whose data is not there is not called: those of changes need single answers, mean@k
+beside pass@k several samples of each question, format collapse a trained yes/no column and a list
+column of one generator, checkpoint noise and the collapses of entropy and diversity a training that
+is long enough.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from pipeline.evaluate.statistics import LEVEL, Estimate
 from pipeline.judge.signatures import (
     Signature,
     checkpoint_noise,
+    diversity_collapse,
     entropy_collapse,
     fall,
     flat_outside,
     format_collapse,
+    narrowed,
     shrunk_responses,
 )
 
@@ -41,8 +43,9 @@ def training_signatures(results: Results, result: TrainedResult) -> list[Signatu
         *_flat(results, result),
         *_formats(results, result),
         *_lengths(results, result),
+        *_samples(results, result),
         *_checkpoints(results, result),
-        *_entropy(result),
+        *_diversity(result),
     ]
     return [signature for signature in found if signature.present]
 
@@ -105,6 +108,16 @@ def _lengths(results: Results, result: TrainedResult) -> Iterator[Signature]:
         yield shrunk_responses(before, after, statistics.ratio(before, after, stories))
 
 
+def _samples(results: Results, result: TrainedResult) -> Iterator[Signature]:
+    answered = _answered(results, result, results.params.suite.tasks)
+    sampled = [
+        (first, then) for first, then in answered if first.samples_right and then.samples_right
+    ]
+    before, after, stories = side_by_side(sampled, lambda each: each.samples_right)
+    if before:
+        yield narrowed(before, after, stories)
+
+
 def _checkpoints(results: Results, result: TrainedResult) -> Iterator[Signature]:
     curve = [r["validation_accuracy"] for r in result.curve if "validation_accuracy" in r]
     validation = results.card_of(result).sets.get("validation")
@@ -114,11 +127,13 @@ def _checkpoints(results: Results, result: TrainedResult) -> Iterator[Signature]
             yield found
 
 
-def _entropy(result: TrainedResult) -> Iterator[Signature]:
-    curve = [row["entropy"] for row in result.curve if "entropy" in row]
-    if len(curve) >= _STEPS:
-        tenth = max(5, len(curve) // 10)
-        yield entropy_collapse(curve[:tenth], curve[-tenth:])
+def _diversity(result: TrainedResult) -> Iterator[Signature]:
+    detectors = {"entropy": entropy_collapse, "distinct_share": diversity_collapse}
+    for name, detect in detectors.items():
+        curve = [row[name] for row in result.curve if name in row]
+        if len(curve) >= _STEPS:
+            tenth = max(5, len(curve) // 10)
+            yield detect(curve[:tenth], curve[-tenth:])
 
 
 def _change(results: Results, result: TrainedResult, columns: Sequence[str]) -> Estimate | None:

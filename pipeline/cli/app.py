@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -196,22 +197,40 @@ def report() -> None:
         console.print(f"- {escape(sentence)}", highlight=False)
     page = root / "reports" / results.params.study.name / "index.html"
     console.print(f"\nReport:  {escape(str(page))}", soft_wrap=True, highlight=False)
-    console.print("MLflow:  .venv/bin/tomrl ui", highlight=False)
+    console.print(f"MLflow:  {escape(_runs_at(root, page))}", soft_wrap=True, highlight=False)
 
 
 @app.command()
 def sync() -> None:
-    """Send the results of every finished stage to MLflow again.
+    """Send the results of every finished stage to MLflow again, with models, report and sweeps.
 
     Use it after MLflow was out of reach during a run. What is there already is not stored twice.
 
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """
+    from flows.sweeps.outcome import track_all
     from pipeline.stages.mirror import complete
 
     root = find_root()
-    sent = complete(read_params(root / "params.yaml"), root, again=True)
+    params = read_params(root / "params.yaml")
+    track_all(root, params.study.name)
+    sent = complete(params, root, again=True)
     console.print(f"sent {counted(len(sent), 'cell')}: {', '.join(sent) or 'none has results yet'}")
+
+
+def _runs_at(root: Path, page: Path) -> str:
+    """Return where the runs are: at a server, with what to open so that the report leads there."""
+    from pipeline.analysis.run_links import page_query
+    from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri
+
+    uri = tracking_uri(root)
+    if not uri.startswith("http"):
+        return ".venv/bin/tomrl ui"
+    try:
+        experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
+    except UserError:
+        return f"{uri}, which does not answer"
+    return f"{uri}; links to it: {page.as_uri()}{page_query(uri, str(experiment))}"
 
 
 def _shortened(message: str) -> str:

@@ -64,6 +64,10 @@ def _arm(arm: Arm) -> str:
     paid = [f"reward {arm.reward.preset}"] if arm.reward else []
     if arm.think is not None:
         paid.append("thinks first" if arm.think else "an empty thought is pre-filled")
+    if arm.lora:
+        paid.append(f"LoRA of rank {arm.lora.rank}")
+    if arm.dynamic_sampling:
+        paid.append(f"dynamic sampling, at most {arm.dynamic_sampling.draws} draws")
     return "; ".join([_algorithm(arm.algorithm), *paid, *said])
 
 
@@ -142,6 +146,7 @@ def _optimisation(study: Study) -> Iterator[Line]:
     train = study.train
     rate, norm = train.learning_rate, train.gradient_clip
     yield "optimiser", f"AdamW, learning rate {rate:g} constant, gradient clip {norm:g}"
+    yield "LoRA", f"rank {train.lora.rank}, alpha {train.lora.alpha}" if train.lora else ""
     yield "loss", f"{train.aggregation} over tokens and responses"
     if not _samples(study):
         return
@@ -154,6 +159,9 @@ def _optimisation(study: Study) -> Iterator[Line]:
         f"temperature {train.temperature:g}, top_p {train.top_p:g}, prompt at most "
         f"{train.max_prompt_tokens} tokens, response at most {train.max_new_tokens}",
     )
+    if train.dynamic_sampling:
+        draws = train.dynamic_sampling.draws
+        yield "dynamic sampling", f"at most {draws} draws for a step"
 
 
 def _clip_range(train: Train) -> str:

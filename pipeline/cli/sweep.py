@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from pipeline.checkout import find_root
-from pipeline.cli.tables import make_table
+from pipeline.cli.sweep_table import shown_live, table_of
 from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
 from pipeline.ownership import owned
@@ -57,7 +57,7 @@ def sweep(
     if context.invoked_subcommand is not None:
         return
     from flows.sweeps.record import sweep_folder
-    from flows.sweeps.start import begin, is_done, study_changed
+    from flows.sweeps.start import ready, study_changed
     from pipeline.cli.study import check
     from pipeline.config.params_file import read_params
 
@@ -67,12 +67,10 @@ def sweep(
     folder = sweep_folder(root, name or study)
     raise_on_sigterm()
     with owned(folder.path, patience=0.0):
-        unfinished = folder.exists() and not folder.sweep().ended
-        if not unfinished and is_done(root, study):
+        if not ready(folder, study, allow_edits):
             console.say(f"study {study} is up to date: nothing to run")
             return
-        begin(folder, study, allow_edits)
-        if unfinished and study_changed(folder):
+        if study_changed(folder):
             console.say(
                 f"studies/{study}.yaml was edited since sweep {folder.name} began, which goes on "
                 "with its copy; for the edited study, begin another with: --name OTHER"
@@ -107,10 +105,7 @@ def status(
         edits = ", with edits" if found.sweep.edited else ""
         console.say(f"{each}: study {found.sweep.study} at {found.sweep.commit[:12]}{edits}")
         console.say(found.summary())
-        table = make_table(None, ("cell", "state", "attempts", "how far"))
-        for row in found.rows():
-            table.add_row(*row)
-        console.print(table)
+        console.print(table_of(found.rows()))
 
 
 @app.command()
@@ -158,10 +153,7 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
 
 def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) -> None:
     """Run what is left of a sweep that this process owns; exits 1 if cells fail."""
-    from flows.sweeps.places import absolute_places
-
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    os.environ.update(absolute_places(os.environ, root))
     from prefect.exceptions import CancelledRun
 
     from flows.server import start_temporary_server
@@ -172,7 +164,8 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
     folder = SweepFolder(root, name)
     try:
         start_temporary_server()
-        failed = launch(folder, concurrency, only)
+        with shown_live(folder, console):
+            failed = launch(folder, concurrency, only)
     except (KeyboardInterrupt, CancelledRun) as error:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None

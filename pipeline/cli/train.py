@@ -173,7 +173,7 @@ _HELD = {
     "critic": "weights and moments of PPO's critic",
     "gathered layers": "weights and gradients of the layers at work",
     "activations": "one micro-batch, estimated",
-    "logits": "one micro-batch, with entropies and gradients",
+    "logits": "of 512 tokens, with entropies and gradients",
     "rollout weights": "the copy that decodes",
     "cache": "keys and values of completions under way",
     "sampler": "its activations and CUDA graphs",
@@ -194,6 +194,7 @@ def _show_local(key: str, cell: TrainedCell, rows: int) -> None:
         f"{counted(cell.train.rollouts, 'completion')}, {counted(rows, 'training prompt')}\n"
         f"memory: tomrl train plan --cell {key}; what verl would do: --backend verl"
     )
+    _say_own_ways(cell)
 
 
 def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: Path) -> None:
@@ -205,8 +206,8 @@ def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: P
     _say(
         f"{key} on {place.describe()}: {counted(steps, 'step')}, "
         f"{counted(plan.rows, 'training prompt')}, "
-        f"micro-batches of {place.micro_batch}, tensor parallel {place.tensor_parallel}, "
-        f"offload {'on' if place.offload else 'off'}\n"
+        f"micro-batches of {place.micro_batch} x {place.longest} tokens, "
+        f"tensor parallel {place.tensor_parallel}, offload {'on' if place.offload else 'off'}\n"
     )
     _say_memory(plan)
     _say_differences(plan, params, root)
@@ -216,13 +217,13 @@ def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: P
 
 def _say_memory(plan: Plan) -> None:
     place = plan.placement
-    table = make_table("memory in GiB", ("what", "which is"), ("update", "sampling", "host"))
-    phases = (place.update, place.rollout, place.host)
+    table = make_table("memory in GiB", ("what", "which is"), (*place.phases, "host"))
+    phases = (*place.phases.values(), place.host)
     for name in dict.fromkeys(name for phase in phases for name in phase):
         held = [f"{phase[name] / _GIB:.2f}" if phase.get(name) else "" for phase in phases]
         if any(held):
             table.add_row(name, _HELD[name], *held)
-    peaks = [f"{peak / _GIB:.2f}" for peak in place.peaks]
+    peaks = [f"{peak / _GIB:.2f}" for peak in place.peaks.values()]
     host = f"{sum(place.host.values()) / _GIB:.2f}"
     table.add_row("in all", "on each accelerator with 8 % margin; on each node", *peaks, host)
     Terminal().print(table)
@@ -247,7 +248,16 @@ def _say_differences(plan: Plan, params: Params, root: Path) -> None:
             table.add_row(each.name, _text(each.published), _text(each.here), each.source)
         if differences:
             Terminal().print(table)
+    _say_own_ways(plan.cell)
     _say("unlike the local trainer:\n" + "".join(f"- {note}\n" for note in plan.notes))
+
+
+def _say_own_ways(cell: TrainedCell) -> None:
+    """Print what the recipe does otherwise than its general fields say."""
+    from pipeline.train.recipe import own_ways
+
+    if found := own_ways(cell.train, cell.algorithm):
+        _say("the recipe's own ways:\n" + "".join(f"- {way}\n" for way in found))
 
 
 def _say_table(title: str, rows: Sequence[Compared]) -> None:
@@ -267,6 +277,9 @@ def _say_settings(plan: Plan, composed: Composed) -> None:
     for name, value in composed.changed(plan.overrides).items():
         own = composed.defaults.get(name.lstrip("+"))
         _say(f"  {name} = {_text(value)}" + ("" if own is None else f"  ({_text(own)})"))
+    _say("\nwhy accelerators are used so:")
+    for name, reason in plan.reasons.items():
+        _say(f"  {name} = {_text(plan.overrides[name])}: {reason}")
 
 
 def _command(plan: Plan) -> str:

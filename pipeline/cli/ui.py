@@ -24,14 +24,15 @@ def ui(
 
     Example: `tomrl ui --port 5001`, then open the address that it prints
     """
-    from pipeline.tracking import EXPERIMENT, prepare, tracking_uri
+    from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri, without_secrets
 
     root = find_root()
     _refuse_taken(host, port)
     experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
     uri, page = tracking_uri(root), f"#/experiments/{experiment}/runs"
     if uri.startswith("http"):
-        console.print(f"the runs are on an MLflow server: {uri}/{page}", soft_wrap=True)
+        address = without_secrets(uri)
+        console.print(f"the runs are on an MLflow server: {address}/{page}", soft_wrap=True)
         return
     console.print(f"MLflow: http://{host}:{port}/{page}", highlight=False, soft_wrap=True)
     _serve(uri, host, port)

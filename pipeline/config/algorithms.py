@@ -15,6 +15,26 @@ from pipeline.config.section import Fraction, Rate, Section, one_of
 Imitated = Literal["answers", "traces", "rule"]
 """What supervised training imitates: gold answers, true reasoning before them, a rule's answers."""
 
+Aggregation = Literal[
+    "token-mean",
+    "token-sum",
+    "seq-mean-token-sum",
+    "seq-mean-token-sum-norm",
+    "seq-mean-token-mean",
+]
+"""How token losses become one number."""
+
+Surrogate = Literal["vanilla", "gspo", "cispo"]
+"""What is made of a probability ratio, by verl's names; ``vanilla`` is PPO's."""
+
+
+@dataclass(frozen=True)
+class ClipRange:
+    """How far a probability ratio may move: from 1 - ``low`` to 1 + ``high``."""
+
+    low: float
+    high: float
+
 
 @dataclass(frozen=True)
 class CriticSettings:
@@ -37,6 +57,9 @@ class AlgorithmBase(Section):
         reference: Whether it is held near a reference model.
         compares: Whether it compares the completions of a prompt, of which there must be two then.
         estimator: Name of verl's advantage estimator; None where verl has none.
+        surrogate: What its loss makes of the probability ratio.
+        aggregation: How token losses become one number, where that is part of the algorithm; else
+            the recipe says it.
     """
 
     name: str
@@ -44,6 +67,13 @@ class AlgorithmBase(Section):
     reference: ClassVar[bool] = True
     compares: ClassVar[bool] = False
     estimator: ClassVar[str | None] = None
+    surrogate: ClassVar[Surrogate] = "vanilla"
+    aggregation: ClassVar[Aggregation | None] = None
+
+    @property
+    def clip(self) -> ClipRange | None:
+        """Return how far its ratio may move, where that is its own; else the recipe says it."""
+        return None
 
     @property
     def critic(self) -> CriticSettings | None:
@@ -79,6 +109,68 @@ class Grpo(AlgorithmBase):
     normalise_by_std: bool = True
     compares = True
     estimator = "grpo"
+
+
+class DrGrpo(AlgorithmBase):
+    """Dr. GRPO: without the division by the group's deviation, and without that by the length.
+
+    Liu et al. 2025, arXiv 2503.20783, section 3.2: a response's losses are added up and divided by
+    a constant, here the longest completion allowed.
+    """
+
+    name: Literal["dr_grpo"] = "dr_grpo"
+    compares = True
+    estimator = "grpo"
+    aggregation = "seq-mean-token-sum-norm"
+
+
+class Gspo(AlgorithmBase):
+    """GSPO: the ratio is that of a whole response, to the power of one over its length.
+
+    Zheng et al. 2025, arXiv 2507.18071, eq. 5 to 7; the clip range is that of section 5.1.
+
+    Attributes:
+        clip_low: The response's ratio is clipped below at 1 less this.
+        clip_high: It is clipped above at 1 plus this.
+    """
+
+    name: Literal["gspo"] = "gspo"
+    clip_low: float = Field(default=3e-4, gt=0, le=1)
+    clip_high: float = Field(default=4e-4, gt=0)
+    compares = True
+    estimator = "grpo"
+    surrogate = "gspo"
+    aggregation = "seq-mean-token-mean"
+
+    @property
+    def clip(self) -> ClipRange:
+        """Return how far a response's ratio may move."""
+        return ClipRange(self.clip_low, self.clip_high)
+
+
+class Cispo(AlgorithmBase):
+    """CISPO: the ratio only weighs a token's log-probability, so that no token is left out.
+
+    MiniMax 2025, arXiv 2506.13585, eq. 4 and 5. The paper sets no lower bound, as here unless told,
+    and does not say its upper one.
+
+    Attributes:
+        clip_low: The weight is at least 1 less this; 1 sets no bound.
+        clip_high: The weight is at most 1 plus this.
+    """
+
+    name: Literal["cispo"] = "cispo"
+    clip_low: float = Field(default=1.0, gt=0, le=1)
+    clip_high: float = Field(default=4.0, gt=0)
+    compares = True
+    estimator = "grpo"
+    surrogate = "cispo"
+    aggregation = "token-mean"
+
+    @property
+    def clip(self) -> ClipRange:
+        """Return how far a token's weight may move."""
+        return ClipRange(self.clip_low, self.clip_high)
 
 
 class Rloo(AlgorithmBase):
@@ -142,7 +234,7 @@ class Sft(AlgorithmBase):
 
 
 Algorithm = Annotated[
-    Grpo | Rloo | ReinforcePlusPlus | ReinforcePlusPlusBaseline | Ppo | Sft,
+    Grpo | Rloo | ReinforcePlusPlus | ReinforcePlusPlusBaseline | Ppo | DrGrpo | Gspo | Cispo | Sft,
     Field(discriminator="name"),
 ]
 

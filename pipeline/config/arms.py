@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pipeline.config.algorithms import ALGORITHMS, Algorithm
 from pipeline.config.reward import RewardSettings
 from pipeline.config.section import Positive, Rate, Section, known
-from pipeline.config.training import Train
+from pipeline.config.training import DynamicSampling, Lora, Train
 
 
 def _named(content: object) -> object:
@@ -27,6 +27,8 @@ class Arm(Section):
         learning_rate: AdamW's.
         steps: Number of steps; this or ``epochs``.
         epochs: Passes over the training data; this or ``steps``.
+        lora: Train few weights.
+        dynamic_sampling: Leave out prompts that teach nothing.
     """
 
     algorithm: Annotated[Algorithm, BeforeValidator(_named)]
@@ -35,6 +37,8 @@ class Arm(Section):
     learning_rate: Rate | None = None
     steps: Positive | None = None
     epochs: float | None = Field(default=None, gt=0, le=100_000)
+    lora: Lora | None = None
+    dynamic_sampling: DynamicSampling | None = None
 
     @model_validator(mode="after")
     def _one_length(self) -> Arm:

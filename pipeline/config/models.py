@@ -34,7 +34,9 @@ class TinySize:
 
 SIZES: dict[str, TinySize] = {
     "nano": TinySize(hidden=64, layers=3, heads=2),
+    "nano-plus": TinySize(hidden=80, layers=3, heads=2),
     "micro": TinySize(hidden=96, layers=3, heads=3),
+    "micro-plus": TinySize(hidden=112, layers=4, heads=4),
     "small": TinySize(hidden=128, layers=4, heads=4),
     "medium": TinySize(hidden=192, layers=4, heads=6),
     "large": TinySize(hidden=256, layers=6, heads=8),

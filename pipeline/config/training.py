@@ -7,18 +7,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.config.algorithms import ALGORITHMS, AlgorithmSettings
+from pipeline.config.algorithms import (
+    ALGORITHMS,
+    Aggregation,
+    AlgorithmBase,
+    AlgorithmSettings,
+    ClipRange,
+)
 from pipeline.config.reward import RewardSettings
 from pipeline.config.section import Batch, Positive, Rate, Section, Tokens, one_of
 from pipeline.plugins import BACKENDS
-
-Aggregation = Literal[
-    "token-mean",
-    "token-sum",
-    "seq-mean-token-sum",
-    "seq-mean-token-sum-norm",
-    "seq-mean-token-mean",
-]
 
 Accelerator = Literal["cpu", "a100-40", "a100-80", "h100", "h200"]
 
@@ -31,26 +29,63 @@ class Cluster(Section):
             ``a100-80`` for all others.
         gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
             the placement plan allows if absent.
-        nodes: Nodes that a cell takes.
+        nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, one if
+            ``gpus`` is given.
         tensor_parallel: Accelerators that one copy of the rollout model spans; as planned if
             absent.
         offload: Keep parameters and optimiser in the nodes' own memory between steps; as planned if
             absent.
         time_limit_minutes: The job is stopped after this time.
         stall_minutes: The job is stopped when it has made no progress for this time.
+        host_memory_share: Share of a node's own memory (or of what its container may take) above
+            which a job that has grown saves, ends, and goes on in another attempt; Ray begins to
+            kill at 0.95.
         retries: How many attempts after a failed one may fail in a row without a new checkpoint.
         overrides: More settings of verl, by their dotted names; they win over everything else.
     """
 
     accelerator: Accelerator | Literal["auto"] = "auto"
     gpus: Positive | None = None
-    nodes: Positive = 1
+    nodes: Positive | None = None
     tensor_parallel: Positive | None = None
     offload: bool | None = None
     time_limit_minutes: float = Field(default=2880, gt=0)
     stall_minutes: float = Field(default=60, gt=0)
+    host_memory_share: float = Field(default=0.9, gt=0, le=1)
     retries: int = Field(default=2, ge=0)
     overrides: dict[str, bool | int | float | str] = Field(default={})
+
+
+class Lora(Section):
+    """Training few weights: every linear layer but the vocabulary head gets two thin matrices.
+
+    Hu et al. 2021, arXiv 2106.09685, section 4.1: a layer's weight is W + (alpha / rank) B A, of
+    which B and A are trained. Embeddings, norms and biases stay as they are.
+
+    Attributes:
+        rank: Rows of A and columns of B; 512 is the most that vLLM serves.
+        alpha: Scale of their product, which is divided by ``rank``.
+    """
+
+    rank: Annotated[int, Field(ge=1, le=512)] = 32
+    alpha: Positive = 32
+
+
+class DynamicSampling(Section):
+    """Leaving out the prompts whose completions all earn the same, and drawing others for them.
+
+    Yu et al. 2025, arXiv 2503.14476, section 3.2.
+
+    Attributes:
+        draws: Batches of prompts that a step draws at most; what is missing after the last is
+            filled with prompts that were left out. The paper sets no bound.
+    """
+
+    draws: Annotated[int, Field(ge=2, le=1000)] = 10
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 _OWNERS = {"fidelity_weight": "the reward; write train.reward: {preset: fidelity, weight: ...}"} | {
@@ -97,10 +132,17 @@ class Train(Section):
         tokens_per_micro_batch: Tokens, padding included, that go through the model at once; a
             group above it is split, down to single completions.
         precision: Number format of the forward pass; weights and optimiser stay in float32.
+            ``float16`` rounds eight times finer than ``bfloat16``, which brings sampler and trainer
+            closer together (arXiv 2510.26788); with ``backend: verl`` only.
+        importance_cap: Truncated importance sampling: each token's loss is weighted by the
+            trainer's over the sampler's probability of it, at most by this; 2 is usual. Absent:
+            not weighted, as in the published runs. With ``backend: verl`` only.
         device: ``auto`` takes a GPU where there is one.
         gradient_checkpointing: Recompute activations instead of keeping them; each completion then
             carries its own copy of the prompt.
         checkpoint: Which checkpoint is evaluated: ``best`` on validation, or ``last``.
+        lora: Train few weights; all of them if absent.
+        dynamic_sampling: Leave out prompts that teach nothing; off if absent.
     """
 
     backend: Annotated[str, one_of(BACKENDS)] = "local"
@@ -131,10 +173,14 @@ class Train(Section):
     early_stop_patience: Positive | None = None
     groups_per_micro_batch: Positive = 1
     tokens_per_micro_batch: Positive | None = None
-    precision: Literal["float32", "bfloat16"] = "float32"
+    precision: Literal["float32", "bfloat16", "float16"] = "float32"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     gradient_checkpointing: bool = False
     checkpoint: Literal["best", "last"] = "best"
+    # Cells that ask for none of these are written as if there were none.
+    importance_cap: float | None = Field(default=None, ge=1, exclude_if=_is_none)
+    lora: Lora | None = Field(default=None, exclude_if=_is_none)
+    dynamic_sampling: DynamicSampling | None = Field(default=None, exclude_if=_is_none)
 
     @model_validator(mode="before")
     @classmethod
@@ -149,6 +195,15 @@ class Train(Section):
         if (self.steps is None) == (self.epochs is None):
             raise ValueError("give exactly one of steps and epochs")
         return self
+
+    def clip_of(self, algorithm: AlgorithmBase) -> ClipRange:
+        """Return how far a probability ratio may move: the algorithm's own range, else this."""
+        high = self.clip_range if self.clip_range_high is None else self.clip_range_high
+        return algorithm.clip or ClipRange(self.clip_range, high)
+
+    def aggregation_of(self, algorithm: AlgorithmBase) -> Aggregation:
+        """Return how token losses become one number: the algorithm's own way, else this."""
+        return algorithm.aggregation or self.aggregation
 
     def total_steps(self, rows: int) -> int:
         """Return the number of steps on a training set of ``rows`` prompts."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from pipeline.data.messages import Messages
 from pipeline.files import digest_of
 from pipeline.model.chat import PREFILL
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 from pipeline.provenance import Libraries
 
 if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
@@ -62,6 +62,21 @@ def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished:
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """What another stage will ask the same model: answered while that is loaded anyway.
+
+    Attributes:
+        prompts: What it will ask.
+        sampling: How tokens are chosen.
+        work: Its folder of resumable state, where it finds the answers.
+    """
+
+    prompts: Sequence[Prompt]
+    sampling: Sampling
+    work: Path
+
+
+@dataclass(frozen=True)
 class Place:
     """Where an engine finds a model and keeps what is unfinished.
 
@@ -71,6 +86,7 @@ class Place:
         root: The checkout.
         threads: Threads to compute with.
         batch: Prompts decoded at once.
+        ahead: What is answered too, once all else is.
     """
 
     model: Path
@@ -78,6 +94,7 @@ class Place:
     root: Path
     threads: int
     batch: int
+    ahead: Sequence[Ahead] = ()
 
 
 class Engine(Protocol):

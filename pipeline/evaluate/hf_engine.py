@@ -1,23 +1,30 @@
-"""The engine ``hf``: transformers, in this process."""
+"""The engine ``hf``: transformers, in this process.
+
+What takes seconds to import is imported once there is something to ask: another stage may have
+asked it all (:class:`pipeline.evaluate.engine.Ahead`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
+from pipeline.errors import UserError
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, respond
+from pipeline.evaluate.engine import TOO_LONG, Ahead, Place, Prompt, Response, respond
 from pipeline.evaluate.journal import Journal
 from pipeline.model.chat import encode_prompt
-from pipeline.model.decode import Completion, Sampling
-from pipeline.model.device import choose_device
-from pipeline.model.stream import complete
-from pipeline.model.weights import load_model
+from pipeline.model.sampling import Sampling
 from pipeline.ownership import owned
 from pipeline.provenance import MODEL, installed
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from pipeline.model.decode import Completion
 
 SMALL_PRODUCT = 2**22
 """Multiplications below which a linear layer is better off without the calls of oneDNN."""
@@ -25,7 +32,7 @@ SMALL_PRODUCT = 2**22
 
 def open_engine(place: Place) -> TransformersEngine:
     """Return the engine of a model."""
-    return TransformersEngine(place.model, place.work, place.batch)
+    return TransformersEngine(place.model, place.work, place.batch, place.threads, place.ahead)
 
 
 class TransformersEngine:
@@ -35,18 +42,33 @@ class TransformersEngine:
         folder: The model, in Hugging Face layout; loaded once there is something to ask.
         work: Keeps the answers as they come.
         batch: Completions that are written at a time.
+        threads: To compute with, as this process is told when the model is loaded.
+        ahead: What is answered too, once all else is.
     """
 
     name = "hf"
 
-    def __init__(self, folder: Path, work: Path, batch: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        work: Path,
+        batch: int,
+        threads: int | None = None,
+        ahead: Sequence[Ahead] = (),
+    ) -> None:
         self.folder, self.work, self.batch = folder, work, batch
+        self.threads, self.ahead = threads, ahead
         self.libraries = installed(*MODEL)
         self.effort = Effort()
 
     @cached_property
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         with self.effort.loading():
+            from pipeline.model.device import choose_device, use_threads
+            from pipeline.model.weights import load_model
+
+            if self.threads is not None:
+                use_threads(self.threads)
             model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
             return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
 
@@ -64,9 +86,23 @@ class TransformersEngine:
         Raises:
             UserError: If another process is at it.
         """
-        model = [str(self.folder.resolve()), self.libraries]
-        with owned(self.work):
-            journal = Journal(self.work, model, sampling, prompts, report)
+        responses = self._answered(self.work, prompts, sampling, report)
+        for each in self.ahead:
+            with suppress(UserError):  # that stage is at it itself
+                self._answered(each.work, each.prompts, each.sampling, lambda _: None)
+        return responses
+
+    def _answered(
+        self,
+        work: Path,
+        prompts: Sequence[Prompt],
+        sampling: Sampling,
+        report: Callable[[int], None],
+    ) -> list[Response]:
+        # The folder's name is its digest in the store: a checkout may be moved.
+        model = [self.folder.name, self.libraries]
+        with owned(work):
+            journal = Journal(work, model, sampling, prompts, report)
             if missing := journal.missing:
                 self._ask(prompts, missing, sampling, journal)
             return [answer.response for answer in journal.answers()]
@@ -78,6 +114,8 @@ class TransformersEngine:
         sampling: Sampling,
         journal: Journal,
     ) -> None:
+        from pipeline.model.stream import complete
+
         model, tokenizer = self._loaded
         room = model.config.max_position_embeddings - sampling.max_new_tokens
         fitting: list[tuple[tuple[int, ...], int]] = []

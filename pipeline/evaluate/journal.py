@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.files import digest_of
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from pipeline.errors import TransientError, UserError
 from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Prompt, Response
 from pipeline.evaluate.journal import Journal
-from pipeline.model.decode import Sampling
 from pipeline.model.manifest import ApiManifest
+from pipeline.model.sampling import Sampling
 from pipeline.provenance import installed
 from pipeline.tasks.grading import THINK_END
 

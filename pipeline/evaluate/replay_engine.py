@@ -16,8 +16,8 @@ from pipeline.evaluate.answers import read_rows
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.files import file_digest
 from pipeline.model.chat import EMPTY_THOUGHT
-from pipeline.model.decode import Sampling
 from pipeline.model.manifest import RecordedManifest
+from pipeline.model.sampling import Sampling
 from pipeline.provenance import Libraries
 
 _SHOWN = 3

@@ -15,7 +15,7 @@ from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.evaluate.samples import SAMPLE
 from pipeline.files import replacing
 from pipeline.model.chat import EMPTY_THOUGHT, beginning
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade, extract_json

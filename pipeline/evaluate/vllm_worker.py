@@ -3,9 +3,11 @@
 With ``--end-with-input`` it is killed, with its process group, when its standard input ends: a pipe
 does when the process that holds its other end has died, even by SIGKILL.
 
-Needs nothing of this package. FOLDER holds ``request.json`` and ``prompts.jsonl`` (rows: ``index``,
-``tokens``, ``seed``); rows ``index``, ``tokens``, ``finished`` are appended to the file that the
-request names, so that a worker that was stopped goes on with what is missing.
+Needs nothing of this package. FOLDER holds ``request.json`` and ``prompts.jsonl`` (rows: ``part``,
+``index``, ``tokens``, ``seed``); rows ``index``, ``tokens``, ``finished`` are appended to the file
+that the request names for the part as they come, so that a worker that was stopped goes on with
+what is missing. Where the model fits several times, the worker starts replicas of itself that share
+the prompts out; it alone writes.
 """
 
 from __future__ import annotations
@@ -13,51 +15,74 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from queue import Queue
+from typing import TYPE_CHECKING, TextIO, TypedDict
 
 if TYPE_CHECKING:
-    from vllm import LLM, RequestOutput
+    from vllm import RequestOutput, SamplingParams
+    from vllm.v1.engine.llm_engine import LLMEngine
 
-CHUNK = 512  # prompts between two writes: what a stopped worker loses at most
 DONE = "TOMRL_DONE "
 LIBRARIES = "TOMRL_LIBRARIES "
 SPENT = "TOMRL_SPENT "
 USER_ERROR = "TOMRL_ERROR "
+ROWS = "TOMRL_ROWS "
+REPLICA = "--replica"
 WITH_INPUT = "--end-with-input"
+_SECONDS = 1.0  # between two words on how far it is
 
 
-class Request(TypedDict):
-    """How the prompts of a folder are completed; ``output`` is the file that answers go to."""
+class Part(TypedDict):
+    """How some of the prompts are completed; ``output`` is the file that answers go to."""
 
-    model: str
-    context: int
-    gpus: int
-    end: int
     temperature: float
     top_p: float
     max_new_tokens: int
     output: str
 
 
-class PromptRow(TypedDict):
-    """A prompt; answers come in any order, so that each has a number."""
+class Request(TypedDict):
+    """How the prompts of a folder are completed.
 
+    ``gpus`` accelerators hold the model together; there are so many ``replicas`` of it, or, where
+    that is 0, as many as the accelerators of this machine suffice for.
+    """
+
+    model: str
+    context: int
+    gpus: int
+    replicas: int
+    end: int
+    parts: list[Part]
+
+
+class PromptRow(TypedDict):
+    """A prompt of a part; answers come in any order, so that each has a number."""
+
+    part: int
     index: int
     tokens: list[int]
     seed: int
 
 
 class DoneRow(TypedDict):
-    """A completed prompt; ``finished`` says that it ended by itself."""
+    """A completed prompt of a part; ``finished`` says that it ended by itself."""
 
     index: int
     tokens: list[int]
     finished: bool
+
+
+Answer = tuple[int, DoneRow]
+"""A completed prompt, after the number of its part."""
 
 
 def read_done(path: Path) -> list[DoneRow]:
@@ -71,21 +96,54 @@ def read_done(path: Path) -> list[DoneRow]:
 def main(folder: Path) -> int:
     """Complete what is missing; return the exit status."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    lines = (folder / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
-    output = Path(request["output"])
-    rows = read_done(output)
-    output.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    done = {row["index"] for row in rows}
-    left = [row for row in map(json.loads, lines) if row["index"] not in done]
+    outputs = [Path(part["output"]) for part in request["parts"]]
+    known = [read_done(output) for output in outputs]
+    for output, rows in zip(outputs, known, strict=True):
+        output.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    left = _left(folder, request)
     print(f"{LIBRARIES}{json.dumps(_libraries())}", flush=True)
-    print(f"{DONE}{len(done)}", flush=True)
+    print(f"{DONE}{len(known[0])}", flush=True)
     if not Path(request["model"]).is_dir():
         wanted = "TOMRL_STORE must be a folder that every node sees"
         print(f"{USER_ERROR}{request['model']} is not on this node; {wanted}", flush=True)
         return 3
     if left:
-        _complete(request, left, output, len(done))
+        replicas = min(len(left), request["replicas"] or _accelerators() // request["gpus"])
+        answers = _alone(request, left) if replicas <= 1 else _shared_out(folder, request, replicas)
+        _record(outputs, answers, len(known[0]))
     return 0
+
+
+def _left(folder: Path, request: Request, share: slice = slice(None)) -> list[PromptRow]:
+    """Return the prompts of a folder, or a share of them, that have no answer."""
+    lines = (folder / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
+    rows: list[PromptRow] = [json.loads(line) for line in lines[share]]
+    done = {
+        (number, row["index"])
+        for number, part in enumerate(request["parts"])
+        for row in read_done(Path(part["output"]))
+    }
+    return [row for row in rows if (row["part"], row["index"]) not in done]
+
+
+def _accelerators() -> int:
+    import torch
+
+    return torch.cuda.device_count()
+
+
+def replica(folder: Path, share: str) -> None:
+    """Complete the prompts of one of several replicas, and print them.
+
+    Args:
+        folder: As of :func:`main`.
+        share: Which one of how many, such as ``0/4``: every fourth prompt from the first on.
+    """
+    first, step = map(int, share.split("/"))
+    request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+    if left := _left(folder, request, slice(first, None, step)):
+        for rows in _alone(request, left):
+            print(f"{ROWS}{json.dumps(rows)}", flush=True)
 
 
 def _libraries() -> dict[str, str]:
@@ -99,29 +157,113 @@ def _libraries() -> dict[str, str]:
     return found
 
 
-def _complete(request: Request, left: list[PromptRow], output: Path, done: int) -> None:
+def _alone(request: Request, left: list[PromptRow]) -> Iterator[list[Answer]]:
+    """Yield what each step of this process's engine has finished: first, once loaded, nothing.
+
+    All prompts are given to it at once, so that no prompt waits for the longest of others.
+    """
+    engine = _load(request)
+    yield []
+    for place, row in enumerate(left):
+        prompt = {"prompt_token_ids": row["tokens"]}
+        engine.add_request(str(place), prompt, _parameters(request, row))
+    while engine.has_unfinished_requests():
+        yield [
+            _answer(left[int(found.request_id)], found) for found in engine.step() if found.finished
+        ]
+
+
+def _answer(row: PromptRow, found: RequestOutput) -> Answer:
+    answer = found.outputs[0]
+    tokens, finished = list(answer.token_ids), answer.finish_reason == "stop"
+    return row["part"], {"index": row["index"], "tokens": tokens, "finished": finished}
+
+
+def _shared_out(folder: Path, request: Request, count: int) -> Iterator[list[Answer]]:
+    """Yield what replicas of the model finish, each on accelerators of its own.
+
+    Raises:
+        SystemExit: If one of them fails, with its status; the others are ended.
+    """
+    lines: Queue[str | None] = Queue()
+    replicas = [
+        subprocess.Popen(
+            [sys.executable, __file__, str(folder), REPLICA, f"{place}/{count}"],
+            env={**os.environ, **_devices(place, request["gpus"])},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for place in range(count)
+    ]
+    for each in replicas:
+        threading.Thread(target=_pass_on, args=(each, lines), daemon=True).start()
+    try:
+        working = count
+        while working:
+            line = lines.get()
+            if line is None:
+                working -= 1
+                if status := next((code for each in replicas if (code := each.poll())), 0):
+                    sys.exit(status if status > 0 else 1)
+            elif line.startswith(ROWS):
+                yield json.loads(line.removeprefix(ROWS))
+    finally:
+        for each in replicas:
+            if each.poll() is None:
+                each.kill()
+
+
+def _pass_on(process: subprocess.Popen[str], lines: Queue[str | None]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    process.wait()
+    lines.put(None)
+
+
+def _devices(place: int, gpus: int) -> dict[str, str]:
+    """Return the variable that gives a replica its accelerators; none on a CPU."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    devices = visible.split(",") if visible else [str(n) for n in range(_accelerators())]
+    own = devices[place * gpus : (place + 1) * gpus]
+    return {"CUDA_VISIBLE_DEVICES": ",".join(own)} if own else {}
+
+
+def _record(outputs: list[Path], answers: Iterator[list[Answer]], done: int) -> None:
+    """Write answers as they come, and say how many of the first part there are, and their effort.
+
+    Args:
+        outputs: The file of each part.
+        answers: What was finished at a time; first, once all is loaded, nothing.
+        done: How many answers of the first part there are.
+    """
     started = time.perf_counter()
-    model = _load(request)
-    _spent(load_seconds=time.perf_counter() - started)
-    with output.open("a", encoding="utf-8") as file:
-        for start in range(0, len(left), CHUNK):
-            chunk = left[start : start + CHUNK]
-            started = time.perf_counter()
-            completions = _generate(model, request, chunk)
-            seconds = time.perf_counter() - started
-            for row, found in zip(chunk, completions, strict=True):
-                answer = found.outputs[0]
-                content: DoneRow = {
-                    "index": row["index"],
-                    "tokens": list(answer.token_ids),
-                    "finished": answer.finish_reason == "stop",
-                }
-                file.write(json.dumps(content) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-            tokens = sum(len(found.outputs[0].token_ids) for found in completions)
-            _spent(tokens=tokens, seconds=seconds)
-            print(f"{DONE}{done + start + len(chunk)}", flush=True)
+    next(answers)
+    heard = time.perf_counter()
+    _spent(load_seconds=heard - started)
+    tokens, told = 0, -_SECONDS
+    with ExitStack() as held:
+        files = [held.enter_context(path.open("a", encoding="utf-8")) for path in outputs]
+        for rows in answers:
+            for part, row in rows:
+                files[part].write(json.dumps(row) + "\n")
+                tokens += len(row["tokens"])
+                done += part == 0
+            now = time.perf_counter()
+            if rows and now - told >= _SECONDS:
+                _tell(files, done, tokens, now - heard)
+                tokens, heard, told = 0, now, now
+        _tell(files, done, tokens, time.perf_counter() - heard)
+
+
+def _tell(files: Sequence[TextIO], done: int, tokens: int, seconds: float) -> None:
+    """Have what is written on the disk, and say how far it is."""
+    for file in files:
+        file.flush()
+        os.fsync(file.fileno())
+    _spent(tokens=tokens, seconds=seconds)
+    print(f"{DONE}{done}", flush=True)
 
 
 def _spent(**figures: float) -> None:
@@ -129,13 +271,13 @@ def _spent(**figures: float) -> None:
     print(f"{SPENT}{json.dumps(figures)}", flush=True)
 
 
-def _load(request: Request) -> LLM:
-    """Return the model: in float32 on CPU, else in bfloat16."""
+def _load(request: Request) -> LLMEngine:
+    """Return the engine of the model: in float32 on CPU, else in bfloat16."""
     from vllm import LLM
     from vllm.platforms import current_platform
 
     on_cpu = current_platform.is_cpu()
-    return LLM(
+    model = LLM(
         model=request["model"],
         skip_tokenizer_init=True,
         dtype="float32" if on_cpu else "bfloat16",
@@ -144,25 +286,23 @@ def _load(request: Request) -> LLM:
         enforce_eager=on_cpu,
         seed=0,
     )
+    return model.llm_engine
 
 
-def _generate(model: LLM, request: Request, rows: list[PromptRow]) -> list[RequestOutput]:
+def _parameters(request: Request, row: PromptRow) -> SamplingParams:
     from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
 
-    parameters = [
-        SamplingParams(
-            temperature=request["temperature"],
-            top_p=request["top_p"],
-            max_tokens=request["max_new_tokens"],
-            stop_token_ids=[request["end"]],
-            seed=row["seed"],
-            detokenize=False,
-        )
-        for row in rows
-    ]
-    prompts = [{"prompt_token_ids": row["tokens"]} for row in rows]
-    found: list[RequestOutput] = model.generate(prompts, parameters, use_tqdm=False)
-    return found
+    part = request["parts"][row["part"]]
+    return SamplingParams(
+        temperature=part["temperature"],
+        top_p=part["top_p"],
+        max_tokens=part["max_new_tokens"],
+        stop_token_ids=[request["end"]],
+        seed=row["seed"],
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+    )
 
 
 def _end_with_input() -> None:
@@ -173,4 +313,7 @@ def _end_with_input() -> None:
 if __name__ == "__main__":
     if WITH_INPUT in sys.argv[2:]:
         threading.Thread(target=_end_with_input, daemon=True).start()
+    if REPLICA in sys.argv[2:]:
+        replica(Path(sys.argv[1]), sys.argv[-1])
+        sys.exit(0)
     sys.exit(main(Path(sys.argv[1])))

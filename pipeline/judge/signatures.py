@@ -184,6 +184,31 @@ def format_collapse(binary: Estimate, listed: Estimate) -> Signature:
     )
 
 
+def narrowed(
+    before: Sequence[float], after: Sequence[float], clusters: Sequence[Hashable]
+) -> Signature:
+    """Answers that were found at times are found more often, and no more questions are solved.
+
+    Source: Yue et al. 2025 (arXiv 2504.13837), who find pass@k of models after reinforcement
+    learning at or below that of their base models.
+
+    Args:
+        before: Share of each question's samples that are right, of the base model.
+        after: The same after training.
+        clusters: The story of each.
+    """
+    first, then = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
+    average = change(before, after, clusters)
+    solved = change((first > 0).tolist(), (then > 0).tolist(), clusters)
+    gap = change((first - (first > 0)).tolist(), (then - (then > 0)).tolist(), clusters)
+    return Signature.of(
+        "mean@k up, pass@k flat",
+        average.low > 0 and gap.low > 0 and solved.low <= 0,
+        gap,
+        f"change of mean@k {average.value:+.1%}, of pass@k {solved.value:+.1%}; difference",
+    )
+
+
 def checkpoint_noise(accuracies: Sequence[float], count: int) -> Signature | None:
     """Neighbouring checkpoints differ by more than the sampling of the questions explains.
 

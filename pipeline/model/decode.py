@@ -15,26 +15,12 @@ from torch import Tensor
 from transformers import Cache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from pipeline.model.sampling import Sampling
 from pipeline.model.shared_prefix import attending, encode_prompts
 
 # Rows are dropped from the batch once this share of it has finished: copying the cache for every
 # single row would cost more than it saves.
 _DROP_SHARE = 0.25
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How tokens are chosen.
-
-    Attributes:
-        max_new_tokens: Longest completion in tokens.
-        temperature: 0 takes the most likely token.
-        top_p: Nucleus: the smallest set of tokens with at least this probability.
-    """
-
-    max_new_tokens: int
-    temperature: float = 1.0
-    top_p: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

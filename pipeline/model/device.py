@@ -70,3 +70,11 @@ def available_memory(device: torch.device) -> int:
         text = path.read_text().strip() if path.is_file() else ""
         limits += [int(text)] if text.isdigit() else []
     return min(limits)
+
+
+def use_threads(count: int) -> None:
+    """Fix the thread count and demand deterministic kernels: both are part of the result."""
+    torch.set_num_threads(count)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Nothing here reads memory before it writes it; filling every new tensor takes time.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]

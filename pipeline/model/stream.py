@@ -15,18 +15,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.model.decode import Completion, Sampling, choose, uniform_stream
-from pipeline.model.shared_prefix import Prefix, attending, by_key_head, encode_prompts
+from pipeline.model.decode import Completion, choose, uniform_stream
+from pipeline.model.memory import Memory
+from pipeline.model.sampling import Sampling
+from pipeline.model.written_out import passes_of
 
 # Prompts enter once this share of the places is free, and the batch shrinks once it is and none
 # waits: encoding one prompt, or copying the batch, for every single place would cost more.
 _FREE_SHARE = 0.25
 
 # Of more prompts, what a layer makes fits into no processor's cache.
-_ENCODED_AT_ONCE = 64
+_ENCODED_AT_ONCE = 16
 
 Hear = Callable[[int, Completion], None]
 
@@ -72,11 +74,7 @@ class _Row:
 
 
 class _Batch:
-    """The places, what is written in them, and the prompts that wait.
-
-    B = places, H = key-value heads, W = tokens of the longest prompt and completion, D = width of
-    a head, T = tokens so far of the longest row.
-    """
+    """The places, what is written in them, and the prompts that wait."""
 
     def __init__(
         self,
@@ -88,7 +86,8 @@ class _Batch:
         places: int,
         hear: Hear,
     ) -> None:
-        self.model, self.prompts, self.random = model, prompts, keys
+        self.passes, self.device = passes_of(model), model.device
+        self.prompts, self.random = prompts, keys
         self.sampling, self.end, self.hear = sampling, end, hear
         self.waiting = deque(range(len(prompts)))
         self.rows: list[_Row | None] = [None] * places
@@ -103,9 +102,8 @@ class _Batch:
                 self._enter()
             elif self.memory is not None:
                 self._shrink()
-            with attending(self.model, _attend):
-                while any(self.rows) and not self._is_time():
-                    self._step()
+            while any(self.rows) and not self._is_time():
+                self._step()
 
     def _is_time(self) -> bool:
         """Return whether prompts should enter, or the batch shrink."""
@@ -118,16 +116,17 @@ class _Batch:
             entering = [self.waiting.popleft() for _ in places[: len(self.waiting)]]
             if not entering:
                 return
-            logits, _, prefix = encode_prompts(self.model, [self.prompts[i] for i in entering], 1)
+            found = self.passes.encode([self.prompts[i] for i in entering])
             if self.memory is None:
                 width = max(map(len, self.prompts)) + self.sampling.max_new_tokens
-                self.memory = Memory.like(prefix, len(self.rows), width)
+                self.memory = Memory(found.keys[0], len(found.keys), len(self.rows), width)
             places = places[: len(entering)]
             for place, prompt in zip(places, entering, strict=True):
                 self.rows[place] = _Row(prompt, self._draws(prompt))
                 self.lengths[place] = len(self.prompts[prompt])
-            self.memory.take(prefix, places, [self.lengths[place] for place in places])
-            self._write(places, logits)
+            lengths = [self.lengths[place] for place in places]
+            self.memory.take(found.keys, found.values, places, lengths, found.left)
+            self._write(places, found.logits)
 
     def _draws(self, prompt: int) -> np.ndarray | None:
         if self.sampling.temperature == 0:
@@ -136,15 +135,10 @@ class _Batch:
 
     def _step(self) -> None:
         assert self.memory is not None
-        device = self.model.device
-        held = torch.tensor(self.lengths, device=device)
+        held = torch.tensor(self.lengths, device=self.device)
         self.memory.go_to(held, max(self.lengths) + 1)
-        logits = self.model(
-            input_ids=torch.tensor(self.next, device=device).unsqueeze(1),
-            position_ids=held.unsqueeze(1),
-            use_cache=False,
-            memory=self.memory,
-        ).logits[:, -1]
+        tokens = torch.tensor(self.next, device=self.device)
+        logits = self.passes.step(tokens, held, self.memory)
         self.lengths = [n + 1 if row else 0 for n, row in zip(self.lengths, self.rows, strict=True)]
         self._write(range(len(self.rows)), logits)
 
@@ -164,74 +158,8 @@ class _Batch:
 
     def _shrink(self) -> None:
         assert self.memory is not None
-        kept = [place for place, row in enumerate(self.rows) if row is not None]
-        self.memory.keep(torch.tensor(kept, device=self.model.device))
+        left = [place for place, row in enumerate(self.rows) if row is not None]
+        kept = self.memory.keep(left, max(self.lengths))
         self.rows = [self.rows[place] for place in kept]
         self.lengths = [self.lengths[place] for place in kept]
         self.next = [self.next[place] for place in kept]
-
-
-class Memory:
-    """Keys and values of the rows of a batch, of each layer [B, H, W, D], from a row's start on."""
-
-    def __init__(self, keys: list[Tensor], values: list[Tensor]) -> None:
-        self.keys, self.values = keys, values
-        self.used = 0
-        self.places = self.hidden = keys[0]
-
-    @classmethod
-    def like(cls, prefix: Prefix, rows: int, width: int) -> Memory:
-        """Return memory for so many rows; zeros, since what is hidden is multiplied by zero."""
-
-        def empty(tensors: Sequence[Tensor]) -> list[Tensor]:
-            return [t.new_zeros(rows, t.shape[1], width, t.shape[3]) for t in tensors]
-
-        return cls(empty(prefix.keys), empty(prefix.values))
-
-    def take(self, prefix: Prefix, rows: Sequence[int], lengths: Sequence[int]) -> None:
-        """Take prompts in, whose padding stands before them."""
-        for held, given in ((self.keys, prefix.keys), (self.values, prefix.values)):
-            for to, tensors in zip(held, given, strict=True):
-                for row, length, tensor in zip(rows, lengths, tensors, strict=True):
-                    to[row, :, :length] = tensor[:, -length:]
-
-    def keep(self, rows: Tensor) -> None:
-        """Forget all other rows."""
-        self.keys = [tensor[rows] for tensor in self.keys]
-        self.values = [tensor[rows] for tensor in self.values]
-
-    def go_to(self, lengths: Tensor, used: int) -> None:
-        """Say where the next token of each row goes [B], and how many the longest has then."""
-        rows, heads, width, _ = self.keys[0].shape
-        first = torch.arange(rows * heads, device=lengths.device).view(rows, heads) * width
-        self.places = (first + lengths.unsqueeze(1)).flatten()
-        beyond = torch.arange(used, device=lengths.device) > lengths.unsqueeze(1)
-        bias = torch.zeros(beyond.shape, dtype=self.keys[0].dtype, device=lengths.device)
-        self.hidden, self.used = bias.masked_fill_(beyond, -torch.inf)[:, None, None], used
-
-    def add(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a token's key and value [B, H, 1, D]; return all so far [B, H, T, D]."""
-        size = key.shape[-1]
-        keys, values = self.keys[layer], self.values[layer]
-        keys.view(-1, size).index_copy_(0, self.places, key.reshape(-1, size))
-        values.view(-1, size).index_copy_(0, self.places, value.reshape(-1, size))
-        return keys[:, :, : self.used], values[:, :, : self.used]
-
-
-def _attend(
-    module: nn.Module,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attention_mask: Tensor | None,
-    *,
-    scaling: float,
-    memory: Memory,
-    **_: object,
-) -> tuple[Tensor, None]:
-    """Attend from one token per row [B, heads, 1, D] to the row's tokens so far."""
-    keys, values = memory.add(int(module.layer_idx), key, value)  # type: ignore[arg-type]
-    scores = by_key_head(query * scaling, keys.shape[1]) @ keys.transpose(-1, -2)
-    weights = torch.softmax(scores + memory.hidden, dim=-1, dtype=torch.float32).to(value.dtype)
-    output = (weights @ values).reshape_as(query)
-    return output.transpose(1, 2).contiguous(), None

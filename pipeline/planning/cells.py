@@ -221,7 +221,7 @@ class _Planner:
             raise UserError(
                 f"it would fit on {found.describe()}, the pool has {pool.nodes} x {pool.gpus}"
             )
-        return found.gpus, found.nodes, max(found.peaks)
+        return found.gpus, found.nodes, found.peak
 
     def _answers(
         self, stage: str, cell: Cell, shape: Shape, lengths: Lengths, answers: int

@@ -26,7 +26,7 @@ def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
 
 def weights(shape: Shape, recipe: Train) -> int:
     """Return the bytes of the best and the last model in the store."""
-    size = 2 if recipe.precision == "bfloat16" else 4
+    size = 4 if recipe.precision == "float32" else 2
     return 2 * size * shape.parameters
 
 

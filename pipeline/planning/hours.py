@@ -2,7 +2,8 @@
 
 A forward pass takes 2 operations for each weight and token, a backward pass 4, recomputed
 activations 2 more. A step samples all completions (a prompt is encoded once for its group), scores
-them under the policy and under the reference model, and updates.
+them under the policy and under the reference model, and updates; the local trainer encodes a prompt
+once for its group there, too.
 
 One figure turns operations into time: the share of the accelerators' peak that is reached over a
 whole run. It is what makes Study 1's run of Qwen2.5-7B-1M come out at the 12 hours on four A100
@@ -32,8 +33,9 @@ PROMPT_TOKENS = 512
 """Of a prompt, at most: a Hi-ToM story of five agents with its frame has 300 to 500. Assumed."""
 ANSWER_TOKENS = 256
 """Of a response, at most: Study 1's authors record 118 words of 7B-1M (median). Assumed."""
-CPU_SHARE = 0.1
-"""Share of its peak that a core reaches with tiny models, over a whole run of study ``mini``."""
+CPU_SHARE = 0.25
+"""What makes the steps of study ``mini`` come out at the 2.8 seconds that they take on a core of an
+AMD EPYC, with the assumed lengths: its answers, of 40 tokens, are half as long as they may be."""
 PUBLISHED_HOURS = 12.0
 """Of Study 1's run of 7B-1M, on four A100 80 GB."""
 _DOWNLOAD = 100e6  # bytes per second from the hub to the store. Assumed
@@ -71,6 +73,7 @@ class Run:
         samples: Whether completions are sampled and scored, or given.
         critic: Whether a critic is trained too.
         recomputes: Whether activations are computed again for the backward pass.
+        shares: Whether a prompt is encoded once for its group, wherever it is.
     """
 
     steps: int
@@ -82,6 +85,13 @@ class Run:
     samples: bool = True
     critic: bool = False
     recomputes: bool = True
+    shares: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Return the tokens of a step, as its model sees them."""
+        encoded = 1 if self.shares else self.group
+        return self.prompts * (encoded * self.lengths.prompt + self.group * self.lengths.answer)
 
 
 def run_of(recipe: Train, algorithm: Algorithm, steps: int, validated: int) -> Run:
@@ -96,13 +106,14 @@ def run_of(recipe: Train, algorithm: Algorithm, steps: int, validated: int) -> R
         samples=algorithm.samples,
         critic=algorithm.critic is not None,
         recomputes=recipe.backend == "verl" or recipe.gradient_checkpointing,
+        shares=recipe.backend == "local",
     )
 
 
 def train_operations(shape: Shape, run: Run) -> float:
     """Return the operations of a training run."""
     learning = 8.0 if run.recomputes else 6.0
-    tokens = run.prompts * run.group * run.lengths.all
+    tokens = run.tokens
     step = learning * shape.parameters * tokens
     if run.samples:
         sampled = run.prompts * (run.lengths.prompt + run.group * run.lengths.answer)

@@ -13,6 +13,7 @@ from pipeline.data.card import BaseCard, SetCard
 from pipeline.data.codec import read_dataset
 from pipeline.data.origin import Origin
 from pipeline.files import remove
+from pipeline.model.device import use_threads
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.ownership import owned
 from pipeline.plugins import BASES
@@ -20,7 +21,7 @@ from pipeline.progress import ProgressReport
 from pipeline.provenance import MODEL, installed
 from pipeline.records import Figures
 from pipeline.stages.base import Made
-from pipeline.stages.common import Stage, use_threads
+from pipeline.stages.common import Stage
 from pipeline.stages.stop import StopRequest
 from pipeline.train import base_cache, shipped, tiny_base, warm_start
 from pipeline.train.base_cache import MadeModel

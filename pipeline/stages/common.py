@@ -108,14 +108,6 @@ def _fail(message: str, status: int) -> None:
     os._exit(status) if status == 130 else sys.exit(status)
 
 
-def use_threads(count: int) -> None:
-    """Fix the thread count and demand deterministic kernels: both are part of the result."""
-    import torch
-
-    torch.set_num_threads(count)
-    torch.use_deterministic_algorithms(True, warn_only=True)
-
-
 def input_digest(path: Path) -> str:
     """Return a digest of a file or folder that a stage depends on.
 

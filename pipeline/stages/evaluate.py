@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from importlib import import_module
+
+from pipeline.config.params import ApiCell
 from pipeline.data.codec import read_column
-from pipeline.evaluate.runner import Asking
-from pipeline.model.decode import Sampling
+from pipeline.errors import UserError
+from pipeline.evaluate.engine import Ahead
+from pipeline.evaluate.runner import Asking, prompts_of
+from pipeline.model.sampling import Sampling
 from pipeline.stages.common import Stage, run
 from pipeline.stages.prompts import frame_of
-from pipeline.stages.scoring import score_cell
+from pipeline.stages.scoring import score_cell, work_of
 from pipeline.tasks.example import Example
 
 
 def main(stage: Stage, key: str) -> None:
     """Evaluate one cell."""
-    score_cell(stage, key, *asked(stage, key))
+    score_cell(stage, key, *asked(stage, key), ahead=side_check(stage, key))
 
 
 def asked(stage: Stage, key: str) -> tuple[dict[str, list[Example]], Asking]:
@@ -27,6 +33,26 @@ def asked(stage: Stage, key: str) -> tuple[dict[str, list[Example]], Asking]:
     frame = frame_of(stage, settings.prompt)
     asking = Asking(settings.prompt, sampling, frame, settings.think, settings.samples)
     return columns, asking
+
+
+def side_check(stage: Stage, key: str) -> list[Ahead]:
+    """Return what the stage ``gsm8k`` will ask the model that is loaded here; nothing if it has.
+
+    Its answers are not of this stage's results: they lie in the folder of what that stage has not
+    finished, and it asks for itself what is missing there.
+    """
+    cell, check = stage.params.cell(key), replace(stage, name="gsm8k")
+    if isinstance(cell, ApiCell) or (check.runs / key / check.name / "metrics.json").exists():
+        return []
+    # By name, as nothing of it can shape what this stage makes.
+    module = import_module(f"pipeline.stages.{check.name}")
+    try:
+        columns, asking = module.asked(check, key)
+    except UserError:
+        return []  # that stage says what is wrong
+    examples = [example for column in columns.values() for example in column]
+    prompts = prompts_of(examples, asking, seed=cell.seed)
+    return [Ahead(prompts, asking.sampling, work_of(check, key, cell))]
 
 
 if __name__ == "__main__":

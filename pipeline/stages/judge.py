@@ -15,8 +15,7 @@ from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.judge.signatures import single_signatures
 from pipeline.judge.verdict import judge
 from pipeline.stages.common import Stage, run
-from pipeline.stages.mirror import mirror
-from pipeline.tracking import cell_run
+from pipeline.stages.tracked import tracked
 
 
 def main(stage: Stage, key: str) -> None:
@@ -37,9 +36,8 @@ def main(stage: Stage, key: str) -> None:
         task: _verdict(names, [item for name in names for item in answered[name]])
         for task, names in judged_together(columns).items()
     }
-    with cell_run(stage.params, key, stage.root, stage.name) as tracker:
+    with tracked(stage, key):
         Verdicts(tasks=tasks).write(target)
-        mirror(tracker, stage.params, key, stage.name, stage.root)
     for task, verdict in tasks.items():
         print(
             f"judge {key}: {task}: answers follow {verdict.follow}, reasoning is "

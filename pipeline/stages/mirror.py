@@ -2,66 +2,32 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline.config.params import Params, TrainedCell
-from pipeline.errors import UserError
-from pipeline.evaluate.records import Evaluation
-from pipeline.files import file_digest
 from pipeline.judge.columns import judged_together
 from pipeline.judge.records import Verdicts
-from pipeline.records import Figures, read_figures
-from pipeline.tracking import Tracker, cell_tracker, prepare, study_tracker
+from pipeline.stages.catalogue import Catalogue
+from pipeline.stages.done import Done, times_of
+from pipeline.tracking import CellRun, cell_tracker, current_study, study_tracker
+from pipeline.tracking_circumstances import COMMIT, checked_out
+from pipeline.tracking_run import Tracker
+from pipeline.tracking_server import prepare
+from pipeline.tracking_system import read_samples
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
+from pipeline.train.drift import find_drift
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
-_NAMES = {
-    "train": "metrics.jsonl",
-    "evaluate": "metrics.json",
-    "judge": "verdicts.json",
-    "gsm8k": "metrics.json",
-}
 _SCORES = ("accuracy", "strict_accuracy", "format_rate", "length_mean")
 
 
-@dataclass(frozen=True)
-class Done:
-    """A finished stage of a cell."""
-
-    params: Params
-    key: str
-    stage: str
-    root: Path
-
-    @property
-    def folder(self) -> Path:
-        """Return the folder of its results."""
-        return self.root / "runs" / self.params.study.name / self.key / self.stage
-
-    @property
-    def logs(self) -> Path:
-        """Return the folder of its times; without them, results carry that of their file."""
-        return self.root / "logs" / self.params.study.name / self.key / self.stage
-
-    @property
-    def made_by(self) -> str:
-        """Return the name of the DVC stage."""
-        return f"{self.stage}@{self.key}"
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of its results; empty where there are none."""
-        path = self.folder / _NAMES[self.stage]
-        return file_digest(path)[:16] if path.is_file() else ""
-
-
 def mirror(tracker: Tracker, params: Params, key: str, stage: str, root: Path) -> None:
-    """Send what a stage of a cell has written; its times too, where they are there.
+    """Send what a stage of a cell has written; its times and the machine's too, where they are.
 
     Args:
         tracker: The cell's run.
@@ -72,33 +38,89 @@ def mirror(tracker: Tracker, params: Params, key: str, stage: str, root: Path) -
     """
     done = Done(params, key, stage, root)
     _SENDERS[stage](tracker, done)
+    for row in read_samples(done.logs):
+        step, at = int(row.pop("step")), row.pop("at")
+        tracker.step(f"system/{stage}", step, row, at)
     tracker.tags({f"sent.{stage}": done.digest})
 
 
-def complete(params: Params, root: Path, *, again: bool = False) -> list[str]:
+def complete(
+    params: Params,
+    root: Path,
+    keys: Iterable[str] | None = None,
+    *,
+    study: Tracker | None = None,
+    again: bool = False,
+) -> list[str]:
     """Send the results of every finished stage that MLflow lacks; return the cells sent.
 
     Args:
         params: The study.
         root: The checkout.
-        again: Send all, whatever MLflow has.
+        keys: The cells that are looked at; all if absent.
+        study: The run of the study; that of the last work if absent.
+        again: Send all, whatever MLflow has; the study's report too.
 
     Raises:
         UserError: If MLflow does not answer.
     """
+    there = {key: _left_by(params, root, key) for key in keys or params.cells}
+    there = {key: left for key, left in there.items() if left}
     client = prepare(root)
-    parent, sent = study_tracker(client, params), []
-    for key in params.cells:
-        there = {s: digest for s in _SENDERS if (digest := Done(params, key, s, root).digest)}
-        if not there:
-            continue
-        tracker = cell_tracker(client, params, key, parent)
-        missed = [s for s, d in there.items() if again or tracker.known.get(f"sent.{s}") != d]
-        for stage in missed:
-            mirror(tracker, params, key, stage, root)
-        if missed:
-            tracker.end("FINISHED", "sync", 0)
-            sent.append(key)
+    parent = study or _study_of(client, params, root, there)
+    trackers = {
+        key: cell_tracker(client, params, key, parent, _began(left)) for key, left in there.items()
+    }
+    sent = [key for key, left in there.items() if _send(trackers[key], parent, left, again)]
+    if keys is None:
+        Catalogue(params, root, parent, trackers).send(again=again)
+    if not any(name.startswith("seconds.") for name in parent.known):  # made to be sent to
+        parent.end("FINISHED", "sync", 0)
+    return sent
+
+
+def _left_by(params: Params, root: Path, key: str) -> list[Done]:
+    """Return the stages of a cell that have left results, or how they ended."""
+    stages = [Done(params, key, stage, root) for stage in _SENDERS]
+    return [done for done in stages if done.digest or done.ended]
+
+
+def _began(stages: Iterable[Done]) -> float | None:
+    return min((done.ended.began for done in stages if done.ended), default=None)
+
+
+def _study_of(
+    client: MlflowClient, params: Params, root: Path, there: Mapping[str, Sequence[Done]]
+) -> Tracker:
+    """Return the run of the study at the commit of the last work that is known of."""
+    ends = [done.ended for stages in there.values() for done in stages if done.ended]
+    last = max(ends, key=lambda end: end.began, default=None)
+    current = current_study(client, params)
+    if current and (last is None or last.began < current.started):
+        return current
+    if last is None:
+        return study_tracker(client, params, checked_out(root))
+    began = min(end.began for end in ends)
+    return study_tracker(client, params, last.circumstances.get(COMMIT, ""), began)
+
+
+def _send(tracker: Tracker, parent: Tracker, stages: Sequence[Done], again: bool) -> bool:
+    """Send what stages of one cell have left, as far as it is missing; return whether any was."""
+    sent = False
+    for done in stages:
+        if done.digest and (again or tracker.known.get(f"sent.{done.stage}") != done.digest):
+            mirror(tracker, done.params, done.key, done.stage, done.root)
+            sent = True
+        run, ended = CellRun(tracker, parent, done.key, done.stage), done.ended
+        if ended and not run.knows(ended.seconds):
+            tracker.tags(ended.circumstances)
+            run.end(ended.status, ended.seconds)
+            sent = True
+    if sent:
+        tracker.leave_ids(stages[0].logs.parent)
+        # What went wrong with any of its stages is what a cell is known by.
+        ends = [done.ended.status for done in stages if done.ended]
+        tracker.end(next((each for each in ends if each != "FINISHED"), "FINISHED"), "sync", 0)
     return sent
 
 
@@ -106,8 +128,11 @@ def _send_training(tracker: Tracker, done: Done) -> None:
     cell = done.params.cell(done.key)
     if not isinstance(cell, TrainedCell):
         return
+    trained_on = done.root / cell.inputs / "train.parquet"
+    if trained_on.is_file():
+        tracker.dataset("train", trained_on)
     rows, manifest = read_training(done.folder, cell.model, done.made_by)
-    times = {row["step"]: row for row in _times(done)}
+    times = {row["step"]: row for row in times_of(done)}
     written = (done.folder / "metrics.jsonl").stat().st_mtime
     for row in rows:
         timing = times.get(row["step"], {"at": written})
@@ -120,13 +145,13 @@ def _send_training(tracker: Tracker, done: Done) -> None:
     }
     if collapse := find_collapse(rows):
         tags["collapse_step"] = collapse.step
+    if drift := find_drift(rows):
+        tags["drift_step"] = drift.step
     tracker.tags(tags)
 
 
 def _send_scores(tracker: Tracker, done: Done) -> None:
-    check, path = done.params.cell(done.key).gsm8k.task, done.folder / "metrics.json"
-    columns = done.params.suite.tasks if done.stage == "evaluate" else [check]
-    found = Evaluation.read_of(path, columns, done.made_by)
+    found = done.scores()
     values = {
         f"{task}/{name}": getattr(scores, name)
         for task, scores in found.tasks.items()
@@ -136,8 +161,7 @@ def _send_scores(tracker: Tracker, done: Done) -> None:
         for task, scores in found.tasks.items()
         for name, value in scores.beside_accuracy().items()
     }
-    times = _times(done)
-    tracker.step(done.stage, 0, values, times[-1]["at"] if times else path.stat().st_mtime)
+    tracker.step(done.stage, 0, values, done.measured_at)
 
 
 def _send_verdicts(tracker: Tracker, done: Done) -> None:
@@ -147,21 +171,6 @@ def _send_verdicts(tracker: Tracker, done: Done) -> None:
     for task, verdict in found.tasks.items():
         tags |= {f"answers.{task}": verdict.follow, f"reasoning.{task}": verdict.reasoning}
     tracker.tags(tags)
-
-
-def _times(done: Done) -> list[Figures]:
-    """Return what the log says of the times of steps; a damaged log stops nothing."""
-    path = done.logs / "timing.jsonl"
-    if not path.is_file():
-        return []
-    try:
-        rows = read_figures(path, done.made_by)
-    except UserError:
-        rows = [{}]
-    if not all("at" in row for row in rows):
-        log.warning("%s is damaged; results carry the time that their file was written", path)
-        return []
-    return rows
 
 
 _SENDERS: dict[str, Callable[[Tracker, Done], None]] = {

@@ -25,7 +25,7 @@ def main(stage: Stage) -> None:
     with replacing(target) as temporary:
         write_report(results, recorded, temporary)
     with study_run(stage.params, stage.root) as tracker:
-        complete(stage.params, stage.root)
+        complete(stage.params, stage.root, study=tracker)
         tracker.step("accuracy", 0, accuracies(results), time.time())
         tracker.artifact(target)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")

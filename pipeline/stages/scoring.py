@@ -13,7 +13,7 @@ from pipeline.closure import own_code
 from pipeline.config.params import ApiCell, Cell
 from pipeline.errors import UserError
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import Engine, Place
+from pipeline.evaluate.engine import Ahead, Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import (
@@ -29,10 +29,9 @@ from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
 from pipeline.plugins import ENGINES, SERVED
 from pipeline.progress import ProgressReport
 from pipeline.provenance import GRADING, installed
-from pipeline.stages.common import Stage, use_threads
-from pipeline.stages.mirror import mirror
+from pipeline.stages.common import Stage
+from pipeline.stages.tracked import PATIENCE, StageRun, tracked
 from pipeline.tasks.example import Example
-from pipeline.tracking import cell_run
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,11 @@ def score_cell(
     key: str,
     columns: Mapping[str, Sequence[Example]],
     asking: Asking,
+    ahead: Sequence[Ahead] = (),
 ) -> None:
     """Run a cell's model over columns of examples; write responses, grades and metrics.
+
+    A model that is loaded for that answers what other stages will ask (``ahead``) too.
 
     A model that cannot be run here leaves empty files and the reason in their place; once it can be
     run, ``dvc repro --force`` on the stage runs it.
@@ -62,18 +64,18 @@ def score_cell(
         _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking), absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return
-    use_threads(stage.params.study.threads)
-    with cell_run(stage.params, key, stage.root, stage.name) as tracker:
-        engine = _engine(stage, key, cell)
+    # Where a large model is asked, MLflow shows it from the start.
+    patience = PATIENCE if cell.evaluate.engine == "hf" else 0.0
+    with tracked(stage, key, patience) as tracker:
+        engine = _engine(stage, key, cell, ahead)
         started = time.perf_counter()
-        graded = _run(stage, key, cell, engine, columns, asking)
+        graded = _run(stage, key, cell, engine, columns, asking, tracker)
         seconds = time.perf_counter() - started
         write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
         ran = Ran(engine.name, engine.libraries, columns, graded, asking)
         found = _write(stage, key, cell, ran)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
-            remove(_work(stage, key, cell))
-        mirror(tracker, stage.params, key, stage.name, stage.root)
+            remove(work_of(stage, key, cell))
     for name, scores in found.tasks.items():
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
         print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
@@ -93,7 +95,7 @@ def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
     return reason(_served(stage, key, cell))
 
 
-def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
+def _engine(stage: Stage, key: str, cell: Cell, ahead: Sequence[Ahead]) -> Engine:
     """Return the engine of a cell.
 
     Raises:
@@ -102,7 +104,7 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
         ask = cast(Callable[[ServedManifest, Path, Path], Engine], SERVED[name].load())
-        return ask(_served(stage, key, cell), stage.root, _work(stage, key, cell))
+        return ask(_served(stage, key, cell), stage.root, work_of(stage, key, cell))
     if name not in ENGINES:
         raise UserError(
             f"cells.{key}.evaluate.engine: found {name!r}; a model with weights is run by: "
@@ -111,16 +113,17 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     manifest = stage.runs / key / "train" / "checkpoints.json"
     place = Place(
         model=resolve(manifest, stage.store, cell.model, f"train@{key}"),
-        work=_work(stage, key, cell),
+        work=work_of(stage, key, cell),
         root=stage.root,
         threads=stage.params.study.threads,
         batch=cell.evaluate.batch,
+        ahead=ahead,
     )
     open_engine = cast(Callable[[Place], Engine], ENGINES[name].load())
     return open_engine(place)
 
 
-def _work(stage: Stage, key: str, cell: Cell) -> Path:
+def work_of(stage: Stage, key: str, cell: Cell) -> Path:
     """Return the folder of what is unfinished: of other code, another folder."""
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
@@ -135,11 +138,17 @@ def _run(
     engine: Engine,
     columns: Mapping[str, Sequence[Example]],
     asking: Asking,
+    tracker: StageRun,
 ) -> list[Graded]:
     examples = [example for column in columns.values() for example in column]
     responses = len(examples) * asking.samples
     with ProgressReport(f"{stage.name} {key}", responses) as progress:
-        return evaluate(engine, examples, asking, seed=cell.seed, report=progress.at)
+
+        def report(count: int) -> None:
+            progress.at(count)
+            tracker.look()
+
+        return evaluate(engine, examples, asking, seed=cell.seed, report=report)
 
 
 def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:

@@ -12,9 +12,9 @@ from pipeline.config.params import BaseEntry
 from pipeline.config.study_files import load_study, study_files
 from pipeline.errors import UserError
 from pipeline.files import digest_of, folder_digests, remove, replacing
+from pipeline.model.device import use_threads
 from pipeline.ownership import owned
 from pipeline.provenance import MODEL, installed
-from pipeline.stages.common import use_threads
 from pipeline.train import shipped, tiny_base
 from pipeline.train.shipped import ShippedCard
 

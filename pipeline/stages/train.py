@@ -13,10 +13,9 @@ from pipeline.ownership import owned
 from pipeline.progress import ProgressReport
 from pipeline.records import Figures
 from pipeline.stages.common import Stage, run
-from pipeline.stages.mirror import mirror
 from pipeline.stages.resume import read_options, take_up
+from pipeline.stages.tracked import PATIENCE, StageRun, tracked
 from pipeline.stages.training import Training, TrainingConfig, prepare
-from pipeline.tracking import Tracker, cell_run
 from pipeline.train.contract import History, Outcome
 
 log = logging.getLogger(__name__)
@@ -28,12 +27,9 @@ def main(stage: Stage, key: str, *options: str) -> None:
     cell, folder = stage.params.cell(key), stage.runs / key / stage.name
     if isinstance(cell, TrainedCell):
         training = prepare(stage, key, cell)
-        with (
-            owned(training.work),
-            cell_run(stage.params, key, stage.root, stage.name) as tracker,
-        ):
+        patience = PATIENCE if cell.train.backend == "local" else 0.0
+        with owned(training.work), tracked(stage, key, patience) as tracker:
             _train(stage, key, cell, training, resume, tracker)
-            mirror(tracker, stage.params, key, stage.name, stage.root)
         return
     kind: type[Manifest | ServedManifest] = Manifest
     if isinstance(cell, ApiCell):
@@ -58,11 +54,10 @@ def _train(
     cell: TrainedCell,
     training: Training,
     resume: Path | None,
-    tracker: Tracker,
+    tracker: StageRun,
 ) -> None:
     """Train a cell and write what came of it."""
     take_up(training.work, training.made_from, resume)
-    tracker.dataset("train", stage.root / cell.inputs / "train.parquet")
     outcome = _followed(training, key, tracker)
     _write(stage, key, TrainingConfig(cell=cell, libraries=outcome.libraries), outcome.history)
     Manifest(
@@ -79,7 +74,7 @@ def _train(
     discard(training.work)
 
 
-def _followed(training: Training, key: str, tracker: Tracker) -> Outcome:
+def _followed(training: Training, key: str, tracker: StageRun) -> Outcome:
     """Train, showing every step and sending it to the tracker."""
     with ProgressReport(f"train {key}", training.total) as progress:
 
@@ -90,6 +85,9 @@ def _followed(training: Training, key: str, tracker: Tracker) -> Outcome:
             if alarm := history.alarm:
                 log.warning("%s", alarm.describe())
                 tracker.tags({"collapse_step": alarm.step})
+            if drift := history.drift_alarm:
+                log.warning("%s", drift.describe())
+                tracker.tags({"drift_step": drift.step})
 
         return training.run(report)
 

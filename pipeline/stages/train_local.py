@@ -10,12 +10,14 @@ from torch import Tensor
 
 from pipeline.config.params import TrainedCell
 from pipeline.files import remove, replacing
+from pipeline.model.device import use_threads
 from pipeline.model.manifest import StoredModel, resolve
 from pipeline.model.weights import load_model, save_model
 from pipeline.provenance import GRADING, MODEL, installed
-from pipeline.stages.common import Stage, input_digest, use_threads
+from pipeline.stages.common import Stage, input_digest
 from pipeline.stages.stop import StopRequest
 from pipeline.stages.training import Settings, given_responses, say_skipped
+from pipeline.train.checks import check_local
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import Rows, load_rows
 from pipeline.train.local import LocalTrainer
@@ -35,6 +37,7 @@ class LocalTraining:
 
     def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
         recipe = cell.train
+        check_local(recipe)
         self._stage, self._cell, self._recipe = stage, cell, recipe
         self._algorithm = cell.algorithm
         base, inputs = stage.root / cell.base, stage.root / cell.inputs

@@ -42,7 +42,7 @@ _PROBE = "probe"
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "gpus", "nodes", "tensor_parallel", "offload"}
-_PATIENCE = {"time_limit_minutes", "stall_minutes", "retries"}
+_PATIENCE = {"time_limit_minutes", "stall_minutes", "retries", "host_memory_share"}
 
 
 class VerlTraining:

@@ -16,7 +16,10 @@ from torch import Tensor
 
 from pipeline.config.algorithms import (
     AlgorithmBase,
+    Cispo,
+    DrGrpo,
     Grpo,
+    Gspo,
     Ppo,
     ReinforcePlusPlus,
     ReinforcePlusPlusBaseline,
@@ -205,6 +208,18 @@ def estimate(algorithm: AlgorithmBase, signal: Signal) -> Estimate:
 def _(algorithm: Grpo, signal: Signal) -> Estimate:
     by_std = algorithm.normalise_by_std
     return Estimate(grpo_advantages(signal.rewards, signal.mask, signal.group, by_std=by_std))
+
+
+@estimate.register
+def _(algorithm: Gspo | Cispo, signal: Signal) -> Estimate:
+    """Compare as GRPO does; what is their own is in the loss."""
+    return Estimate(grpo_advantages(signal.rewards, signal.mask, signal.group))
+
+
+@estimate.register
+def _(algorithm: DrGrpo, signal: Signal) -> Estimate:
+    rewards, mask = signal.rewards, signal.mask
+    return Estimate(grpo_advantages(rewards, mask, signal.group, by_std=False))
 
 
 @estimate.register

@@ -14,6 +14,7 @@ from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.provenance import Libraries
 from pipeline.records import Figures, Record, read_figures, refuse_foreign
 from pipeline.train.collapse import Collapse, collapse_at_end, find_collapse
+from pipeline.train.drift import Drift, find_drift
 
 
 class Step(Record):
@@ -78,6 +79,12 @@ class History(Record):
         rows = self.rows()
         found = collapse_at_end(rows)
         return None if found is None or find_collapse(rows[:-1]) else found
+
+    @property
+    def drift_alarm(self) -> Drift | None:
+        """Return the drift of sampler and trainer if it has come about at the last step."""
+        found = find_drift(self.rows())
+        return found if found and found.step == self.last.step else None
 
     def adding(self, step: Step) -> History:
         """Return the history with a step more; it takes the place of its number and all later."""

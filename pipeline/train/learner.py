@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from pipeline.model.weights import load_weights, weights_of
@@ -27,10 +28,17 @@ class Learner:
     @classmethod
     def of(cls, model: PreTrainedModel, learning_rate: float) -> Learner:
         """Return a model with a fresh AdamW."""
-        optimizer = torch.optim.AdamW(
-            model.parameters(), lr=learning_rate, weight_decay=_WEIGHT_DECAY
-        )
-        return cls(model, optimizer)
+        return cls(model, cls.optimizer_of(model.parameters(), learning_rate))
+
+    @staticmethod
+    def optimizer_of(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Optimizer:
+        """Return a fresh AdamW."""
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=_WEIGHT_DECAY)
+
+    @property
+    def trained(self) -> list[nn.Parameter]:
+        """Return what the optimiser changes."""
+        return list(self.model.parameters())
 
     def step(self, gradient_clip: float) -> float:
         """Clip the gradients, step, forget them; return their norm before clipping.
@@ -38,7 +46,7 @@ class Learner:
         Raises:
             NotFinite: If the norm is not a finite number.
         """
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), gradient_clip)
+        norm = torch.nn.utils.clip_grad_norm_(self.trained, gradient_clip)
         if not torch.isfinite(norm):
             self.optimizer.zero_grad()
             raise NotFinite(f"the gradient is {norm.item()}")
@@ -46,16 +54,24 @@ class Learner:
         self.optimizer.zero_grad()
         return float(norm)
 
+    def weights(self) -> dict[str, Tensor]:
+        """Return a copy of the weights, by name, from which :meth:`set_weights` sets them."""
+        return weights_of(self.model)
+
+    def set_weights(self, weights: dict[str, Tensor]) -> None:
+        """Set the weights."""
+        load_weights(self.model, weights)
+
     def tensors(self, prefix: str) -> dict[str, Tensor]:
         """Return the state by name: ``PREFIXmodel.NAME`` and ``PREFIXoptimizer.INDEX.NAME``."""
-        found = {f"{prefix}model.{k}": v for k, v in weights_of(self.model).items()}
+        found = {f"{prefix}model.{k}": v for k, v in self.weights().items()}
         for index, state in self.optimizer.state_dict()["state"].items():
             found |= {f"{prefix}optimizer.{index}.{k}": v.cpu() for k, v in state.items()}
         return found
 
     def load(self, tensors: dict[str, Tensor], prefix: str) -> None:
         """Set the state from :meth:`tensors`."""
-        load_weights(self.model, _section(tensors, f"{prefix}model."))
+        self.set_weights(_section(tensors, f"{prefix}model."))
         saved = self.optimizer.state_dict()
         for name, tensor in _section(tensors, f"{prefix}optimizer.").items():
             index, key = name.split(".")

@@ -16,9 +16,8 @@ from pathlib import Path
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config.algorithms import Algorithm, Sft
+from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
-from pipeline.model.decode import Completion, Sampling
 from pipeline.model.device import choose_device, peak_memory
 from pipeline.records import Figures
 from pipeline.reward.presets import preset_of
@@ -26,11 +25,14 @@ from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Step
 from pipeline.train.critic import make_critic
 from pipeline.train.data import Row, batches
+from pipeline.train.dynamic_sampling import batches_used
+from pipeline.train.experience import Source
 from pipeline.train.learner import Learner
+from pipeline.train.lora import LoraLearner
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.probe import GreedyAccuracy, Probe
 from pipeline.train.refusal import refusing
-from pipeline.train.rollout import Judge, Rollouts, imitate, sample
+from pipeline.train.rollout import Judge, Rollouts
 from pipeline.train.schedule import Schedule
 from pipeline.train.state import RunState
 from pipeline.train.stopping import Interrupted, Leave, Stopping
@@ -106,15 +108,21 @@ class LocalTrainer:
         self.reference.to(device)  # type: ignore[arg-type]
         if recipe.gradient_checkpointing:
             self.policy.gradient_checkpointing_enable()
-        policy, critic = Learner.of(self.policy, recipe.learning_rate), self._critic()
+        policy, critic = self._learner(), self._critic()
         learners = {"": policy} if critic is None else {"": policy, "critic.": critic}
         self._updater = Updater.of(recipe, self.algorithm, policy, self.reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))
-        self._sampling = Sampling(recipe.max_new_tokens, recipe.temperature, recipe.top_p)
-        self._judge = Judge(self.tokenizer, preset_of(recipe.reward), recipe.think)
-        self._accuracy = GreedyAccuracy(self._judge, recipe.max_new_tokens, recipe.precision)
+        judge = Judge(self.tokenizer, preset_of(recipe.reward), recipe.think)
+        self._source = Source(self.policy, self.tokenizer, judge, recipe, self.algorithm, self.seed)
+        self._accuracy = GreedyAccuracy(judge, recipe.max_new_tokens, recipe.precision)
         self._state = RunState(self.work, learners)
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
+
+    def _learner(self) -> Learner:
+        rate, lora = self.recipe.learning_rate, self.recipe.lora
+        if lora is None:
+            return Learner.of(self.policy, rate)
+        return LoraLearner.with_adapters(self.policy, self.reference, lora, rate, self.seed)
 
     def _critic(self) -> Learner | None:
         settings = self.algorithm.critic
@@ -131,9 +139,8 @@ class LocalTrainer:
             self._finish()
         for step, rows in self._batches():
             started = time.perf_counter()
-            completions = self._completions(step, rows)
-            rolled = time.perf_counter()
-            rollouts = self._judge(rows, completions, f"{self.seed}:{step}")
+            experience = self._source.of(step, rows, self._stream)
+            rollouts = experience.rollouts
             with refusing(self.work, step, rollouts):
                 judged = time.perf_counter()
                 self.policy.train()
@@ -142,13 +149,13 @@ class LocalTrainer:
             updated = time.perf_counter()
             timing: Figures = {
                 "seconds": updated - started,
-                "rollout_seconds": rolled - started,
-                "reward_seconds": judged - rolled,
+                "rollout_seconds": experience.sampling_seconds,
+                "reward_seconds": experience.reward_seconds,
                 "update_seconds": updated - judged,
                 "tokens_per_second": rollouts.tokens / (updated - started),
                 "peak_memory_bytes": peak_memory(self.policy.device),
             }
-            metrics = self._metrics(rollouts, statistics)
+            metrics = self._metrics(rollouts, statistics) | experience.metrics
             self._add(Step(step=step, metrics=metrics, timing=timing, at=time.time()))
             self._stopping.step_done()
             self._finish()
@@ -156,26 +163,11 @@ class LocalTrainer:
 
     def _batches(self) -> Iterator[tuple[int, list[Row]]]:
         """Yield number and prompts of every step that is not done, until the run is over."""
-        stream = enumerate(batches(self.train, self.recipe.prompts_per_step, self.seed), 1)
-        for step, rows in islice(stream, self.history.last.step, None):
+        self._stream = batches(self.train, self.recipe.prompts_per_step, self.seed)
+        for rows in islice(self._stream, batches_used(self.history), None):
             if self._schedule.is_over(self.history):
                 return
-            yield step, rows
-
-    def _completions(self, step: int, rows: Sequence[Row]) -> list[Completion]:
-        """Return what is learned from: completions of the policy's own, or given ones."""
-        if isinstance(self.algorithm, Sft):
-            return imitate(self.tokenizer, rows, self.algorithm.imitates)
-        self.policy.eval()
-        return sample(
-            self.policy,
-            self.tokenizer,
-            rows,
-            self._sampling,
-            group=self.recipe.rollouts,
-            stream=(self.seed, step),
-            precision=self.recipe.precision,
-        )
+            yield self.history.last.step + 1, rows
 
     def _metrics(self, rollouts: Rollouts, statistics: UpdateStatistics) -> Figures:
         return step_metrics(rollouts, statistics) | {"learning_rate": self.recipe.learning_rate}
@@ -235,8 +227,11 @@ def step_metrics(rollouts: Rollouts, statistics: UpdateStatistics) -> Figures:
     """Return the metrics of one step; lengths are in tokens."""
     group, rewards = rollouts.group, [reward.figures() for reward in rollouts.rewards]
     scores = [reward.score for reward in rollouts.rewards]
+    responses = [tuple(completion.tokens) for completion in rollouts.completions]
+    starts = range(0, len(scores), group)
     measured = batch_metrics(
-        groups=[scores[start : start + group] for start in range(0, len(scores), group)],
+        groups=[scores[start : start + group] for start in starts],
+        responses=[responses[start : start + group] for start in starts],
         lengths=[len(completion.tokens) for completion in rollouts.completions],
         finished=[completion.finished for completion in rollouts.completions],
         rewards=rewards,

@@ -59,6 +59,9 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
         on_gpu: Count the memory of the device, which does not hold the libraries.
     """
     weights = shape.parameters * _FLOAT
+    adapters = shape.adapters(recipe.lora.rank) * _FLOAT if recipe.lora else 0
+    # With adapters, what flows back to a layer's weight is held until it is handed on to them.
+    flows = sum(inputs * outputs for inputs, outputs in shape.linear) * _FLOAT + adapters
     computed = 2 if recipe.precision == "bfloat16" else _FLOAT
     group = recipe.rollouts if algorithm.samples else 1
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
@@ -66,9 +69,9 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
     cached = recipe.prompts_per_step * (prompt + group * new)  # tokens; prompts are held once
     key_value = 2 * shape.num_hidden_layers * shape.num_key_value_heads * shape.head_size
     return MemoryPlan(
-        parameters=weights,
-        gradients=weights,
-        optimiser=2 * weights,
+        parameters=weights + adapters,
+        gradients=flows if recipe.lora else weights,
+        optimiser=2 * (adapters or weights),
         reference=weights,
         critic=4 * shape.trunk * _FLOAT if algorithm.critic else 0,
         cache=cached * key_value * computed if algorithm.samples else 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from statistics import mean, median, pstdev
 
 import numpy as np
@@ -12,20 +12,25 @@ from pipeline.records import Figures
 
 def batch_metrics(
     groups: Sequence[Sequence[float]],
+    responses: Sequence[Sequence[Hashable]],
     lengths: Sequence[int],
     finished: Sequence[bool],
     rewards: Sequence[Mapping[str, float]],
 ) -> Figures:
     """Return the metrics of one batch of rollouts.
 
+    ``distinct_share`` is that of the different ones among the completions of a prompt, where there
+    are several.
+
     Args:
         groups: Scores of the completions of each prompt.
+        responses: The completions of each prompt.
         lengths: Tokens of each completion.
         finished: Whether each ended with the end-of-sequence token.
         rewards: :meth:`pipeline.reward.reward.Reward.figures` of each.
     """
     scores = [score for group in groups for score in group]
-    return {
+    measured: Figures = {
         "reward_mean": mean(scores),
         "reward_std": pstdev(scores),
         "format_reward_mean": mean(r["format_reward"] for r in rewards),
@@ -38,6 +43,9 @@ def batch_metrics(
         "unfinished_share": mean(float(not f) for f in finished),
         "no_signal_share": mean(float(max(g) == min(g)) for g in groups),
     }
+    if any(len(group) > 1 for group in responses):
+        measured["distinct_share"] = mean(len(set(group)) / len(group) for group in responses)
+    return measured
 
 
 def exceptional_metrics(rewards: Sequence[Mapping[str, float]]) -> Figures:

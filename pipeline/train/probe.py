@@ -14,7 +14,7 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.training import Train
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row, load_rows
 from pipeline.train.rollout import Judge, sample

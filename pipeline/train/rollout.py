@@ -10,8 +10,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.algorithms import Imitated
 from pipeline.model.chat import EMPTY_THOUGHT
-from pipeline.model.decode import Completion, Sampling, generate
+from pipeline.model.decode import Completion, generate
 from pipeline.model.device import autocast
+from pipeline.model.sampling import Sampling
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
 from pipeline.train.data import Row, response_to

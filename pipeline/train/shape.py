@@ -30,6 +30,19 @@ class Shape:
         return self.hidden_size // self.num_attention_heads
 
     @property
+    def linear(self) -> tuple[tuple[int, int], ...]:
+        """Return input and output size of every linear layer but the vocabulary head."""
+        hidden, inner = self.hidden_size, self.intermediate_size
+        key_value = self.num_key_value_heads * self.head_size
+        attention = ((hidden, hidden), (hidden, key_value), (hidden, key_value), (hidden, hidden))
+        layer = (*attention, (hidden, inner), (hidden, inner), (inner, hidden))
+        return layer * self.num_hidden_layers
+
+    def adapters(self, rank: int) -> int:
+        """Return the number of parameters of LoRA's adapters on all of these."""
+        return sum(rank * (inputs + outputs) for inputs, outputs in self.linear)
+
+    @property
     def trunk(self) -> int:
         """Return the number of parameters without the vocabulary head."""
         key_value = self.num_key_value_heads * self.head_size

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.config.algorithms import Algorithm
+from pipeline.config.algorithms import Algorithm, Surrogate
 from pipeline.config.training import Train
 from pipeline.model.batch import pad_right
 from pipeline.records import Figures
@@ -25,7 +25,7 @@ from pipeline.train.losses import (
     kl_estimate,
     loss_count,
     loss_sum,
-    policy_loss,
+    surrogate_loss,
     value_loss,
 )
 from pipeline.train.rollout import Rollouts
@@ -47,6 +47,7 @@ class Objective:
     """What an update minimises.
 
     Attributes:
+        surrogate: What is made of the probability ratio.
         clip: How far the probability ratio may move.
         kl: How the policy is held near the reference model.
         entropy: Weight of the entropy bonus.
@@ -55,6 +56,7 @@ class Objective:
         value_clip: Clip range of the critic's change.
     """
 
+    surrogate: Surrogate
     clip: Clip
     kl: Kl
     entropy: float
@@ -65,12 +67,13 @@ class Objective:
     @classmethod
     def of(cls, recipe: Train, algorithm: Algorithm) -> Objective:
         """Return the objective of a recipe."""
-        high = recipe.clip_range if recipe.clip_range_high is None else recipe.clip_range_high
+        clip = recipe.clip_of(algorithm)
         return cls(
-            clip=Clip(recipe.clip_range, high, recipe.dual_clip),
+            surrogate=algorithm.surrogate,
+            clip=Clip(clip.low, clip.high, recipe.dual_clip),
             kl=Kl(recipe.kl_kind, recipe.kl_coefficient, recipe.kl_in_reward),
             entropy=recipe.entropy_coefficient,
-            aggregation=recipe.aggregation,
+            aggregation=recipe.aggregation_of(algorithm),
             longest=recipe.max_new_tokens,
             value_clip=algorithm.critic.value_clip if algorithm.critic else 0.0,
         )
@@ -246,7 +249,9 @@ class Updater:
         objective, mask, width = self.objective, scores.mask, scores.mask.shape[1]
         before = scores.logprobs.detach() if batch.old is None else batch.old[part.rows, :width]
         advantage = batch.advantage[part.rows, :width]
-        surrogate = policy_loss(scores.logprobs, before, advantage, objective.clip)
+        surrogate = surrogate_loss(
+            objective.surrogate, scores.logprobs, before, advantage, mask, objective.clip
+        )
         kl = kl_estimate(scores.logprobs, self._anchor(part, batch), objective.kl.kind)
         weight = 0.0 if objective.kl.in_reward else objective.kl.coefficient
         loss = (

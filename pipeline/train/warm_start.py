@@ -22,7 +22,8 @@ from pipeline.config.sources import ArithmeticSource, GeneratedSource, source_na
 from pipeline.data.generated import Problem, StoryRow, arithmetic, stories
 from pipeline.data.prompt import compact
 from pipeline.model.chat import encode_prompt
-from pipeline.model.decode import Sampling, generate
+from pipeline.model.decode import generate
+from pipeline.model.sampling import Sampling
 from pipeline.tasks.example import OF_NO_TASK, Example, generated_kind
 from pipeline.tasks.grading import extract_tagged
 from pipeline.train import checkpoint as checkpoints

@@ -36,6 +36,8 @@ RECORDS = record_names(PROJECT)
 NOT_OF_THE_RECIPE = {
     *("backend", "cluster", "device", "groups_per_micro_batch", "tokens_per_micro_batch"),
     *("gradient_checkpointing", "steps", "early_stop_patience", "reward"),
+    # Left out where a study does not ask for them.
+    *("lora", "dynamic_sampling", "importance_cap"),
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -11,6 +12,7 @@ from benchmarks.made_study import write_results
 from benchmarks.report import large_study
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results, collect
+from pipeline.analysis.run_links import page_query
 from pipeline.analysis.samples import KINDS, Recorded, choose, read_recorded
 from pipeline.config.params import Params
 from pipeline.judge.items import Item
@@ -77,6 +79,29 @@ def test_filters_and_links_find_samples(page: Path, made: tuple[Results, Recorde
         window.fill('input[data-filters="result-table"]', cell.split("-", 2)[2])
         assert 0 < window.locator("#result-table tbody tr:visible").count() < every
         assert said == []
+
+
+def test_the_name_of_a_cell_leads_to_its_run(page: Path, made: tuple[Results, Recorded]) -> None:
+    results, _ = made
+    key = next(iter(results.cells))
+    with opened(page, WIDE) as (window, _):
+        link = window.get_by_role("rowheader").get_by_role("link", name=key, exact=True)
+        found = urlsplit(link.get_attribute("href") or "")
+        assert (found.netloc, found.fragment.partition("?")[0]) == (
+            "127.0.0.1:5000",
+            "/experiments/1/runs",
+        )
+        query = parse_qs(found.fragment.partition("?")[2])
+        (wanted,) = query["searchFilter"]
+        assert f"tags.cell = '{key}'" in wanted
+        assert f"tags.study = '{results.params.study.name}'" in wanted
+        window.goto(page.as_uri() + page_query("https://runs.example/", "7"))
+        window.wait_for_selector("body[data-ready]")
+        moved = link.get_attribute("href") or ""
+        assert moved.startswith("https://runs.example/#/experiments/7/runs?searchFilter=")
+        window.goto(page.as_uri() + page_query("javascript:alert(1)//", "7"))
+        window.wait_for_selector("body[data-ready]")
+        assert (link.get_attribute("href") or "").startswith("http://127.0.0.1:5000/")
 
 
 def test_curves_are_drawn_and_can_be_chosen(page: Path) -> None:

@@ -102,6 +102,41 @@ def test_responses_that_lost_most_of_their_tokens() -> None:
     assert found.startswith("mean tokens of responses 61 -> 13; ratio 0.21 (0.2")
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "present"),
+    [
+        ([0.25, 0.0], [1.0, 0.0], True),  # the same half is solved, now always
+        ([0.25, 0.0], [0.75, 0.75], False),  # more is solved
+        ([0.5, 0.5], [0.5, 0.5], False),
+        ([0.5, 0.25], [1.0, 0.0], True),  # less is solved, more surely
+        ([], [1.0, 0.0], False),  # the base model was asked once
+    ],
+)
+def test_found_more_often_and_not_more_solved(
+    before: list[float], after: list[float], present: bool
+) -> None:
+    def sampled(shares: list[float]) -> Answers:
+        made = answers(200)
+        right = {n: shares[p % 2] for p, n in enumerate(made.right)} if shares else {}
+        return replace(made, samples_right=right)
+
+    results = made()
+    cells = {
+        key: replace(
+            cell,
+            answers={TRAINED: sampled(after if isinstance(cell, TrainedResult) else before)},
+        )
+        for key, cell in results.cells.items()
+    }
+    found = named(replace(results, cells=cells))
+    assert ("mean@k up, pass@k flat" in found) == present
+    if before == [0.25, 0.0] and present:
+        assert (
+            found["mean@k up, pass@k flat"]
+            == "change of mean@k +37.5%, of pass@k +0.0%; difference +37.5 points (+33.8 to +41.2)"
+        )
+
+
 def validated(results: Results, rows: int) -> Results:
     card = results.cards["hi"]
     sets = {**card.sets, "validation": SetCard.model_construct(rows=rows)}
@@ -123,13 +158,19 @@ def test_checkpoints_that_differ_by_more_than_chance(last: list[float], present:
 
 
 @pytest.mark.parametrize(("end", "present"), [(0.2, True), (0.9, False)])
-def test_entropy_that_is_lost(end: float, present: bool) -> None:
+@pytest.mark.parametrize(
+    ("figure", "signature"),
+    [("entropy", "entropy collapse"), ("distinct_share", "diversity collapse")],
+)
+def test_entropy_or_diversity_that_is_lost(
+    figure: str, signature: str, end: float, present: bool
+) -> None:
     curve: list[Figures] = [
-        {"step": step, "entropy": 1.0 + (end - 1.0) * step / 40, "validation_accuracy": 0.5}
+        {"step": step, figure: 1.0 + (end - 1.0) * step / 40, "validation_accuracy": 0.5}
         for step in range(41)
     ]
-    assert ("entropy collapse" in named(made(curve=curve))) == present
-    assert "entropy collapse" not in named(made(curve=[curve[0], *curve[-15:]]))
+    assert (signature in named(made(curve=curve))) == present
+    assert signature not in named(made(curve=[curve[0], *curve[-15:]]))
 
 
 def test_signatures_are_told_as_sentences() -> None:

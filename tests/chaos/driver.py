@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -26,7 +26,11 @@ import psutil
 from tests.chaos.study import Outcome, altered, leftovers, prepare, results
 from tests.conftest import environment
 
-DOORS = {"repro": ("dvc", "repro"), "flow": ("tomrl", "run")}
+DOORS = {
+    "repro": ("dvc", "repro"),
+    "flow": ("tomrl", "run"),
+    "sweep": ("tomrl", "sweep", "--study", "mini", "--concurrency", "2"),
+}
 VICTIMS = {"repro": ("group", "stage", "dvc"), "flow": ("group", "stage", "dvc", "flow")}
 _MARK = "TOMRL_CHAOS"
 _MEAN_SECONDS = {"repro": 6.0, "flow": 14.0}  # between two kills
@@ -79,10 +83,12 @@ class Victim:
     Attributes:
         checkout: Where it runs.
         door: How it is started, see :data:`DOORS`.
+        variables: What it finds in its environment besides.
     """
 
     checkout: Path
     door: str
+    variables: Mapping[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start it in a process group of its own."""
@@ -92,7 +98,7 @@ class Victim:
             self.process = subprocess.Popen(
                 DOORS[self.door],
                 cwd=self.checkout,
-                env={**environment(self.checkout.parent), _MARK: self.mark},
+                env={**environment(self.checkout.parent), **self.variables, _MARK: self.mark},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -101,6 +107,14 @@ class Victim:
     def said(self) -> str:
         """Return what it has printed, or nothing if it was killed."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def ended(self, seconds: float) -> bool:
+        """Return whether it ends within so many seconds."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def kill(self, victim: str) -> bool:
         """Kill a part of it; return False if the part was not there."""
@@ -111,6 +125,8 @@ class Victim:
                     child.kill()
             elif victim == "flow":
                 self.process.kill()
+            elif victim == "cell":
+                os.killpg(self._find("dvc").pid, signal.SIGKILL)
             else:
                 self._find("pipeline.stages." if victim == "stage" else "dvc").kill()
         except (psutil.NoSuchProcess, ProcessLookupError, StopIteration):
@@ -118,7 +134,7 @@ class Victim:
         return True
 
     def _find(self, word: str) -> psutil.Process:
-        return next(p for p in self._alive() if any(word in part for part in _words(p)[:4]))
+        return next(p for p in self._alive() if any(word in part for part in _words(p)[:5]))
 
     def _alive(self) -> list[psutil.Process]:
         """Return all of its processes."""
@@ -153,7 +169,7 @@ def disturb(checkout: Path, whole: Outcome, random: Random, kills: int, tally: T
     """Run a study to its end with at most ``kills`` kills on the way; note every fault."""
     left, done, tally.studies = kills, False, tally.studies + 1
     while not done:
-        doors = sorted(DOORS) if kills > 1 else ["repro"]
+        doors = ["flow", "repro"] if kills > 1 else ["repro"]
         victim = Victim(checkout, random.choices(doors, weights=[1, 4][: len(doors)])[0])
         victim.start()
         if left and _strike(victim, random, tally):

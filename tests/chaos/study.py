@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tests.conftest import copy_checkout, edited, shrink, type_command
 
@@ -36,7 +37,7 @@ class Outcome:
     @classmethod
     def of(cls, checkout: Path) -> Outcome:
         """Read what is there."""
-        return cls(results(checkout), _artifacts(checkout), _tracked(checkout))
+        return cls(results(checkout), _artifacts(checkout), tracked_in(checkout))
 
     def differences(self, other: Outcome) -> dict[str, list[str]]:
         """Return what another outcome lacks, has beyond this one, and has otherwise."""
@@ -77,25 +78,43 @@ def _artifacts(checkout: Path) -> frozenset[str]:
     )
 
 
-def _tracked(checkout: Path) -> dict[str, int]:
-    """Return how many points of each metric each run in MLflow has, and how many runs there are."""
+def tracked_in(checkout: Path) -> dict[str, int]:
+    """Return what the database of a checkout has, see :func:`tracked`."""
     if not (checkout / "mlflow.db").exists():
         return {}
     with closing(sqlite3.connect(checkout / "mlflow.db")) as database:
-        points = database.execute(
-            "select name, key, count(distinct step) from metrics join runs using (run_uuid)"
-            " where key not like 'system/%' group by name, key"
-        ).fetchall()
-        doubled = database.execute(
-            "select count(*) - count(distinct run_uuid || key || step) from metrics"
-        ).fetchone()[0]
-        unfinished = database.execute(
-            "select count(*) from runs where status != 'FINISHED'"
-        ).fetchone()[0]
-        names = database.execute("select name, count(*) from runs group by name").fetchall()
+        return tracked(database.cursor())
+
+
+def tracked(database: Any) -> dict[str, int]:
+    """Return how many points of each metric each run in MLflow has, and how many runs there are.
+
+    How a sweep stands is told again and again, and does not count.
+
+    Args:
+        database: A cursor on MLflow's database.
+    """
+
+    def rows(query: str) -> list[tuple[Any, ...]]:
+        database.execute(query)
+        return list(database.fetchall())
+
+    counted = "key not like 'system/%' and key not like 'sweep/%'"
+    points = rows(
+        "select name, key, count(distinct step) from metrics join runs using (run_uuid)"
+        f" where {counted} group by name, key"
+    )
+    ((doubled,),) = rows(
+        "select count(*) - count(distinct run_uuid || key || step) from metrics"
+        " where key not like 'sweep/%'"
+    )
+    ((unfinished,),) = rows("select count(*) from runs where status != 'FINISHED'")
     return {
         **{f"{run}: {key}": count for run, key, count in points},
-        **{f"runs named {name}": count for name, count in names},
+        **{
+            f"runs named {name}": n
+            for name, n in rows("select name, count(*) from runs group by name")
+        },
         "points of one metric at one step": doubled,
         "unfinished runs": unfinished,
     }

@@ -52,6 +52,17 @@ def test_200_kills_at_random_moments(project: Path) -> None:
 
 
 @pytest.mark.nightly
+def test_some_faults_of_a_small_sweep_and_its_servers(project: Path) -> None:
+    few = ("--models", "1", "--sets", "2", "--faults", "5", "--mean", "8")
+    faultless(project, "sweep", *few)
+
+
+@pytest.mark.nightly
+def test_50_faults_of_a_sweep_and_its_servers(project: Path) -> None:
+    faultless(project, "sweep", "--faults", "50")
+
+
+@pytest.mark.nightly
 def test_a_kill_before_every_file_operation(project: Path) -> None:
     faultless(project, "operations")
 

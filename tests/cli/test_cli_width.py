@@ -48,7 +48,7 @@ def test_plans_of_training(tmp_path: Path) -> None:
     text = typed(tmp_path, "train", "show", *cell)
     for name in ("update", "sampling", "host", "published", "source"):
         assert name in text.split()
-    assert "\n  actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu = 4\n" in text
+    assert "\n  actor_rollout_ref.ref.log_prob_max_token_len_per_gpu = 98304  (16384)\n" in text
 
 
 @pytest.mark.parametrize("columns", [80, 200])

@@ -44,6 +44,10 @@ ENDS = {
     "accelerator memory": _prints(
         "(WorkerDict pid=8) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.3 GiB."
     ),
+    "host memory growth": _prints(
+        "(TaskRunner pid=7) pipeline.train.verl.watching.HostMemoryFull: host memory of node-3 has "
+        "grown to 91% of 503.5 GiB, above 90%: step 120 is saved"
+    ),
     "host memory": _prints(
         "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
     ),

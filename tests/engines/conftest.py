@@ -16,6 +16,9 @@ import pytest
 from pipeline.cluster.head import engine_python
 from pipeline.errors import UserError
 from tests.conftest import copy_checkout, edited, environment, shrink, type_command
+from tests.engines.team import served
+
+__all__ = ["served"]
 
 GRPO, REINFORCE, SFT = "nano-hi-grpo", "nano-hi-reinforce-plus-plus", "nano-hi-sft"
 STEPS, SFT_STEPS = 4, 12
@@ -50,6 +53,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         steps=STEPS,
         max_new_tokens=24,
         validate_every=1,
+        save_every=1,
     )
     with edited(checkout / "studies" / "mini.yaml") as content:
         del content["grid"]["algorithms"]

@@ -58,6 +58,7 @@ def main() -> None:
     if sys.argv[1] == "losses":
         found: Any = {name: losses(name) for name in ("grpo", "reinforce_plus_plus")}
         found["sft"] = imitation()
+        found["chunks"] = chunked_logits()  # last: verl changes the model's class
     else:
         found = asyncio.run(rewards(Path(sys.argv[2])))
     print(json.dumps(found))
@@ -108,6 +109,42 @@ def imitation() -> dict[str, dict[str, float]]:
         },
         "verl": _verl_imitation(twin, given),
     }
+
+
+def chunked_logits() -> dict[str, dict[str, float]]:
+    """Return what verl's fused head makes of two chunks of tokens beside what all logits say.
+
+    Each value is a sum, or the norm of a gradient of all of them.
+    """
+    from verl.models.transformers.monkey_patch import apply_monkey_patch
+
+    tokenizer = make_tokenizer(TEXTS, 300)
+    model = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
+    ids = torch.randint(5, 250, (6, 120), generator=torch.Generator().manual_seed(0))
+    temperature = 0.7
+
+    def summed(logprobs: torch.Tensor, entropy: torch.Tensor) -> dict[str, float]:
+        model.zero_grad()
+        (logprobs.square().sum() + entropy.sum()).backward()
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9)
+        return {
+            "log-probabilities": logprobs.sum().item(),
+            "entropy": entropy.sum().item(),
+            "gradient_norm": float(norm),
+        }
+
+    logs = torch.log_softmax(model(input_ids=ids, use_cache=False).logits / temperature, dim=-1)
+    chosen = logs.gather(-1, ids.roll(-1, dims=-1).unsqueeze(-1)).squeeze(-1)
+    whole = summed(chosen, -(logs.exp() * logs).sum(-1))
+    apply_monkey_patch(
+        model=model,
+        use_remove_padding=False,
+        ulysses_sp_size=1,
+        use_fused_kernels=True,
+        fused_kernels_backend="torch",
+    )
+    found = model(input_ids=ids, use_cache=False, temperature=temperature, return_dict=True)
+    return {"whole": whole, "chunks": summed(found.log_probs, found.entropy)}
 
 
 def _verl_imitation(policy: Any, given: Rollouts) -> dict[str, float]:
@@ -275,7 +312,7 @@ async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for preset in REWARDS:
         config = OmegaConf.create(_reward_config(preset))
-        for key, value in hooks("").items():
+        for key, value in hooks("", 0.9).items():
             if key.startswith("reward."):
                 OmegaConf.update(config, key, value)
         manager = load_reward_manager(config, tokenizer)

@@ -49,6 +49,12 @@ def test_loss_entropy_and_gradient_of_imitation_agree(losses: Any) -> None:
     assert min(found["ours"].values()) > 100 * TOLERANCE
 
 
+def test_logits_in_chunks_say_what_all_of_them_say(losses: Any) -> None:
+    found = losses["chunks"]
+    assert found["chunks"] == pytest.approx(found["whole"], rel=TOLERANCE)
+    assert found["whole"]["gradient_norm"] > 1
+
+
 def test_500_responses_earn_the_same_through_verl(engine: Path, study: Path) -> None:
     found = ask(engine, "rewards", str(study / "data/mini/combos/hi"))
     assert set(found) == set(REWARDS)

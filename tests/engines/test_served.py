@@ -23,8 +23,8 @@ import pytest
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.openai_engine import OpenAiEngine
-from pipeline.model.decode import Sampling
 from pipeline.model.manifest import ApiManifest
+from pipeline.model.sampling import Sampling
 from pipeline.ports import free_ports
 from pipeline.tasks.grading import THINK_END as END
 from tests.engines.test_vllm import NEW_TOKENS, model, stories

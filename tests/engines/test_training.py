@@ -18,7 +18,9 @@ from safetensors.torch import load_file
 from pipeline.files import read_json, read_lines
 from pipeline.model.weights import load_model
 from pipeline.reward.presets import load_preset
+from pipeline.train import drift
 from pipeline.train.data import load_rows
+from pipeline.train.drift import find_drift
 from pipeline.train.probe import GreedyAccuracy
 from pipeline.train.rollout import Judge
 from tests.conftest import type_command
@@ -34,6 +36,16 @@ from tests.engines.conftest import (
     own_checkout,
     saved_steps,
 )
+
+DRIFT = {
+    *("rollout_probs_diff_mean", "rollout_probs_diff_max", "rollout_probs_diff_std"),
+    *("rollout_probs_correlation", "rollout_kl"),
+}
+WATCHED = {
+    *("rollout_seconds", "old_log_prob_seconds", "reference_seconds", "actor_seconds"),
+    *("weights_seconds", "tokens_per_second", "mfu", "peak_memory_bytes"),
+    *("reserved_memory_bytes", "host_memory_share", "host_memory_bytes"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +126,18 @@ def test_every_step_has_the_local_trainers_metrics(grpo: tuple[Path, str]) -> No
     expected = {
         *("reward_mean", "reward_std", "format_reward_mean", "answer_reward_mean"),
         *("accuracy", "format_rate", "length_mean", "length_median", "length_p95"),
-        *("unfinished_share", "no_signal_share", "loss", "kl", "entropy", "clip_share"),
+        *(
+            "unfinished_share",
+            "no_signal_share",
+            "distinct_share",
+            "loss",
+            "kl",
+            "entropy",
+            "clip_share",
+        ),
         *("gradient_norm", "learning_rate", "validation_accuracy"),
     }
+    expected |= DRIFT
     for row in rows[1:]:
         assert set(row) == {"step"} | expected
         assert 0 <= row["accuracy"] <= row["format_rate"] <= 1
@@ -128,6 +149,17 @@ def test_every_step_has_the_local_trainers_metrics(grpo: tuple[Path, str]) -> No
     timing = read_lines(grpo[0] / "logs/mini" / GRPO / "train/timing.jsonl")
     assert [row["step"] for row in timing] == [row["step"] for row in rows]
     assert all(row["seconds"] > 0 for row in timing[1:])
+    assert all(set(row) >= WATCHED for row in timing[1:])
+    shares = [row["host_memory_share"] for row in timing[1:]]
+    assert 0 < min(shares) <= max(shares) < 1, shares
+
+
+def test_sampler_and_trainer_are_compared_where_the_report_looks(grpo: tuple[Path, str]) -> None:
+    rows = curve(grpo[0], GRPO)[1:]
+    # Both compute in float32 here, the same weights with the same code.
+    assert all(0 <= row[drift.DIFFERENCE] < drift.LIMIT / 10 for row in rows)
+    assert all(abs(row["rollout_kl"]) < 1e-3 for row in rows)
+    assert find_drift(rows) is None
 
 
 def test_the_manifest_names_the_best_and_the_last_step(grpo: tuple[Path, str]) -> None:
@@ -180,7 +212,7 @@ def test_an_imitating_cell_has_the_local_trainers_metrics(imitated: tuple[Path, 
     assert set(rows[0]) == {"step", "validation_accuracy"}
     sampled = set(curve(imitated[0], GRPO)[1])
     for row in rows[1:]:
-        assert set(row) == sampled | {"advantage_std"}
+        assert set(row) == (sampled - DRIFT - {"distinct_share"}) | {"advantage_std"}
         assert row["accuracy"] == row["format_rate"] == row["no_signal_share"] == 1
         assert row["kl"] == row["clip_share"] == row["unfinished_share"] == 0
         assert 0 < row["entropy"] < 6 and row["gradient_norm"] > 0

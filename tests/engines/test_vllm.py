@@ -13,7 +13,7 @@ from pipeline.data import generated
 from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.vllm_engine import Here, VllmEngine
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 
@@ -60,3 +60,14 @@ def test_greedy_text_equals_transformers_token_for_token(
     assert engine.effort.tokens == tokens
     assert engine.effort.load_seconds > 0 and engine.effort.seconds > 0
     print(f"\n{len(found)} prompts, {tokens} tokens, all equal")
+
+
+def test_replicas_share_the_prompts_and_the_texts_stay_the_same(
+    model: Path, project: Path, tmp_path: Path
+) -> None:
+    """Two processes, as two accelerators would have them."""
+    sampling = Sampling(NEW_TOKENS, temperature=0)
+    expected = complete(TransformersEngine(model, tmp_path / "hf", 16), sampling)
+    engine = VllmEngine(model, tmp_path / "work", Here(project, threads=1), replicas=2)
+    assert complete(engine, sampling) == expected
+    assert engine.effort.tokens == sum(response.completion_tokens for response in expected)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.models import TinySize
-from pipeline.evaluate.engine import Prompt, Response
+from pipeline.evaluate.engine import Ahead, Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import TaskScores
 from pipeline.evaluate.runner import Asking, evaluate, grade_response
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tasks.example import AnswerKind, Example
@@ -201,3 +201,9 @@ def test_the_engine_keeps_order_and_refuses_prompts_that_do_not_fit(tmp_path: Pa
     again = TransformersEngine(tmp_path, tmp_path / "work", batch=2)
     assert again.complete(prompts, Sampling(6, temperature=0), counts.append) == together
     assert again.effort.figures() == {}, "nothing was loaded, nothing generated"
+    ahead = Ahead(prompts[:1], Sampling(4, temperature=0), tmp_path / "later")
+    both = TransformersEngine(tmp_path, tmp_path / "work", batch=2, ahead=[ahead])
+    assert both.complete(prompts, Sampling(6, temperature=0), counts.append) == together
+    later = TransformersEngine(tmp_path, tmp_path / "later", batch=2)
+    assert later.complete(prompts[:1], Sampling(4, temperature=0), counts.append)[0].text
+    assert later.effort.figures() == {}, "it was answered while the model was loaded"

@@ -17,8 +17,9 @@ import pytest
 from pipeline.errors import TransientError, UserError
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.openai_engine import OpenAiEngine, reason_absent
-from pipeline.model.decode import Sampling
 from pipeline.model.manifest import ApiManifest
+from pipeline.model.sampling import Sampling
+from tests.serving import serving_in_a_thread
 
 KEY = "TOMRL_TEST_KEY"
 PROMPTS = [Prompt([{"role": "user", "content": f"question {n}"}], (n,), "") for n in range(12)]
@@ -83,14 +84,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(reply: Callable[[dict[str, Any], int], Reply], port: int = 0) -> Iterator[Server]:
-    server = Server(reply, port)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving_in_a_thread(Server(reply, port)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture(autouse=True)

@@ -17,10 +17,9 @@ import pytest
 from pipeline.config.models import TinySize
 from pipeline.errors import UserError
 from pipeline.evaluate import vllm_worker
-from pipeline.evaluate.engine import Prompt
-from pipeline.evaluate.vllm_engine import PYTHON_VARIABLE, Here, VllmEngine
-from pipeline.evaluate.vllm_worker import PromptRow
-from pipeline.model.decode import Sampling
+from pipeline.evaluate.engine import Ahead, Prompt
+from pipeline.evaluate.vllm_engine import PYTHON_VARIABLE, Here, Launch, VllmEngine
+from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 
@@ -62,7 +61,7 @@ def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     def launch(job: Path, hear: object) -> None:
         rows = [json.loads(line) for line in (job / "prompts.jsonl").read_text().splitlines()]
         asked.append([row["index"] for row in rows])
-        output = Path(json.loads((job / "request.json").read_text())["output"])
+        output = Path(json.loads((job / "request.json").read_text())["parts"][0]["output"])
         row = {"index": 0, "tokens": [5, 2], "finished": True}
         output.write_text(json.dumps(row) + "\n" + '{"index": 1, "tok')
         assert vllm_worker.main(job) == 0
@@ -76,29 +75,62 @@ def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     assert engine.effort.figures() == {}, "nothing was loaded, nothing generated"
 
 
-def test_its_speed_is_that_of_what_this_run_generated(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The worker, with three tokens for each answer in vLLM's place; stopped after one of two."""
-    answer = SimpleNamespace(token_ids=[5, 6, 2], finish_reason="stop")
-    generated: list[int] = []
+class Answering:
+    """In vLLM's place: answers one request a step, with three tokens."""
 
-    def generate(_: object, __: object, rows: list[PromptRow]) -> list[object]:
-        generated.extend(row["index"] for row in rows)
-        return [SimpleNamespace(outputs=[answer]) for _ in rows]
+    def __init__(self, generated: list[int]) -> None:
+        self.generated = generated
+        self.waiting: list[str] = []
 
-    def launch(job: Path, hear: Callable[[str], None]) -> None:
+    def add_request(self, index: str, *_: object) -> None:
+        self.waiting.append(index)
+
+    def has_unfinished_requests(self) -> bool:
+        return bool(self.waiting)
+
+    def step(self) -> list[object]:
+        index = self.waiting.pop(0)
+        self.generated.append(int(index))
+        answer = SimpleNamespace(token_ids=[5, 6, 2], finish_reason="stop")
+        return [SimpleNamespace(request_id=index, outputs=[answer], finished=True)]
+
+
+@pytest.fixture
+def generated() -> list[int]:
+    """The prompts that were answered, as the worker numbers them."""
+    return []
+
+
+@pytest.fixture
+def launch(
+    generated: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Launch:
+    """The worker in this process."""
+    monkeypatch.setattr(vllm_worker, "_load", lambda _: Answering(generated))
+    monkeypatch.setattr(vllm_worker, "_parameters", lambda *_: None)
+
+    def run(job: Path, hear: Callable[[str], None]) -> None:
         assert vllm_worker.main(job) == 0
         for line in capsys.readouterr().out.splitlines():
             hear(line)
+
+    return run
+
+
+def test_its_speed_is_that_of_what_this_run_generated(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    generated: list[int],
+    launch: Launch,
+) -> None:
+    """The worker, with three tokens for each answer in vLLM's place; stopped after one of two."""
 
     def stop(done: int) -> None:
         if done == 1:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(vllm_worker, "_load", lambda _: None)
-    monkeypatch.setattr(vllm_worker, "_generate", generate)
-    monkeypatch.setattr(vllm_worker, "CHUNK", 1)
+    monkeypatch.setattr(vllm_worker, "_SECONDS", 0.0)
     prompts = [PROMPTS[0], replace(PROMPTS[0], key=(2,))]
     stopped = VllmEngine(model, tmp_path / "work", launch)
     with pytest.raises(KeyboardInterrupt):
@@ -107,7 +139,7 @@ def test_its_speed_is_that_of_what_this_run_generated(
     output.write_text(output.read_text().splitlines(keepends=True)[0])  # as far as it was heard
     engine = VllmEngine(model, tmp_path / "work", launch)
     found = engine.complete(prompts, Sampling(16), lambda _: None)
-    assert generated == [0, 1, 1]
+    assert generated == [0, 1, 0], "the second time, one prompt is left"
     assert (stopped.effort.tokens, engine.effort.tokens) == (3, 3)
     assert [response.completion_tokens for response in found] == [3, 3]
     effort = engine.effort
@@ -115,18 +147,58 @@ def test_its_speed_is_that_of_what_this_run_generated(
     assert effort.load_seconds > 0
 
 
+def test_one_load_answers_what_another_stage_will_ask(
+    model: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    generated: list[int],
+    launch: Launch,
+) -> None:
+    monkeypatch.setattr(vllm_worker, "_libraries", lambda: {"vllm": "0"})
+    prompts, later = PROMPTS[:1], [replace(PROMPTS[0], key=(n,)) for n in (7, 8)]
+    ahead = Ahead(later, Sampling(8), tmp_path / "later")
+    engine = VllmEngine(model, tmp_path / "work", launch, ahead=[ahead])
+    counts: list[int] = []
+    assert len(engine.complete(prompts, Sampling(16), counts.append)) == 1
+    assert counts[-1] == 1, "only what was asked is counted"
+
+    def refuse(*_: object) -> None:
+        pytest.fail("everything is answered")
+
+    other = VllmEngine(model, tmp_path / "later", refuse)
+    assert len(other.complete(later, Sampling(8), counts.append)) == 2
+    assert generated == [0, 1, 2]
+    assert other.libraries["vllm"] == "0", "what answered is known to whoever takes the answers"
+    assert list((tmp_path / "later").iterdir()) == []
+
+
+def test_a_replica_that_fails_ends_the_worker(model: Path, tmp_path: Path) -> None:
+    """Here none has vLLM."""
+
+    def launch(job: Path, hear: Callable[[str], None]) -> None:
+        with pytest.raises(SystemExit) as ended:
+            vllm_worker.main(job)
+        assert ended.value.code == 1
+        raise UserError("the worker ended")
+
+    prompts = [PROMPTS[0], replace(PROMPTS[0], key=(2,))]
+    engine = VllmEngine(model, tmp_path / "work", launch, replicas=2)
+    with pytest.raises(UserError, match="the worker ended"):
+        engine.complete(prompts, Sampling(16), lambda _: None)
+
+
 def test_a_model_that_the_node_does_not_see(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = {"output": str(tmp_path / "out.jsonl"), "model": str(tmp_path / "gone")}
+    request = {"parts": [{"output": str(tmp_path / "out.jsonl")}], "model": str(tmp_path / "gone")}
     (tmp_path / "request.json").write_text(json.dumps(request))
-    (tmp_path / "prompts.jsonl").write_text('{"index": 0, "tokens": [5], "seed": 0}\n')
+    (tmp_path / "prompts.jsonl").write_text('{"part": 0, "index": 0, "tokens": [5], "seed": 0}\n')
     assert vllm_worker.main(tmp_path) == 3
     assert "TOMRL_ERROR" in capsys.readouterr().out
 
 
 def test_a_worker_ends_with_the_stage_that_started_it(tmp_path: Path) -> None:
-    (tmp_path / "request.json").write_text("{}")
+    (tmp_path / "request.json").write_text('{"parts": []}')
     os.mkfifo(tmp_path / "prompts.jsonl")  # reading it takes as long as a model would
     worker = subprocess.Popen(
         [sys.executable, vllm_worker.__file__, str(tmp_path), vllm_worker.WITH_INPUT],

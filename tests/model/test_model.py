@@ -9,8 +9,9 @@ import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.models import SIZES, TinySize
-from pipeline.model.decode import Completion, Sampling, generate
+from pipeline.model.decode import Completion, generate
 from pipeline.model.logprobs import completion_logits
+from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import TAGS, make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tom.generate.names import NAMES

@@ -10,8 +10,9 @@ from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from pipeline.model import shared_prefix
-from pipeline.model.decode import Completion, Sampling, generate
+from pipeline.model.decode import Completion, generate
 from pipeline.model.logprobs import completion_logits
+from pipeline.model.sampling import Sampling
 from pipeline.model.shared_prefix import Prefix, joined, repeated
 from tests.model.grouped import grouped_heads
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
 from pipeline.evaluate.engine import Response
+from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.journal import Journal
 from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.samples import first_samples
-from pipeline.files import folder_digests, read_lines
-from pipeline.stages import base, evaluate, judge, suite, train
+from pipeline.files import folder_digests, read_lines, remove
+from pipeline.stages import base, evaluate, gsm8k, judge, suite, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
 from tests.stages.made import make_data
@@ -76,11 +78,35 @@ def answered(stage: Stage) -> dict[str, str]:
     return folder_digests(stage.runs / KEY / "evaluate")
 
 
+def side_checked(stage: Stage) -> dict[str, str]:
+    """Run the side-check of the cell; what it makes."""
+    gsm8k.main(replace(stage, name="gsm8k"), KEY)
+    return folder_digests(stage.runs / KEY / "gsm8k")
+
+
+def test_the_side_check_is_answered_while_the_model_is_loaded(
+    root: Path, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = stage_of(root)
+    alone = side_checked(stage)
+    checked = list(written)
+    remove(stage.runs / KEY / "gsm8k")
+    answered(stage)
+    assert set(checked) < set(written)
+    written.clear()
+    monkeypatch.setattr(TransformersEngine, "_loaded", None)  # whoever asks for the model fails
+    assert side_checked(stage) == alone
+    assert written == []
+    assert not list((root / "work").glob("*/*.jsonl")), "what is finished is not kept"
+
+
 @pytest.mark.parametrize("temperature", [0, 1])
 def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
     root: Path, written: list[str], monkeypatch: pytest.MonkeyPatch, temperature: float
 ) -> None:
     stage = stage_of(root, temperature=temperature, batch=4)
+    side_checked(stage)
+    written.clear()
     undisturbed = answered(stage)
     asked = list(written)
     assert len(set(asked)) == len(asked)
@@ -132,11 +158,13 @@ def test_several_samples_stand_beside_the_first(root: Path) -> None:
         assert alone.model_dump() == before.tasks[column].model_dump()
     judge.main(Stage("judge", root, three.params), KEY)
     verdicts = (one.runs / KEY / "judge" / "verdicts.json").read_bytes()
-    changes = read_answers(folder / "grades.parquet", "evaluate")
+    sampled = read_answers(folder / "grades.parquet", "evaluate")
+    assert all(set(column.samples_right) == set(column.right) for column in sampled.values())
     answered(one)
     judge.main(Stage("judge", root, one.params), KEY)
     assert (one.runs / KEY / "judge" / "verdicts.json").read_bytes() == verdicts
-    assert read_answers(folder / "grades.parquet", "evaluate") == changes
+    alone = {name: replace(column, samples_right={}) for name, column in sampled.items()}
+    assert read_answers(folder / "grades.parquet", "evaluate") == alone
 
 
 def test_samples_that_cannot_differ_are_refused(root: Path) -> None:

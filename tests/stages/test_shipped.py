@@ -13,7 +13,7 @@ from pipeline.config.params import BaseEntry
 from pipeline.config.sources import HiTomSource
 from pipeline.errors import UserError
 from pipeline.files import file_digest, folder_digests, size
-from pipeline.stages.common import use_threads
+from pipeline.model.device import use_threads
 from pipeline.stages.shipping import FOLDER, ShippedModel, remake, shipped_models
 from pipeline.train import tiny_base, warm_start
 from pipeline.train.shipped import CARD, MODEL, check, read_card

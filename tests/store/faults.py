@@ -20,6 +20,8 @@ from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.serving import serving_in_a_thread
+
 FAULTS = (
     "500",
     "503",
@@ -170,11 +172,5 @@ def faulty(
         seed: Decides what happens to which.
         faults: Those that may happen.
     """
-    server = FaultyServer(upstream, share, seed, faults)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with serving_in_a_thread(FaultyServer(upstream, share, seed, faults)) as server:
         yield server
-    finally:
-        server.shutdown()
-        server.server_close()

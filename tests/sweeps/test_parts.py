@@ -18,7 +18,7 @@ from flows.sweeps.record import CellState, Sweep, SweepFolder, sweep_folder, swe
 from flows.sweeps.start import begin
 from flows.sweeps.status import standing
 from pipeline.config.expand import expand
-from pipeline.config.params import AskedCell, Params
+from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
 from tests.conftest import PROJECT
@@ -196,5 +196,7 @@ def test_cells_take_cores_or_accelerators(crossed: Params) -> None:
     large = expand(find_study(PROJECT, "tom-rl"))
     assert resource(large) == "gpu"
     takes = {key: taken(large, key) for key in large.cells}
-    assert takes["qwen25-7b-hi-exp"] == 4 and min(takes.values()) == 1
-    assert side_by_side(large, 8) == 8
+    behind = {key for key, cell in large.cells.items() if isinstance(cell, ApiCell)}
+    assert behind and behind == {key for key, count in takes.items() if not count}
+    assert takes["qwen25-7b-hi-exp"] == 4 and min(each for each in takes.values() if each) == 1
+    assert side_by_side(large, 8) == 8 + len(behind)

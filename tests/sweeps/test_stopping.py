@@ -53,3 +53,7 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
             assert others.stopped
         with get_client(sync_client=True) as client:
             assert client.read_global_concurrency_limit_by_name("gpu").active_slots == 4
+
+    # Who takes nothing of it does not wait.
+    with Commands(tmp_path) as commands, held("gpu", 4, commands), held("gpu", 0, commands):
+        assert not commands.stopped

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.alive import alive, until
-from tests.conftest import edited, environment, type_command
+from tests.conftest import commit, edited, environment, type_command
 
 pytestmark = pytest.mark.chain
 CELLS = ("nano-hi-s0", "nano-hi-s1")
@@ -34,12 +34,6 @@ def seeded(
     yield target
     for process in alive(home):
         process.kill()
-
-
-def commit(checkout: Path) -> None:
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run([*git, "add", "--all"], cwd=checkout, check=True)
-    subprocess.run([*git, "commit", "-qm", "a study"], cwd=checkout, check=True)
 
 
 Said = subprocess.CompletedProcess[str]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from types import ModuleType, SimpleNamespace
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import pytest
 import torch
 from torch import Tensor
 
-from pipeline.config.algorithms import Algorithm, Grpo, with_defaults
-from pipeline.config.training import Aggregation
+from pipeline.config.algorithms import Aggregation, Algorithm, Grpo, Surrogate, with_defaults
 from pipeline.train.algorithms import (
     Signal,
     at_last_token,
@@ -26,6 +25,7 @@ from pipeline.train.losses import (
     loss_count,
     loss_sum,
     policy_loss,
+    surrogate_loss,
     value_loss,
 )
 
@@ -173,15 +173,11 @@ def test_kl_estimates_agree_with_verl(core: ModuleType, kind: str) -> None:
     torch.testing.assert_close(kl_estimate(one, other, kind), core.kl_penalty(one, other, kind))
 
 
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-@pytest.mark.parametrize("clip", [Clip(dual=3.0), Clip(0.2, 0.28, 3.0), Clip(0.1, 0.3, 1e9)])
-def test_policy_loss_agrees_with_verl(
-    core: ModuleType, batch: Batch, clip: Clip, aggregation: str
-) -> None:
+def actor_config(clip: Clip) -> Any:
+    """verl's configuration of an actor with these clip ranges."""
     from verl.workers.config.actor import ActorConfig
 
-    old, new, advantage = random_like(batch, 3)
-    config = ActorConfig(
+    return ActorConfig(
         strategy="fsdp",
         rollout_n=1,
         ppo_micro_batch_size_per_gpu=1,
@@ -189,6 +185,15 @@ def test_policy_loss_agrees_with_verl(
         clip_ratio_high=clip.high,
         clip_ratio_c=clip.dual,
     )
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("clip", [Clip(dual=3.0), Clip(0.2, 0.28, 3.0), Clip(0.1, 0.3, 1e9)])
+def test_policy_loss_agrees_with_verl(
+    core: ModuleType, batch: Batch, clip: Clip, aggregation: str
+) -> None:
+    old, new, advantage = random_like(batch, 3)
+    config = actor_config(clip)
     theirs, metrics = core.compute_policy_loss_vanilla(
         old, new, advantage, batch.mask.float(), aggregation, config
     )
@@ -197,6 +202,73 @@ def test_policy_loss_agrees_with_verl(
     torch.testing.assert_close(ours, theirs, **TOLERANCE)
     clipped = float(loss.clipped[batch.mask].float().mean())
     assert clipped == pytest.approx(metrics["actor/pg_clipfrac"], abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gspo", "cispo"])
+@pytest.mark.parametrize("clip", [None, Clip(0.2, 0.28), Clip(0.05, 0.02), Clip(1.0, 4.0)])
+def test_other_surrogates_and_their_gradients_agree_with_verl(
+    core: ModuleType, batch: Batch, name: Surrogate, clip: Clip | None
+) -> None:
+    own = with_defaults(name)
+    assert own.clip is not None and own.surrogate == name
+    clip = clip or Clip(own.clip.low, own.clip.high)
+    old, moved, advantage = random_like(batch, 3)
+    config = actor_config(clip)
+    theirs_new = (old + 0.1 * moved).requires_grad_()
+    theirs, metrics = core.get_policy_loss_fn(name)(
+        old, theirs_new, advantage, batch.mask.float(), own.aggregation, config
+    )
+    new = (old + 0.1 * moved).requires_grad_()
+    loss = surrogate_loss(name, new, old, advantage, batch.mask, clip)
+    ours = aggregate(loss.losses, batch, own.aggregation or "")
+    torch.testing.assert_close(ours, theirs, **TOLERANCE)
+    clipped = float(loss.clipped[batch.mask].float().mean())
+    assert clipped == pytest.approx(metrics["actor/pg_clipfrac"], abs=1e-6)
+    ours.backward()
+    theirs.backward()
+    torch.testing.assert_close(new.grad, theirs_new.grad, **TOLERANCE)
+
+
+def test_dr_grpo_agrees_with_verl(core: ModuleType, batch: Batch) -> None:
+    dr_grpo = with_defaults("dr_grpo")
+    theirs, _ = core.compute_grpo_outcome_advantage(
+        batch.rewards, batch.mask.float(), batch.index, norm_adv_by_std_in_grpo=False
+    )
+    ours = advantages(dr_grpo, batch.rewards, batch.mask, batch.group)
+    torch.testing.assert_close(ours, theirs, **TOLERANCE)
+    losses, longest = random_like(batch, 1)[0], 50
+    whole = core.agg_loss(
+        losses, batch.mask.float(), dr_grpo.aggregation, loss_scale_factor=longest
+    )
+    count = loss_count(batch.mask, dr_grpo.aggregation or "", longest)
+    own = loss_sum(losses, batch.mask, dr_grpo.aggregation or "") / count
+    torch.testing.assert_close(own, whole, **TOLERANCE)
+
+
+def test_gspo_and_cispo_compare_as_grpo_does(batch: Batch) -> None:
+    expected = advantages(Grpo(), batch.rewards, batch.mask, batch.group)
+    for name in ("gspo", "cispo"):
+        found = advantages(with_defaults(name), batch.rewards, batch.mask, batch.group)
+        assert torch.equal(found, expected)
+
+
+def test_a_clipped_token_learns_from_cispo_alone() -> None:
+    new = torch.tensor([[2.0, 0.0]], requires_grad=True)
+    old, advantage, mask = torch.zeros(1, 2), torch.ones(1, 2), torch.ones(1, 2, dtype=torch.bool)
+    loss = surrogate_loss("cispo", new, old, advantage, mask, Clip(1.0, 1.0))
+    loss.losses.sum().backward()
+    assert loss.clipped.tolist() == [[True, False]]
+    assert new.grad is not None and new.grad.tolist() == [[-2.0, -1.0]]
+
+
+def test_gspo_clips_responses_not_tokens() -> None:
+    new = torch.tensor([[1.0, -1.0, 9.0], [0.5, 0.7, 0.6]], requires_grad=True)
+    mask = torch.tensor([[True, True, False], [True, True, True]])
+    loss = surrogate_loss("gspo", new, torch.zeros(2, 3), torch.ones(2, 3), mask, Clip(0.2, 0.2))
+    (loss.losses * mask).sum().backward()
+    assert loss.clipped.tolist() == [[False] * 3, [True] * 3]
+    assert new.grad is not None
+    assert new.grad.tolist() == [[-1.0, -1.0, 0.0], [0.0, 0.0, 0.0]]
 
 
 def test_dual_clip_off_is_plain_ppo(batch: Batch) -> None:

@@ -88,7 +88,7 @@ MEASURE = """
 import copy, json, sys, torch
 from dataclasses import replace
 from transformers import Qwen2Config, Qwen2ForCausalLM
-from pipeline.model.decode import Sampling
+from pipeline.model.sampling import Sampling
 from pipeline.model.linear import use_onednn
 from pipeline.model.device import peak_of_process
 from pipeline.train.learner import Learner

@@ -31,7 +31,7 @@ def reward(format_ok: bool, correct: bool) -> Reward:
 
 
 def test_every_figure_of_a_step() -> None:
-    lengths = (1, 2, 3, 4, 5, 9)
+    lengths = (1, 2, 2, 4, 5, 9)
     completions = tuple(Completion((7,) * n, n < 9) for n in lengths)
     right, wrong, broken = reward(True, True), reward(True, False), reward(False, False)
     rewards = (right, right, right, right, wrong, broken)
@@ -45,11 +45,12 @@ def test_every_figure_of_a_step() -> None:
         "answer_reward_mean": pytest.approx(4 / 6),
         "accuracy": pytest.approx(4 / 6),
         "format_rate": pytest.approx(5 / 6),
-        "length_mean": 4,
-        "length_median": 3.5,
+        "length_mean": pytest.approx(23 / 6),
+        "length_median": 3,
         "length_p95": 8.0,  # three quarters of the way from 5 to 9
         "unfinished_share": pytest.approx(1 / 6),
         "no_signal_share": 0.5,
+        "distinct_share": pytest.approx((2 / 3 + 1) / 2),  # two of the first three are the same
         **STATISTICS.metrics(),
     }
 

@@ -20,7 +20,8 @@ from pipeline.config.algorithms import (
     with_defaults,
 )
 from pipeline.config.training import Train
-from pipeline.model.decode import Completion, Sampling
+from pipeline.model.decode import Completion
+from pipeline.model.sampling import Sampling
 from pipeline.model.weights import weights_of
 from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward

@@ -12,6 +12,14 @@
   const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
   const hasAll = (text, asked) => asked.every((word) => text.includes(word));
 
+  const asked = new URLSearchParams(location.search), server = asked.get("mlflow");
+  if (server && /^https?:/.test(server)) {
+    for (const link of document.querySelectorAll("a.run")) {
+      const page = new URL(link.href).hash.replace(/experiments\/[^/]+/, `experiments/${asked.get("experiment") || 1}`);
+      link.href = `${server}/${page}`;
+    }
+  }
+
   for (const input of document.querySelectorAll("input[data-filters]")) {
     const rows = [...byId(input.dataset.filters).querySelectorAll("tbody tr, li")];
     const texts = rows.map((row) => row.textContent.toLowerCase());

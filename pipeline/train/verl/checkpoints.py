@@ -20,12 +20,14 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 from pipeline.errors import UserError
 from pipeline.files import read_json, remove, write_text
 from pipeline.model.weights import WEIGHTS, load_model, write_tensors
-from pipeline.train.contract import History
+from pipeline.train.contract import History, Step
+from pipeline.train.verl.adapters import without_adapters
 from pipeline.train.verl.layout import PROBE, State
 
-TOLERANCE = {"float32": 1e-4, "bfloat16": 0.25}
+TOLERANCE = {"float32": 1e-4, "float16": 0.04, "bfloat16": 0.25}
 """Largest difference of a log-probability between the trainer and its checkpoint, loaded in
-float32. In bfloat16 the trainer's own logits, of size 10 to 40, are multiples of 1/16 to 1/4."""
+float32. In bfloat16 the trainer's own logits, of size 10 to 40, are multiples of 1/16 to 1/4; in
+float16 of an eighth of that."""
 
 _LATEST = "latest_checkpointed_iteration.txt"
 
@@ -63,20 +65,30 @@ def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
     return found
 
 
+def best_saved(state: State, history: History) -> Step | None:
+    """Return the best validated step of those whose checkpoints are there: the earliest of equals.
+
+    Steps are validated oftener than they are saved.
+    """
+    saved = set(whole_steps(state))
+    return History(steps=tuple(each for each in history.steps if each.step in saved)).best
+
+
 def thin(state: State, history: History) -> None:
     """Remove the checkpoints that can neither turn out the best nor be resumed from.
 
     Kept are the best step so far, the newest two that are whole and logged, and what is not logged
-    yet. A full checkpoint of a large model takes tens of gigabytes, and verl keeps every one.
+    yet. A full checkpoint of a large model takes tens of gigabytes. verl would keep every one, or
+    the newest of them, whatever came of it.
 
     Args:
         state: The state folder.
-        history: The steps logged so far, with a validated one among them.
+        history: The steps logged so far.
     """
-    assert history.best is not None
     logged = {each.step for each in history.steps}
     whole = [step for step in whole_steps(state) if step in logged]
-    for step in set(whole[:-2]) - {history.best.step}:
+    best = best_saved(state, history)
+    for step in set(whole[:-2]) - ({best.step} if best else set()):
         remove(state.step(step))
 
 
@@ -109,6 +121,8 @@ def check_ranks(checkpoint: Path, ranks: int, root: Path) -> None:
 def merge(actor: Path) -> dict[str, Tensor]:
     """Return the whole weights from the shards of all processes, in the precision they are in.
 
+    LoRA's adapters are added up with the weights that they belong to.
+
     Args:
         actor: The folder of the policy's shards.
 
@@ -122,7 +136,8 @@ def merge(actor: Path) -> dict[str, Tensor]:
     count = first.device_mesh.shape[-1] if isinstance(first, DTensor) else ranks
     shards += [_shard(actor, ranks, rank) for rank in range(1, count)]
     # Each part is let go as soon as it is merged: large models are held once, not twice.
-    return {name: _whole(name, [s.pop(name) for s in shards]) for name in list(shards[0])}
+    whole = {name: _whole(name, [s.pop(name) for s in shards]) for name in list(shards[0])}
+    return without_adapters(whole, actor)
 
 
 def _shard(actor: Path, ranks: int, rank: int) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ those of verl 0.9.1's file logger. Pure functions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from pipeline.records import Figures
@@ -13,6 +14,8 @@ from pipeline.train.contract import Step
 
 BATCH_PREFIX = "tomrl/"
 """Before the names of the metrics of a batch (``pipeline.train.metrics``), in verl's log."""
+TIMING_PREFIX = "tomrl_timing/"
+"""Before the names of figures that differ from run to run, in verl's log."""
 
 _STATISTICS = {
     "loss": ("actor/loss",),
@@ -25,12 +28,33 @@ _STATISTICS = {
     "explained_variance": ("critic/vf_explained_var",),
     "learning_rate": ("actor/lr",),
 }
+_DRIFT = {
+    "rollout_probs_diff_mean": "training/rollout_probs_diff_mean",
+    "rollout_probs_diff_max": "training/rollout_probs_diff_max",
+    "rollout_probs_diff_std": "training/rollout_probs_diff_std",
+    "rollout_probs_correlation": "training/rollout_actor_probs_pearson_corr",
+    "rollout_kl": "rollout_corr/kl",
+    "importance_mean": "rollout_corr/rollout_is_mean",
+}
+"""How sampler and trainer differ, by our name; left out where it is no number (too few tokens)."""
+
 _TIMING = {
     "seconds": "timing_s/step",
     "rollout_seconds": "timing_s/gen",
     "validation_seconds": "timing_s/testing",
     "save_seconds": "timing_s/save_checkpoint",
-    "tokens_per_second": "perf/throughput",
+    "old_log_prob_seconds": "timing_s/old_log_prob",
+    "reference_seconds": "timing_s/ref",
+    "value_seconds": "timing_s/values",
+    "critic_seconds": "timing_s/update_critic",
+    "actor_seconds": "timing_s/update_actor",
+    "weights_seconds": "timing_s/update_weights",
+    "tokens_per_second": "perf/throughput",  # of each accelerator
+    "mfu": "perf/mfu/actor",
+}
+_MEMORY = {
+    "peak_memory_bytes": "actor/perf/max_memory_allocated_gb",
+    "reserved_memory_bytes": "actor/perf/max_memory_reserved_gb",
 }
 _UPDATE_PARTS = (
     "old_log_prob",
@@ -71,14 +95,23 @@ def step_row(
         for theirs in options
         if theirs in logged
     }
+    metrics |= {
+        name: logged[theirs]
+        for name, theirs in _DRIFT.items()
+        if math.isfinite(logged.get(theirs, math.nan))
+    }
     accuracy = validation_accuracy(logged, validation)
     if accuracy is not None:
         metrics["validation_accuracy"] = accuracy
     timing: Figures = {name: logged[theirs] for name, theirs in _TIMING.items() if theirs in logged}
     if updates := [logged[name] for name in _UPDATE if name in logged]:
         timing["update_seconds"] = sum(updates)
-    if "perf/max_memory_allocated_gb" in logged:
-        timing["peak_memory_bytes"] = logged["perf/max_memory_allocated_gb"] * _GIB
+    timing |= {n: logged[theirs] * _GIB for n, theirs in _MEMORY.items() if theirs in logged}
+    timing |= {
+        name.removeprefix(TIMING_PREFIX): value
+        for name, value in logged.items()
+        if name.startswith(TIMING_PREFIX)
+    }
     return Step(step=step, metrics=metrics, timing=timing, at=at)
 
 

@@ -21,7 +21,8 @@ from verl.workers.config import HFModelConfig
 from verl.workers.rollout.base import BaseRollout
 from verl.workers.rollout.replica import RolloutReplica, TokenOutput
 
-from pipeline.model.decode import Completion, Sampling, generate
+from pipeline.model.decode import Completion, generate
+from pipeline.model.sampling import Sampling
 
 _BATCH = 64
 _GATHER_SECONDS = 0.02  # how long the first request of a batch waits for others

@@ -117,6 +117,14 @@ CAUSES = (
         "{gpus}), set {train}.cluster.offload: true, or lower {train}.max_new_tokens",
     ),
     Cause(
+        "host memory growth",
+        re.compile(r"host memory of \S+ has grown to \S+ of"),
+        "yes",
+        "Another attempt goes on from the step that was saved, without what the processes leaked. "
+        "If it comes soon again, raise {train}.cluster.nodes (now {nodes}), or "
+        "{train}.cluster.host_memory_share where nothing else runs on the nodes",
+    ),
+    Cause(
         "host memory",
         re.compile(
             r"ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"

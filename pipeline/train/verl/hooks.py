@@ -1,15 +1,16 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
 ``Measured`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of rollouts that
-verl does not log itself. ``CheckpointProbe`` (``trainer.checkpoint_callback_class``) notes, beside
-each checkpoint, the log-probabilities that the trainer gives to fixed completions. ``Verbatim``
-(``reward.reward_manager``) shows the grader a response as it is.
+verl does not log itself, and has the nodes' memory watched. ``CheckpointProbe``
+(``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
+the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
+response as it is.
 """
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,11 @@ import transfer_queue as tq
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
-from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
+from verl.trainer.ppo.v1.replay_buffer import (
+    DAPO_FILTERED_REWARD_COUNTS_KEY,
+    FILTER_GROUPS_REWARD_METRIC,
+    ReplayBuffer,
+)
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.utils.padding import response_from_nested
 
@@ -26,26 +31,65 @@ from pipeline.records import Figures
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.verl.collect import BATCH_PREFIX
 from pipeline.train.verl.layout import PROBE, State
+from pipeline.train.verl.watching import watch
 
 _PARTITION = "probe"
+_LEFT_OUT = "training/filter_groups/evicted_samples"
 _POLL_SECONDS = 0.25  # between looks whether a batch is complete
 
 
 class Measured(ReplayBuffer):  # type: ignore[misc]
-    """verl's replay buffer, which also measures each training batch."""
+    """verl's replay buffer, which also measures each training batch and bounds how often it draws.
 
-    def __init__(self, *arguments: object, **settings: object) -> None:
-        super().__init__(*arguments, **settings, poll_interval=_POLL_SECONDS)
+    verl leaves out groups whose completions all earn the same for as long as it takes. Here the
+    last of ``draws`` batches of prompts is taken as it is.
+    """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        asked, drawing = settings["sampler_kwargs"], {}
+        self._draws, self._prompts = asked.get("draws"), asked.get("prompts")
+        if self._draws:
+            self._refill = settings["refill_fn"]
+            drawing = {
+                "refill_fn": self._draw_more,
+                "filter_groups_metric": FILTER_GROUPS_REWARD_METRIC,
+                "train_batch_size": self._prompts,
+                "gen_batch_size": 1,
+            }
+        super().__init__(*arguments, **settings | drawing, poll_interval=_POLL_SECONDS)
         tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
         self._end = int(tokenizer.eos_token_id)
+        self._drawn = 0
+        # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
+        watch(settings["refill_fn"].__self__, self.sampler_kwargs["host_memory_share"])
+
+    def _draw_more(self, prompts: int) -> int:
+        """Draw more prompts for the step, within its bound."""
+        # Those left out are never more than all draws but the last, so that this fills the batch.
+        prompts = min(prompts, self._draws * self._prompts - self._drawn)
+        if prompts <= 0:
+            return 0
+        self._drawn += prompts
+        return int(self._refill(prompts))
+
+    def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
+        """Return the groups to leave out: none once the last draw has begun."""
+        if self._draws and self._drawn > (self._draws - 1) * self._prompts:
+            return set(), Counter()
+        return super()._dapo_filtered_keys(partition_id)  # type: ignore[no-any-return]
 
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int
     ) -> tuple[Any, dict[str, object]]:
         """Return a batch and its metrics."""
+        self._drawn = batch_size  # the trainer has asked for these
         batch, metrics = super().sample(global_steps, partition_id, batch_size)
+        metrics.pop(DAPO_FILTERED_REWARD_COUNTS_KEY, None)  # no number, which is all that is logged
         if partition_id == "train":
             found = _measure(batch, self._end)
+            if self._draws:
+                found["draws"] = self._drawn / self._prompts
+                found["groups_left_out"] = metrics.get(_LEFT_OUT, 0)
             metrics.update({f"{BATCH_PREFIX}{name}": value for name, value in found.items()})
         return batch, metrics
 
@@ -59,12 +103,16 @@ def _measure(batch: Any, end: int) -> Figures:
     responses = list(data["responses"])
     extra = [getattr(fields, "data", fields) for fields in data["extra_fields"]]
     groups: dict[str, list[float]] = defaultdict(list)
+    alike: dict[str, list[tuple[int, ...]]] = defaultdict(list)
     scores = [float(row.sum()) for row in data["rm_scores"]]
-    for key, score in zip(batch.keys, scores, strict=True):
-        groups[key.rsplit("_", 2)[0]].append(score)
+    for key, score, response in zip(batch.keys, scores, responses, strict=True):
+        prompt = key.rsplit("_", 2)[0]
+        groups[prompt].append(score)
+        alike[prompt].append(tuple(response.tolist()))
     rewards = [fields["reward_extra_info"] for fields in extra]
     measured = batch_metrics(
         groups=list(groups.values()),
+        responses=list(alike.values()),
         lengths=[len(row) for row in responses],
         finished=[bool(row[-1] == end) for row in responses],
         rewards=rewards,
@@ -146,6 +194,7 @@ def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list
                 "calculate_entropy": False,
                 "compute_loss": False,
                 "temperature": 1.0,
+                "use_dynamic_bsz": False,
                 "micro_batch_size_per_gpu": 1,
             }
         )

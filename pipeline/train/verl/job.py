@@ -217,8 +217,7 @@ class Job:
         check_finite(step)
         self.state.lease.check()
         self.journal.add(step)
-        if self.journal.history.best is not None and step.accuracy is not None:
-            checkpoints.thin(self.state, self.journal.history)
+        checkpoints.thin(self.state, self.journal.history)
         _say(STEP, step.line)
         if step.step in checkpoints.whole_steps(self.state):
             _say(SAVED, str(step.step))
@@ -226,8 +225,8 @@ class Job:
     def _finish(self, base: Path) -> str:
         """Store the best and the last weights and all figures, prune, and return the digest."""
         history = self.journal.history
-        best, last = history.best, history.last
-        assert best is not None
+        best, last = checkpoints.best_saved(self.state, history), history.last
+        assert best is not None, "the last step is validated and saved"
         digests = {step: self._store(base, step) for step in {best.step: None, last.step: None}}
         outcome = Outcome(
             history=history,

@@ -5,8 +5,9 @@ owner:
 
 - ``backend``, ``checkpoint``, ``cluster`` (but its overrides): the stage and the job;
 - ``groups_per_micro_batch``, ``device``: the local trainer's; the placement decides them for verl,
-  with micro-batches of at most ``tokens_per_micro_batch`` tokens, but one completion at least;
-- ``save_every``: verl saves at each validation, because the best step must have been saved.
+  with updates of at most ``tokens_per_micro_batch`` tokens at once, but one completion at least.
+
+How the accelerators are used is set in :mod:`pipeline.train.verl.budgets`.
 
 Left at verl's own defaults, which are the local trainer's: AdamW with weight decay 0.01 and betas
 (0.9, 0.999), a constant learning rate without warm-up, greedy validation with one completion per
@@ -25,7 +26,9 @@ from pipeline.config.reward import own_settings
 from pipeline.config.training import Train
 from pipeline.errors import UserError
 from pipeline.model.chat import EMPTY_THOUGHT
+from pipeline.train.verl.budgets import budget_settings
 from pipeline.train.verl.placement import Placement
+from pipeline.train.verl.recipe_overrides import check_recipe, recipe_overrides
 
 Setting = bool | int | float | str | list[str] | None
 Overrides = dict[str, Setting]
@@ -40,6 +43,7 @@ _SETTINGS = {
 
 # Log-ratios are clamped to 20, so that no ratio reaches this: the loss is then not bounded.
 _NO_DUAL_CLIP = 1e9
+_SHORT = {"float32": "fp32", "float16": "fp16"}
 _BARE = re.compile(r"[A-Za-z/_][\w./-]*")
 _ACTOR, _REF, _ROLLOUT = (f"actor_rollout_ref.{part}" for part in ("actor", "ref", "rollout"))
 _MODEL = "actor_rollout_ref.model"
@@ -96,7 +100,9 @@ def verl_overrides(
         **(_critic(cell, recipe, algorithm.critic, placement, paths) if algorithm.critic else {}),
         **_reward(recipe, paths),
         **_trainer(cell, recipe, placement, paths, rows),
-        **hooks(paths.tokenizer),
+        **budget_settings(recipe, placement, critic=algorithm.critic is not None),
+        **hooks(paths.tokenizer, recipe.cluster.host_memory_share),
+        **recipe_overrides(recipe, algorithm),
         **(_cpu(critic=algorithm.critic is not None) if placement.on_cpu else {}),
         **recipe.cluster.overrides,
     }
@@ -115,6 +121,7 @@ def check_expressible(recipe: Train, algorithm: Algorithm) -> None:
             f"train.backend verl: {', '.join(allowed)}. Set train.backend: local"
         )
     check_no_early_stop(recipe)
+    check_recipe(recipe, algorithm)
     if recipe.prompts_per_step % recipe.updates_per_batch:
         raise UserError(
             f"train.updates_per_batch: found {recipe.updates_per_batch}; with verl it must divide "
@@ -142,6 +149,9 @@ def _algorithm(recipe: Train, algorithm: Algorithm) -> Overrides:
         **own,
         "algorithm.use_kl_in_reward": recipe.kl_in_reward,
     }
+    if recipe.importance_cap is not None:
+        settings["algorithm.rollout_correction.rollout_is"] = "token"
+        settings["algorithm.rollout_correction.rollout_is_threshold"] = recipe.importance_cap
     if recipe.kl_in_reward:
         settings["algorithm.kl_penalty"] = recipe.kl_kind
         settings["algorithm.kl_ctrl.kl_coef"] = recipe.kl_coefficient
@@ -172,7 +182,7 @@ def _model(recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
 
 def attention(model: str, recipe: Train, placement: Placement) -> Overrides:
     """FlashAttention, and packing without padding, exist on GPU in half precision only."""
-    if recipe.precision == "bfloat16" and not placement.on_cpu:
+    if recipe.precision != "float32" and not placement.on_cpu:
         return {}
     return {
         f"{model}.use_remove_padding": False,
@@ -186,7 +196,6 @@ def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
         f"{_ACTOR}.optim.lr": recipe.learning_rate,
         f"{_ACTOR}.optim.clip_grad": recipe.gradient_clip,
         f"{_ACTOR}.ppo_mini_batch_size": recipe.prompts_per_step // recipe.updates_per_batch,
-        f"{_ACTOR}.ppo_micro_batch_size_per_gpu": placement.micro_batch,
         f"{_ACTOR}.clip_ratio": recipe.clip_range,
         f"{_ACTOR}.clip_ratio_low": recipe.clip_range,
         f"{_ACTOR}.clip_ratio_high": high,
@@ -201,7 +210,6 @@ def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
         f"{_ACTOR}.data_loader_seed": cell.seed,
         **sharding(f"{_ACTOR}.fsdp_config", cell, recipe, placement),
         **precision(f"{_REF}.fsdp_config", recipe),
-        f"{_REF}.log_prob_micro_batch_size_per_gpu": placement.log_prob_micro_batch,
     }
 
 
@@ -220,8 +228,8 @@ def precision(section: str, recipe: Train) -> Overrides:
     if recipe.precision == "bfloat16":
         return {}
     return {
-        f"{section}.dtype": "float32",
-        f"+{section}.mixed_precision.param_dtype": "fp32",
+        f"{section}.dtype": recipe.precision,
+        f"+{section}.mixed_precision.param_dtype": _SHORT[recipe.precision],
     }
 
 
@@ -236,8 +244,6 @@ def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Override
         # Else vLLM reserves cache for the longest sequence the model knows: a million tokens.
         f"{_ROLLOUT}.max_model_len": recipe.max_prompt_tokens + recipe.max_new_tokens,
         f"{_ROLLOUT}.tensor_model_parallel_size": placement.tensor_parallel,
-        f"{_ROLLOUT}.gpu_memory_utilization": placement.memory_utilization,
-        f"{_ROLLOUT}.log_prob_micro_batch_size_per_gpu": placement.log_prob_micro_batch,
     }
 
 
@@ -248,7 +254,6 @@ def _critic(
         "critic.optim.lr": critic.learning_rate or recipe.learning_rate,
         "critic.optim.clip_grad": recipe.gradient_clip,
         "critic.cliprange_value": critic.value_clip,
-        "critic.ppo_micro_batch_size_per_gpu": placement.micro_batch,
         "critic.data_loader_seed": cell.seed,
         "critic.model.path": paths.model,
         "critic.model.tokenizer_path": paths.tokenizer,
@@ -283,7 +288,6 @@ def _trainer(
         "trainer.total_training_steps": total,
         "trainer.total_epochs": passes,
         "trainer.test_freq": recipe.validate_every,
-        "trainer.save_freq": recipe.validate_every,
         "trainer.val_before_train": True,
         "trainer.resume_mode": "auto",
         "trainer.default_local_dir": paths.checkpoints,
@@ -295,11 +299,12 @@ def _trainer(
     }
 
 
-def hooks(tokenizer: str) -> Overrides:
+def hooks(tokenizer: str, host_memory_share: float) -> Overrides:
     """Return the settings that name what verl calls back, see :mod:`pipeline.train.verl.hooks`.
 
     Args:
         tokenizer: Folder of the tokenizer.
+        host_memory_share: Share of a node's own memory above which a grown job ends.
     """
     module = "pipeline.train.verl.hooks"
     return {
@@ -307,6 +312,7 @@ def hooks(tokenizer: str) -> Overrides:
         "trainer.v1.sampler.custom_sampler.path": f"pkg://{module}",
         "trainer.v1.sampler.custom_sampler.name": "Measured",
         "+trainer.v1.sampler.sampler_kwargs.tokenizer": tokenizer,
+        "+trainer.v1.sampler.sampler_kwargs.host_memory_share": host_memory_share,
         "reward.reward_manager.source": "importlib",
         "reward.reward_manager.name": "Verbatim",
         "reward.reward_manager.module.path": f"pkg://{module}",
@@ -336,7 +342,6 @@ def _cpu(*, critic: bool) -> Overrides:
     """What runs verl without an accelerator; the rollout backend is this package's plugin."""
     settings: Overrides = {
         "trainer.device": "cpu",
-        f"{_ACTOR}.strategy": "fsdp2",
         f"{_ACTOR}.use_torch_compile": False,
         f"{_ACTOR}.fsdp_config.use_torch_compile": False,
         f"{_REF}.fsdp_config.use_torch_compile": False,
@@ -346,7 +351,7 @@ def _cpu(*, critic: bool) -> Overrides:
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
     }
     if critic:
-        settings |= {"critic.strategy": "fsdp2", "critic.fsdp.use_torch_compile": False}
+        settings["critic.fsdp.use_torch_compile"] = False
     return settings
 
 

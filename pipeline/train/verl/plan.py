@@ -12,6 +12,7 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.errors import UserError
 from pipeline.train.shapes import shape_of
+from pipeline.train.verl.budgets import Reasons, reasons
 from pipeline.train.verl.overrides import JobPaths, Overrides
 from pipeline.train.verl.placement import Placement, place
 from pipeline.train.verl.recipes import Difference, memory_differences, notes
@@ -42,6 +43,7 @@ class Plan:
         overrides: verl's settings.
         differences: What it does about memory otherwise than its papers, by paper.
         notes: What verl does otherwise than the local trainer.
+        reasons: Why settings are what they are, by their names.
     """
 
     cell: TrainedCell
@@ -51,6 +53,7 @@ class Plan:
     overrides: Overrides
     differences: dict[str, list[Difference]]
     notes: list[str]
+    reasons: Reasons
 
 
 def plan_of(
@@ -75,14 +78,17 @@ def plan_of(
     probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
     trainer = trainer_of(cell.algorithm)
+    overrides = trainer.overrides(cell, placement, PATHS, rows)
+    planned = overrides.keys() - cluster.overrides.keys()
     return Plan(
         cell,
         rows,
         placement,
         trainer,
-        trainer.overrides(cell, placement, PATHS, rows),
+        overrides,
         memory_differences(params.study.paper, placement),
         notes(cell, probed=probed),
+        {name: why for name, why in reasons(recipe, placement).items() if name in planned},
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from pipeline.config.params import TrainedCell
+from pipeline.train.verl.budgets import save_interval
 from pipeline.train.verl.placement import Placement
 
 _PAPER_1 = "arXiv 2504.01698"
@@ -84,13 +85,28 @@ def notes(cell: TrainedCell, *, probed: bool) -> list[str]:
         "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "
         "pass that do not fill a batch are left out of it",
     ]
-    if recipe.save_every != recipe.validate_every:
+    if (interval := save_interval(recipe)) != recipe.save_every:
         found.append(
-            f"save_every: saves at each validation, every {recipe.validate_every} steps, not every "
-            f"{recipe.save_every}: the best step must have been saved"
+            f"save_every: saves every {interval} steps, not every {recipe.save_every}: a step is "
+            f"saved where it is validated"
+        )
+    if interval != recipe.validate_every:
+        found.append(
+            f"checkpoint: the best is that of the saved steps, every {interval}, not of all "
+            f"validated ones, every {recipe.validate_every}"
         )
     if cell.algorithm.critic:
         found.append("critic: its head starts at random values, not at 0")
+    if recipe.lora:
+        found.append(
+            "lora: first values are drawn by peft; what samples gets weights rounded to bfloat16; "
+            "memory is planned as for training all weights, so that less is needed"
+        )
+    if recipe.dynamic_sampling:
+        found.append(
+            "dynamic_sampling: draws two prompts for each that was left out, and takes the last "
+            "draw as it is"
+        )
     if probed and cell.algorithm.samples:
         found.append("dataset.probe: not measured; only validation is")
     return found

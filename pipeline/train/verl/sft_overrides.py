@@ -15,6 +15,7 @@ from pipeline.config.algorithms import Sft
 from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.errors import UserError
+from pipeline.train.verl.budgets import save_interval
 from pipeline.train.verl.overrides import (
     JobPaths,
     Overrides,
@@ -24,18 +25,25 @@ from pipeline.train.verl.overrides import (
     sharding,
 )
 from pipeline.train.verl.placement import Placement
+from pipeline.train.verl.recipe_overrides import check_recipe
 
-_ONE_FORM = {"aggregation": "token-mean", "updates_per_batch": 1, "temperature": 1.0}
+_ONE_FORM = {
+    "aggregation": "token-mean",
+    "updates_per_batch": 1,
+    "temperature": 1.0,
+    "importance_cap": None,
+}
 """What verl's trainer for imitation does and cannot do otherwise, by the field that asks for it."""
 
 
-def check_imitable(recipe: Train) -> None:
+def check_imitable(recipe: Train, algorithm: Sft) -> None:
     """Check that verl can imitate as a recipe asks for.
 
     Raises:
         UserError: If it cannot; says which field to change.
     """
     check_no_early_stop(recipe)
+    check_recipe(recipe, algorithm)
     for field, only in _ONE_FORM.items():
         if (found := getattr(recipe, field)) != only:
             raise UserError(
@@ -57,7 +65,8 @@ def sft_overrides(cell: TrainedCell, placement: Placement, paths: JobPaths, rows
         UserError: If the cell asks for something that verl cannot do.
     """
     recipe = cell.train
-    check_imitable(recipe)
+    assert isinstance(cell.algorithm, Sft)
+    check_imitable(recipe, cell.algorithm)
     return {
         **_data(cell, recipe, placement, paths),
         **_model(recipe, placement, paths),
@@ -76,6 +85,7 @@ def _data(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPath
         "data.val_files": None,
         "data.train_batch_size": recipe.prompts_per_step,
         "data.micro_batch_size_per_gpu": placement.micro_batch,
+        # By sequences: those that are taught may be longer than any that is sampled.
         "data.use_dynamic_bsz": False,
         "data.custom_cls.path": f"pkg://{module}",
         "data.custom_cls.name": "Lessons",
@@ -89,6 +99,7 @@ def _model(recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
     return {
         "model.path": paths.model,
         "model.enable_gradient_checkpointing": placement.gradient_checkpointing,
+        "model.use_fused_kernels": True,
         **attention("model", recipe, placement),
     }
 
@@ -99,6 +110,7 @@ def _engine(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides
         "optim.clip_grad": recipe.gradient_clip,
         # Shards that can be merged and, on CPU, work at all.
         "engine.strategy": "fsdp2",
+        "engine.entropy_from_logits_with_chunking": True,
         **sharding("engine", cell, recipe, placement),
         **({"engine.use_torch_compile": False} if placement.on_cpu else {}),
     }
@@ -114,7 +126,7 @@ def _trainer(
         "trainer.n_gpus_per_node": placement.gpus,
         "trainer.total_training_steps": total,
         "trainer.total_epochs": passes,
-        "trainer.save_freq": recipe.validate_every,
+        "trainer.save_freq": save_interval(recipe),
         "trainer.resume_mode": "auto",
         "trainer.default_local_dir": paths.checkpoints,
         "trainer.project_name": "tomrl",

@@ -40,8 +40,10 @@ from pipeline.train.verl.layout import PROBE, State
 from pipeline.train.verl.sft_data import ROW
 from pipeline.train.verl.sft_worker import ENTROPY, MeasuringWorker, Questions, imitation_loss
 from pipeline.train.verl.spec import NAME, JobSpec
+from pipeline.train.verl.watching import Gauges, StepWatch, nodes_of
 
 _VALIDATION = "validation_accuracy"
+_MEMORY = ("perf/max_memory_allocated_gb", "perf/max_memory_reserved_gb")
 
 
 class Batches(StatefulDataLoader):  # type: ignore[misc]
@@ -92,6 +94,8 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
     def _build_engine(self) -> None:
         sft_trainer_ray.TrainingWorker = MeasuringWorker
         super()._build_engine()
+        nodes = nodes_of(self.resource_pool)
+        self._watch = StepWatch(self._recipe.cluster.host_memory_share, Gauges(nodes))
         self.training_client.set_loss_fn(imitation_loss)
 
     def _build_ckpt_handler(self) -> None:
@@ -102,6 +106,8 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
             save(step=step)
             self._complete(Path(self.config.trainer.default_local_dir) / f"global_step_{step}")
             self._write()
+            if step < self.total_training_steps:
+                self._watch.before_next()
 
         self.ckpt_handler.save_checkpoint = save_whole
 
@@ -123,8 +129,13 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
 
         A step that is saved is logged once its checkpoint is whole, as verl does in RL.
         """
-        self._unwritten = step, {**self._trained(data, step), **self._measured(step)}
-        if not self._schedule.validates(step):
+        memory, must_save = self._watch.after(step)
+        self._unwritten = step, {**self._trained(data, step), **self._measured(step), **memory}
+        if step % self.save_freq == 0 or step >= self.total_training_steps:
+            return  # verl's loop saves it next
+        if must_save:
+            self.ckpt_handler.save_checkpoint(step=step)
+        else:
             self._write()
 
     def _write(self) -> None:
@@ -147,13 +158,13 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
             gradient_norm=data["train/grad_norm"],
         )
         metrics = {**step_metrics(rollouts, statistics), "learning_rate": data["train/lr"]}
-        memory = "perf/max_memory_allocated_gb"
         return {
             **{f"{BATCH_PREFIX}{name}": value for name, value in metrics.items()},
             "timing_s/step": seconds,
             "timing_s/update_actor": seconds,
             "perf/throughput": rollouts.tokens / seconds,
-            memory: data[memory],
+            "perf/mfu/actor": data["train/mfu"],
+            **{f"actor/{name}": data[name] for name in _MEMORY},
         }
 
     def _measured(self, step: int) -> Figures:

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+from torch import Tensor
 from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.modeling_outputs import CausalLMOutputWithPast
 from verl.single_controller.base.decorator import (
     Dispatch,
     make_nd_compute_dataproto_dispatch_fn,
@@ -119,4 +122,18 @@ def _load(base: str, precision: str) -> tuple[PreTrainedModel, PreTrainedTokeniz
         attn_implementation="sdpa",
     )
     use_onednn(model)
+    model.forward = partial(_forward, model)
     return model.eval(), AutoTokenizer.from_pretrained(base, local_files_only=True)
+
+
+def _forward(
+    model: PreTrainedModel, *inputs: object, logits_to_keep: int | Tensor = 0, **named: object
+) -> CausalLMOutputWithPast:
+    """Compute logits as transformers does.
+
+    verl's fused kernels replace the forward pass of the model's class, which then has none.
+    """
+    output = model.model(*inputs, **named)
+    kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
+    logits = model.lm_head(output.last_hidden_state[:, kept, :])
+    return CausalLMOutputWithPast(logits=logits, past_key_values=output.past_key_values)

@@ -48,6 +48,6 @@ def check_trainable(recipe: Train, algorithm: Algorithm) -> None:
         UserError: If it cannot; says which field to change.
     """
     if isinstance(algorithm, Sft):
-        check_imitable(recipe)
+        check_imitable(recipe, algorithm)
     else:
         check_expressible(recipe, algorithm)

@@ -34,6 +34,12 @@ def plans_of_study(path: Path) -> dict[str, Plan]:
     return {key: _plan(params, trained, key) for key in (next(iter(trained)), *imitating[:1])}
 
 
+def plan_of_cell(path: Path, key: str) -> Plan:
+    """Return the plan of one cell."""
+    params = expand(load_study(path))
+    return _plan(params, {key: params.trained_cell(key)}, key)
+
+
 def _plan(params: Params, trained: dict[str, TrainedCell], key: str) -> Plan:
     try:
         rows = count_rows(params, trained[key])
@@ -52,8 +58,7 @@ def _text(key: str, plan: Plan) -> str:
     memory = {
         phase: {name: round(held / GIB, 3) for name, held in items.items() if held}
         for phase, items in (
-            ("update", place.update),
-            ("rollout", place.rollout),
+            *place.phases.items(),
             ("host", place.host),
         )
     }

@@ -33,10 +33,22 @@ def test_verl_accepts_every_study(study: str) -> None:
         rows = found.value("data.train_batch_size")
         if plan.trainer is RL:
             rows *= found.value("actor_rollout_ref.rollout.n")
-            micro = found.value("actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu")
+            longest = found.value("actor_rollout_ref.rollout.max_model_len")
+            for part in ("actor.ppo", "rollout.log_prob", "ref.log_prob"):
+                budget = found.value(f"actor_rollout_ref.{part}_max_token_len_per_gpu")
+                assert budget >= longest, "the longest completion must have room"
+            assert rows % ranks == 0
+            assert found.value("actor_rollout_ref.ref.strategy") == "fsdp2"
+            assert found.value("actor_rollout_ref.rollout.log_prob_use_dynamic_bsz") is True
         else:
-            micro = found.value("data.micro_batch_size_per_gpu")
-        assert rows % (ranks * micro) == 0
+            assert rows % (ranks * found.value("data.micro_batch_size_per_gpu")) == 0
+        assert {name for name in plan.reasons if name not in plan.overrides} == set()
+
+
+def test_the_largest_model_takes_two_nodes() -> None:
+    plan = golden.plan_of_cell(STUDIES["next-scale"], "qwen25-32b-hi-fan-exp")
+    assert (plan.placement.nodes, plan.placement.gpus) == (2, 8)
+    assert plan.overrides["trainer.nnodes"] == 2
 
 
 def test_study_1_is_trained_as_its_code_did() -> None:

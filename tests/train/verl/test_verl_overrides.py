@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
-from pipeline.config.algorithms import ALGORITHMS, Algorithm, AlgorithmName, Grpo, Ppo
-from pipeline.config.training import Cluster, Train
+from pipeline.config.algorithms import (
+    ALGORITHMS,
+    Algorithm,
+    AlgorithmName,
+    Cispo,
+    DrGrpo,
+    Grpo,
+    Gspo,
+    Ppo,
+)
+from pipeline.config.training import Cluster, DynamicSampling, Lora, Train
 from pipeline.errors import UserError
 from pipeline.train import learner
 from pipeline.train.shapes import QWEN25
@@ -168,7 +177,6 @@ def test_an_empty_thought_is_the_rewards_to_know() -> None:
 # Fields that change nothing of verl's settings: another owner, or the local trainer's own.
 OTHERS = {
     *("backend", "checkpoint", "device", "groups_per_micro_batch"),
-    "save_every",  # documented: verl saves at each validation
 }
 CHANGED: dict[str, Any] = {
     **UNUSUAL,
@@ -185,6 +193,10 @@ CHANGED: dict[str, Any] = {
     "early_stop_patience": 2,
     "tokens_per_micro_batch": 170,
     "think": False,
+    "lora": Lora(rank=4),
+    "dynamic_sampling": DynamicSampling(draws=4),
+    "importance_cap": 2.0,
+    "save_every": 5,
 }
 
 
@@ -197,6 +209,65 @@ def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
         assert field in str(error)
     else:
         assert after != before
+
+
+ACTOR = "actor_rollout_ref.actor"
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "expected"),
+    [
+        (
+            Gspo(),
+            {
+                f"{ACTOR}.policy_loss.loss_mode": "gspo",
+                f"{ACTOR}.clip_ratio_low": 3e-4,
+                f"{ACTOR}.clip_ratio_high": 4e-4,
+                f"{ACTOR}.loss_agg_mode": "seq-mean-token-mean",
+            },
+        ),
+        (
+            Cispo(clip_high=2.0),
+            {
+                f"{ACTOR}.policy_loss.loss_mode": "cispo",
+                f"{ACTOR}.clip_ratio_low": 1.0,
+                f"{ACTOR}.clip_ratio_high": 2.0,
+                f"{ACTOR}.loss_agg_mode": "token-mean",
+            },
+        ),
+        (
+            DrGrpo(),
+            {
+                f"{ACTOR}.policy_loss.loss_mode": "vanilla",
+                f"{ACTOR}.clip_ratio_high": 0.3,
+                f"{ACTOR}.loss_agg_mode": "seq-mean-token-sum-norm",
+                f"{ACTOR}.loss_scale_factor": 16,
+                "algorithm.norm_adv_by_std_in_grpo": False,
+            },
+        ),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_an_algorithms_own_loss_takes_the_place_of_the_recipes(
+    algorithm: Algorithm, expected: dict[str, Any]
+) -> None:
+    found = asked_of_verl(algorithm, clip_range_high=0.3, aggregation="token-sum")
+    assert {key: found.value(key) for key in expected} == expected
+
+
+def test_lora_and_dynamic_sampling_arrive() -> None:
+    found = asked_of_verl(lora=Lora(), dynamic_sampling=DynamicSampling())
+    model = "actor_rollout_ref.model"
+    expected = {
+        f"{model}.lora_rank": 32,
+        f"{model}.lora_alpha": 32,
+        f"{model}.target_modules": "all-linear",
+        f"{model}.lora.merge": True,
+        "algorithm.filter_groups.enable": True,
+        "trainer.v1.sampler.sampler_kwargs.draws": 10,
+        "trainer.v1.sampler.sampler_kwargs.prompts": 8,
+    }
+    assert {key: found.value(key) for key in expected} == expected
 
 
 def test_epochs_are_steps() -> None:
@@ -228,6 +299,11 @@ def test_less_than_one_batch_of_data() -> None:
         ("sft", {}, "verl has no algorithm 'sft'; allowed with train.backend verl: grpo, rloo"),
         ("grpo", {"early_stop_patience": 3}, "train.early_stop_patience: found 3"),
         ("grpo", {"updates_per_batch": 3}, "train.updates_per_batch: found 3; with verl it must"),
+        (
+            "ppo",
+            {"dynamic_sampling": DynamicSampling()},
+            "train.dynamic_sampling: found it with ppo, which compares no completions",
+        ),
     ],
 )
 def test_what_verl_cannot_do(
@@ -262,7 +338,6 @@ def test_overrides_of_the_study_win() -> None:
             "mean",
             "verl refuses the configuration: .*Invalid loss_agg_mode: mean",
         ),
-        ("actor_rollout_ref.actor.ppo_mini_batch_size", 64, "verl refuses .*train_batch_size"),
     ],
 )
 def test_mistakes_in_overrides_name_the_key(key: str, value: Any, message: str) -> None:

@@ -11,6 +11,7 @@ from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.errors import UserError
 from pipeline.train.shapes import QWEN25
+from pipeline.train.verl.phases import FULL
 from pipeline.train.verl.placement import GIB, MEMORY, Placement, place
 from tests.train.verl.verl_cells import recipe
 
@@ -184,17 +185,64 @@ def test_full_precision_takes_more() -> None:
 
 def test_micro_batches_keep_to_the_tokens_that_the_recipe_allows() -> None:
     chosen = recipe(precision="bfloat16", tokens_per_micro_batch=3 * 80)
-    assert place(QWEN25["0.5B"], chosen, GRPO, Cluster()).micro_batch == 2  # divides 32
+    found = place(QWEN25["0.5B"], chosen, GRPO, Cluster())
+    assert (found.micro_batch, found.update_tokens, found.log_prob_tokens) == (3, 240, 960)
     chosen = recipe(precision="bfloat16", tokens_per_micro_batch=10)
     assert place(QWEN25["0.5B"], chosen, GRPO, Cluster()).micro_batch == 1
 
 
 @pytest.mark.parametrize("prompts", [1, 3, 8, 24])
 @pytest.mark.parametrize("gpus", [1, 2, 4])
-def test_micro_batches_divide_the_work_of_each_accelerator(prompts: int, gpus: int) -> None:
+def test_no_budget_is_larger_than_the_work_of_an_accelerator(prompts: int, gpus: int) -> None:
     chosen = recipe(prompts_per_step=prompts, rollouts=4, precision="bfloat16")
     found = place(QWEN25["0.5B"], chosen, GRPO, Cluster(gpus=gpus))
-    assert (prompts * 4 // gpus) % found.micro_batch == 0
+    assert 1 <= found.micro_batch <= found.log_prob_micro_batch <= prompts * 4 // gpus
+
+
+def test_log_probabilities_have_a_larger_budget_than_the_update() -> None:
+    chosen = recipe(prompts_per_step=8, rollouts=16, precision="bfloat16", max_new_tokens=2048)
+    found = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=4))
+    assert found.log_prob_tokens > found.update_tokens >= found.longest
+    assert found.scoring["activations"] < found.update["activations"] * 2
+    assert "gradients" not in found.scoring
+
+
+def test_logits_are_planned_in_chunks_unless_the_study_wants_them_whole() -> None:
+    asked = {"max_new_tokens": 2048, "precision": "bfloat16"}
+    whole = Cluster(gpus=8, overrides={"actor_rollout_ref.model.use_fused_kernels": False})
+    chunks, all_at_once = (
+        place(QWEN25["7B"], recipe(cluster=cluster, **asked), GRPO, cluster)
+        for cluster in (Cluster(gpus=8), whole)
+    )
+    tokens = all_at_once.update_tokens
+    assert all_at_once.update["logits"] == tokens * QWEN25["7B"].vocab_size * 8
+    assert chunks.update["logits"] < all_at_once.update["logits"] / tokens * 4096
+
+
+def test_the_sampler_takes_its_usual_share_where_there_is_room() -> None:
+    small = place(QWEN25["0.5B"], recipe(precision="bfloat16"), GRPO, Cluster())
+    assert small.memory_utilization == 0.6
+    large = place(QWEN25["3B"], recipe(precision="bfloat16"), GRPO, Cluster(gpus=1))
+    assert 0.2 < large.memory_utilization < 0.6
+    assert large.peaks["sampling"] <= FULL * large.capacity  # type: ignore[operator]
+
+
+def test_offload_is_for_accelerators_that_would_be_full() -> None:
+    chosen = recipe(precision="bfloat16", max_prompt_tokens=1024, max_new_tokens=2048)
+    four = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=4))
+    assert not four.offload and four.fullness <= FULL
+    two = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=2))
+    assert two.offload and two.fullness > FULL
+    kept = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=2, offload=False))
+    assert not kept.offload, "what a study asks for counts"
+
+
+def test_nodes_are_added_where_one_does_not_hold_the_model() -> None:
+    chosen = recipe(prompts_per_step=8, rollouts=8, precision="bfloat16")
+    found = place(QWEN25["32B"], chosen, GRPO, Cluster())
+    assert (found.nodes, found.gpus) == (2, 8)
+    with pytest.raises(UserError, match="do not fit on 8 x a100-80: update needs"):
+        place(QWEN25["32B"], chosen, GRPO, Cluster(nodes=1))
 
 
 def test_a_batch_that_does_not_divide() -> None:

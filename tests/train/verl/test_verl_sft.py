@@ -11,7 +11,7 @@ import torch
 from transformers import PreTrainedTokenizerBase
 
 from pipeline.config.algorithms import Imitated, Sft, with_defaults
-from pipeline.config.training import Cluster, Train
+from pipeline.config.training import Cluster, DynamicSampling, Lora, Train
 from pipeline.data.codec import write_dataset
 from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import PROMPTS
@@ -170,12 +170,14 @@ def test_the_optimiser_is_the_local_trainers() -> None:
 
 # Fields that no imitating cell reads, or that the job and the trainer read for themselves.
 OTHERS = {
-    *("backend", "checkpoint", "device", "groups_per_micro_batch", "save_every"),
+    *("backend", "checkpoint", "device", "groups_per_micro_batch"),
     *("rollouts", "top_p", "clip_range", "clip_range_high", "dual_clip"),
     *("kl_coefficient", "kl_kind", "kl_in_reward", "entropy_coefficient"),
     *("reward", "max_new_tokens"),  # of what is measured: from the job's description
 }
 CHANGED: dict[str, Any] = {
+    "lora": Lora(rank=4),
+    "dynamic_sampling": DynamicSampling(),
     "updates_per_batch": 2,
     "aggregation": "seq-mean-token-mean",
     "temperature": 0.7,
@@ -191,6 +193,8 @@ CHANGED: dict[str, Any] = {
     "cluster": Cluster(gpus=2),
     "tokens_per_micro_batch": 170,
     "think": False,
+    "importance_cap": 2.0,
+    "save_every": 5,
 }
 
 
@@ -205,7 +209,9 @@ def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
         assert after != before
 
 
-@pytest.mark.parametrize("field", ["aggregation", "updates_per_batch", "temperature"])
+@pytest.mark.parametrize(
+    "field", ["aggregation", "updates_per_batch", "temperature", "importance_cap"]
+)
 def test_what_verls_loss_cannot_do_is_refused(field: str) -> None:
     with pytest.raises(UserError, match=f"train.{field}: found {CHANGED[field]}; allowed with sft"):
         settings(**{field: CHANGED[field]})

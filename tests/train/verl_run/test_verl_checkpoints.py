@@ -17,6 +17,7 @@ from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import load_model, save_model, weights_of
 from pipeline.train.contract import History, Step
 from pipeline.train.verl.checkpoints import (
+    best_saved,
     check_ranks,
     export,
     logprobs,
@@ -188,7 +189,7 @@ def test_only_what_may_still_be_needed_is_kept(tmp_path: Path) -> None:
     for step in (2, 4, 6, 8, 10):
         write_json(state.step(step) / PROBE, {"logprobs": []})
     (state.step(12) / "actor").mkdir(parents=True)  # still being written
-    accuracies = {0: 0.9, 2: 0.3, 3: None, 4: 0.5, 6: 0.5, 8: 0.4}
+    accuracies = {0: 0.9, 2: 0.3, 3: None, 4: 0.5, 5: 0.9, 6: 0.5, 8: 0.4}  # 5 was not saved
     steps = [
         Step(step=step, metrics={"validation_accuracy": value} if value else {}, timing={}, at=0)
         for step, value in accuracies.items()
@@ -196,3 +197,5 @@ def test_only_what_may_still_be_needed_is_kept(tmp_path: Path) -> None:
     thin(state, History(steps=tuple(steps)))
     kept = sorted(int(folder.name.split("_")[-1]) for folder in state.checkpoints.iterdir())
     assert kept == [4, 6, 8, 10, 12]
+    best = best_saved(state, History(steps=tuple(steps)))
+    assert best is not None and best.step == 4

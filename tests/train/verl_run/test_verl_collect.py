@@ -45,7 +45,13 @@ LOGGED = {
     "timing_s/step": 2.7,
     "timing_s/testing": 2.0,
     "perf/throughput": 209.6,
-    "perf/max_memory_allocated_gb": 1.0,
+    "actor/perf/max_memory_allocated_gb": 1.0,
+    "perf/mfu/actor": 0.25,
+    "training/rollout_probs_diff_mean": 0.002,
+    "training/rollout_probs_diff_max": 0.5,
+    "training/rollout_actor_probs_pearson_corr": float("nan"),
+    "rollout_corr/kl": 0.001,
+    "tomrl_timing/host_memory_share": 0.5,
 }
 VALIDATION = {"hi_tom": 30, "gsm8k": 10}
 
@@ -62,6 +68,9 @@ def test_a_row_is_renamed_and_timing_stands_apart() -> None:
         "gradient_norm": 2.6,
         "learning_rate": 0.001,
         "validation_accuracy": 0.375,
+        "rollout_probs_diff_mean": 0.002,
+        "rollout_probs_diff_max": 0.5,
+        "rollout_kl": 0.001,
     }
     assert row.timing == {
         "seconds": 2.7,
@@ -70,6 +79,10 @@ def test_a_row_is_renamed_and_timing_stands_apart() -> None:
         "tokens_per_second": 209.6,
         "update_seconds": pytest.approx(0.3),
         "peak_memory_bytes": 2**30,
+        "old_log_prob_seconds": 0.1,
+        "actor_seconds": 0.2,
+        "mfu": 0.25,
+        "host_memory_share": 0.5,
     }
     assert (row.step, row.at) == (2, 5.0)
 
@@ -122,6 +135,7 @@ def test_a_batch_has_the_local_trainers_metrics(preset: str) -> None:
     info_of = [compute_score("hi_tom", text, "red_box", info, preset=preset) for text in texts]
     found = batch_metrics(
         groups=[scores[i : i + 4] for i in range(0, 12, 4)],
+        responses=[[c.tokens for c in completions[i : i + 4]] for i in range(0, 12, 4)],
         lengths=[len(c.tokens) for c in completions],
         finished=[c.finished for c in completions],
         rewards=info_of,

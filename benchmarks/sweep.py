@@ -1,0 +1,140 @@
+"""What a stage costs beside its work in a sweep, and what a sweep costs that has nothing to do.
+
+A clone of the commit that is checked out sweeps ``grid-mini`` (five sizes x seven combinations, and
+the five base models) with stages of empty bodies, which copy made results: what is left is Prefect,
+DVC, MLflow, the worktrees, and the start of every process. Then the same command is given again.
+Servers are those of a laptop: Prefect's temporary one, and MLflow on SQLite. Run
+``python -m benchmarks.sweep [--quick] [--json FILE]``; exits 1 where a target is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import yaml
+
+from benchmarks.empty_stage import MADE
+from benchmarks.made_study import write_results
+from flows.sweeps.record import SweepFolder
+from pipeline.checkout import find_root, stage_environment
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.study_files import find_study
+from pipeline.files import write_text
+from pipeline.output import write_output
+
+STUDY = "grid-mini"
+TARGET_STAGE, TARGET_NOTHING = 3.0, 20.0
+"""Seconds beside the work of a stage, and of a sweep of 35 cells with nothing to do."""
+_OF_CELL = 4  # stages
+
+
+def clone(root: Path, target: Path, quick: bool) -> Params:
+    """Make a checkout whose stages have empty bodies, and return its study."""
+    _git(root, "clone", "--quiet", str(root), str(target))
+    pipeline = target / "dvc.yaml"
+    emptied = re.sub(
+        r"python -m pipeline\.stages\.(?!code\b)",
+        "python -m benchmarks.empty_stage ",
+        pipeline.read_text(encoding="utf-8"),
+    )
+    write_text(pipeline, emptied)
+    path = target / "studies" / f"{STUDY}.yaml"
+    study = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if quick:
+        study["grid"] |= {"models": ["nano"], "combinations": ["hi", "fan"]}
+        write_text(path, yaml.safe_dump(study, sort_keys=False))
+    who = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost")
+    _git(target, *who, "commit", "--quiet", "--all", "--message", "Empty stages")
+    return expand(find_study(target, STUDY))
+
+
+def make_results(params: Params, folder: Path) -> None:
+    """Write what the stages will copy: results, and a file for all that others depend on."""
+    write_results(params, folder)
+    sources = folder / "data" / params.study.name / "sources"
+    sources.mkdir(parents=True)
+    prompts = {cell.evaluate.prompt for cell in params.cells.values()}
+    prompts |= {entry.prompt for entry in params.dataset.values()}
+    names = [
+        "suite",
+        *(f"dataset-{key}" for key in params.dataset),
+        *(f"prompt-{name}" for name in prompts),
+        *(f"task-{cell.gsm8k.task}" for cell in params.cells.values()),
+    ]
+    for name in names:
+        (sources / f"{name}.json").write_text("{}")
+
+
+def sweep(checkout: Path, made: Path, slots: int) -> float:
+    """Sweep the study and return how many seconds that took."""
+    started = perf_counter()
+    done = subprocess.run(
+        ["tomrl", "sweep", "--study", STUDY, "--concurrency", str(slots)],
+        cwd=checkout,
+        env=stage_environment(
+            **{MADE: str(made), "PREFECT_HOME": str(made / "prefect"), "MLFLOW_TRACKING_URI": ""}
+        ),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        sys.exit(f"error: tomrl sweep failed:\n{(done.stdout + done.stderr)[-5000:]}")
+    return perf_counter() - started
+
+
+def circumstances() -> str:
+    """Return on what this was measured."""
+    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return (
+        f"{model[1] if model else platform.processor()}, {os.cpu_count()} processors, "
+        f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads a process, "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def _git(where: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=where, check=True)
+
+
+def main() -> int:
+    """Measure, print and compare with what is wanted."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="three cells; nothing is compared")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures too")
+    options = parser.parse_args()
+    slots = os.cpu_count() or 1
+    before = circumstances()
+    with TemporaryDirectory(prefix="benchmark-") as folder:
+        checkout, made = Path(folder) / "checkout", Path(folder) / "made"
+        params = clone(find_root(Path.cwd()), checkout, options.quick)
+        make_results(params, made)
+        whole = sweep(checkout, made, slots)
+        swept = SweepFolder(checkout, STUDY)
+        cells = sum(swept.cell(key).seconds for key in params.cells)
+        nothing = sweep(checkout, made, slots)
+    stage = cells / (_OF_CELL * len(params.cells))
+    print(f"{before}; at the end load {os.getloadavg()[0]:.1f}")
+    print(f"{len(params.cells)} cells, {slots} at a time: {whole:.0f} s in all")
+    print(
+        f"{stage:.2f} s a stage (target {TARGET_STAGE:.0f}), "
+        f"{nothing:.1f} s with nothing to do (target {TARGET_NOTHING:.0f})"
+    )
+    if options.json:
+        figures = {"stage": stage, "nothing": nothing, "whole": whole, "cells": len(params.cells)}
+        write_output(options.json, json.dumps(figures, indent=1) + "\n")
+    return 0 if options.quick or (stage < TARGET_STAGE and nothing < TARGET_NOTHING) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

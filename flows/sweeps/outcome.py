@@ -1,0 +1,60 @@
+"""How a sweep stands, for MLflow: in the study's run, and in those of cells that ended unsaid.
+
+A stage that is killed says nothing, so that its cell's run would be under way for ever.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+from typing import get_args
+
+from flows.sweeps.record import State, SweepFolder, sweep_names
+from pipeline.errors import UserError
+from pipeline.ownership import is_owned
+from pipeline.tracking import cells_under_way, study_tracker
+from pipeline.tracking_server import prepare
+
+log = logging.getLogger(__name__)
+
+_STATUS = {"failed": "FAILED", "stopped": "KILLED", "running": "KILLED"}
+
+
+def track(folder: SweepFolder) -> None:
+    """Send how a sweep stands; to be called when none of its stages runs."""
+    sweep, params = folder.sweep(), folder.params()
+    states = {key: folder.cell(key) for key in params.cells}
+    client = prepare(folder.home)
+    parent = study_tracker(client, params, sweep.commit)
+    count = {name: sum(each.state == name for each in states.values()) for name in get_args(State)}
+    if sweep.ended:  # those that waited were done before it began
+        count |= {"waiting": 0, "done": count["done"] + count["waiting"]}
+    figures = {**count, "seconds": sum(state.seconds for state in states.values())}
+    parent.step("sweep", 0, figures, time.time())
+    causes = {f"failure.{key}": state.cause for key, state in states.items()}
+    failed = [key for key, state in states.items() if state.state == "failed"]
+    parent.tags({"sweep": sweep.name, "sweep.failed": ", ".join(failed)})
+    parent.tags({name: cause for name, cause in causes.items() if cause})
+    for key, tracker in cells_under_way(client, params).items():
+        if status := _STATUS.get(states[key].state):
+            tracker.end(status, "sweep", 0)
+    ends = [status for name, status in _STATUS.items() if count[name]]
+    parent.end(ends[0] if ends else "FINISHED", "sweep", 0)
+
+
+def track_quietly(folder: SweepFolder) -> None:
+    """Do the same, and say what is in the way: a sweep does not fail for want of MLflow."""
+    try:
+        track(folder)
+    except UserError as error:
+        log.warning("%s; send how the sweep stands later with: tomrl sync", error)
+
+
+def track_all(home: Path, study: str) -> list[str]:
+    """Send how the sweeps of a study stand, but for those under way; return their names."""
+    folders = [SweepFolder(home, name) for name in sweep_names(home)]
+    found = [each for each in folders if each.sweep().study == study and not is_owned(each.path)]
+    for folder in found:
+        track(folder)
+    return [folder.name for folder in found]

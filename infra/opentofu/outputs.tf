@@ -1,0 +1,19 @@
+output "study_role" {
+  description = "For the service account tomrl, infra/kubernetes/namespace.yaml."
+  value       = aws_iam_role.study.arn
+}
+
+output "file_system" {
+  description = "For the storage class, infra/kubernetes/storage.yaml."
+  value       = aws_efs_file_system.checkout.id
+}
+
+output "store_remote" {
+  description = "For TOMRL_STORE_REMOTE, infra/kubernetes/settings.yaml."
+  value       = "s3://${aws_s3_bucket.results.id}/store"
+}
+
+output "remove_policy" {
+  description = "For whoever removes results."
+  value       = aws_iam_policy.remove.arn
+}

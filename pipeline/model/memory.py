@@ -1,0 +1,111 @@
+"""Keys and values of the rows of a batch, from each row's first token on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+class Memory:
+    """What the rows of a batch attend to.
+
+    B = rows, H = key-value heads, W = most tokens of a row, D = width of a head, T = tokens so far
+    of the longest row.
+
+    Args:
+        like: Keys of a layer [any, H, any, D], for the numbers, their format and device.
+        layers: How many.
+        rows: B.
+        width: W.
+    """
+
+    def __init__(self, like: Tensor, layers: int, rows: int, width: int) -> None:
+        shape = (rows, like.shape[1], width, like.shape[3])
+        # Zeros, since what is hidden is multiplied by zero.
+        self.keys = [like.new_zeros(shape) for _ in range(layers)]
+        self.values = [like.new_zeros(shape) for _ in range(layers)]
+        self.used = 0
+        self.places = self.hidden = self.keys[0]
+
+    def take(
+        self,
+        keys: Sequence[Tensor],
+        values: Sequence[Tensor],
+        rows: Sequence[int],
+        lengths: Sequence[int],
+        left: bool,
+    ) -> None:
+        """Take prompts in.
+
+        Args:
+            keys: Of each layer [prompts, H, tokens of the longest, D].
+            values: As ``keys``.
+            rows: Where each prompt goes.
+            lengths: Tokens of each.
+            left: Whether padding stands before the tokens, not after them.
+        """
+        longest = keys[0].shape[2]
+        for held, given in ((self.keys, keys), (self.values, values)):
+            for to, tensors in zip(held, given, strict=True):
+                for row, length, tensor in zip(rows, lengths, tensors, strict=True):
+                    first = longest - length if left else 0
+                    to[row, :, :length] = tensor[:, first : first + length]
+
+    def keep(self, rows: Sequence[int], used: int) -> list[int]:
+        """Forget all other rows; return the rows that are kept in their new order.
+
+        Only those move that stand beyond the new number of rows, each to where one is forgotten:
+        copying all would cost as much as several tokens.
+
+        Args:
+            rows: Which to keep, in order.
+            used: Tokens of the longest of them.
+        """
+        count = len(rows)
+        kept = set(rows)
+        free = [row for row in range(count) if row not in kept]
+        moved = [row for row in rows if row >= count]
+        if moved:
+            device = self.keys[0].device
+            to, source = (torch.tensor(each, device=device) for each in (free, moved))
+            for tensor in (*self.keys, *self.values):
+                tensor[:, :, :used].index_copy_(0, to, tensor[source, :, :used])
+        self.keys = [tensor[:count] for tensor in self.keys]
+        self.values = [tensor[:count] for tensor in self.values]
+        standing = dict(zip(free, moved, strict=True))
+        return [standing.get(row, row) for row in range(count)]
+
+    def go_to(self, lengths: Tensor, used: int) -> None:
+        """Say where the next token of each row goes [B], and how many the longest has then."""
+        rows, heads, width, _ = self.keys[0].shape
+        first = torch.arange(rows * heads, device=lengths.device).view(rows, heads) * width
+        self.places = (first + lengths.unsqueeze(1)).flatten()
+        beyond = torch.arange(used, device=lengths.device) > lengths.unsqueeze(1)
+        bias = torch.zeros(beyond.shape, dtype=self.keys[0].dtype, device=lengths.device)
+        self.hidden, self.used = bias.masked_fill_(beyond, -torch.inf)[:, None, None], used
+
+    def add(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        """Write a token's key and value [B, H, 1, D]; return all so far [B, H, T, D]."""
+        size = key.shape[-1]
+        keys, values = self.keys[layer], self.values[layer]
+        keys.view(-1, size).index_copy_(0, self.places, key.reshape(-1, size))
+        values.view(-1, size).index_copy_(0, self.places, value.reshape(-1, size))
+        return keys[:, :, : self.used], values[:, :, : self.used]
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Attend from one token per row to the row's tokens so far, with itself.
+
+        Args:
+            layer: Which.
+            query: Scaled; R query heads share a key-value head [B, H, R, D].
+            key: [B, H, 1, D].
+            value: [B, H, 1, D].
+
+        Returns:
+            [B, H, R, D].
+        """
+        keys, values = self.add(layer, key, value)
+        scores = query @ keys.transpose(-1, -2) + self.hidden
+        return torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype) @ values

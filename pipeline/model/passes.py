@@ -1,0 +1,90 @@
+"""Passes over prompts and over single tokens, by a model's own modules or written out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from pipeline.model.memory import Memory
+from pipeline.model.shared_prefix import attending, by_key_head, encode_prompts
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What a pass over prompts leaves; P = prompts, L = tokens of the longest.
+
+    Attributes:
+        logits: Of the token after each prompt [P, V].
+        keys: Of each layer [P, key-value heads, L, width of a head].
+        values: As ``keys``.
+        left: Whether padding stands before a prompt, not after it.
+    """
+
+    logits: Tensor
+    keys: Sequence[Tensor]
+    values: Sequence[Tensor]
+    left: bool
+
+
+class Passes(Protocol):
+    """How a model is run."""
+
+    def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
+        """Run over whole prompts, none empty."""
+
+    def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
+        """Run over one token of each row, the memory being told where they go.
+
+        Args:
+            tokens: [B].
+            lengths: Tokens before each [B].
+            memory: Of the rows.
+
+        Returns:
+            Logits of the next token [B, V].
+        """
+
+
+class ModulePasses:
+    """Runs a causal language model of any architecture as transformers does."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.model = model
+
+    def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
+        """See :class:`Passes`."""
+        logits, _, prefix = encode_prompts(self.model, prompts, 1)
+        return Encoded(logits, prefix.keys, prefix.values, left=True)
+
+    def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
+        """See :class:`Passes`."""
+        with attending(self.model, _attend):
+            logits: Tensor = self.model(
+                input_ids=tokens.unsqueeze(1),
+                position_ids=lengths.unsqueeze(1),
+                use_cache=False,
+                memory=memory,
+            ).logits[:, -1]
+        return logits
+
+
+def _attend(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float,
+    memory: Memory,
+    **_: object,
+) -> tuple[Tensor, None]:
+    """Attend from one token per row [B, heads, 1, D] to the row's tokens so far."""
+    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    grouped = by_key_head(query * scaling, key.shape[1])
+    output = memory.attend(layer, grouped, key, value).reshape_as(query)
+    return output.transpose(1, 2).contiguous(), None

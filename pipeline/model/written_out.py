@@ -1,0 +1,166 @@
+"""Qwen2's layers written out, for models so small that calling modules outweighs their arithmetic.
+
+What is computed is transformers' ``Qwen2ForCausalLM`` up to rounding, in a third of the operations:
+
+- queries, keys and values come from one product, gate and up from another;
+- the weights of norms, and the scale of queries, are multiplied into the matrices that follow;
+- the two numbers that a rotation turns stand beside each other, so that it is one complex product.
+  Queries and keys are then in another order than transformers', which their products do not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
+from transformers import PreTrainedModel, Qwen2ForCausalLM
+
+from pipeline.model.memory import Memory
+from pipeline.model.passes import Encoded, ModulePasses, Passes
+
+LARGEST = 2**25
+"""Parameters of the largest model that is written out: its matrices are held twice."""
+
+Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
+
+
+def passes_of(model: PreTrainedModel) -> Passes:
+    """Return the fastest way to run a model in single precision on the device that it is on."""
+    config = model.config
+    suits = (
+        type(model) is Qwen2ForCausalLM
+        and model.dtype == torch.float32
+        and model.num_parameters() <= LARGEST
+        and config.rope_parameters.get("rope_type") == "default"
+        and set(config.layer_types) == {"full_attention"}
+        and config.hidden_act == "silu"
+    )
+    return WrittenOut(model) if suits else ModulePasses(model)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """A layer's matrices, each [inputs, outputs]."""
+
+    to_heads: Tensor  # queries, keys, values
+    bias: Tensor
+    from_heads: Tensor
+    gate_and_up: Tensor
+    down: Tensor
+
+
+class WrittenOut:
+    """See :class:`pipeline.model.passes.Passes`; takes a copy of the weights."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        config = model.config
+        inner: Any = model.model
+        self.heads, self.key_heads = config.num_attention_heads, config.num_key_value_heads
+        self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
+        self.epsilon = config.rms_norm_eps
+        with torch.inference_mode():
+            self.embedding = inner.embed_tokens.weight
+            self.layers = [self._layer(layer) for layer in inner.layers]
+            self.head = (model.lm_head.weight * inner.norm.weight).t()
+            angles = torch.outer(
+                torch.arange(config.max_position_embeddings, device=model.device),
+                inner.rotary_emb.inv_freq,
+            )
+            self.turns = torch.polar(torch.ones_like(angles), angles).unsqueeze(1)
+
+    def _layer(self, layer: Any) -> _Layer:
+        attention, perceptron = layer.self_attn, layer.mlp
+        projections = [attention.q_proj, attention.k_proj, attention.v_proj]
+        before, after = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
+        both = torch.cat([perceptron.gate_proj.weight, perceptron.up_proj.weight])
+        return _Layer(
+            (self._joined([each.weight for each in projections]) * before).t(),
+            self._joined([each.bias for each in projections]),
+            attention.o_proj.weight.t(),
+            (both * after).t(),
+            perceptron.down_proj.weight.t(),
+        )
+
+    def _joined(self, tensors: Sequence[Tensor]) -> Tensor:
+        """Join what makes queries, keys and values; what is turned together stands side by side."""
+        query, key, value = tensors
+        beside = (
+            each.unflatten(0, (-1, 2, self.size // 2)).transpose(1, 2).flatten(0, 2)
+            for each in (query * self.size**-0.5, key)
+        )
+        return torch.cat([*beside, value])
+
+    def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
+        """See :class:`pipeline.model.passes.Passes`."""
+        device = self.embedding.device
+        lengths = [len(prompt) for prompt in prompts]
+        count, longest = len(prompts), max(lengths)
+        # Padding stands after the tokens, where causality hides it.
+        ids = torch.zeros(count, longest, dtype=torch.long)
+        for row, prompt in zip(ids, prompts, strict=True):
+            row[: len(prompt)] = torch.as_tensor(prompt)
+        keys: list[Tensor] = []
+        values: list[Tensor] = []
+
+        def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            query, key, value = (
+                each.unflatten(0, (count, longest)).transpose(1, 2) for each in (query, key, value)
+            )
+            keys.append(key)
+            values.append(value)
+            found = scaled_dot_product_attention(
+                query,
+                key,
+                value,
+                is_causal=True,
+                scale=1.0,
+                enable_gqa=self.key_heads < self.heads,
+            )
+            return found.transpose(1, 2).flatten(0, 1)
+
+        last = torch.arange(count) * longest + torch.tensor(lengths) - 1
+        positions = torch.arange(longest, device=device).repeat(count)
+        logits = self._logits(ids.flatten().to(device), positions, attend, last.to(device))
+        return Encoded(logits, keys, values, left=False)
+
+    def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
+        """See :class:`pipeline.model.passes.Passes`."""
+
+        def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            grouped = query.unflatten(1, (self.key_heads, -1))
+            return memory.attend(layer, grouped, key.unsqueeze(2), value.unsqueeze(2)).flatten(1, 2)
+
+        return self._logits(tokens, lengths, attend)
+
+    def _logits(
+        self, tokens: Tensor, positions: Tensor, attend: Attend, last: Tensor | None = None
+    ) -> Tensor:
+        """Return logits after some tokens.
+
+        Args:
+            tokens: N of them, of any rows [N].
+            positions: In their rows [N].
+            attend: Given a layer, its queries [N, heads, D], keys and values [N, key-value heads,
+                D], returns what the queries find [N, heads, D].
+            last: Which of the tokens; all of them if absent.
+        """
+        width = (self.embedding.shape[1],)
+        state, turns = self.embedding[tokens], self.turns[positions]
+        turned = self.heads + self.key_heads
+        for index, layer in enumerate(self.layers):
+            normed = rms_norm(state, width, None, self.epsilon)
+            made = torch.addmm(layer.bias, normed, layer.to_heads).unflatten(1, (-1, self.size))
+            pairs = torch.view_as_complex(made[:, :turned].unflatten(2, (-1, 2)))
+            heads = torch.view_as_real(pairs * turns).flatten(2)
+            found = attend(index, heads[:, : self.heads], heads[:, self.heads :], made[:, turned:])
+            if last is not None and index == len(self.layers) - 1:
+                state, found = state[last], found[last]
+            state = torch.addmm(state, found.flatten(1), layer.from_heads)
+            gate, up = (rms_norm(state, width, None, self.epsilon) @ layer.gate_and_up).chunk(2, 1)
+            state = torch.addmm(state, silu(gate).mul_(up), layer.down)
+        logits: Tensor = rms_norm(state, width, None, self.epsilon) @ self.head
+        return logits

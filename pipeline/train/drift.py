@@ -1,0 +1,57 @@
+"""Drift: the sampler gives tokens other probabilities than the trainer that learns from them.
+
+Both have the same weights and round otherwise. Small differences alone can make training collapse
+(arXiv 2605.14220); they also show a sampler that was not given the new weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from pipeline.records import Figures
+
+DIFFERENCE = "rollout_probs_diff_mean"
+"""Mean difference of the probability of a sampled token, of the tokens of a step."""
+
+LIMIT = 0.01
+"""Above it the alarm is given. Sampling and training in bfloat16 differ by about 0.003, by more
+than 0.01 with a sampler in FP8."""
+
+_WINDOW = 5  # steps, against noise
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The first step by which probabilities differ too much.
+
+    Attributes:
+        step: Its number.
+        difference: Mean over the last steps.
+    """
+
+    step: int
+    difference: float
+
+    def describe(self) -> str:
+        """Return the alarm in one sentence."""
+        return (
+            f"drift at step {self.step}: rollout and trainer give sampled tokens probabilities "
+            f"that differ by {self.difference:.3f} on average, above {LIMIT}; set "
+            "train.precision: float16 or train.importance_cap: 2"
+        )
+
+
+def find_drift(curve: Sequence[Figures]) -> Drift | None:
+    """Return the first step by which the mean difference is above the limit; None without one.
+
+    Args:
+        curve: Metrics by step; those without the difference are left out.
+    """
+    steps = [row for row in curve if DIFFERENCE in row]
+    for end in range(_WINDOW, len(steps) + 1):
+        difference = fmean(row[DIFFERENCE] for row in steps[end - _WINDOW : end])
+        if difference > LIMIT:
+            return Drift(int(steps[end - 1]["step"]), difference)
+    return None

@@ -1,0 +1,108 @@
+"""What a step learns from: completions of the policy's own, or given ones, and what they earn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from pipeline.config.algorithms import Algorithm, Sft
+from pipeline.config.training import Train
+from pipeline.model.decode import Completion
+from pipeline.model.sampling import Sampling
+from pipeline.records import Figures
+from pipeline.train.data import Row
+from pipeline.train.dynamic_sampling import draw
+from pipeline.train.rollout import Judge, Rollouts, imitate, sample
+
+
+@dataclass(frozen=True)
+class Experience:
+    """The rollouts of a step.
+
+    Attributes:
+        rollouts: Prompts with their completions and rewards.
+        metrics: What drawing more than the step's prompts took, where that is asked for.
+        sampling_seconds: Spent on completions.
+        reward_seconds: Spent on rewards.
+    """
+
+    rollouts: Rollouts
+    metrics: Figures
+    sampling_seconds: float
+    reward_seconds: float
+
+
+@dataclass
+class Source:
+    """Where the experience of a run comes from.
+
+    Attributes:
+        policy: The policy.
+        tokenizer: Its tokenizer.
+        judge: Rewards completions.
+        recipe: The training recipe.
+        algorithm: The algorithm.
+        seed: Of the random numbers.
+    """
+
+    policy: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    judge: Judge
+    recipe: Train
+    algorithm: Algorithm
+    seed: int
+    _sampled: float = field(default=0.0, init=False)
+    _rewarded: float = field(default=0.0, init=False)
+
+    def of(self, step: int, rows: list[Row], more: Iterator[list[Row]]) -> Experience:
+        """Return the experience of a step.
+
+        Args:
+            step: The step.
+            rows: Its prompts.
+            more: The prompts after them, as many each time; taken where others are drawn.
+        """
+        self._sampled = self._rewarded = 0.0
+        dynamic, metrics = self.recipe.dynamic_sampling, {}
+        if dynamic is None:
+            rollouts = self._rollouts((step,), rows)
+        else:
+            drawn = enumerate(chain([rows], more))
+            each = (self._rollouts((step, n) if n else (step,), rows) for n, rows in drawn)
+            found = draw(each, dynamic.draws)
+            rollouts, metrics = found.rollouts, found.metrics()
+        return Experience(rollouts, metrics, self._sampled, self._rewarded)
+
+    def _rollouts(self, which: tuple[int, ...], rows: Sequence[Row]) -> Rollouts:
+        """Return the completions of prompts with their rewards.
+
+        Args:
+            which: The step, and the number of the draw where it is not the step's first.
+            rows: The prompts.
+        """
+        started = time.perf_counter()
+        completions = self._completions(which, rows)
+        sampled = time.perf_counter()
+        rollouts = self.judge(rows, completions, ":".join(map(str, (self.seed, *which))))
+        self._sampled += sampled - started
+        self._rewarded += time.perf_counter() - sampled
+        return rollouts
+
+    def _completions(self, which: tuple[int, ...], rows: Sequence[Row]) -> list[Completion]:
+        if isinstance(self.algorithm, Sft):
+            return imitate(self.tokenizer, rows, self.algorithm.imitates)
+        recipe = self.recipe
+        self.policy.eval()
+        return sample(
+            self.policy,
+            self.tokenizer,
+            rows,
+            Sampling(recipe.max_new_tokens, recipe.temperature, recipe.top_p),
+            group=recipe.rollouts,
+            stream=(self.seed, *which),
+            precision=recipe.precision,
+        )

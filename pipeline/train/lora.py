@@ -1,0 +1,152 @@
+"""LoRA: a model that learns through two thin matrices for each of its linear layers.
+
+Hu et al. 2021, arXiv 2106.09685, section 4.1: a layer's weight is W + (alpha / rank) B A, where W
+is the base model's and only A [rank, in] and B [out, rank] are trained. The model itself always
+holds these sums, so that it samples, is scored and is saved like any other. What flows back to a
+sum is handed on to A and B by the chain rule.
+
+Layers and first values are those of ``peft`` with ``target_modules: all-linear``: all linear layers
+but the vocabulary head, A drawn uniformly, B zero.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from pipeline.config.training import Lora
+from pipeline.train.learner import Learner
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """What is trained of one linear layer.
+
+    Attributes:
+        name: Of the layer in the model.
+        weight: The layer's weight [out, in], which holds the sum.
+        base: The base model's [out, in].
+        down: A [rank, in].
+        up: B [out, rank].
+        scale: alpha / rank.
+    """
+
+    name: str
+    weight: nn.Parameter
+    base: Tensor
+    down: nn.Parameter
+    up: nn.Parameter
+    scale: float
+
+    @torch.no_grad()
+    def merge(self) -> None:
+        """Set the layer's weight to the sum."""
+        self.weight.copy_(self.base + self.scale * (self.up @ self.down))
+
+    @torch.no_grad()
+    def hand_on(self) -> None:
+        """Turn the gradient of the sum into those of A and B, and forget it."""
+        gradient = self.weight.grad
+        if gradient is None:
+            return
+        self.up.grad = self.scale * (gradient @ self.down.T)
+        self.down.grad = self.scale * (self.up.T @ gradient)
+        self.weight.grad = None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Return A and B by name, as ``peft`` names them."""
+        return {f"{self.name}.lora_A.weight": self.down, f"{self.name}.lora_B.weight": self.up}
+
+
+@dataclass(frozen=True)
+class LoraLearner(Learner):
+    """A model with its adapters, and the optimiser of these."""
+
+    adapters: tuple[Adapter, ...] = ()
+
+    @classmethod
+    def with_adapters(
+        cls, model: PreTrainedModel, base: PreTrainedModel, lora: Lora, rate: float, seed: int
+    ) -> Self:
+        """Return a model with fresh adapters and a fresh AdamW on them.
+
+        Args:
+            model: Learns; all of its parameters but the adapted weights are frozen.
+            base: Its frozen copy, which holds W; on the same device.
+            lora: Rank and scale.
+            rate: The learning rate.
+            seed: Of the first values.
+        """
+        model.requires_grad_(False)
+        generator = torch.Generator().manual_seed(seed)
+        weights = dict(base.named_parameters())
+        adapters = tuple(
+            _adapter(name, layer, weights[f"{name}.weight"], lora, generator)
+            for name, layer in adapted(model)
+        )
+        trained = [parameter for each in adapters for parameter in (each.down, each.up)]
+        return cls(model, cls.optimizer_of(trained, rate), adapters)
+
+    @property
+    def trained(self) -> list[nn.Parameter]:
+        """Return all As and Bs."""
+        return [parameter for each in self.adapters for parameter in (each.down, each.up)]
+
+    def step(self, gradient_clip: float) -> float:
+        """Step on the adapters, and merge them; see :meth:`Learner.step`."""
+        for adapter in self.adapters:
+            adapter.hand_on()
+        norm = super().step(gradient_clip)
+        self._merge()
+        return norm
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return a copy of the adapters."""
+        named = {name: t for each in self.adapters for name, t in each.tensors().items()}
+        return {name: tensor.detach().cpu().clone() for name, tensor in named.items()}
+
+    @torch.no_grad()
+    def set_weights(self, weights: dict[str, Tensor]) -> None:
+        """Set the adapters from :meth:`weights`, and merge them."""
+        for adapter in self.adapters:
+            for name, tensor in adapter.tensors().items():
+                tensor.copy_(weights[name])
+        self._merge()
+
+    def _merge(self) -> None:
+        for adapter in self.adapters:
+            adapter.merge()
+
+
+def adapted(model: PreTrainedModel) -> Iterator[tuple[str, nn.Linear]]:
+    """Yield the linear layers that get an adapter, by name: all but the vocabulary head."""
+    head = model.get_output_embeddings()
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear) and module is not head:
+            yield name, module
+
+
+def _adapter(
+    name: str, layer: nn.Linear, base: Tensor, lora: Lora, generator: torch.Generator
+) -> Adapter:
+    weight = layer.weight
+    assert isinstance(weight, nn.Parameter)
+    weight.requires_grad_(True)
+    bound = 1 / math.sqrt(layer.in_features)  # nn.Linear's own, of which peft makes A
+    down = (2 * torch.rand(lora.rank, layer.in_features, generator=generator) - 1) * bound
+    up = torch.zeros(layer.out_features, lora.rank)
+    device = weight.device
+    return Adapter(
+        name,
+        weight,
+        base,
+        nn.Parameter(down.to(device)),
+        nn.Parameter(up.to(device)),
+        lora.alpha / lora.rank,
+    )

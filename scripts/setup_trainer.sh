@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Creates the environment of a GPU cluster's nodes: verl with vLLM and CUDA, 12 GB, in .venv-trainer, or in
+# the folder that FOLDER names. Run it through `make setup-trainer`; docker/trainer runs it, too. It is
+# kept until what it is made from changes. The machine needs no GPU for it.
+#
+# The package itself is not installed: a job runs the sources that its stage uploads.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder=${FOLDER:-.venv-trainer}
+stamp=$(cat constraints-trainer.txt scripts/setup_trainer.sh | sha256sum | cut -d' ' -f1)
+[ "$(cat "$folder/.ready" 2>/dev/null || true)" != "$stamp" ] || exit 0
+echo "==> creating $folder (about 270 packages)"
+rm -rf "$folder"
+"${PYTHON:-python3}" -m venv "$folder"
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+# The list is complete, so that nothing is resolved.
+"$folder/bin/uv" pip install --quiet --no-deps --python "$folder/bin/python" -r constraints-trainer.txt
+echo "$stamp" >"$folder/.ready"

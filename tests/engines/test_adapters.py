@@ -1,0 +1,72 @@
+"""A cell that verl trains with LoRA and dynamic sampling, killed once: what is stored is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from pipeline.files import read_json, read_lines
+from pipeline.model.weights import load_model
+from tests.conftest import edited
+from tests.engines.conftest import GRPO, Start, own_checkout, saved_steps
+from tests.engines.test_training import kill_job
+
+RANK, ALPHA, DRAWS, LAST = 4, 8, 3, 3
+
+
+@pytest.fixture(scope="module")
+def trained(
+    study: Path, start: Start, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str, int]:
+    """The checkout whose cell was trained, what was printed, and the step it was killed after."""
+    checkout = own_checkout(study, tmp_path_factory.mktemp("lora") / "checkout")
+    with edited(checkout / "params.yaml") as content:
+        content["cells"][GRPO]["train"] |= {
+            "lora": {"rank": RANK, "alpha": ALPHA},
+            "dynamic_sampling": {"draws": DRAWS},
+            "learning_rate": 0.01,
+            "steps": LAST,
+        }
+    command = start(checkout, "dvc", "repro", "--single-item", f"train@{GRPO}")
+    command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was logged too
+    step = kill_job(command, checkout)
+    return checkout, command.output, step
+
+
+def test_the_stored_model_is_the_base_with_adapters_added_up(
+    trained: tuple[Path, str, int],
+) -> None:
+    checkout, shown, _ = trained
+    runs = checkout / "runs/mini"
+    base = read_json(runs / "base/nano/checkpoints.json")["checkpoints"]["base"]["digest"]
+    last = read_json(runs / GRPO / "train/checkpoints.json")["checkpoints"]["last"]
+    assert last["step"] == LAST and "log-probabilities within" in shown
+    before = load_file(checkout / "store" / base / "model.safetensors")
+    after = load_file(checkout / "store" / last["digest"] / "model.safetensors")
+    assert before.keys() == after.keys()
+    for name, tensor in after.items():
+        change = tensor.float() - before[name].float()
+        adapted = name.endswith("proj.weight")
+        assert bool(change.any()) == adapted, name
+        if adapted:
+            assert int(torch.linalg.matrix_rank(change, rtol=1e-3)) <= RANK
+    model, _ = load_model(checkout / "store" / last["digest"])
+    assert model.config.num_hidden_layers == 3
+
+
+def test_a_killed_job_goes_on_and_every_step_says_what_was_drawn(
+    trained: tuple[Path, str, int],
+) -> None:
+    checkout, shown, step = trained
+    assert f"goes on after step {step - 1}" in shown or f"goes on after step {step}" in shown
+    rows = read_lines(checkout / "runs/mini" / GRPO / "train/metrics.jsonl")
+    assert [row["step"] for row in rows] == list(range(LAST + 1))
+    for row in rows[1:]:
+        assert 1 <= row["draws"] <= DRAWS and row["gradient_norm"] >= 0
+        assert (row["groups_left_out"] > 0) == (row["draws"] > 1)
+        if row["draws"] <= DRAWS - 1:
+            assert row["no_signal_share"] == 0
+    assert any(row["draws"] > 1 for row in rows[1:])

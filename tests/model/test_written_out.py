@@ -1,0 +1,84 @@
+"""Qwen2's layers written out, against transformers' own modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
+
+from pipeline.model import written_out
+from pipeline.model.memory import Memory
+from pipeline.model.passes import ModulePasses, Passes
+from pipeline.model.weights import load_model
+from pipeline.model.written_out import WrittenOut, passes_of
+from tests.conftest import PROJECT
+from tests.model.grouped import grouped_heads
+
+PROMPTS = [[7, 9, 11], [20, 3, 5, 8, 13, 21], [4]]
+
+
+def shipped() -> PreTrainedModel:
+    """A trained model, with tied embeddings."""
+    return load_model(PROJECT / "models" / "nano-0" / "model")[0]
+
+
+def far() -> PreTrainedModel:
+    """A model whose query heads share key-value heads, with biases and norms of any size."""
+    made = grouped_heads(vocabulary=100)
+    with torch.no_grad():
+        for name, parameter in made.named_parameters():
+            if "norm" in name or "bias" in name:
+                parameter.add_(torch.randn_like(parameter))
+    return made
+
+
+@torch.inference_mode()
+def run(passes: Passes) -> list[Tensor]:
+    """Encode the prompts and go on with some tokens, forgetting a row on the way."""
+    found = passes.encode(PROMPTS)
+    memory = Memory(found.keys[0], len(found.keys), rows=4, width=12)
+    lengths = [3, 6, 0, 1]
+    memory.take(found.keys, found.values, [0, 1, 3], [3, 6, 1], found.left)
+    logits = [found.logits]
+    for token in (30, 31, 32, 33):
+        held = torch.tensor(lengths)
+        memory.go_to(held, max(lengths) + 1)
+        made = passes.step(torch.arange(len(lengths)) + token, held, memory)
+        logits.append(made[[n for n, length in enumerate(lengths) if length]])
+        lengths = [length + 1 if length else 0 for length in lengths]
+        if token == 31:
+            kept = memory.keep([1, 3], max(lengths))
+            assert sorted(kept) == [1, 3]
+            lengths = [lengths[row] for row in kept]
+    return logits
+
+
+@pytest.mark.parametrize("build", [shipped, far])
+def test_the_logits_are_those_of_the_modules(build: Callable[[], PreTrainedModel]) -> None:
+    model = build()
+    ours, theirs = run(WrittenOut(model)), run(ModulePasses(model))
+    for one, other in zip(ours, theirs, strict=True):
+        assert one.shape == other.shape and other.std() > 0.1
+        torch.testing.assert_close(one, other, atol=2e-5 * float(other.abs().max()), rtol=0)
+
+
+def test_only_what_is_written_out_is_run_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = grouped_heads(vocabulary=100)
+    assert isinstance(passes_of(model), WrittenOut)
+    assert isinstance(passes_of(model.bfloat16()), ModulePasses)
+    model = grouped_heads(vocabulary=100)
+    model.config.rope_parameters = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}
+    assert isinstance(passes_of(Qwen2ForCausalLM(model.config)), ModulePasses)
+    config = LlamaConfig(
+        vocab_size=50,
+        hidden_size=32,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+    )
+    assert isinstance(passes_of(LlamaForCausalLM(config)), ModulePasses)
+    monkeypatch.setattr(written_out, "LARGEST", 10)
+    assert isinstance(passes_of(grouped_heads(vocabulary=100)), ModulePasses)

@@ -1,0 +1,75 @@
+"""A sweep whose process is asked to end leaves a run that is cancelled, and what it was asked."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from prefect import get_client
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
+from flows.proof import server
+from flows.sweeps.launch import launch
+from flows.sweeps.record import SweepFolder, sweep_folder
+from flows.sweeps.start import begin
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
+from pipeline.processes import Terminated, raise_on_sigterm
+from tests.alive import until
+from tests.conftest import TINY, commit
+
+
+@pytest.fixture
+def asleep(tmp_path: Path) -> SweepFolder:
+    """A sweep whose first stage sleeps."""
+    root = tmp_path / "a checkout"
+    (root / "studies").mkdir(parents=True)
+    (root / "pipeline").mkdir()
+    (root / ".dvc").mkdir()
+    (root / ".dvc" / "config").write_text("[core]\n    analytics = false\n")
+    (root / ".gitignore").write_text("/work\n/params.yaml\n/mlflow.db\n")
+    (root / "studies" / "mini.yaml").write_bytes((TINY / "studies/mini.yaml").read_bytes())
+    models = list(expand(find_study(root, "mini")).base)
+    (root / "dvc.yaml").write_text(
+        "stages:\n  audit: {cmd: sleep 600}\n"
+        f"  base: {{foreach: {models}, do: {{cmd: sleep 600}}}}\n"
+    )
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    commit(root)
+    folder = sweep_folder(root, "mini")
+    begin(folder, "mini", allow_edits=False)
+    return folder
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """This process, with SIGTERM as the command has it."""
+    before = signal.getsignal(signal.SIGTERM)
+    raise_on_sigterm()
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_a_sweep_that_is_asked_to_end_is_cancelled(
+    asleep: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: None
+) -> None:
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    log = asleep.log("data")
+
+    def ask() -> None:
+        assert until(lambda: log.exists() and "Running stage 'audit'" in log.read_text(), 300)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with server() as address, temporary_settings({PREFECT_API_URL: address}):
+        Thread(target=ask).start()
+        with pytest.raises(Terminated):
+            launch(asleep, 1)
+        with get_client(sync_client=True) as client:
+            (run,) = client.read_flow_runs()
+    assert run.state is not None and run.state.is_cancelled(), run.state

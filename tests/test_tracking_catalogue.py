@@ -1,0 +1,273 @@
+"""What MLflow has of a finished study: a parent with a summary, datasets, samples, models."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from mlflow import MlflowClient
+from mlflow.entities import Run
+
+from flows.sweeps.outcome import track_all
+from flows.sweeps.record import CellState, Sweep, SweepFolder
+from pipeline.config.expand import expand
+from pipeline.config.params import Params
+from pipeline.config.params_file import dump_params
+from pipeline.config.study_files import find_study
+from pipeline.files import write_text
+from pipeline.stages.common import Stage
+from pipeline.stages.mirror import complete
+from pipeline.stages.tracked import tracked
+from pipeline.tracking import study_run
+from pipeline.tracking_server import EXPERIMENT, prepare
+from pipeline.tracking_system import read_samples, watched
+from tests.conftest import PROJECT, TINY
+from tests.made_runs import ACCURACY, write_study
+
+_TABLES = ("metrics", "params", "runs", "inputs", "datasets", "logged_models")
+_TABLES += ("logged_model_metrics", "registered_models", "model_versions")
+_TABLES += ("registered_model_aliases", "tags", "experiments")
+
+
+@pytest.fixture(scope="module")
+def params() -> Params:
+    return expand(find_study(TINY, "mini"))
+
+
+@pytest.fixture(scope="module")
+def sent(params: Params, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a finished study whose results were sent once."""
+    root = tmp_path_factory.mktemp("sent")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        write_study(params, root)
+        complete(params, root, again=True)
+        yield root
+
+
+@pytest.fixture
+def client(sent: Path) -> MlflowClient:
+    return prepare(sent)
+
+
+def runs(client: MlflowClient, query: str) -> list[Run]:
+    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    return list(client.search_runs([experiment], query))
+
+
+def counts(root: Path) -> dict[str, int]:
+    with closing(sqlite3.connect(root / "mlflow.db")) as database:
+        query = "select count(*) from {}"
+        return {name: database.execute(query.format(name)).fetchone()[0] for name in _TABLES}
+
+
+def test_a_study_has_a_summary_of_its_own(client: MlflowClient) -> None:
+    (parent,) = runs(client, "tags.level = 'study'")
+    assert parent.info.status == "FINISHED"
+    metrics = parent.data.metrics
+    assert metrics["cells/all"] == metrics["cells/done"] == 4
+    assert metrics["best/hi_tom_order_3"] == 0.75
+    assert parent.data.tags["best.hi_tom_order_3"] == "nano-hi"
+    assert metrics["accuracy/nano-hi.hi"] == 75
+    kept = {each.path for each in client.list_artifacts(parent.info.run_id)}
+    assert {"index.html", "metrics.json"} <= kept
+
+
+def test_a_cell_has_datasets_configuration_and_samples(client: MlflowClient) -> None:
+    (run,) = runs(client, "tags.cell = 'nano-hi'")
+    used = {(i.tags[0].value, i.dataset.name) for i in run.inputs.dataset_inputs}
+    assert used == {
+        ("train", "hi/train"),
+        ("evaluate", "suite/hi_tom_orders_0_2"),
+        ("evaluate", "suite/hi_tom_order_3"),
+    }
+    assert all(len(each.dataset.digest) == 32 for each in run.inputs.dataset_inputs)
+    kept = {each.path for each in client.list_artifacts(run.info.run_id, "train")}
+    assert kept == {"train/config.json", "train/checkpoints.json"}
+    path = client.download_artifacts(run.info.run_id, "samples.json")
+    table = json.loads(Path(path).read_text())
+    assert len(table["data"]) == 10 and "response" in table["columns"]
+
+
+def test_checkpoints_are_models_and_the_best_have_aliases(client: MlflowClient) -> None:
+    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    logged = client.search_logged_models([experiment], "tags.study = 'mini'")
+    names = {model.name for model in logged}
+    assert names == {
+        *("nano-base-base", "micro-base-base", "nano-hi-best", "nano-hi-last"),
+        *("micro-hi-best", "micro-hi-last"),
+    }
+    assert {str(model.status) for model in logged} == {"READY"}
+    (best,) = [model for model in logged if model.name == "nano-hi-best"]
+    measured = {(each.key, each.value, each.dataset_name) for each in best.metrics}
+    assert ("evaluate/hi_tom_order_3/accuracy", 0.75, "suite/hi_tom_order_3") in measured
+    (run,) = runs(client, "tags.cell = 'nano-hi'")
+    assert {each.model_id for each in run.outputs.model_outputs} >= {best.model_id}
+
+    aliases = client.get_registered_model("mini").aliases
+    assert set(aliases) == {"best-hi-tom-orders-0-2", "best-hi-tom-order-3", "best-arithmetic"}
+    version = client.get_model_version_by_alias("mini", "best-hi-tom-order-3")
+    assert version.tags["cell"] == "nano-hi" and version.run_id == run.info.run_id
+    assert version.tags["digest"] == best.tags["digest"] in version.description
+
+
+def test_sending_twice_stores_nothing_twice(sent: Path, params: Params) -> None:
+    before = counts(sent)
+    complete(params, sent, again=True)
+    complete(params, sent)
+    assert counts(sent) == before
+
+
+def test_another_best_cell_takes_the_alias(sent: Path, params: Params, tmp_path: Path) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(sent, root)
+    without = {key: cell for key, cell in params.cells.items() if key != "nano-hi"}
+    complete(params.model_copy(update={"cells": without}), root)
+    client = prepare(root)
+    version = client.get_model_version_by_alias("mini", "best-hi-tom-order-3")
+    assert version.tags["cell"] == "micro-base"
+    assert max(x for key, x in ACCURACY.items() if key != "nano-hi") == ACCURACY["micro-base"]
+
+
+def test_a_process_that_died_leaves_no_second_model(
+    sent: Path, params: Params, tmp_path: Path
+) -> None:
+    """Dead before a model was ready, and before any version was made."""
+    root = tmp_path / "copy"
+    shutil.copytree(sent, root)
+    before = counts(root)
+    with closing(sqlite3.connect(root / "mlflow.db")) as database:
+        database.execute("update logged_models set status = 1")
+        for table in ("registered_model_aliases", "model_version_tags", "model_versions"):
+            database.execute(f"delete from {table}")
+        database.execute("delete from inputs where destination_type like '%MODEL%'")
+        database.commit()
+    complete(params, root)
+    assert counts(root) == before
+
+
+def test_each_commit_has_a_parent_and_the_last_has_the_cells(
+    sent: Path, params: Params, tmp_path: Path
+) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(sent, root)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    commits = []
+    for stages in (("nano-hi", "micro-hi"), ("nano-hi",)):
+        words = [*git, "commit", "-q", "--allow-empty", "-m", f"{stages}"]
+        subprocess.run(words, cwd=root, check=True)
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True
+        )
+        commits.append(found.stdout.strip())
+        for key in stages:
+            with tracked(Stage("train", root, params), key, patience=0):
+                pass
+    client = prepare(root)
+    parents = {run.data.tags["commit"]: run for run in runs(client, "tags.level = 'study'")}
+    names = [parents[commit].info.run_name for commit in commits]
+    assert names == [f"study mini @ {commit[:7]}" for commit in commits]
+    assert [parents[commit].data.tags["current"] for commit in commits] == ["false", "true"]
+    assert parents["none"].data.tags["current"] == "false"
+
+    def under() -> dict[str, str]:
+        found = runs(client, "tags.level = 'cell'")
+        return {run.data.tags["cell"]: run.data.tags["mlflow.parentRunId"] for run in found}
+
+    first, second = (parents[commit].info.run_id for commit in commits)
+    assert under() == {"nano-hi": second, "micro-hi": first} | dict.fromkeys(
+        ("nano-base", "micro-base"), parents["none"].info.run_id
+    )
+    with study_run(params, root):
+        complete(params, root)
+    assert set(under().values()) == {second}
+    (cell,) = runs(client, "tags.cell = 'micro-hi'")
+    assert cell.data.tags["mlflow.source.git.commit"] == commits[0]
+
+
+def test_a_sweep_ends_what_its_killed_stages_left(
+    sent: Path, params: Params, tmp_path: Path
+) -> None:
+    root = tmp_path / "copy"
+    shutil.copytree(sent, root)
+    client = prepare(root)
+    for run in runs(client, "tags.level = 'cell'"):
+        client.update_run(run.info.run_id, status="RUNNING")
+    folder = SweepFolder(root, "overnight")
+    folder.write(Sweep(name="overnight", study="mini", commit=40 * "a", edited=[], began=""))
+    write_text(folder.params_file, dump_params(params))
+    folder.note("nano-base", CellState(state="done", seconds=2))
+    folder.note("nano-hi", CellState(state="failed", cause="no room", seconds=3))
+    folder.note("micro-hi", CellState(state="stopped"))
+    for _ in range(2):
+        assert track_all(root, "mini") == ["overnight"]
+    assert track_all(root, "other") == []
+    (parent,) = runs(client, "tags.sweep = 'overnight'")
+    assert parent.info.status == "FAILED" and parent.data.tags["commit"] == 40 * "a"
+    assert parent.data.tags["sweep.failed"] == "nano-hi"
+    assert parent.data.tags["failure.nano-hi"] == "no room"
+    found = {name: value for name, value in parent.data.metrics.items() if "sweep/" in name}
+    assert found == {
+        **{"sweep/done": 1, "sweep/failed": 1, "sweep/stopped": 1, "sweep/waiting": 1},
+        **{"sweep/running": 0, "sweep/seconds": 5},
+    }
+    assert len(client.get_metric_history(parent.info.run_id, "sweep/done")) == 1
+    ended = {run.data.tags["cell"]: run.info.status for run in runs(client, "tags.level = 'cell'")}
+    assert (ended["nano-hi"], ended["micro-hi"]) == ("FAILED", "KILLED")
+
+
+def test_documented_filters_find_runs(sent: Path, params: Params, tmp_path: Path) -> None:
+    """Each filter of docs/mlflow.md, on a store that has something for all of them."""
+    text = (PROJECT / "docs" / "mlflow.md").read_text()
+    filters = re.findall(r"```sql\n(.*?)\n```", text, re.DOTALL)
+    assert len(filters) == 11
+    root = tmp_path / "copy"
+    shutil.copytree(sent, root)
+    client = prepare(root)
+    tags = {"answers.hi_tom_style": "rule (last)", "mlflow.source.git.commit": 40 * "a"}
+    tags |= {"collapse_step": "3", "mlflow.user": "somebody"}
+    for run in runs(client, "tags.level = 'cell'"):
+        for name, value in tags.items():
+            client.set_tag(run.info.run_id, name, value)
+        status = {"nano-base": "FAILED", "micro-base": "KILLED"}.get(run.data.tags["cell"])
+        client.update_run(run.info.run_id, status=status or "FINISHED")
+    for query in filters:
+        query = query.replace("rule_wrong", "hi_tom_order_3").replace("cued", "hi")
+        found = {run.data.tags.get("cell", "-") for run in runs(client, query)}
+        assert (
+            found
+            == {
+                "tags.study": {"nano-hi"} if "algorithm" in query else set(params.cells),
+                "tags.combination": {"nano-hi", "micro-hi"},
+                "tags.level": {"-"},
+                "tags.`mlflow.source.git.commit`": set(params.cells),
+                "metrics.`evaluate/hi_tom_order_3/accuracy`": {"nano-hi"},
+                "tags.`answers.hi_tom_style`": set(params.cells),
+                "attributes.status": {"nano-base" if "FAILED" in query else "micro-base"},
+                "tags.collapse_step": set(params.cells),
+                "dataset.name": {"nano-hi", "micro-hi"},
+            }[query.split()[0]]
+        ), query
+
+
+def test_a_long_stage_is_watched_and_nothing_is_lost(tmp_path: Path) -> None:
+    heard: list[int] = []
+    for _ in range(2):
+        before = len(heard)
+        with watched(tmp_path, lambda step, *_: heard.append(step), between=0.01):
+            while len(heard) < before + 2:
+                pass
+    samples = read_samples(tmp_path)
+    assert heard == [row["step"] for row in samples] == list(range(1, len(heard) + 1))
+    assert all(row["system_memory_usage_megabytes"] > 0 for row in samples)
+    with (tmp_path / "system.jsonl").open("a") as file:
+        file.write('{"step": 9')
+    assert read_samples(tmp_path) == samples

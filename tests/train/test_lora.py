@@ -1,0 +1,152 @@
+"""LoRA: what peft computes, on a model that stays whole; resumable to the bit."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from pipeline.config.algorithms import AlgorithmName, with_defaults
+from pipeline.config.training import Lora
+from pipeline.model.weights import load_model, save_model, weights_of
+from pipeline.train.learner import Learner
+from pipeline.train.lora import LoraLearner, adapted
+from pipeline.train.memory import plan
+from pipeline.train.shape import Shape
+from pipeline.train.stopping import Interrupted
+from tests.train import tiny
+from tests.train.test_trainer import outcome, stopped_after
+from tests.train.test_update import ragged
+
+LORA = Lora(rank=4, alpha=8)
+RECIPE = tiny.changed(lora=LORA)
+
+
+def learner(rate: float = 1e-2, seed: int = 0) -> tuple[LoraLearner, PreTrainedModel]:
+    """Return a tiny model with adapters, and its frozen copy."""
+    model, _ = tiny.base()
+    base = copy.deepcopy(model).requires_grad_(False)
+    return LoraLearner.with_adapters(model, base, LORA, rate, seed), base
+
+
+def improved(steps: int = 2, **settings: Any) -> tuple[LoraLearner, PreTrainedModel]:
+    policy, base = learner()
+    recipe = tiny.changed(lora=LORA, kl_coefficient=0.05, **settings)
+    if recipe.gradient_checkpointing:
+        policy.model.gradient_checkpointing_enable()
+    policy.model.train()
+    for _ in range(steps):
+        tiny.improve(policy, base, None, ragged(), recipe, "grpo")
+    return policy, base
+
+
+def with_peft(policy: LoraLearner, base: PreTrainedModel) -> Any:
+    """Return peft's model with the same base and adapters."""
+    peft = pytest.importorskip("peft")
+    config = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
+    twin = peft.get_peft_model(copy.deepcopy(base), config)
+    names = dict(twin.named_parameters())
+    with torch.no_grad():
+        for name, tensor in policy.weights().items():
+            names[f"base_model.model.{name.replace('.weight', '.default.weight')}"].copy_(tensor)
+    return twin
+
+
+def test_gradients_steps_and_merged_weights_are_those_of_peft() -> None:
+    policy, base = improved()
+    twin = with_peft(policy, base)
+    trained = [p for p in twin.parameters() if p.requires_grad]
+    assert len(trained) == len(policy.trained) == 2 * 7
+    theirs = Learner(twin, Learner.optimizer_of(trained, 1e-2))
+    ours = LoraLearner(policy.model, Learner.optimizer_of(policy.trained, 1e-2), policy.adapters)
+    ids = torch.tensor([[5, 9, 7, 30, 12, 8]])
+    norms = []
+    for each in (ours, theirs):
+        each.model(input_ids=ids, labels=ids).loss.backward()
+        norms.append(each.step(0.5))
+    assert norms[0] == pytest.approx(norms[1], rel=1e-5) and norms[0] > 0.5  # it was clipped
+    merged = weights_of(twin.merge_and_unload())
+    for name, tensor in weights_of(policy.model).items():
+        torch.testing.assert_close(tensor, merged[name], atol=1e-6, rtol=1e-6)
+
+
+def test_only_the_adapted_layers_move_and_by_no_more_than_the_rank() -> None:
+    policy, base = improved()
+    layers = {f"{name}.weight" for name, _ in adapted(policy.model)}
+    before, after = weights_of(base), weights_of(policy.model)
+    for name, tensor in after.items():
+        change = tensor - before[name]
+        assert bool(change.any()) == (name in layers)
+        if name in layers:
+            assert int(torch.linalg.matrix_rank(change, rtol=1e-4)) <= LORA.rank
+    assert not any(name.startswith("lm_head") for name in layers)
+
+
+def test_before_the_first_step_it_is_the_base_model() -> None:
+    policy, base = learner()
+    before = weights_of(base)
+    assert all(torch.equal(t, before[name]) for name, t in weights_of(policy.model).items())
+    policy.set_weights(policy.weights())
+    assert all(torch.equal(t, before[name]) for name, t in weights_of(policy.model).items())
+
+
+def test_the_seed_draws_the_first_values_as_peft_does() -> None:
+    (one, _), (same, _), (other, base) = learner(), learner(), learner(seed=1)
+    pairs = zip(one.trained, same.trained, strict=True)
+    assert all(torch.equal(a, b) for a, b in pairs)
+    assert not torch.equal(one.trained[0], other.trained[0])
+    twin = with_peft(other, base)
+    layer = next(m for m in twin.modules() if hasattr(m, "reset_lora_parameters"))
+    layer.reset_lora_parameters("default", True)
+    bound = layer.in_features**-0.5
+    for drawn in (layer.lora_A["default"].weight, other.adapters[0].down):
+        assert 0.8 * bound < drawn.abs().max().item() <= bound
+    assert not layer.lora_B["default"].weight.any() and not other.adapters[0].up.any()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"gradient_checkpointing": True}, {"groups_per_micro_batch": 4}]
+)
+def test_how_the_work_is_cut_changes_rounding_only(settings: dict[str, Any]) -> None:
+    whole, _ = improved()
+    parts, _ = improved(**settings)
+    for one, other in zip(whole.trained, parts.trained, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
+def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path, algorithm: AlgorithmName) -> None:
+    whole = tiny.trainer(tmp_path / "whole", RECIPE, algorithm)
+    metrics, weights = outcome(whole, whole.run())
+    with pytest.raises(Interrupted):
+        stopped_after(tiny.trainer(tmp_path / "cut", RECIPE, algorithm), 3).run()
+    resumed = tiny.trainer(tmp_path / "cut", RECIPE, algorithm)
+    again, same = outcome(resumed, resumed.run())
+    assert again == metrics
+    assert all(torch.equal(weights[name], same[name]) for name in weights)
+
+
+def test_what_is_stored_is_a_whole_model(tmp_path: Path) -> None:
+    run = tiny.trainer(tmp_path / "work", RECIPE)
+    run.run()
+    save_model(tmp_path / "model", run.policy, run.tokenizer, run.best_weights())
+    model, _ = load_model(tmp_path / "model")
+    best = run.best_weights()
+    assert all(torch.equal(t, best[name]) for name, t in weights_of(model).items())
+
+
+def test_the_memory_plan_counts_the_adapters() -> None:
+    policy, _ = learner()
+    shape = Shape.of(policy.model.config.to_dict())
+    adapters = sum(p.numel() for p in policy.trained)
+    assert shape.adapters(LORA.rank) == adapters
+    layers = sum(layer.weight.numel() for _, layer in adapted(policy.model))
+    assert sum(inputs * outputs for inputs, outputs in shape.linear) == layers
+    found = plan(shape, RECIPE, with_defaults("grpo"))
+    assert found.optimiser == 4 * 2 * adapters
+    assert found.gradients == 4 * (layers + adapters)
+    assert found.parameters == 4 * (shape.parameters + adapters)
