@@ -37,7 +37,7 @@ from pipeline.output import write_output
 
 TARGET = 3.0  # times the responses per second of either
 NEW_TOKENS = 128
-BATCHES = (64, 256)
+BATCHES = (32, 64)
 Answer = Callable[[int], list[str]]
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from prefect.client.schemas.objects import StateType
-from prefect.events.actions import ActionTypes, CancelFlowRun, ChangeFlowRunState, SendNotification
+from prefect.events.actions import ActionTypes, ChangeFlowRunState, SendNotification
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
 from flows.pools import HEARTBEAT_SECONDS
@@ -51,7 +51,7 @@ def automations(notify: UUID | None = None) -> list[AutomationCore]:
                 OVERDUE,
                 tag="check",
             ),
-            actions=[CancelFlowRun()],
+            actions=[_cancel(f"no worker took it for {OVERDUE}")],
         ),
     ]
     return found if notify is None else [*found, _notification(notify)]
@@ -98,3 +98,8 @@ def _tagged(tag: str) -> dict[str, str | list[str]]:
 
 def _crash(message: str) -> ChangeFlowRunState:
     return ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message)
+
+
+def _cancel(message: str) -> ChangeFlowRunState:
+    # Prefect's own action to cancel a run is refused where no worker has begun it.
+    return ChangeFlowRunState(state=StateType.CANCELLED, name="Cancelled", message=message)

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 import yaml
 from prefect.artifacts import Artifact
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.filters import DeploymentFilter, DeploymentFilterId
+from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterId,
+    FlowRunFilter,
+    FlowRunFilterName,
+)
 from prefect.client.schemas.objects import FlowRun
+from prefect.events.schemas.automations import EventTrigger, Posture
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Pending, Scheduled
 from prefect.utilities.templating import apply_values
 from typer.testing import CliRunner
 
@@ -191,6 +203,108 @@ def test_a_notification_is_made_when_it_is_asked_for(client: SyncPrefectClient) 
     assert make_automation(client, automations(block)[-1]).how == "there"
     (made,) = client.read_automations_by_name("tomrl: notification")
     client.delete_automation(made.id)
+
+
+SILENT_RUN = """
+import time
+from prefect import flow, tags
+
+@flow(flow_run_name="silent")
+def silent():
+    time.sleep(600)
+
+with tags("tomrl"):
+    silent()
+"""
+
+
+class Heard(BaseHTTPRequestHandler):
+    """Where notifications arrive."""
+
+    bodies: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self.bodies.append(self.rfile.read(length).decode())
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def automated(client: SyncPrefectClient) -> Iterator[None]:
+    """All automations at once, with seconds for minutes and hours, and a notification."""
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Heard)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{listening.server_port}/"
+    told = {"text": "{{subject}} because {{body}}"}
+    block = CustomWebhookNotificationBlock(name="heard", url=url, json_data=told)
+    made = []
+    for wanted in automations(block.save("heard", overwrite=True)):
+        trigger = wanted.trigger
+        assert isinstance(trigger, EventTrigger)
+        if trigger.posture is Posture.Proactive:
+            trigger = trigger.model_copy(update={"within": timedelta(seconds=10)})
+        name = f"{wanted.name}, at once"
+        make_automation(client, wanted.model_copy(update={"name": name, "trigger": trigger}))
+        made += client.read_automations_by_name(name)
+    yield
+    for each in made:
+        client.delete_automation(each.id)
+    listening.shutdown()
+    listening.server_close()
+
+
+@pytest.mark.usefixtures("automated")
+def test_runs_that_nobody_looks_after_are_ended(
+    deployed: Deployed, client: SyncPrefectClient, tmp_path: Path
+) -> None:
+    """One is killed, one is handed to a worker that never begins it, one is taken by none."""
+    mini = client.read_deployment_by_name("study/mini")
+    nightly = client.read_deployment_by_name("check/nightly")
+    long_ago = datetime.now(UTC) - timedelta(minutes=5)
+    stuck = client.create_flow_run_from_deployment(mini.id, state=Pending(), name="stuck")
+    late = client.create_flow_run_from_deployment(
+        nightly.id, state=Scheduled(scheduled_time=long_ago), name="late"
+    )
+    (tmp_path / "silent.py").write_text(SILENT_RUN)
+    killed = subprocess.Popen(
+        [sys.executable, "silent.py"],
+        cwd=tmp_path,
+        env=os.environ
+        | {"PREFECT_API_URL": deployed[1], "PREFECT_FLOWS_HEARTBEAT_FREQUENCY": "30"},
+    )
+    named = FlowRunFilter(name=FlowRunFilterName(any_=["silent"]))
+    silent = until(lambda: client.read_flow_runs(flow_run_filter=named))[0]
+    until(lambda: client.read_flow_run(silent.id).state_name == "Running")
+    killed.kill()
+    killed.wait()
+
+    wanted = {"silent": "Crashed", "stuck": "Crashed", "late": "Cancelled"}
+
+    def states() -> dict[str, str | None]:
+        runs = (client.read_flow_run(run.id) for run in (silent, stuck, late))
+        return {run.name: run.state_name for run in runs}
+
+    until(lambda: states() == wanted, states)
+    message = str(client.read_flow_run(stuck.id).state.message)  # type: ignore[union-attr]
+    assert "its worker or its pod never started it" in message
+    until(
+        lambda: {"silent", "stuck", "late"} == {body.split()[1] for body in Heard.bodies},
+        lambda: Heard.bodies,
+    )
+    assert any("tomrl: stuck is Crashed because" in body for body in Heard.bodies)
+
+
+def until(reached: Callable[[], Any], shown: Callable[[], object] = str) -> Any:
+    """Return what is reached, once it is; show how far it came if it is not."""
+    deadline = time.monotonic() + 120
+    while not (found := reached()):
+        assert time.monotonic() < deadline, shown()
+        time.sleep(0.5)
+    return found
 
 
 def test_a_pool_of_another_kind(deployed: Deployed, client: SyncPrefectClient) -> None:

@@ -12,15 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
-from transformers import Cache, PreTrainedModel
-from transformers.cache_utils import DynamicLayer
+from transformers import PreTrainedModel
 
+from pipeline.model.memory import SharedMemory
 from pipeline.model.sampling import Sampling
-from pipeline.model.shared_prefix import attending, encode_prompts
+from pipeline.model.written_out import passes_of
 
 # Rows are dropped from the batch once this share of it has finished: copying the cache for every
 # single row would cost more than it saves.
 _DROP_SHARE = 0.25
+
+# After how many tokens to look for rows that have finished. An accelerator must be waited for then:
+# it is some tokens behind what it has been told.
+_LOOK_EVERY = {"cpu": 1}
+_LOOK_SELDOM = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,36 +34,6 @@ class Completion:
 
     tokens: tuple[int, ...]
     finished: bool
-
-
-class _PreallocatedLayer(DynamicLayer):  # type: ignore[misc]
-    """A cache layer that writes into a buffer of the final size instead of concatenating.
-
-    Its length is counted on the layer: the buffer's own shape says how much there is room for.
-    """
-
-    def __init__(self, room: int) -> None:
-        super().__init__()
-        self.room = room
-        self.is_initialized = False
-        self.length = 0
-
-    def update(
-        self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object
-    ) -> tuple[Tensor, Tensor]:
-        start, self.length = self.length, self.length + key_states.shape[-2]
-        if not self.is_initialized:
-            rows, heads, _, size = key_states.shape
-            self.keys = key_states.new_empty(rows, heads, self.room, size)
-            self.values = value_states.new_empty(rows, heads, self.room, size)
-            self.is_initialized = True
-        assert self.keys is not None and self.values is not None
-        self.keys[:, :, start : self.length] = key_states
-        self.values[:, :, start : self.length] = value_states
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
-
-    def get_seq_length(self) -> int:
-        return self.length
 
 
 def uniform_stream(key: Sequence[int], count: int) -> np.ndarray:
@@ -86,42 +61,40 @@ def generate(
     Returns:
         P * G completions in the order of ``keys``.
     """
-    group = len(keys) // len(prompts)
-    steps = sampling.max_new_tokens
-    logits, position, prefix = encode_prompts(model, prompts, group)
+    group, steps = len(keys) // len(prompts), sampling.max_new_tokens
+    passes, device = passes_of(model), model.device
+    found = passes.encode(prompts)
+    memory = SharedMemory(found.prefix([len(prompt) for prompt in prompts], group), steps)
+    logits = found.logits.repeat_interleave(group, 0)
+    position = torch.tensor([len(prompt) for prompt in prompts], device=device)
+    position = position.repeat_interleave(group)
     # All draws at once: which ones a completion takes does not depend on who is left in the batch.
-    uniform = np.stack([uniform_stream(key, steps) for key in keys])
-    draws = torch.from_numpy(uniform).to(model.device)
+    draws = torch.from_numpy(np.stack([uniform_stream(key, steps) for key in keys])).to(device)
 
-    cache = Cache(layers=[_PreallocatedLayer(steps) for _ in prefix.keys])
-    tokens = torch.zeros(len(keys), steps, dtype=torch.long, device=model.device)
-    rows = torch.arange(len(keys), device=model.device)  # the completion each batch row belongs to
-    alive = torch.ones(len(keys), dtype=torch.bool, device=model.device)
-    lengths = torch.zeros(len(keys), dtype=torch.long, device=model.device)
-    with attending(model):
-        # The prompts' own logits choose the first token; each pass then chooses one more.
-        for step in range(steps):
-            chosen = choose(logits, sampling, draws[rows, step])
-            tokens[rows[alive], step] = chosen[alive]
-            lengths[rows[alive]] += 1
-            alive = alive & (chosen != end)
+    tokens = torch.zeros(len(keys), steps, dtype=torch.long, device=device)
+    lengths = torch.zeros(len(keys), dtype=torch.long, device=device)
+    rows = torch.arange(len(keys), device=device)  # the completion each batch row belongs to
+    alive = torch.ones(len(keys), dtype=torch.bool, device=device)
+    look_every = _LOOK_EVERY.get(device.type, _LOOK_SELDOM)
+    # The prompts' own logits choose the first token; each pass then chooses one more.
+    for step in range(steps):
+        chosen = choose(logits, sampling, draws[rows, step])
+        tokens[rows, step] = chosen * alive
+        lengths[rows] += alive
+        alive = alive & (chosen != end)
+        if step == steps - 1:
+            break
+        if (step + 1) % look_every == 0:
             living = int(alive.sum())
-            if living == 0 or step == steps - 1:
+            if living == 0:
                 break
             # Between two drops, finished rows are computed along and their tokens not written.
             if living <= (1 - _DROP_SHARE) * len(rows):
                 keep = alive.nonzero().squeeze(-1)
-                if step:  # before the first pass the cache is empty
-                    cache.batch_select_indices(keep)
-                prefix, rows, alive = prefix.keep(keep), rows[keep], alive[keep]
-                chosen, position = chosen[keep], position[keep]
-            logits = model(
-                input_ids=chosen.unsqueeze(1),
-                position_ids=position + step,
-                past_key_values=cache,
-                use_cache=True,
-                prefix=prefix,
-            ).logits[:, -1]
+                memory.keep(keep)
+                rows, alive, chosen, position = (t[keep] for t in (rows, alive, chosen, position))
+        memory.go_on()
+        logits = passes.step(chosen, position + step, memory)
     return [
         Completion(tuple(row[:length]), row[length - 1] == end)
         for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)

@@ -1,15 +1,39 @@
-"""Keys and values of the rows of a batch, from each row's first token on."""
+"""Keys and values that one token of each row attends to."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from pipeline.model.shared_prefix import Prefix
 
-class Memory:
+
+class Memory(Protocol):
     """What the rows of a batch attend to.
+
+    B = rows, H = key-value heads, D = width of a head.
+    """
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """Attend from one token per row to the row's tokens so far, with itself.
+
+        Args:
+            layer: Which.
+            query: Scaled; R query heads share a key-value head [B, H, R, D].
+            key: [B, H, 1, D].
+            value: [B, H, 1, D].
+
+        Returns:
+            [B, H, R, D].
+        """
+
+
+class OwnMemory:
+    """All tokens of each row, from its first on; rows come and go. See :class:`Memory`.
 
     B = rows, H = key-value heads, W = most tokens of a row, D = width of a head, T = tokens so far
     of the longest row.
@@ -95,17 +119,60 @@ class Memory:
         return keys[:, :, : self.used], values[:, :, : self.used]
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """Attend from one token per row to the row's tokens so far, with itself.
-
-        Args:
-            layer: Which.
-            query: Scaled; R query heads share a key-value head [B, H, R, D].
-            key: [B, H, 1, D].
-            value: [B, H, 1, D].
-
-        Returns:
-            [B, H, R, D].
-        """
+        """See :class:`Memory`."""
         keys, values = self.add(layer, key, value)
         scores = query @ keys.transpose(-1, -2) + self.hidden
         return torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype) @ values
+
+
+class SharedMemory:
+    """Prompts that several rows share, and the tokens of each row since. See :class:`Memory`.
+
+    Args:
+        prefix: The prompts.
+        room: Most tokens of a row after its prompt.
+    """
+
+    def __init__(self, prefix: Prefix, room: int) -> None:
+        like, rows = prefix.values[0], len(prefix.places)
+        # Under autocast the rotation leaves keys in float32.
+        self.prefix = replace(prefix, keys=tuple(key.to(like.dtype) for key in prefix.keys))
+        shape = (rows, like.shape[1], room, like.shape[3])
+        self.keys = [like.new_empty(shape) for _ in prefix.keys]
+        self.values = [like.new_empty(shape) for _ in prefix.keys]
+        self.used = 0
+
+    def go_on(self) -> None:
+        """Say that each row writes its next token."""
+        self.used += 1
+
+    def keep(self, rows: Tensor) -> None:
+        """Forget all rows but some, by their indices in order."""
+        self.prefix = self.prefix.keep(rows)
+        for held in (self.keys, self.values):
+            for layer, tensor in enumerate(held):
+                kept = tensor.new_empty((len(rows), *tensor.shape[1:]))
+                kept[:, :, : self.used] = tensor[rows, :, : self.used]
+                held[layer] = kept
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+        """See :class:`Memory`."""
+        prefix, prompt, prompt_value = (
+            self.prefix,
+            self.prefix.keys[layer],
+            self.prefix.values[layer],
+        )
+        query = query.to(value.dtype)
+        self.keys[layer][:, :, self.used - 1 : self.used] = key
+        self.values[layer][:, :, self.used - 1 : self.used] = value
+        own, own_value = (held[layer][:, :, : self.used] for held in (self.keys, self.values))
+        # Only one score per token is copied between the layouts by prompt and by row, no key or
+        # value.
+        to_prompt = prefix.stack(query) @ prompt.transpose(-1, -2)
+        if prefix.bias is not None:
+            to_prompt = to_prompt + prefix.bias
+        scores = torch.cat([prefix.unstack(to_prompt), query @ own.transpose(-1, -2)], -1)
+        weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
+        length = prompt.shape[2]
+        found = prefix.unstack(prefix.stack(weights[..., :length]) @ prompt_value)
+        return found + weights[..., length:] @ own_value

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from pipeline.model.memory import Memory
-from pipeline.model.shared_prefix import attending, by_key_head, encode_prompts
+from pipeline.model.shared_prefix import Prefix, attending, by_key_head, encode_prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,14 @@ class Encoded:
     keys: Sequence[Tensor]
     values: Sequence[Tensor]
     left: bool
+
+    def prefix(self, lengths: Sequence[int], group: int) -> Prefix:
+        """Return what ``group`` rows of each prompt attend to, given the prompts' lengths."""
+        device, longest = self.values[0].device, self.values[0].shape[2]
+        ends = torch.tensor(lengths, device=device).unsqueeze(1)
+        places = torch.arange(longest, device=device)
+        mask = places >= longest - ends if self.left else places < ends
+        return Prefix.of(self.keys, self.values, mask, group)
 
 
 class Passes(Protocol):

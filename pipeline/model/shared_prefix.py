@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, PreTrainedModel
+from transformers import AttentionInterface, DynamicCache, PreTrainedModel
 
 from pipeline.model.batch import pad_left, positions
 
@@ -46,19 +46,21 @@ class Prefix:
     places: Tensor
 
     @classmethod
-    def of(cls, cache: DynamicCache, mask: Tensor, group: int) -> Prefix:
-        """Return the prefix of P * ``group`` rows from the cache of a pass over the prompts.
+    def of(
+        cls, keys: Sequence[Tensor], values: Sequence[Tensor], mask: Tensor, group: int
+    ) -> Prefix:
+        """Return the prefix of P * ``group`` rows.
 
         Args:
-            cache: Of the prompts.
+            keys: Of each layer [P, H, L, D].
+            values: Of each layer [P, H, L, D].
             mask: Real tokens of the prompts [P, L].
             group: Completions per prompt.
         """
-        keys = tuple(layer.keys for layer in cache.layers)
-        values = tuple(layer.values for layer in cache.layers)
         hidden = torch.zeros_like(mask, dtype=values[0].dtype).masked_fill(~mask, -torch.inf)
         bias = None if mask.all() else hidden[:, None, None]
-        return cls(keys, values, bias, group, torch.arange(len(mask) * group, device=mask.device))
+        places = torch.arange(len(mask) * group, device=mask.device)
+        return cls(tuple(keys), tuple(values), bias, group, places)
 
     def keep(self, rows: Tensor) -> Prefix:
         """Return the prefix of some of the rows, by their indices."""
@@ -109,7 +111,8 @@ def encode_prompts(
     ).logits[:, -1]
     start = mask.long().sum(-1, keepdim=True)
     first, start = logits.repeat_interleave(group, 0), start.repeat_interleave(group, 0)
-    return first, start, Prefix.of(cache, mask, group)
+    keys, values = zip(*((layer.keys, layer.values) for layer in cache.layers), strict=True)
+    return first, start, Prefix.of(keys, values, mask, group)
 
 
 @contextmanager
@@ -121,7 +124,6 @@ def attending(model: PreTrainedModel, attend: Attend | None = None) -> Iterator[
         attend: Takes the place of that attention; what it attends to is its own affair.
     """
     AttentionInterface.register(_NAME, attend or _attention)
-    AttentionMaskInterface.register(_NAME, lambda *_, **__: None)
     before = model.config._attn_implementation
     model.set_attn_implementation(_NAME)
     try:
@@ -145,7 +147,7 @@ def _attention(
 
     Args:
         module: The attention layer; its index chooses keys and values of the prefix.
-        query: Of the own tokens, or of the last of them only [N, heads, T or 1, D].
+        query: Of the row's own tokens [N, heads, T, D].
         key: Of the row's own tokens [N, H, T, D]; padding stands after the real ones.
         value: As ``key``.
         attention_mask: Not used: causality hides the padding.
@@ -156,9 +158,7 @@ def _attention(
     # Under autocast the rotation and the cache leave everything but the values in float32.
     query, key = query.to(value.dtype), key.to(value.dtype)
     prompt = prefix.keys[layer].to(value.dtype), prefix.values[layer].to(value.dtype)
-    if query.shape[2] == 1:
-        output = _last_token(query * scaling, key, value, *prompt, prefix)
-    elif query.device.type == "cpu":
+    if query.device.type == "cpu":
         output = joined(query, key, value, *prompt, prefix, scaling)
     else:
         output = repeated(query, key, value, *prompt, prefix, scaling)
@@ -172,22 +172,6 @@ def by_key_head(query: Tensor, heads: int) -> Tensor:
     """
     lined: Tensor = query.unflatten(1, (heads, -1))
     return lined.flatten(2, 3)
-
-
-def _last_token(
-    query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, prefix: Prefix
-) -> Tensor:
-    """Attend from one token per row [N, heads, 1, D] to the prompts and to its own tokens."""
-    # Only one score per token is copied between the layouts by prompt and by row, no key or value.
-    own = by_key_head(query, key.shape[1])
-    to_prefix = prefix.stack(own) @ keys.transpose(-1, -2)
-    if prefix.bias is not None:
-        to_prefix = to_prefix + prefix.bias
-    scores = torch.cat([prefix.unstack(to_prefix), own @ key.transpose(-1, -2)], -1)
-    weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
-    length = keys.shape[2]
-    from_prefix = prefix.unstack(prefix.stack(weights[..., :length]) @ values)
-    return (from_prefix + weights[..., length:] @ value).reshape_as(query)
 
 
 def joined(
@@ -231,13 +215,14 @@ def repeated(
         context = keys.new_zeros(prompts, 1, 1, prompt_length)
     shape = (len(rows), 1, length)
     bias = torch.cat([context[rows].expand(*shape, -1), causal.expand(*shape, -1)], -1)
+    # Given a mask and fewer key-value heads, PyTorch would take its slowest kernel.
+    repeats = query.shape[1] // key.shape[1]
+    joint_keys, joint_values = (
+        torch.cat(pair, 2).repeat_interleave(repeats, 1)
+        for pair in ((keys[rows], key), (values[rows], value))
+    )
     return nn.functional.scaled_dot_product_attention(
-        query,
-        torch.cat([keys[rows], key], 2),
-        torch.cat([values[rows], value], 2),
-        attn_mask=bias,
-        scale=scaling,
-        enable_gqa=key.shape[1] < query.shape[1],
+        query, joint_keys, joint_values, attn_mask=bias, scale=scaling
     )
 
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from pipeline.model.decode import Completion, choose, uniform_stream
-from pipeline.model.memory import Memory
+from pipeline.model.memory import OwnMemory
 from pipeline.model.sampling import Sampling
 from pipeline.model.written_out import passes_of
 
@@ -94,7 +94,7 @@ class _Batch:
         # Tokens of each row whose keys are held; 0 where a place is free.
         self.lengths = [0] * places
         self.next = [0] * places  # the token that each row goes on with
-        self.memory: Memory | None = None
+        self.memory: OwnMemory | None = None
 
     def run(self) -> None:
         while self.waiting or any(self.rows):
@@ -119,7 +119,7 @@ class _Batch:
             found = self.passes.encode([self.prompts[i] for i in entering])
             if self.memory is None:
                 width = max(map(len, self.prompts)) + self.sampling.max_new_tokens
-                self.memory = Memory(found.keys[0], len(found.keys), len(self.rows), width)
+                self.memory = OwnMemory(found.keys[0], len(found.keys), len(self.rows), width)
             places = places[: len(entering)]
             for place, prompt in zip(places, entering, strict=True):
                 self.rows[place] = _Row(prompt, self._draws(prompt))
@@ -145,16 +145,20 @@ class _Batch:
     def _write(self, places: Sequence[int], logits: Tensor) -> None:
         """Choose the next token in some places, from logits [places, V]."""
         rows = [self.rows[place] for place in places]
-        draws = torch.tensor([row.draw() if row else 0.0 for row in rows], dtype=torch.float64)
+        draws = logits.new_zeros(len(rows), dtype=torch.float64)
+        if self.sampling.temperature:
+            draws = torch.tensor([row.draw() if row else 0.0 for row in rows], dtype=torch.float64)
         chosen = choose(logits, self.sampling, draws.to(logits.device)).tolist()
+        end, most = self.end, self.sampling.max_new_tokens
         for place, row, token in zip(places, rows, chosen, strict=True):
             if row is None:
                 continue
-            row.tokens.append(token)
+            tokens = row.tokens
+            tokens.append(token)
             self.next[place] = token
-            if token == self.end or len(row.tokens) == self.sampling.max_new_tokens:
+            if token == end or len(tokens) == most:
                 self.rows[place], self.lengths[place] = None, 0
-                self.hear(row.prompt, Completion(tuple(row.tokens), token == self.end))
+                self.hear(row.prompt, Completion(tuple(tokens), token == end))
 
     def _shrink(self) -> None:
         assert self.memory is not None

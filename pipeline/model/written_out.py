@@ -32,7 +32,8 @@ def passes_of(model: PreTrainedModel) -> Passes:
     """Return the fastest way to run a model in single precision on the device that it is on."""
     config = model.config
     suits = (
-        type(model) is Qwen2ForCausalLM
+        not torch.is_autocast_enabled(model.device.type)
+        and type(model) is Qwen2ForCausalLM
         and model.dtype == torch.float32
         and model.num_parameters() <= LARGEST
         and config.rope_parameters.get("rope_type") == "default"
@@ -54,10 +55,14 @@ class _Layer:
 
 
 class WrittenOut:
-    """See :class:`pipeline.model.passes.Passes`; takes a copy of the weights."""
+    """See :class:`pipeline.model.passes.Passes`; takes a copy of the weights.
+
+    What asks to be called before the model's forward passes is called before these.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
         config = model.config
+        self.model = model
         inner: Any = model.model
         self.heads, self.key_heads = config.num_attention_heads, config.num_key_value_heads
         self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
@@ -148,6 +153,8 @@ class WrittenOut:
                 D], returns what the queries find [N, heads, D].
             last: Which of the tokens; all of them if absent.
         """
+        for hook in self.model._forward_pre_hooks.values():
+            hook(self.model, ())
         width = (self.embedding.shape[1],)
         state, turns = self.embedding[tokens], self.turns[positions]
         turned = self.heads + self.key_heads

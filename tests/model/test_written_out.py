@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.model import written_out
-from pipeline.model.memory import Memory
+from pipeline.model.memory import OwnMemory, SharedMemory
 from pipeline.model.passes import ModulePasses, Passes
 from pipeline.model.weights import load_model
 from pipeline.model.written_out import WrittenOut, passes_of
@@ -39,7 +39,7 @@ def far() -> PreTrainedModel:
 def run(passes: Passes) -> list[Tensor]:
     """Encode the prompts and go on with some tokens, forgetting a row on the way."""
     found = passes.encode(PROMPTS)
-    memory = Memory(found.keys[0], len(found.keys), rows=4, width=12)
+    memory = OwnMemory(found.keys[0], len(found.keys), rows=4, width=12)
     lengths = [3, 6, 0, 1]
     memory.take(found.keys, found.values, [0, 1, 3], [3, 6, 1], found.left)
     logits = [found.logits]
@@ -65,9 +65,36 @@ def test_the_logits_are_those_of_the_modules(build: Callable[[], PreTrainedModel
         torch.testing.assert_close(one, other, atol=2e-5 * float(other.abs().max()), rtol=0)
 
 
+def test_prompts_that_rows_share_give_the_logits_of_the_modules() -> None:
+    model, logits = far(), []
+    for passes in (WrittenOut(model), ModulePasses(model)):
+        with torch.inference_mode():
+            found = passes.encode(PROMPTS)
+            memory = SharedMemory(found.prefix([3, 6, 1], group=2), room=5)
+            lengths = torch.tensor([3, 3, 6, 6, 1, 1])
+            for step in range(4):
+                memory.go_on()
+                logits.append(passes.step(lengths + step, lengths + step, memory))
+                if step == 1:
+                    kept = torch.tensor([0, 3, 5])
+                    memory.keep(kept)
+                    lengths = lengths[kept]
+    for one, other in zip(logits[:4], logits[4:], strict=True):
+        torch.testing.assert_close(one, other, atol=2e-5 * float(other.abs().max()), rtol=0)
+
+
+def test_who_hears_of_forward_passes_hears_of_these() -> None:
+    model, heard = far(), list[object]()
+    with torch.inference_mode(), model.register_forward_pre_hook(lambda *_: heard.append(1)):
+        WrittenOut(model).encode(PROMPTS)
+    assert heard
+
+
 def test_only_what_is_written_out_is_run_so(monkeypatch: pytest.MonkeyPatch) -> None:
     model = grouped_heads(vocabulary=100)
     assert isinstance(passes_of(model), WrittenOut)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert isinstance(passes_of(model), ModulePasses)
     assert isinstance(passes_of(model.bfloat16()), ModulePasses)
     model = grouped_heads(vocabulary=100)
     model.config.rope_parameters = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}
