@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 
+import httpx
 import pytest
 import yaml
 from prefect.artifacts import Artifact
@@ -278,7 +279,8 @@ def test_runs_that_nobody_looks_after_are_ended(
     )
     named = FlowRunFilter(name=FlowRunFilterName(any_=["silent"]))
     silent = until(lambda: client.read_flow_runs(flow_run_filter=named))[0]
-    until(lambda: client.read_flow_run(silent.id).state_name == "Running")
+    beats = {"filter": {"event": {"name": ["prefect.flow-run.heartbeat"]}}}
+    until(lambda: httpx.post(f"{deployed[1]}/events/filter", json=beats).json()["events"])
     killed.kill()
     killed.wait()
 
