@@ -143,6 +143,7 @@ def measure(name: str, shape: Any, device: Any, tiny: bool) -> Iterator[Measured
     import torch
 
     from pipeline.config.training import Train
+    from pipeline.model.device import cast_linear
     from pipeline.train.learner import Learner
 
     recipe = Train(**(RECIPE | (TINY if tiny else {})))
@@ -153,6 +154,7 @@ def measure(name: str, shape: Any, device: Any, tiny: bool) -> Iterator[Measured
     context = recipe.max_prompt_tokens + recipe.max_new_tokens
     policy = make_model(shape, context, device)
     reference = copy.deepcopy(policy).requires_grad_(False)
+    cast_linear(reference, recipe.precision)
     learner = Learner.of(policy, recipe.learning_rate)
     for shared in (True, False):
         yield _measure(name, shape, learner, reference, recipe, rows, planned, shared=shared)
@@ -173,7 +175,7 @@ def _measure(
 
     from pipeline.config.algorithms import Grpo
     from pipeline.model.decode import generate
-    from pipeline.model.device import autocast, peak_memory
+    from pipeline.model.device import answering, peak_memory
     from pipeline.model.sampling import Sampling
     from pipeline.train.update import Updater
 
@@ -191,7 +193,7 @@ def _measure(
 
     def roll_out(steps: int = new) -> Any:
         policy.eval()
-        with autocast(device, recipe.precision):
+        with answering(policy, recipe.precision):
             return generate(policy, shown, keys, Sampling(steps), end=-1)
 
     def learn() -> None:

@@ -41,6 +41,7 @@ class Setting:
     completions: int
     threads: int
     steps: int
+    precision: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,9 @@ def run_ours(folder: Path, setting: Setting) -> None:
     """Take a step of this project's trainer whenever asked."""
     import copy
 
-    import torch
-
     from pipeline.config.algorithms import Grpo
     from pipeline.config.training import Train
-    from pipeline.model.device import peak_of_process
+    from pipeline.model.device import peak_of_process, set_up_torch
     from pipeline.model.weights import load_model
     from pipeline.reward.reward import Reward
     from pipeline.tasks.example import Example
@@ -89,7 +88,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
     from pipeline.train.local import LocalTrainer
     from pipeline.train.stopping import Interrupted
 
-    torch.set_num_threads(setting.threads)
+    set_up_torch(setting.threads)  # as the stage does
     grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
     rollout._end = lambda _: -1  # every completion has all its tokens, as on the other side
     rollout.safe_reward = lambda _, text, __: Reward(reward_of(text), 0, 0, grade)  # type: ignore[attr-defined]
@@ -111,6 +110,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
         validate_every=10**6,
         save_every=10**6,
         groups_per_micro_batch=4,  # as in studies/mini.yaml
+        precision=setting.precision,  # type: ignore[arg-type]
     )
     trainer = LocalTrainer(
         policy=model,
@@ -155,7 +155,7 @@ def run_trl(folder: Path, setting: Setting) -> None:
     config = GRPOConfig(
         output_dir=str(folder / "trl"),
         use_cpu=True,
-        bf16=False,
+        bf16=setting.precision == "bfloat16",
         learning_rate=1e-6,
         lr_scheduler_type="constant",
         per_device_train_batch_size=PROMPTS * setting.completions,
@@ -382,6 +382,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="the usual setting only, 3 steps")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--steps", type=int, default=7, help="steps of each side, after a first")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     parser.add_argument("--plot", type=Path, help="also draw the ratios here")
@@ -393,7 +394,7 @@ def main() -> None:
     chosen, steps = ([USUAL], 3) if arguments.quick else (grid, arguments.steps)
     print(
         f"{PROMPTS} prompts of {PROMPT_TOKENS} tokens, {NEW_TOKENS} new, threads: "
-        f"{arguments.threads}, {steps} steps each, in turns\n"
+        f"{arguments.threads}, {arguments.precision}, {steps} steps each, in turns\n"
     )
     print(
         "| size | M weights | G | ours, s | TRL, s | ratio (spread) | ours, MiB | TRL, MiB |",
@@ -402,7 +403,9 @@ def main() -> None:
     print(" peak ratio | of the step |\n|" + "---|" * 10)
     rows = []
     for size, count in chosen:
-        rows.append(compare(python, Setting(size, count, arguments.threads, steps)))
+        rows.append(
+            compare(python, Setting(size, count, arguments.threads, steps, arguments.precision))
+        )
         show(rows[-1])
     if arguments.json:
         from pipeline.output import write_output

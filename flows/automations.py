@@ -34,13 +34,13 @@ def automations(notify: UUID | None = None) -> list[AutomationCore]:
             name="tomrl: crashed runs",
             description="A run whose heartbeat has stopped is dead: it gives back its slot.",
             trigger=_missing("heartbeat", {"prefect.flow-run.heartbeat"}, SILENT),
-            actions=[_crash(f"no heartbeat for {SILENT}: its process or its machine is gone")],
+            actions=[_end(f"no heartbeat for {SILENT}: its process or its machine is gone")],
         ),
         AutomationCore(
             name="tomrl: stuck pending runs",
             description="A run that was handed to a worker and never began gives back its slot.",
             trigger=_missing("Pending", {"prefect.flow-run.Running"}, STUCK),
-            actions=[_crash(f"pending for {STUCK}: its worker or its pod never started it")],
+            actions=[_end(f"pending for {STUCK}: its worker or its pod never started it")],
         ),
         AutomationCore(
             name="tomrl: late checks",
@@ -51,7 +51,7 @@ def automations(notify: UUID | None = None) -> list[AutomationCore]:
                 OVERDUE,
                 tag="check",
             ),
-            actions=[_cancel(f"no worker took it for {OVERDUE}")],
+            actions=[_end(f"no worker took it for {OVERDUE}", StateType.CANCELLED)],
         ),
     ]
     return found if notify is None else [*found, _notification(notify)]
@@ -96,10 +96,6 @@ def _tagged(tag: str) -> dict[str, str | list[str]]:
     return {"prefect.resource.role": "tag", "prefect.resource.id": f"prefect.tag.{tag}"}
 
 
-def _crash(message: str) -> ChangeFlowRunState:
-    return ChangeFlowRunState(state=StateType.CRASHED, name="Crashed", message=message)
-
-
-def _cancel(message: str) -> ChangeFlowRunState:
-    # Prefect's own action to cancel a run is refused where no worker has begun it.
-    return ChangeFlowRunState(state=StateType.CANCELLED, name="Cancelled", message=message)
+def _end(message: str, state: StateType = StateType.CRASHED) -> ChangeFlowRunState:
+    """Return what ends a run; Prefect's own action to cancel one is refused if none began it."""
+    return ChangeFlowRunState(state=state, name=state.value.capitalize(), message=message)

@@ -26,6 +26,8 @@ _VARIABLES = {
     "PREFECT_UI_ENABLED": "0",
     "PREFECT__SERVER_EPHEMERAL": "1",
     "PREFECT__SERVER_FINAL": "1",
+    # SQLite has one writer at a time, and on a busy machine each takes its while.
+    "PREFECT_SERVER_DATABASE_TIMEOUT": "60",
 }
 
 

@@ -37,7 +37,7 @@ def use_study(root: Path, name: str) -> Path:
 
 def dvc_command(*arguments: str) -> list[str]:
     """Return the command that runs this environment's DVC until this process ends."""
-    return ending_with_this("dvc", *arguments)
+    return ending_with_this("pipeline.dvc", *arguments)
 
 
 def ask_dvc(root: Path, *arguments: str) -> str:

@@ -50,6 +50,7 @@ LAYERS = [
         "cluster",
         "progress",
         "checkout",
+        "dvc",
         "svg",
     },
     {"tom"},

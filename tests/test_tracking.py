@@ -86,7 +86,8 @@ def test_a_run_lasts_as_long_as_its_stages_worked(root: Path, params: Params) ->
     (run,) = runs(prepare(root), "cell")
     worked = sum(float(v) for k, v in run.data.tags.items() if k.startswith("seconds."))
     assert run.info.end_time - run.info.start_time == int(1000 * worked)
-    assert worked <= passed - 0.6 * 2, "the pauses do not count"
+    rounded = 0.05 * 2  # the tags say tenths
+    assert worked <= passed - 0.6 * 2 + rounded, "the pauses do not count"
 
 
 def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:

@@ -28,7 +28,7 @@ def inputs_of(params: Params, key: str) -> list[str]:
     """Return what shared stages, and the cell whose model it asks, have made for a cell."""
     study, cell = params.study.name, params.cells[key]
     asked = [f"runs/{study}/{cell.of}/train"] if isinstance(cell, AskedCell) else []
-    return ["dvc.lock", "code", f"data/{study}", f"runs/{study}/base", *asked]
+    return ["code", f"data/{study}", f"runs/{study}/base", *asked]
 
 
 def _trains(params: Params, key: str) -> bool:

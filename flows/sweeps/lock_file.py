@@ -8,7 +8,7 @@ from collections.abc import Iterable
 _NAME = re.compile(r"  (\S.*):\n")
 
 
-def merged(into: str, found: str, stages: Iterable[str]) -> str:
+def merged(into: str, found: str, stages: Iterable[str] | None = None) -> str:
     """Return the text of a ``dvc.lock`` with some stages as another has them.
 
     The text of a stage is kept as DVC wrote it: parsing and writing it again could change how a
@@ -17,12 +17,17 @@ def merged(into: str, found: str, stages: Iterable[str]) -> str:
     Args:
         into: Text of a ``dvc.lock``; may be empty.
         found: Text of another.
-        stages: The stages to take from there; those that it lacks are left as they are.
+        stages: The stages to take from there, all if absent; those that it lacks are left as they
+            are.
+
+    Returns:
+        The text; empty if it names no stage.
     """
     head, blocks = _parts(into)
     other_head, others = _parts(found)
-    blocks |= {name: others[name] for name in stages if name in others}
-    return (head or other_head) + "".join(blocks.values())
+    wanted = others if stages is None else stages
+    blocks |= {name: others[name] for name in wanted if name in others}
+    return (head or other_head) + "".join(blocks.values()) if blocks else ""
 
 
 def _parts(text: str) -> tuple[str, dict[str, str]]:

@@ -68,8 +68,7 @@ class Work:
             mend_dvc(self.folder.home)
             if known.is_file():
                 shutil.copy(known, self.shared / known.name)
-            checkout = dvc_command("checkout", "--quiet", "--force", "--allow-missing")
-            self.commands.run(checkout, self._heard("data", lambda _: None), self.shared)
+            self._check_out(self.shared, "data")
         self._repro(self.shared, [DATA_STAGE], self._heard("data", say))
 
     def make_base(self, stage: str, say: Hear) -> None:
@@ -113,7 +112,8 @@ class Work:
         note(state)
         try:
             tree = self._trees.of(key)
-            self._trees.prepare(tree, inputs_of(self.params, key))
+            if self._trees.prepare(tree, inputs_of(self.params, key)):
+                self._know_own(tree, key)
             self._repro(tree, ["--single-item", *stages_of(key)], self._heard(key, follow))
             self._gather(key, tree)
             self._tell(key)
@@ -151,7 +151,35 @@ class Work:
         logs = Path("logs") / self.params.study.name
         if (self.shared / logs).is_dir():
             shutil.copytree(self.shared / logs, home / logs, dirs_exist_ok=True)
+        self._know_all(home)
         self._repro(home, [], self._heard("restore", say))
+
+    def _know_own(self, tree: Path, key: str) -> None:
+        """Let DVC know in a cell's worktree what is known of the cell, and no more.
+
+        It reads and writes all that it knows with each stage: seconds, where cells are many.
+        """
+        known = tree / "dvc.lock"
+        if own := merged("", _known(self.shared), stages_of(key)):
+            write_text(known, own)
+        else:
+            known.unlink(missing_ok=True)
+
+    def _know_all(self, home: Path) -> None:
+        """Bring all results with what DVC knows of them to the checkout.
+
+        ``dvc repro`` would do so too, one stage after the other, each with all that is known read
+        and written again: seconds for each of hundreds.
+        """
+        mend_dvc(home)
+        known = home / "dvc.lock"
+        write_text(known, merged(_known(home) if known.is_file() else "", _known(self.shared)))
+        self._check_out(home, "restore")
+
+    def _check_out(self, tree: Path, log: str) -> None:
+        """Put in place what is known and in the cache; the rest is for ``dvc repro``."""
+        command = dvc_command("checkout", "--quiet", "--force", "--allow-missing")
+        self.commands.run(command, self._heard(log, lambda _: None), tree)
 
     def _gather(self, key: str, tree: Path) -> None:
         """Bring the results of a cell to where its report is made, with what DVC knows of them."""
@@ -162,10 +190,8 @@ class Work:
                 shutil.copytree(tree / runs, temporary)
             if (tree / logs).is_dir():
                 shutil.copytree(tree / logs, self.shared / logs, dirs_exist_ok=True)
-            known = self.shared / "dvc.lock"
-            here = known.read_text(encoding="utf-8")
-            there = (tree / "dvc.lock").read_text(encoding="utf-8")
-            write_text(known, merged(here, there, stages_of(key)))
+            found = merged(_known(self.shared), _known(tree), stages_of(key))
+            write_text(self.shared / "dvc.lock", found)
 
     def _tell(self, key: str) -> None:
         """Send the results of a cell to MLflow; the report sends what that does not take now."""
@@ -207,3 +233,8 @@ class Work:
             then(line)
 
         return hear
+
+
+def _known(tree: Path) -> str:
+    """Return the text of what DVC knows in a worktree or checkout."""
+    return (tree / "dvc.lock").read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ from pipeline.processes import ending_with_this
 BUCKET, REGION, HOST = "tomrl", "us-east-1", "127.0.0.1"
 DATABASES = ("mlflow", "mlflow_auth", "prefect")
 _S3_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+_LEASES = "prefect.server.concurrency.lease_storage.filesystem"
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,9 @@ class Team:
                 "PREFECT_SERVER_API_AUTH_STRING": self.secrets["PREFECT_SERVER_API_AUTH_STRING"],
                 "PREFECT_SERVER_UI_API_URL": f"http://{HOST}:{self.ports.prefect}/api",
                 "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+                # In memory, as by default, a server that ends takes the leases of slots with it,
+                # and nobody gives the slots back.
+                "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": _LEASES,
             },
         )
 

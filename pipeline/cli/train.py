@@ -40,6 +40,7 @@ _MEANING = {
     "optimiser": "AdamW's two moments",
     "reference": "frozen copy of the base model",
     "critic": "PPO's: weights, gradients, moments",
+    "casts": "the policy's matrices in half precision, if that is used",
     "cache": "keys and values of all rollouts",
     "activations": "one micro-batch, estimated",
     "logits": "one micro-batch, in float32",

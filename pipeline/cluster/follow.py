@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
+import re
 import threading
 import time
 from collections import deque
@@ -16,12 +17,17 @@ import aiohttp
 from ray.job_submission import JobStatus
 
 from pipeline.cluster.client import LOST_SECONDS, REQUEST_ERRORS, Client
+from pipeline.cluster.job import LEAD_IN
 
 POLL_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
 QUIET_SECONDS = 60.0  # without a line, the whole log is read: the stream may be dead unnoticed
 STOP_SECONDS = 60.0
+NODE_SECONDS = 300.0  # without progress, after a node was lost
 LAST_LINES = 20
+# Ray 2.60: worker.py (print_worker_logs) and gcs_node_manager.cc.
+_WORKER = re.compile(r"^(?:\x1b\[\d+m)?\(\S+ pid=\d+, ip=([^)]+)\)")
+_DEAD = re.compile(r"\(raylet\).* and address: (\S+) and .*has been marked dead")
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,19 @@ class LogStream:
             await asyncio.sleep(RECONNECT_SECONDS)
 
 
+class Nodes:
+    """The nodes that a job is on, by what Ray prints beside the words of its workers."""
+
+    def __init__(self) -> None:
+        self._own: set[str] = set()
+
+    def lost(self, line: str) -> bool:
+        """Return whether a line of the log says that one of them is dead."""
+        self._own |= set(_WORKER.findall(line))
+        dead = _DEAD.search(line)
+        return dead is not None and dead[1] in self._own
+
+
 def follow(
     client: Client,
     submission: str,
@@ -111,6 +130,9 @@ def follow(
 ) -> Ended:
     """Pass on the lines of a submission until it ends or reaches a limit, which stops it.
 
+    Some of a job waits for a lost node for ever: after ``NODE_SECONDS`` without progress since then
+    it is stopped too.
+
     Args:
         client: The cluster.
         submission: Submission id.
@@ -121,14 +143,18 @@ def follow(
     """
     last: deque[str] = deque(maxlen=LAST_LINES)
     progress = heard = time.monotonic()
+    nodes, limit = Nodes(), stall_limit
 
     def pass_on(lines: list[str]) -> None:
-        nonlocal progress, heard
+        nonlocal progress, heard, limit
         for line in lines:
             heard = time.monotonic()
-            if is_progress(line):
-                progress = heard
-            last.append(line)
+            if nodes.lost(line):
+                progress, limit = heard, min(limit, NODE_SECONDS)
+            elif is_progress(line):
+                progress, limit = heard, stall_limit
+            if line:
+                last.append(line)
             on_line(line)
 
     def stopped(status: Literal["stalled", "timed_out"], why: str) -> Ended:
@@ -148,11 +174,12 @@ def follow(
                 progress = now
             if now > deadline:
                 return stopped("timed_out", "stopped at its time limit")
-            if now - progress > stall_limit or now - heard > QUIET_SECONDS:
+            if now - progress > limit or now - heard > QUIET_SECONDS:
                 heard = now
                 pass_on(log.missing_lines())
-            if time.monotonic() - progress > stall_limit:
-                return stopped("stalled", f"stopped after {stall_limit:g} s without progress")
+            if time.monotonic() - progress > limit:
+                since = "" if limit == stall_limit else " since it lost a node"
+                return stopped("stalled", f"stopped after {limit:g} s without progress{since}")
     raise AssertionError("the statuses of a submission do not end")
 
 
@@ -200,7 +227,7 @@ def _unknown(submission: str, error: Exception) -> bool:
 
 
 def _with_log(why: str, last: deque[str]) -> str:
-    return f"{why}; its last lines:\n" + "\n".join(last) if last else why
+    return f"{why}{LEAD_IN}\n" + "\n".join(last) if last else why
 
 
 def stop(client: Client, submission: str) -> None:

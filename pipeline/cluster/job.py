@@ -16,6 +16,8 @@ from pipeline.plural import counted
 USER_ERROR_STATUS = 3
 USER_ERROR_LINE = "TOMRL_ERROR "
 
+LEAD_IN = "; its last lines:"
+"""Stands between how a job ended and the last of its log."""
 SUBMISSION_VARIABLE = "TOMRL_SUBMISSION"
 """In the job's environment: the id of its submission."""
 

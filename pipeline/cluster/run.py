@@ -18,7 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pipeline.cluster import contract
-from pipeline.cluster.job import USER_ERROR_LINE, USER_ERROR_STATUS, Job, JobOutcome, Verdict
+from pipeline.cluster.job import (
+    LEAD_IN,
+    USER_ERROR_LINE,
+    USER_ERROR_STATUS,
+    Job,
+    JobOutcome,
+    Verdict,
+)
 from pipeline.errors import TransientError, UserError
 
 if TYPE_CHECKING:
@@ -231,7 +238,7 @@ def _attempt(
 
 
 def _why(ended: Ended, verdict: Verdict | None) -> str:
-    first = ended.message.partition("\n")[0].removesuffix("; its last lines:")
+    first = ended.message.partition("\n")[0].removesuffix(LEAD_IN)
     return f"{verdict.cause} ({first})" if verdict else first
 
 

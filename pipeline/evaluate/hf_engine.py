@@ -64,11 +64,11 @@ class TransformersEngine:
     @cached_property
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         with self.effort.loading():
-            from pipeline.model.device import choose_device, use_threads
+            from pipeline.model.device import choose_device, set_up_torch
             from pipeline.model.weights import load_model
 
             if self.threads is not None:
-                use_threads(self.threads)
+                set_up_torch(self.threads)
             model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
             return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
 

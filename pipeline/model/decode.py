@@ -63,11 +63,10 @@ def generate(
     """
     group, steps = len(keys) // len(prompts), sampling.max_new_tokens
     passes, device = passes_of(model), model.device
-    found = passes.encode(prompts)
-    memory = SharedMemory(found.prefix([len(prompt) for prompt in prompts], group), steps)
+    found, ends = passes.encode(prompts), [len(prompt) for prompt in prompts]
+    memory = SharedMemory(found.prefix(ends, group), steps)
     logits = found.logits.repeat_interleave(group, 0)
-    position = torch.tensor([len(prompt) for prompt in prompts], device=device)
-    position = position.repeat_interleave(group)
+    position = torch.tensor(ends, device=device).repeat_interleave(group)
     # All draws at once: which ones a completion takes does not depend on who is left in the batch.
     draws = torch.from_numpy(np.stack([uniform_stream(key, steps) for key in keys])).to(device)
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import resource
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import psutil
 import torch
+from torch import nn
+from transformers import PreTrainedModel
 
 from pipeline.errors import UserError
 
 _KIB = 1024
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
+_LARGEST_ON_HEAP, _KEPT = 2**27, 2**30  # bytes
 _CONTAINER_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
@@ -38,6 +45,41 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager[obj
     """Return a context in which forward passes run in ``float32`` or ``bfloat16``."""
     enabled = precision == "bfloat16"
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+
+
+def cast_linear(model: nn.Module, precision: str) -> None:
+    """Hold the weights of a frozen model's linear layers as :func:`autocast` would cast them.
+
+    What it computes stays the same to the bit; nothing is cast in its passes any more.
+    """
+    if precision == "bfloat16":
+        for layer, name, weight in _linear_weights(model):
+            layer._parameters[name] = nn.Parameter(weight.bfloat16(), requires_grad=False)
+
+
+@contextmanager
+def answering(model: PreTrainedModel, precision: str) -> Iterator[None]:
+    """Return a context like :func:`autocast`'s for passes that teach nothing.
+
+    Weights are cast once in it; autocast alone would cast all of them for every token.
+    """
+    own = _linear_weights(model)
+    cast_linear(model, precision)
+    try:
+        with autocast(model.device, precision):
+            yield
+    finally:
+        for layer, name, weight in own:
+            layer._parameters[name] = weight
+
+
+def _linear_weights(model: nn.Module) -> list[tuple[nn.Module, str, nn.Parameter]]:
+    return [
+        (layer, name, weight)
+        for layer in model.modules()
+        if isinstance(layer, nn.Linear)
+        for name, weight in layer.named_parameters(recurse=False)
+    ]
 
 
 def peak_memory(device: torch.device) -> int:
@@ -72,9 +114,23 @@ def available_memory(device: torch.device) -> int:
     return min(limits)
 
 
-def use_threads(count: int) -> None:
-    """Fix the thread count and demand deterministic kernels: both are part of the result."""
-    torch.set_num_threads(count)
+def set_up_torch(threads: int) -> None:
+    """Make this process one that trains and answers.
+
+    Fixes the thread count and demands deterministic kernels, since both are part of the result,
+    and keeps freed memory for the next tensor, since the kernel's filling of pages that come and
+    go with every large one is a tenth of a training step.
+    """
+    torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True, warn_only=True)
     # Nothing here reads memory before it writes it; filling every new tensor takes time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    _keep_freed_memory()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc serve large blocks from the heap, and hand little of it back; else do nothing."""
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_ON_HEAP)
+        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)

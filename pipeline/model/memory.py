@@ -157,12 +157,8 @@ class SharedMemory:
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """See :class:`Memory`."""
-        prefix, prompt, prompt_value = (
-            self.prefix,
-            self.prefix.keys[layer],
-            self.prefix.values[layer],
-        )
-        query = query.to(value.dtype)
+        prefix, query = self.prefix, query.to(value.dtype)
+        prompt, prompt_value = prefix.keys[layer], prefix.values[layer]
         self.keys[layer][:, :, self.used - 1 : self.used] = key
         self.values[layer][:, :, self.used - 1 : self.used] = value
         own, own_value = (held[layer][:, :, : self.used] for held in (self.keys, self.values))

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from pipeline.model.halves import Halves
 from pipeline.model.memory import Memory
 from pipeline.model.shared_prefix import Prefix, attending, by_key_head, encode_prompts
 
@@ -66,8 +67,9 @@ class ModulePasses:
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
         """See :class:`Passes`."""
-        logits, _, prefix = encode_prompts(self.model, prompts, 1)
-        return Encoded(logits, prefix.keys, prefix.values, left=True)
+        found = encode_prompts(self.model, prompts)
+        logits = Halves.of(self.model).head(found.states)
+        return Encoded(logits, found.keys, found.values, left=True)
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
         """See :class:`Passes`."""

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, DynamicCache, PreTrainedModel
 
 from pipeline.model.batch import pad_left, positions
+from pipeline.model.halves import Halves
 
 _NAME = "shared_prefix"
 Attend = Callable[..., tuple[Tensor, None]]
@@ -85,34 +86,37 @@ class Prefix:
         return rows if len(rows) == len(self.places) else rows.index_select(0, self.places)
 
 
-def encode_prompts(
-    model: PreTrainedModel, prompts: Sequence[Sequence[int]], group: int
-) -> tuple[Tensor, Tensor, Prefix]:
-    """Encode each prompt once for its ``group`` completions.
+@dataclass(frozen=True, slots=True)
+class EncodedPrompts:
+    """What a pass over prompts leaves; P = prompts, L = tokens of the longest.
 
-    Args:
-        model: A causal language model.
-        prompts: P token sequences, none empty.
-        group: G.
-
-    Returns:
-        For each of the P * G rows the logits of its first token [P * G, V] and the position of that
-        token [P * G, 1]; and the prefix that the rows attend to.
+    Attributes:
+        states: Of each prompt's last token [P, width], as the model's head takes them.
+        mask: Real tokens; padding stands before them [P, L].
+        keys: Of each layer [P, key-value heads, L, width of a head].
+        values: As ``keys``.
     """
+
+    states: Tensor
+    mask: Tensor
+    keys: Sequence[Tensor]
+    values: Sequence[Tensor]
+
+
+def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> EncodedPrompts:
+    """Encode some prompts, none empty, by a causal language model's own modules."""
     ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
     cache = DynamicCache(config=model.config)
-    logits = model(
+    states = Halves.of(model).body(
         input_ids=ids,
         attention_mask=mask.long(),
         position_ids=positions(mask),
         past_key_values=cache,
         use_cache=True,
-        logits_to_keep=1,
-    ).logits[:, -1]
-    start = mask.long().sum(-1, keepdim=True)
-    first, start = logits.repeat_interleave(group, 0), start.repeat_interleave(group, 0)
+        last=1,
+    )[:, -1]
     keys, values = zip(*((layer.keys, layer.values) for layer in cache.layers), strict=True)
-    return first, start, Prefix.of(keys, values, mask, group)
+    return EncodedPrompts(states, mask, keys, values)
 
 
 @contextmanager

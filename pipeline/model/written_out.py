@@ -57,13 +57,13 @@ class _Layer:
 class WrittenOut:
     """See :class:`pipeline.model.passes.Passes`; takes a copy of the weights.
 
-    What asks to be called before the model's forward passes is called before these.
+    What asks to be called before passes through the model's layers is called before these.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
         config = model.config
-        self.model = model
         inner: Any = model.model
+        self.inner = inner
         self.heads, self.key_heads = config.num_attention_heads, config.num_key_value_heads
         self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
         self.epsilon = config.rms_norm_eps
@@ -153,8 +153,8 @@ class WrittenOut:
                 D], returns what the queries find [N, heads, D].
             last: Which of the tokens; all of them if absent.
         """
-        for hook in self.model._forward_pre_hooks.values():
-            hook(self.model, ())
+        for hook in self.inner._forward_pre_hooks.values():
+            hook(self.inner, ())
         width = (self.embedding.shape[1],)
         state, turns = self.embedding[tokens], self.turns[positions]
         turned = self.heads + self.key_heads

@@ -13,7 +13,7 @@ from pipeline.data.card import BaseCard, SetCard
 from pipeline.data.codec import read_dataset
 from pipeline.data.origin import Origin
 from pipeline.files import remove
-from pipeline.model.device import use_threads
+from pipeline.model.device import set_up_torch
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.ownership import owned
 from pipeline.plugins import BASES
@@ -80,7 +80,7 @@ def _made_here(
 ) -> tuple[MadeModel, str]:
     """Return the model and how it was had: made now, or found where it was made before."""
     threads = stage.params.study.threads
-    use_threads(threads)
+    set_up_torch(threads)
     words = _training_texts(stage)
     code = own_code(BASES["tiny"].modules)
     work = stage.work("made", base_cache.key_of(entry, threads, examples, words, code))

@@ -12,7 +12,7 @@ from pipeline.config.params import BaseEntry
 from pipeline.config.study_files import load_study, study_files
 from pipeline.errors import UserError
 from pipeline.files import digest_of, folder_digests, remove, replacing
-from pipeline.model.device import use_threads
+from pipeline.model.device import set_up_torch
 from pipeline.ownership import owned
 from pipeline.provenance import MODEL, installed
 from pipeline.train import shipped, tiny_base
@@ -77,7 +77,7 @@ def remake(
     Raises:
         Interrupted: If ``should_stop`` said so; the model that was there stays.
     """
-    use_threads(model.threads)
+    set_up_torch(model.threads)
     work = root / "work" / digest_of(["shipped", *_made_by(model)])[:20]
     with owned(work):
         examples = tiny_base.demonstrations_of(model.entry)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from pipeline.config.params import TrainedCell
 from pipeline.files import remove, replacing
-from pipeline.model.device import use_threads
+from pipeline.model.device import set_up_torch
 from pipeline.model.manifest import StoredModel, resolve
 from pipeline.model.weights import load_model, save_model
 from pipeline.provenance import GRADING, MODEL, installed
@@ -42,7 +42,7 @@ class LocalTraining:
         self._algorithm = cell.algorithm
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
         threads = stage.params.study.threads
-        use_threads(threads)
+        set_up_torch(threads)
         stored = resolve(base, stage.store, cell.model, f"base@{cell.model}")
         self._policy, self._tokenizer = load_model(stored)
         limit = recipe.max_prompt_tokens

@@ -18,7 +18,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
-from pipeline.model.device import choose_device, peak_memory
+from pipeline.model.device import cast_linear, choose_device, peak_memory
 from pipeline.records import Figures
 from pipeline.reward.presets import preset_of
 from pipeline.train.checks import check_fit
@@ -109,6 +109,9 @@ class LocalTrainer:
         if recipe.gradient_checkpointing:
             self.policy.gradient_checkpointing_enable()
         policy, critic = self._learner(), self._critic()
+        cast_linear(
+            self.reference, recipe.precision
+        )  # after these have taken their weights from it
         learners = {"": policy} if critic is None else {"": policy, "critic.": critic}
         self._updater = Updater.of(recipe, self.algorithm, policy, self.reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))

@@ -14,6 +14,9 @@ from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
 from pipeline.train.shape import Shape
 
+LOGITS_AT_ONCE = 2**26
+"""Most logits that are there at a time, 256 MiB in single precision."""
+
 _FLOAT = 4
 _MARGIN = 0.1  # of everything: allocator slack, temporary buffers
 _HEAP_MARGIN = 0.6  # of what comes and goes in the memory of a process
@@ -22,13 +25,17 @@ _LIBRARIES = 650 * 2**20  # torch, transformers and the tokenizer, in the memory
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """Bytes by what they hold; the cache and the activations are never there at the same time."""
+    """Bytes by what they hold; the cache and the activations are never there at the same time.
+
+    ``casts`` are the policy's weights in the format of its products, if that is another.
+    """
 
     parameters: int
     gradients: int
     optimiser: int
     reference: int
     critic: int
+    casts: int
     cache: int
     activations: int
     logits: int
@@ -37,7 +44,8 @@ class MemoryPlan:
     @property
     def peak(self) -> int:
         """Return the most that is held at once, margin included."""
-        lasting = self.parameters + self.gradients + self.optimiser + self.reference + self.critic
+        learned = self.parameters + self.gradients + self.optimiser
+        lasting = learned + self.reference + self.critic + self.casts
         passing = max(self.cache, self.activations + self.logits)
         on_cpu = self.libraries > 0
         slack = _MARGIN * lasting + (_HEAP_MARGIN if on_cpu else _MARGIN) * passing
@@ -61,8 +69,15 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
     weights = shape.parameters * _FLOAT
     adapters = shape.adapters(recipe.lora.rank) * _FLOAT if recipe.lora else 0
     # With adapters, what flows back to a layer's weight is held until it is handed on to them.
-    flows = sum(inputs * outputs for inputs, outputs in shape.linear) * _FLOAT + adapters
+    linear = sum(inputs * outputs for inputs, outputs in shape.linear)
+    flows = linear * _FLOAT + adapters
     computed = 2 if recipe.precision == "bfloat16" else _FLOAT
+    head = shape.vocab_size * shape.hidden_size
+    casts = computed * (linear + head) if computed < _FLOAT else 0
+    reference = weights
+    if casts:  # its linear weights are held as casts alone, unless adapters add to them
+        cast = (0 if recipe.lora else linear) + (0 if shape.tie_word_embeddings else head)
+        reference = weights - cast * _FLOAT + casts
     group = recipe.rollouts if algorithm.samples else 1
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     groups, rows = _micro_batch(recipe, group)
@@ -72,15 +87,16 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
         parameters=weights + adapters,
         gradients=flows if recipe.lora else weights,
         optimiser=2 * (adapters or weights),
-        reference=weights,
+        reference=reference,
         critic=4 * shape.trunk * _FLOAT if algorithm.critic else 0,
+        casts=casts,
         cache=cached * key_value * computed if algorithm.samples else 0,
         # On a CPU, autocast keeps about as much as it saves: the tensors and their casts.
         activations=_activations(
             shape, recipe, groups, rows, computed if on_gpu else _FLOAT, on_gpu=on_gpu
         ),
         # Logits, their logarithms and both gradients, in float32.
-        logits=4 * rows * new * shape.vocab_size * _FLOAT,
+        logits=4 * min(rows * new * shape.vocab_size, LOGITS_AT_ONCE) * _FLOAT,
         libraries=0 if on_gpu else _LIBRARIES,
     )
 

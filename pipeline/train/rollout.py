@@ -11,7 +11,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from pipeline.config.algorithms import Imitated
 from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.model.decode import Completion, generate
-from pipeline.model.device import autocast
+from pipeline.model.device import answering
 from pipeline.model.sampling import Sampling
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
@@ -61,7 +61,7 @@ def sample(
         precision: Number format of the forward pass.
     """
     keys = list(_keys(rows, group, stream))
-    with autocast(model.device, precision):
+    with answering(model, precision):
         return generate(model, [row.prompt for row in rows], keys, sampling, _end(tokenizer))
 
 

@@ -5,7 +5,7 @@ Shapes: N = completions of a micro-batch, T = its longest completion in tokens, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -14,7 +14,9 @@ from transformers import PreTrainedModel
 
 from pipeline.model.batch import pad_left, pad_right, positions
 from pipeline.model.device import autocast
-from pipeline.model.logprobs import completion_logits
+from pipeline.model.halves import Halves
+from pipeline.model.logprobs import completion_states, of_logits
+from pipeline.train.memory import LOGITS_AT_ONCE
 from pipeline.train.rollout import Rollouts
 
 
@@ -112,49 +114,75 @@ def _parts(rollouts: Rollouts, chosen: range, limit: int | None) -> Iterator[Mic
 
 def score(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Scores:
     """Return log-probabilities and entropies under the sampling temperature."""
-    log_softmax, logprobs, mask = _log_softmax(model, batch, scoring)
-    # Without a bonus nothing flows back through the entropy, and its graph holds two [N, T, V].
-    wanted = log_softmax if scoring.entropy_gradient else log_softmax.detach()
-    entropies = -(wanted.exp() * wanted).sum(-1)
-    return Scores(logprobs, entropies * mask, mask)
+
+    def wanted(logits: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+        log_softmax = _log_softmax(logits, scoring)
+        # Without a bonus nothing flows back through the entropy, and its graph holds two [N, V].
+        flowing = log_softmax if scoring.entropy_gradient else log_softmax.detach()
+        return _chosen(log_softmax, ids), -(flowing.exp() * flowing).sum(-1)
+
+    (logprobs, entropies), mask = _of_tokens(model, batch, scoring.precision, wanted)
+    return Scores(logprobs, entropies, mask)
 
 
 @torch.no_grad()
 def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Tensor:
     """Return the log-probabilities alone [N, T], without gradient; padding holds zeros."""
-    return _log_softmax(model, batch, scoring)[1]
 
+    def wanted(logits: Tensor, ids: Tensor) -> tuple[Tensor]:
+        return (_chosen(_log_softmax(logits, scoring), ids),)
 
-def _log_softmax(
-    model: PreTrainedModel, batch: MicroBatch, scoring: Scoring
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the log-softmax [N, T, V], that of the tokens [N, T], and the mask [N, T]."""
-    with autocast(model.device, scoring.precision):
-        logits, ids, mask = _logits(model, batch)
-    scaled = logits.float() if scoring.temperature == 1 else logits.float() / scoring.temperature
-    log_softmax = torch.log_softmax(scaled, dim=-1)
-    return log_softmax, log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1) * mask, mask
+    (logprobs,), _ = _of_tokens(model, batch, scoring.precision, wanted)
+    return logprobs
 
 
 def estimate_values(critic: PreTrainedModel, batch: MicroBatch, precision: str) -> Tensor:
     """Return the critic's value of the state before each token [N, T]; padding holds zeros."""
-    with autocast(critic.device, precision):
-        values, _, mask = _logits(critic, batch)
-    return values.squeeze(-1).float() * mask
+    (values,), _ = _of_tokens(critic, batch, precision, lambda value, _: (value.squeeze(-1),))
+    return values
 
 
-def _logits(model: PreTrainedModel, batch: MicroBatch) -> tuple[Tensor, Tensor, Tensor]:
-    if model.is_gradient_checkpointing and model.training:
-        return plain_logits(model, batch.prompts, batch.completions)
-    return completion_logits(model, batch.prompts, batch.completions)
+def _log_softmax(logits: Tensor, scoring: Scoring) -> Tensor:
+    scaled = logits if scoring.temperature == 1 else logits / scoring.temperature
+    return torch.log_softmax(scaled, dim=-1)
 
 
-def plain_logits(
+def _chosen(log_softmax: Tensor, ids: Tensor) -> Tensor:
+    """Return what each row [N, V] has at its token [N]."""
+    return log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
+
+
+def _of_tokens(
+    model: PreTrainedModel,
+    batch: MicroBatch,
+    precision: str,
+    wanted: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
+) -> tuple[tuple[Tensor, ...], Tensor]:
+    """Return figures of each token, with zeros on padding, and the mask; all [N, T].
+
+    Args:
+        model: The model.
+        batch: Prompts and completions.
+        precision: Number format of the forward pass.
+        wanted: See :func:`pipeline.model.logprobs.of_logits`.
+    """
+    checkpointed = model.is_gradient_checkpointing and model.training
+    states_of = plain_states if checkpointed else completion_states
+    with autocast(model.device, precision):
+        states, ids, mask = states_of(model, batch.prompts, batch.completions)
+        real = mask.flatten().nonzero().squeeze(-1)
+        states, ids = (each.flatten(0, 1).index_select(0, real) for each in (states, ids))
+        figures = of_logits(Halves.of(model).head, states, ids, wanted, LOGITS_AT_ONCE)
+    zeros = torch.zeros(mask.numel(), device=mask.device)
+    return tuple(zeros.index_copy(0, real, each).view_as(mask) for each in figures), mask
+
+
+def plain_states(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
     completions: Sequence[Sequence[int]],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what ``completion_logits`` returns, each completion with its own copy of the prompt.
+    """Return what ``completion_states`` returns, each completion with its own copy of the prompt.
 
     Gradient checkpointing runs every layer twice, which a key-value cache does not survive.
     """
@@ -164,14 +192,14 @@ def plain_logits(
     ids, mask = pad_right(completions, pad, model.device)
     full = torch.cat([context.repeat_interleave(group, 0), ids[:, :-1]], 1)
     full_mask = torch.cat([context_mask.repeat_interleave(group, 0), mask[:, :-1]], 1)
-    logits: Tensor = model(
+    states = Halves.of(model).body(
         input_ids=full,
         attention_mask=full_mask.long(),
         position_ids=positions(full_mask),
         use_cache=False,
-        logits_to_keep=ids.shape[1],
-    ).logits
-    return logits, ids, mask
+        last=ids.shape[1],
+    )
+    return states, ids, mask
 
 
 @torch.no_grad()

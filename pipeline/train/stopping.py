@@ -42,12 +42,13 @@ class Stopping:
     ) -> None:
         self.asked = asked
         self.changing = False
-        self._policy, self._optimizer = policy, optimizer
+        # Its head may run without them, not they without being called.
+        self._layers, self._optimizer = policy.base_model, optimizer
         self._since: float | None = None  # when a stop was first asked for
 
     def __enter__(self) -> Stopping:
         self._hooks = (
-            self._policy.register_forward_pre_hook(self._leave_if_asked),
+            self._layers.register_forward_pre_hook(self._leave_if_asked),
             self._optimizer.register_step_pre_hook(self._mark_changing),
         )
         return self

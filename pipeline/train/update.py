@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 from pipeline.config.algorithms import Algorithm, Surrogate
 from pipeline.config.training import Train
 from pipeline.model.batch import pad_right
+from pipeline.model.device import autocast
 from pipeline.records import Figures
 from pipeline.train.algorithms import Signal, at_last_token, estimate
 from pipeline.train.critic import explained_variance
@@ -201,7 +202,7 @@ class Updater:
         """
         prompts = len(batch.rollouts.rows)
         part = -(-prompts // self.parts)
-        totals = torch.zeros(5)
+        totals = torch.zeros(5, device=batch.mask.device)
         norms, value_norms = [], []
         for start in range(0, prompts, part):
             totals += self._accumulate(batch, range(start, min(start + part, prompts)))
@@ -235,11 +236,13 @@ class Updater:
         rows = slice(chosen.start * rollouts.group, chosen.stop * rollouts.group)
         count = self.objective.count(batch.mask[rows])
         learn = self._policy_loss if self.algorithm.samples else self._imitation_loss
-        totals = torch.zeros(5)
-        for part in micro_batches(rollouts, self.batching, chosen):
-            loss, sums = learn(score(self.policy.model, part, self.scoring), part, batch)
-            (loss / count).backward()  # type: ignore[no-untyped-call]
-            totals += torch.stack([*sums, self._value_loss(part, batch, count)]).cpu()
+        totals = torch.zeros(5, device=batch.mask.device)
+        # In one context the weights are cast once, not for each micro-batch.
+        with autocast(batch.mask.device, self.scoring.precision):
+            for part in micro_batches(rollouts, self.batching, chosen):
+                loss, sums = learn(score(self.policy.model, part, self.scoring), part, batch)
+                (loss / count).backward()  # type: ignore[no-untyped-call]
+                totals += torch.stack([*sums, self._value_loss(part, batch, count)])
         return totals
 
     def _policy_loss(
@@ -299,7 +302,7 @@ class Updater:
     ) -> UpdateStatistics:
         mask, tokens = batch.mask, max(1, int(batch.mask.sum()))
         count = self.objective.count(mask)
-        counts = torch.tensor([count, tokens, tokens, tokens, count])
+        counts = torch.tensor([count, tokens, tokens, tokens, count], device=totals.device)
         loss, kl, entropy, clipped, value = (totals / counts).tolist()
         spread = float(batch.advantage[mask].std()) if tokens > 1 else 0.0
         statistics = (loss, kl, entropy, clipped, spread, sum(norms) / len(norms))

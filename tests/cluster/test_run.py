@@ -9,6 +9,7 @@ import psutil
 import pytest
 import ray
 
+from pipeline.cluster import follow
 from pipeline.cluster.client import Address, Client
 from pipeline.cluster.job import Job
 from pipeline.cluster.run import run_job
@@ -186,6 +187,37 @@ def test_a_hung_job_is_ended_and_retried(cluster: Client, make_job: MakeJob, hea
     processes = [int(line.split()[1]) for line in heard.saying("process")]
     assert len(processes) == 2
     assert until(lambda: not any(psutil.pid_exists(number) for number in processes))
+
+
+OWN, OTHER = "127.0.0.9", "127.0.0.10"
+
+
+@pytest.mark.parametrize(("dead", "seconds"), [(OWN, "3"), (OTHER, "9")])
+def test_a_job_that_waits_for_a_lost_node_is_ended_soon(
+    dead: str,
+    seconds: str,
+    cluster: Client,
+    make_job: MakeJob,
+    heard: Heard,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Only if it is one of its own: a cluster tells of all nodes."""
+    monkeypatch.setattr(follow, "NODE_SECONDS", 3.0)
+    program = f"""
+        import time
+        print("step 1", flush=True)
+        print("\x1b[36m(Rank pid=1, ip={OWN})\x1b[0m ready", flush=True)
+        print(
+            "\x1b[33m(raylet)\x1b[0m The node with node id: 6d and address: {dead} and node name: "
+            "{dead} has been marked dead because the detector has missed too many heartbeats",
+            flush=True,
+        )
+        time.sleep(100)
+    """
+    outcome = heard.run(make_job(program, stall_limit=9.0))
+    assert outcome.status == "stalled"
+    assert outcome.message.startswith(f"stopped after {seconds} s without progress"), outcome
+    assert ("since it lost a node" in outcome.message) == (dead == OWN)
 
 
 def test_the_time_limit_ends_a_job_that_makes_progress(

@@ -110,6 +110,11 @@ class Command:
         """What it has printed so far."""
         return self._output.read_text()
 
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
+
     def processes(self) -> list[psutil.Process]:
         """All its descendants that are alive; those it had before count too."""
         try:
@@ -127,7 +132,7 @@ class Command:
         """Wait for something to become true while the command runs."""
         deadline = time.monotonic() + seconds
         while not condition():
-            assert self._process.poll() is None, self.output
+            assert not self.ended, self.output
             assert time.monotonic() < deadline, self.output
             self.processes()
             time.sleep(0.2)
@@ -135,7 +140,7 @@ class Command:
     def wait(self, seconds: float = 600) -> int:
         """Wait for the end and return the status."""
         deadline = time.monotonic() + seconds
-        while self._process.poll() is None:
+        while not self.ended:
             assert time.monotonic() < deadline, self.output
             self.processes()
             time.sleep(0.2)

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import copy
+import platform
+import subprocess
+import sys
+
 import pytest
 import torch
 
 from pipeline.errors import UserError
-from pipeline.model.device import autocast, available_memory, choose_device, peak_memory
+from pipeline.model.decode import generate
+from pipeline.model.device import (
+    answering,
+    autocast,
+    available_memory,
+    cast_linear,
+    choose_device,
+    peak_memory,
+)
+from pipeline.model.sampling import Sampling
+from tests.conftest import PROJECT
+from tests.model.casts import Casts
+from tests.model.grouped import grouped_heads
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 
@@ -37,3 +54,50 @@ def test_products_take_the_format_of_the_precision(precision: str) -> None:
     with autocast(CPU, precision):
         product = torch.ones(2, 2) @ torch.ones(2, 2)
     assert product.dtype == getattr(torch, precision)
+
+
+def test_answers_in_half_precision_cast_each_weight_once() -> None:
+    model, prompts, keys = grouped_heads(vocabulary=100), [[5, 6, 7], [8]], [(0,), (1,)]
+    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
+    shape = model.base_model.layers[0].mlp.down_proj.weight.shape
+    layers, tokens = model.config.num_hidden_layers, 12
+
+    with Casts(shape) as casts, answering(model, "bfloat16"):
+        once = generate(model, prompts, keys, Sampling(tokens), end=-1)
+    assert casts.count == layers
+    with Casts(shape) as casts, autocast(CPU, "bfloat16"):
+        assert generate(model, prompts, keys, Sampling(tokens), end=-1) == once
+    assert casts.count == layers * tokens
+    for name, weight in model.state_dict().items():
+        assert weight.dtype == torch.float32 and torch.equal(weight, weights[name])
+
+
+def test_a_frozen_model_held_in_half_precision_says_the_same() -> None:
+    model, ids = grouped_heads(vocabulary=100), torch.tensor([[5, 6, 7]])
+    cast = copy.deepcopy(model)
+    cast_linear(cast, "float32")
+    assert cast.get_output_embeddings().weight.dtype == torch.float32
+    cast_linear(cast, "bfloat16")
+    assert cast.get_output_embeddings().weight.dtype == torch.bfloat16
+    with autocast(CPU, "bfloat16"), torch.no_grad():
+        assert torch.equal(cast(ids).logits, model(ids).logits)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator is told to")
+def test_freed_memory_is_kept_for_the_next_tensor() -> None:
+    """The pages of large tensors are filled once, not each time one comes and goes."""
+    script = (
+        "import resource, torch\n"
+        "from pipeline.model.device import set_up_torch\n"
+        "set_up_torch(1)\n"
+        "faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "make = lambda: torch.ones(2**23)\n"  # 32 MiB, 8,192 pages
+        "for _ in range(20): make()\n"  # until the heap has settled
+        "before = faults()\n"
+        "for _ in range(10): make()\n"
+        "print(faults() - before)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
+    assert int(shown.stdout) < 2**13  # not 10 * 2**13

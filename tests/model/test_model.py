@@ -10,7 +10,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.models import SIZES, TinySize
 from pipeline.model.decode import Completion, generate
-from pipeline.model.logprobs import completion_logits
+from pipeline.model.logprobs import completion_states
 from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import TAGS, make_model, make_tokenizer
 from pipeline.model.weights import save_model
@@ -112,8 +112,8 @@ def test_shared_prompt_gradients_equal_the_plain_computation(model: PreTrainedMo
 
 
 def test_one_token_completions_need_no_second_pass(model: PreTrainedModel) -> None:
-    logits, ids, mask = completion_logits(model, [[5, 6]], [[7], [8]])
-    assert logits.shape[:2] == ids.shape == mask.shape == (2, 1)
+    states, ids, mask = completion_states(model, [[5, 6]], [[7], [8]])
+    assert states.shape[:2] == ids.shape == mask.shape == (2, 1)
 
 
 def test_greedy_decoding_equals_the_naive_loop(model: PreTrainedModel) -> None:

@@ -12,7 +12,8 @@ from transformers import PreTrainedModel
 
 from pipeline.model import decode, shared_prefix
 from pipeline.model.decode import Completion, generate
-from pipeline.model.logprobs import completion_logits
+from pipeline.model.halves import Halves
+from pipeline.model.logprobs import completion_states
 from pipeline.model.passes import ModulePasses
 from pipeline.model.sampling import Sampling
 from pipeline.model.shared_prefix import Prefix, joined, repeated
@@ -28,6 +29,13 @@ def model() -> PreTrainedModel:
     return grouped_heads(vocabulary=128)
 
 
+def completion_logits(
+    model: PreTrainedModel, prompts: list[list[int]], completions: list[list[int]]
+) -> tuple[Tensor, Tensor]:
+    states, _, mask = completion_states(model, prompts, completions)
+    return Halves.of(model).head(states), mask
+
+
 def _plain(model: PreTrainedModel, row: int) -> Tensor:
     prompt, completion = PROMPTS[row // 2], COMPLETIONS[row]
     logits: Tensor = model(torch.tensor([prompt + completion])).logits
@@ -35,7 +43,7 @@ def _plain(model: PreTrainedModel, row: int) -> Tensor:
 
 
 def test_grouped_heads_give_the_plain_logits_and_gradients(model: PreTrainedModel) -> None:
-    logits, _, mask = completion_logits(model, PROMPTS, COMPLETIONS)
+    logits, mask = completion_logits(model, PROMPTS, COMPLETIONS)
     plain = torch.cat([_plain(model, row) for row in range(len(COMPLETIONS))])
     torch.testing.assert_close(logits[mask], plain, atol=1e-5, rtol=1e-5)
     weights = list(model.parameters())
@@ -102,9 +110,9 @@ def test_the_way_of_accelerators_gives_the_logits_of_the_cpu(
     """Through a whole model, in both number formats."""
     tolerance = {"atol": 0.15, "rtol": 0.05} if half else {"atol": 1e-5, "rtol": 1e-5}
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=half):
-        cpu, _, mask = completion_logits(model, prompts, COMPLETIONS)
+        cpu, mask = completion_logits(model, prompts, COMPLETIONS)
         monkeypatch.setattr(shared_prefix, "joined", repeated)
-        accelerator, _, _ = completion_logits(model, prompts, COMPLETIONS)
+        accelerator, _ = completion_logits(model, prompts, COMPLETIONS)
     torch.testing.assert_close(accelerator[mask], cpu[mask], **tolerance)
 
 

@@ -85,7 +85,10 @@ def test_prompts_that_rows_share_give_the_logits_of_the_modules() -> None:
 
 def test_who_hears_of_forward_passes_hears_of_these() -> None:
     model, heard = far(), list[object]()
-    with torch.inference_mode(), model.register_forward_pre_hook(lambda *_: heard.append(1)):
+    with (
+        torch.inference_mode(),
+        model.base_model.register_forward_pre_hook(lambda *_: heard.append(1)),
+    ):
         WrittenOut(model).encode(PROMPTS)
     assert heard
 

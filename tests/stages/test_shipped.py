@@ -13,7 +13,7 @@ from pipeline.config.params import BaseEntry
 from pipeline.config.sources import HiTomSource
 from pipeline.errors import UserError
 from pipeline.files import file_digest, folder_digests, size
-from pipeline.model.device import use_threads
+from pipeline.model.device import set_up_torch
 from pipeline.stages.shipping import FOLDER, ShippedModel, remake, shipped_models
 from pipeline.train import tiny_base, warm_start
 from pipeline.train.shipped import CARD, MODEL, check, read_card
@@ -133,7 +133,7 @@ def test_a_model_in_the_checkout_comes_out_again_at_least_at_first(tmp_path: Pat
         model.entry.model.warm_start, model.entry.stories, model.entry.sums
     )
     losses: list[float] = []
-    use_threads(model.threads)
+    set_up_torch(model.threads)
     with pytest.raises(Interrupted):
         tiny_base.make(
             model.entry,

@@ -66,6 +66,8 @@ def test_lock_files_are_merged_by_stage() -> None:
     )
     assert merged(here, there, ["train@a"]) == lock(("code", "1"), ("train@a", "3"))
     assert merged("", there, ["train@a"]) == lock(("train@a", "3"))
+    assert merged("", there, ["judge@c"]) == ""
+    assert merged(here, there) == lock(("code", "1"), ("train@a", "3"), ("train@b", "4"))
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import torch
 
 from pipeline.config.algorithms import with_defaults
 from pipeline.model.decode import Completion
+from pipeline.model.halves import Halves
 from pipeline.reward.reward import Reward
 from pipeline.tasks.grading import Grade
 from pipeline.train.algorithms import Signal, at_last_token, estimate
@@ -17,7 +18,7 @@ from pipeline.train.learner import Learner
 from pipeline.train.local import step_metrics
 from pipeline.train.losses import kl_estimate
 from pipeline.train.rollout import Rollouts
-from pipeline.train.scoring import plain_logits
+from pipeline.train.scoring import plain_states
 from pipeline.train.update import UpdateStatistics
 from tests.train import tiny
 
@@ -71,8 +72,8 @@ def test_the_figures_of_an_update_are_those_of_the_plain_computation() -> None:
 
     def plain(model: torch.nn.Module) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         prompts, tokens = [row.prompt for row in rows], [c.tokens for c in completions]
-        logits, ids, mask = plain_logits(model, prompts, tokens)  # type: ignore[arg-type]
-        everything = torch.log_softmax(logits, -1)
+        states, ids, mask = plain_states(model, prompts, tokens)  # type: ignore[arg-type]
+        everything = torch.log_softmax(Halves.of(model).head(states), -1)  # type: ignore[arg-type]
         chosen = everything.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
         return chosen * mask, -(everything.exp() * everything).sum(-1) * mask, mask
 

@@ -145,7 +145,7 @@ def test_a_stop_inside_a_step_or_a_validation_costs_nothing(tmp_path: Path) -> N
 
 def test_a_long_step_is_left_within_seconds(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path, tiny.changed(max_new_tokens=60, validate_every=100))
-    run.policy.register_forward_pre_hook(lambda *_: time.sleep(0.2))  # 12 s a rollout
+    run.policy.base_model.register_forward_pre_hook(lambda *_: time.sleep(0.2))  # 12 s a rollout
     run.validation = run.validation[:1]
     asked = time.monotonic()
     run.should_stop = lambda: time.monotonic() > asked + 1
@@ -247,4 +247,4 @@ def test_the_policy_is_left_without_hooks(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path, tiny.changed(steps=1))
     run.run()
     model: PreTrainedModel = run.policy
-    assert not model._forward_pre_hooks
+    assert not model.base_model._forward_pre_hooks

@@ -27,6 +27,7 @@ from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
+from pipeline.train import scoring
 from pipeline.train.algorithms import at_last_token
 from pipeline.train.critic import explained_variance, make_critic
 from pipeline.train.data import Row
@@ -34,6 +35,7 @@ from pipeline.train.learner import Learner
 from pipeline.train.rollout import Judge, Rollouts, imitate, sample
 from pipeline.train.scoring import Batching, Scoring, micro_batches, score
 from pipeline.train.update import Updater, UpdateStatistics
+from tests.model.casts import Casts
 from tests.train import tiny
 
 GROUP, LENGTHS = 3, (4, 1, 6, 2, 5, 5, 3, 6, 1, 2, 2, 4)
@@ -130,6 +132,35 @@ def test_every_option_does_something(settings: dict[str, Any]) -> None:
     other, figures = learn(**settings)
     assert any(not torch.equal(plain[name], other[name]) for name in plain)
     assert all(torch.isfinite(torch.tensor(value)) for value in figures.metrics().values())
+
+
+def test_weights_are_cast_once_for_all_micro_batches() -> None:
+    """And all micro-batches learn through the one cast."""
+    shape = tiny.base()[0].base_model.layers[0].mlp.down_proj.weight.shape
+    found = []
+    for parts in (1, 4):
+        settings = {"groups_per_micro_batch": 4 // parts}
+        with Casts(shape) as casts:
+            found.append(learn(precision="bfloat16", **settings)[1])
+        # The policy's once and its gradient for each; the frozen reference model's, which a trainer
+        # holds cast, here for each pass over prompts or completions.
+        assert casts.count == 1 + parts + 2 * parts
+    assert found[0].gradient_norm == pytest.approx(found[1].gradient_norm, rel=0.02)
+    assert found[0].loss == pytest.approx(found[1].loss, rel=0.02)
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_logits_in_parts_change_rounding_only(
+    algorithm: AlgorithmName, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"precision": precision, "entropy_coefficient": 0.1, "updates_per_batch": 2}
+    whole, figures = learn(algorithm, **settings)
+    monkeypatch.setattr(scoring, "LOGITS_AT_ONCE", 5 * 300)  # five tokens of 41
+    parts, same = learn(algorithm, **settings)
+    assert same.metrics() == pytest.approx(figures.metrics(), rel=1e-2, abs=1e-4)
+    if precision == "float32":
+        assert_same(whole, parts)
 
 
 def test_bfloat16_stays_near_float32() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.cluster.job import Verdict
+from pipeline.cluster.job import LEAD_IN, Verdict
 from pipeline.train.verl.placement import Placement
 
 Again = Literal["yes", "after a step", "no"]
@@ -202,5 +202,6 @@ def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Verdi
 
 
 def _plain(line: str) -> str:
-    """Return a line without colours and Ray's prefix."""
-    return re.sub(r"^\([^)]*\)\s*", "", re.sub(r"\x1b\[[0-9;]*m", "", line)).strip()
+    """Return a line without colours, Ray's prefix, and what announces other lines."""
+    bare = re.sub(r"^\([^)]*\)\s*", "", re.sub(r"\x1b\[[0-9;]*m", "", line)).strip()
+    return bare.removesuffix(LEAD_IN)

@@ -364,7 +364,8 @@ def _die_with_parent() -> None:
 
 
 def _say(kind: str, text: str) -> None:
-    print(f"{kind}{' '.join(text.split())}", flush=True)
+    # In one piece, and on a line of its own: Ray's thread prints what the workers say meanwhile.
+    print(f"\n{kind}{' '.join(text.split())}\n", end="", flush=True)
 
 
 def _leave(number: int, _: object) -> NoReturn:

@@ -28,10 +28,17 @@ def longest(recipe: Train) -> int:
     return recipe.max_prompt_tokens + recipe.max_new_tokens
 
 
-def trained(parameters: int, ranks: int) -> dict[str, int]:
-    """Return what each rank holds of a model that is trained: FSDP keeps float32."""
-    weights = parameters * FLOAT // ranks
-    return {"parameters": weights, "gradients": weights, "optimiser": 2 * weights}
+def trained(parameters: int, ranks: int, adapters: int = 0) -> dict[str, int]:
+    """Return what each rank holds of a model that is trained: FSDP keeps float32.
+
+    Args:
+        parameters: Weights of the model.
+        ranks: Accelerators that share them.
+        adapters: Weights of adapters on it, if these alone are trained.
+    """
+    weights = (parameters + adapters) * FLOAT // ranks
+    learned = (adapters or parameters) * FLOAT // ranks
+    return {"parameters": weights, "gradients": learned, "optimiser": 2 * learned}
 
 
 def gathered(shape: Shape, size: int) -> int:

@@ -158,7 +158,8 @@ def plan_on(
     on_cpu, ranks = accelerator == "cpu", nodes * gpus
     size = FLOAT if recipe.precision == "float32" else 2
     recompute = recipe.gradient_checkpointing or not on_cpu
-    policy = memory.trained(shape.parameters, ranks)
+    adapters = shape.adapters(recipe.lora.rank) if recipe.lora else 0
+    policy = memory.trained(shape.parameters, ranks, adapters)
     critic = memory.trained(shape.trunk if algorithm.critic else 0, ranks)
     tokens = micro_batch * longest(recipe)
     layers = memory.gathered(shape, size)
@@ -179,7 +180,8 @@ def plan_on(
         update={
             **policy,
             "critic": waits,
-            "gathered layers": 2 * layers,  # and their gradients, before these are scattered
+            # And their gradients, before these are scattered; adapters' are thin.
+            "gathered layers": (1 if recipe.lora else 2) * layers,
             "activations": memory.activations(shape, tokens, size, recompute=recompute),
             "logits": memory.logits(shape, recipe, tokens, size, learns=True),
             "libraries": libraries,
@@ -196,7 +198,7 @@ def plan_on(
             "libraries": libraries,
         },
         host={
-            **_waiting(shape, algorithm, size, nodes, gpus),
+            **_waiting(shape, recipe, algorithm, size, nodes, gpus),
             "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
         },
         capacity=None if on_cpu else round(MEMORY[accelerator] * GIB),
@@ -210,9 +212,11 @@ def plan_on(
 
 
 def _waiting(
-    shape: Shape, algorithm: Algorithm, size: int, nodes: int, gpus: int
+    shape: Shape, recipe: Train, algorithm: Algorithm, size: int, nodes: int, gpus: int
 ) -> dict[str, int]:
     """Return what waits in a node's memory: the reference model, or each accelerator's copy."""
+    if recipe.lora and algorithm.samples:
+        return {}  # the reference model is the policy without its adapters
     if algorithm.reference:
         return {"reference": shape.parameters * FLOAT // nodes}
     return {"copies": shape.parameters * size * gpus}

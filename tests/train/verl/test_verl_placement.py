@@ -45,6 +45,7 @@ class Run:
     tensor_parallel: int | None = None
     micro_batch: int = 1
     least: bool = False
+    lora: int | None = None
 
     def recipe(self) -> Train:
         """Return the parts of its recipe that take memory."""
@@ -55,6 +56,7 @@ class Run:
             max_prompt_tokens=self.prompt,
             max_new_tokens=self.new,
             precision="bfloat16",
+            lora={"rank": self.lora, "alpha": self.lora} if self.lora else None,
         )
 
     def place(self, **changes: Any) -> Placement:
@@ -102,6 +104,12 @@ PUBLISHED = [
     Run(_VERL + "examples/ppo_trainer/run_qwen2.5-32b.sh (4 nodes x 8 GPUs)",
         "32B", "ppo", "a100-80", 8, 1024, 1024, 1024, 1, updates=4, nodes=4,
         offload=False, tensor_parallel=4, micro_batch=8),
+    *(
+        Run(_VERL + f"examples/tuning/{size.lower()}/qwen2-{size.lower()}_grpo-lora_{gpus}_h100"
+            "_fsdp_vllm.sh", size, "grpo", "h100", gpus, 512, 1024, per_gpu * gpus, 5,
+            offload=True, tensor_parallel=gpus, lora=32)
+        for size, gpus, per_gpu in (("7B", 1, 16), ("14B", 2, 58), ("32B", 4, 40))
+    ),
 ]  # fmt: skip
 
 
@@ -152,6 +160,20 @@ def test_the_training_state_is_exact() -> None:
     assert found.update["optimiser"] == shape.parameters
     assert found.host["reference"] == shape.parameters * 4
     assert found.rollout["rollout weights"] == shape.parameters * 2
+
+
+def test_with_adapters_only_they_have_gradients_and_moments() -> None:
+    shape, asked = QWEN25["7B"], Cluster(gpus=2, offload=True)
+    whole, thin = (
+        place(shape, recipe(precision="bfloat16", lora=lora), GRPO, asked)
+        for lora in (None, {"rank": 32, "alpha": 32})
+    )
+    adapters = shape.adapters(32)
+    assert adapters == 80_740_352  # what peft counts for Qwen2.5-7B
+    assert thin.update["gradients"] == adapters * 4 // 2 == thin.update["optimiser"] // 2
+    assert thin.update["parameters"] == (shape.parameters + adapters) * 4 // 2
+    assert thin.update["gathered layers"] == whole.update["gathered layers"] // 2
+    assert "reference" in whole.host and "reference" not in thin.host
 
 
 def test_offload_empties_the_accelerators_for_sampling_only() -> None:

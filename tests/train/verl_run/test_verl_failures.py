@@ -91,3 +91,9 @@ def test_a_step_that_is_no_number_ends_the_job(
 
 def test_a_step_without_updates_is_one() -> None:
     check_finite(Step(step=0, metrics={"validation_accuracy": 0.5}, timing={}, at=0.0))
+
+
+def test_what_announces_the_last_lines_is_not_said_without_them(where: Circumstances) -> None:
+    found = judge(["stopped after 9 s without progress; its last lines:"], where, stepped=True)
+    assert found is not None
+    assert found.message.startswith("hung: stopped after 9 s without progress. If its steps")

@@ -1,0 +1,136 @@
+"""Ray clusters of several nodes on one machine: raylets of their own, each with its own address.
+
+The nodes share the machine's processors, memory and disk; what they do not share is what Ray keeps
+for a node: its accelerators by name, its object store, its workers, and its end. As they also share
+the folder of uploaded jobs, one may tidy away what another is about to use: the first attempt of a
+job fails then, and the next goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import requests
+
+from pipeline.cluster.client import Address
+from pipeline.cluster.head import HELPER_CPUS, RANK_CPUS, engine_environment
+from pipeline.ports import free_ports
+from tests.alive import until
+from tests.engines.conftest import kill
+
+_STORE = 100 * 2**20  # bytes; Ray wants 75 MiB at least
+
+
+class Nodes:
+    """A cluster whose head has no accelerator and whose other nodes have one each.
+
+    Args:
+        python: Interpreter of the engine environment.
+    """
+
+    def __init__(self, python: Path) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="tomrl-nodes-", dir="/tmp"))
+        self.port, self.dashboard, self.client = free_ports(3)
+        token = secrets.token_hex(16)
+        self.address = Address(f"http://127.0.0.1:{self.dashboard}", token, "RAY_ADDRESS")
+        kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+        (self.folder / "environment").symlink_to(python.parent.parent, target_is_directory=True)
+        self._python = self.folder / "environment" / "bin" / python.name
+        self._environment = {
+            **engine_environment(self._python, kept),
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": token,
+        }
+        self._nodes: dict[str, subprocess.Popen[bytes]] = {}
+        self.start_head()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a user of the cluster has in the environment."""
+        assert self.address.token is not None
+        return {"RAY_ADDRESS": self.address.url, "RAY_AUTH_TOKEN": self.address.token}
+
+    def start_head(self) -> None:
+        """Start the head, at the same ports each time."""
+        self._start(
+            "127.0.0.2",
+            "--head",
+            f"--port={self.port}",
+            "--dashboard-host=127.0.0.1",
+            f"--dashboard-port={self.dashboard}",
+            f"--ray-client-server-port={self.client}",
+            f"--temp-dir={self.folder / 'ray'}",
+            f"--num-cpus={HELPER_CPUS}",
+            "--num-gpus=0",
+        )
+
+    def add(self, address: str) -> None:
+        """Add a node with one accelerator."""
+        # verl's helpers go to any node, and must leave the ranks theirs.
+        cpus = HELPER_CPUS + RANK_CPUS
+        head = f"--address=127.0.0.2:{self.port}"
+        self._start(address, head, f"--num-cpus={cpus}", "--num-gpus=1")
+
+    def kill(self, address: str) -> None:
+        """Let a node go at once, with all its workers."""
+        process = psutil.Process(self._nodes[address].pid)
+        kill([process, *process.children(recursive=True)])
+        self._nodes.pop(address).wait()
+
+    @contextmanager
+    def paused(self, address: str) -> Iterator[None]:
+        """Stop a node and its workers for a while."""
+        processes = psutil.Process(self._nodes[address].pid).children(recursive=True)
+        try:
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.suspend()
+            yield
+        finally:
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
+
+    def end(self) -> None:
+        """Leave nothing of the cluster."""
+        for address in list(self._nodes):
+            self.kill(address)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def alive(self) -> set[str]:
+        """The addresses of the nodes that Ray counts as alive."""
+        try:
+            found = self.address.get("/api/v0/nodes", 5.0).json()["data"]["result"]["result"]
+        except (requests.RequestException, ValueError, KeyError, TypeError):
+            return set()  # it is starting, or gone
+        return {node["node_ip"] for node in found if node["state"] == "ALIVE"}
+
+    def _start(self, address: str, *flags: str) -> None:
+        agents = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port")
+        free = (*agents, "runtime-env-agent-port", "metrics-export-port")
+        workers = ("min-worker-port", "max-worker-port")
+        command = [
+            *(str(self._python), "-m", "ray.scripts.scripts", "start", "--block"),
+            f"--node-ip-address={address}",
+            f"--object-store-memory={_STORE}",
+            *(f"--{name}=0" for name in (*free, *workers)),
+            *flags,
+        ]
+        log = self.folder / f"{address}.log"
+        with log.open("a") as output:
+            self._nodes[address] = subprocess.Popen(
+                command,
+                env={**self._environment, "TMPDIR": str(self.folder)},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        assert until(lambda: address in self.alive(), 120), log.read_text()
