@@ -71,7 +71,9 @@ _VERL = (
 )
 BACKENDS: Mapping[str, Plugin] = MappingProxyType(
     {
-        "local": Plugin("pipeline.stages.train_local", "LocalTraining"),
+        "local": Plugin(
+            "pipeline.stages.train_local", "prepare_local", ("pipeline.train.local_job",)
+        ),
         "verl": Plugin("pipeline.stages.train_verl", "VerlTraining", _VERL),
     }
 )

@@ -14,7 +14,7 @@ import requests
 from ray.exceptions import AuthenticationError
 from ray.job_submission import JobSubmissionClient
 
-from pipeline.cluster.job import SUBMISSION_VARIABLE, RuntimeEnvironment
+from pipeline.cluster.job import SUBMISSION_VARIABLE, Entrypoint, RuntimeEnvironment
 from pipeline.errors import TransientError, UserError
 from pipeline.plural import counted
 
@@ -131,7 +131,11 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         return answer
 
     def submit(
-        self, command: str, submission: str, runtime_environment: RuntimeEnvironment
+        self,
+        command: str,
+        submission: str,
+        runtime_environment: RuntimeEnvironment,
+        entrypoint: Entrypoint,
     ) -> None:
         """Submit a job under an id of ours.
 
@@ -145,7 +149,10 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         def request() -> None:
             try:
                 self.submit_job(
-                    entrypoint=command, submission_id=submission, runtime_env=environment
+                    entrypoint=command,
+                    submission_id=submission,
+                    runtime_env=environment,
+                    **entrypoint,
                 )
             except (requests.RequestException, ConnectionError):
                 raise

@@ -21,6 +21,7 @@ from pipeline.cluster.job import LEAD_IN
 
 POLL_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
+SAY_SECONDS = 60.0
 QUIET_SECONDS = 60.0  # without a line, the whole log is read: the stream may be dead unnoticed
 STOP_SECONDS = 60.0
 NODE_SECONDS = 300.0  # without progress, after a node was lost
@@ -142,7 +143,7 @@ def follow(
         is_progress: Whether a line is progress.
     """
     last: deque[str] = deque(maxlen=LAST_LINES)
-    progress = heard = time.monotonic()
+    progress = heard = told = time.monotonic()
     nodes, limit = Nodes(), stall_limit
 
     def pass_on(lines: list[str]) -> None:
@@ -172,6 +173,9 @@ def follow(
             now = time.monotonic()
             if status == JobStatus.PENDING:
                 progress = now
+                if now - told > SAY_SECONDS:
+                    told = now
+                    on_line("cluster: the job waits until its node has room for it")
             if now > deadline:
                 return stopped("timed_out", "stopped at its time limit")
             if now - progress > limit or now - heard > QUIET_SECONDS:

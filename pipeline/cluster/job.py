@@ -31,6 +31,13 @@ class RuntimeEnvironment(TypedDict):
     env_vars: dict[str, str]
 
 
+class Entrypoint(TypedDict, total=False):
+    """What a job's command takes of a node, by Ray's names."""
+
+    entrypoint_num_gpus: float
+    entrypoint_num_cpus: int
+
+
 @dataclass(frozen=True)
 class Job:
     """A command with everything it needs.
@@ -48,6 +55,9 @@ class Job:
         environment: Variables of the job and its workers. They never reach a log.
         gpus: Accelerators (processes where ``cpu_only``) that the job takes on each node.
         nodes: Nodes that the job takes.
+        own_gpus: Accelerators, or what part of one, that the command itself takes on any node. Ray
+            begins it once they are free; for ``gpus`` it does not wait.
+        own_cpus: Processor cores that the command itself takes on the same node.
         cpu_only: The job computes on CPU: a private head then offers ``gpus`` accelerators that
             exist by name only.
         time_limit: Seconds for all attempts together.
@@ -66,6 +76,8 @@ class Job:
     stall_limit: float
     environment: Mapping[str, str] = field(default_factory=dict)
     nodes: int = 1
+    own_gpus: float = 0.0
+    own_cpus: int = 0
     cpu_only: bool = False
     retries: int = 0
     requires: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +92,13 @@ class Job:
         name = re.sub(r"[^A-Za-z0-9_.-]+", "-", self.name)
         content = digest_of([self.name, list(self.arguments), folder_digests(self.folder)])
         return f"{name}-{content[:12]}"
+
+    @property
+    def entrypoint(self) -> Entrypoint:
+        """Return what the command itself takes, as Ray takes it; without any it is on the head."""
+        if not self.own_gpus and not self.own_cpus:
+            return {}
+        return {"entrypoint_num_gpus": self.own_gpus, "entrypoint_num_cpus": self.own_cpus}
 
     @property
     def runtime_environment(self) -> RuntimeEnvironment:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import secrets
 import shlex
@@ -22,6 +23,7 @@ from pipeline.cluster.job import (
     LEAD_IN,
     USER_ERROR_LINE,
     USER_ERROR_STATUS,
+    Entrypoint,
     Job,
     JobOutcome,
     Verdict,
@@ -107,7 +109,7 @@ def _cluster(job: Job) -> Iterator[tuple[Client, str | None]]:
     address = configured_address(os.environ)
     if address is not None:
         client = connect(address)
-        check_accelerators(client, address, job.gpus, job.nodes)
+        check_accelerators(client, address, job.gpus or math.ceil(job.own_gpus), job.nodes)
         running = client.running(job.identity)
         if running is None:
             _check_environment(client, address, job)
@@ -146,7 +148,7 @@ def _check_environment(client: Client, address: Address, job: Job) -> None:
         return
     lines: list[str] = []
     check = contract.command(job.arguments[0], job.requires)
-    with _submitted(client, job, f"check-{job.identity}", check) as submission:
+    with _submitted(client, job, f"check-{job.identity}", check, {}) as submission:
         ended = follow(
             client,
             submission,
@@ -224,7 +226,8 @@ def _attempt(
     from pipeline.cluster.follow import follow
 
     attempt = _Attempt(rules)
-    with _submitted(client, job, job.identity, job.arguments, running) as submission:
+    command, takes = job.arguments, job.entrypoint
+    with _submitted(client, job, job.identity, command, takes, running) as submission:
         rules.on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
         ended = follow(
             client,
@@ -248,13 +251,14 @@ def _submitted(
     job: Job,
     prefix: str,
     arguments: tuple[str, ...],
+    entrypoint: Entrypoint,
     running: str | None = None,
 ) -> Iterator[str]:
     """Submit a command (or take the submission that runs) and stop it if the block raises."""
     submission = running or f"{prefix}-{secrets.token_hex(3)}"
     try:
         if running is None:
-            client.submit(shlex.join(arguments), submission, job.runtime_environment)
+            client.submit(shlex.join(arguments), submission, job.runtime_environment, entrypoint)
         yield submission
     except BaseException:
         from pipeline.cluster.follow import stop

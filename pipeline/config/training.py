@@ -22,11 +22,14 @@ Accelerator = Literal["cpu", "a100-40", "a100-80", "h100", "h200"]
 
 
 class Cluster(Section):
-    """Where and how ``backend: verl`` trains a cell; the local backend does not read it.
+    """Where and how a cell trains on a cluster.
+
+    The local backend reads ``accelerator``, the limits on time and ``retries`` alone.
 
     Attributes:
-        accelerator: What the cluster's nodes have; ``auto`` is ``cpu`` for tiny models and
-            ``a100-80`` for all others.
+        accelerator: What the cluster's nodes have; for ``backend: verl``, ``auto`` is ``cpu`` for
+            tiny models and ``a100-80`` for all others; for ``local``, ``a100-80`` where the cluster
+            has accelerators.
         gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
             the placement plan allows if absent.
         nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, one if

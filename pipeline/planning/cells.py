@@ -29,10 +29,11 @@ from pipeline.planning.hours import (
 from pipeline.planning.schedule import Need, Task
 from pipeline.records import read_figures
 from pipeline.tasks import registry
+from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.memory import plan as local_memory
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import shape_of
-from pipeline.train.verl.placement import GIB, MEMORY, place
+from pipeline.train.verl.placement import place
 from pipeline.train.verl.plan import count_rows
 
 REPORT_HOURS = 0.05

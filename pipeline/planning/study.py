@@ -10,8 +10,8 @@ from pipeline.config.params import Params
 from pipeline.planning.cells import REPORT_HOURS, CellPlan, base_tasks, has_weights, plan_cells
 from pipeline.planning.cluster import ClusterFile
 from pipeline.planning.schedule import Need, Placed, Room, Schedule, Task, schedule
+from pipeline.train.accelerators import GIB
 from pipeline.train.shapes import shape_of
-from pipeline.train.verl.placement import GIB
 
 
 @dataclass(frozen=True, slots=True)

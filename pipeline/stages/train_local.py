@@ -1,33 +1,46 @@
-"""Training in the stage's own process."""
+"""Training by the local trainer: in the stage's own process, or on a cluster."""
 
 from __future__ import annotations
 
-import copy
+import os
 from collections.abc import Callable
-from pathlib import Path
-
-from torch import Tensor
 
 from pipeline.config.params import TrainedCell
-from pipeline.files import remove, replacing
-from pipeline.model.device import set_up_torch
-from pipeline.model.manifest import StoredModel, resolve
-from pipeline.model.weights import load_model, save_model
-from pipeline.provenance import GRADING, MODEL, installed
+from pipeline.model.manifest import resolve
 from pipeline.stages.common import Stage, input_digest
 from pipeline.stages.stop import StopRequest
-from pipeline.stages.training import Settings, given_responses, say_skipped
+from pipeline.stages.training import Settings, Training, say_left_out
 from pipeline.train.checks import check_local
 from pipeline.train.contract import History, Outcome
-from pipeline.train.data import Rows, load_rows
-from pipeline.train.local import LocalTrainer
-from pipeline.train.probe import load_probe
+from pipeline.train.local_run import LocalRun
 
-Weights = dict[str, Tensor]
+
+def prepare_local(stage: Stage, key: str, cell: TrainedCell) -> Training:
+    """Return a run of the local trainer: on the cluster of ``RAY_ADDRESS``, else here."""
+    check_local(cell.train)
+    if os.environ.get("RAY_ADDRESS"):
+        from pipeline.stages.train_local_job import LocalJobTraining
+
+        return LocalJobTraining(stage, key, cell)
+    return LocalTraining(stage, key, cell)
+
+
+def made_from(stage: Stage, cell: TrainedCell) -> Settings:
+    """Return everything that the result of a run depends on; not where it runs."""
+    elsewhere = {"train": {"cluster"}}
+    settings = cell.model_dump(
+        mode="json", include={"algorithm", "seed", "train"}, exclude=elsewhere
+    )
+    return {
+        **settings,
+        "threads": stage.params.study.threads,
+        "base": input_digest(stage.root / cell.base),
+        "data": input_digest(stage.root / cell.inputs),
+    }
 
 
 class LocalTraining:
-    """A run of the local trainer.
+    """A run of the local trainer in the stage's own process.
 
     Args:
         stage: The stage.
@@ -36,72 +49,17 @@ class LocalTraining:
     """
 
     def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
-        recipe = cell.train
-        check_local(recipe)
-        self._stage, self._cell, self._recipe = stage, cell, recipe
-        self._algorithm = cell.algorithm
-        base, inputs = stage.root / cell.base, stage.root / cell.inputs
+        base = resolve(stage.root / cell.base, stage.store, cell.model, f"base@{cell.model}")
         threads = stage.params.study.threads
-        set_up_torch(threads)
-        stored = resolve(base, stage.store, cell.model, f"base@{cell.model}")
-        self._policy, self._tokenizer = load_model(stored)
-        limit = recipe.max_prompt_tokens
-        train = self._rows(inputs / "train.parquet")
-        self._validation = self._rows(inputs / "validation.parquet")
-        self._probe = load_probe(inputs, self._tokenizer, recipe)
-        say_skipped(key, train.skipped, self._validation.skipped, limit)
-        self._train = given_responses(key, train, cell.algorithm)
-        settings = cell.model_dump(mode="json", include={"algorithm", "seed", "train"})
-        self.made_from: Settings = {
-            **settings,
-            "threads": threads,
-            "base": input_digest(base),
-            "data": input_digest(inputs),
-        }
+        self._run = LocalRun(cell, threads, base, stage.root / cell.inputs, stage.store)
+        say_left_out(key, self._run.rows, cell)
+        self.made_from = made_from(stage, cell)
         self.work = stage.work(*self.made_from.values())
-        self.total = recipe.total_steps(len(self._train.rows))
-        self.skipped = self._train.skipped
-
-    def _rows(self, path: Path) -> Rows:
-        limit, think = self._recipe.max_prompt_tokens, self._recipe.think
-        return load_rows(path, self._tokenizer, limit, think=think)
+        self.total = cell.train.total_steps(len(self._run.rows.train.rows))
+        self.skipped = self._run.rows.train.skipped
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        trainer = LocalTrainer(
-            policy=self._policy,
-            reference=copy.deepcopy(self._policy).requires_grad_(False),
-            tokenizer=self._tokenizer,
-            train=self._train.rows,
-            validation=self._validation.rows,
-            recipe=self._recipe,
-            algorithm=self._algorithm,
-            seed=self._cell.seed,
-            work=self.work,
-            report=report,
-            should_stop=StopRequest().requested,
-            probe=self._probe,
+        return self._run.train(
+            self.work, lambda history, _: report(history), StopRequest().requested
         )
-        history = trainer.run()
-        best, last = history.best, history.last
-        assert best is not None
-        return Outcome(
-            history=history,
-            checkpoints={
-                "best": StoredModel(
-                    step=best.step,
-                    digest=self._stored("best", trainer, trainer.best_weights()),
-                    validation_accuracy=best.accuracy,
-                ),
-                "last": StoredModel(step=last.step, digest=self._stored("last", trainer)),
-            },
-            libraries=installed(*MODEL, *GRADING),
-        )
-
-    def _stored(self, role: str, trainer: LocalTrainer, weights: Weights | None = None) -> str:
-        """Put weights, or the policy's as they are, into the store; return their digest."""
-        folder = self.work / role / "model"
-        remove(folder)
-        with replacing(folder) as temporary:
-            save_model(temporary, trainer.policy, trainer.tokenizer, weights)
-        return self._stage.store.put(folder)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
-from pipeline.config.algorithms import Algorithm, Sft
+from pipeline.config.algorithms import Sft
 from pipeline.config.params import Cell, TrainedCell
 from pipeline.plugins import BACKENDS
 from pipeline.provenance import Libraries
 from pipeline.records import Record
 from pipeline.stages.common import Stage
 from pipeline.train.contract import History, Outcome
-from pipeline.train.data import Rows, imitable
+from pipeline.train.data import CellRows
 
 Settings = dict[str, object]
 """Settings by name, as JSON has them."""
@@ -61,27 +61,17 @@ def prepare(stage: Stage, key: str, cell: TrainedCell) -> Training:
     return make(stage, key, cell)
 
 
-def say_skipped(key: str, training: int, validation: int, limit: int) -> None:
-    """Tell of prompts that are too long to be used."""
+def say_left_out(key: str, found: CellRows, cell: TrainedCell) -> None:
+    """Tell of prompts that are too long to be used, or have nothing to imitate."""
+    training, validation = found.read.skipped, found.validation.skipped
     if training or validation:
         print(
             f"train {key}: skipped {training} training and {validation} validation "
-            f"prompts longer than {limit} tokens"
+            f"prompts longer than {cell.train.max_prompt_tokens} tokens"
         )
-
-
-def given_responses(key: str, train: Rows, algorithm: Algorithm) -> Rows:
-    """Return the rows that an algorithm can learn from: for imitation, those with a response.
-
-    Raises:
-        UserError: If there is none.
-    """
-    if not isinstance(algorithm, Sft):
-        return train
-    kept = imitable(train, algorithm.imitates)
-    if missing := len(train.rows) - len(kept.rows):
+    if isinstance(cell.algorithm, Sft) and found.train != found.read:
+        missing = len(found.read.rows) - len(found.train.rows)
         print(
-            f"train {key}: left out {missing} of {len(train.rows)} training prompts, for which "
-            f"there are no {algorithm.imitates} to imitate"
+            f"train {key}: left out {missing} of {len(found.read.rows)} training prompts, for "
+            f"which there are no {cell.algorithm.imitates} to imitate"
         )
-    return kept

@@ -8,7 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
-from pipeline.config.algorithms import Imitated
+from pipeline.config.algorithms import Imitated, Sft
+from pipeline.config.params import TrainedCell
 from pipeline.data.codec import read_dataset
 from pipeline.errors import UserError
 from pipeline.model.chat import beginning, encode_prompt
@@ -81,6 +82,32 @@ def imitable(found: Rows, what: Imitated) -> Rows:
             f"no training row holds {what} to imitate; make the data again with: dvc repro"
         )
     return Rows(kept, found.skipped + len(found.rows) - len(kept))
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """The prompts of a cell.
+
+    Attributes:
+        read: For training, within the limit.
+        train: Those of them that the cell can learn from: for imitation, with a response.
+        validation: For validation, within the limit.
+    """
+
+    read: Rows
+    train: Rows
+    validation: Rows
+
+    @classmethod
+    def load(cls, inputs: Path, tokenizer: PreTrainedTokenizerBase, cell: TrainedCell) -> CellRows:
+        """Read the datasets of a folder; see :func:`load_rows` and :func:`imitable`."""
+        recipe, algorithm = cell.train, cell.algorithm
+        read, validation = (
+            load_rows(inputs / name, tokenizer, recipe.max_prompt_tokens, think=recipe.think)
+            for name in ("train.parquet", "validation.parquet")
+        )
+        train = imitable(read, algorithm.imitates) if isinstance(algorithm, Sft) else read
+        return cls(read, train, validation)
 
 
 def batches(rows: Sequence[Row], size: int, seed: int) -> Iterator[list[Row]]:

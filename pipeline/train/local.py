@@ -97,6 +97,11 @@ class LocalTrainer:
                 raise self._interrupted() from None
         return self.history
 
+    @property
+    def saved(self) -> int:
+        """Return the step of the last checkpoint."""
+        return self._state.saved
+
     def best_weights(self) -> dict[str, Tensor]:
         """Return the weights of the best step."""
         return self._state.best_weights(self.history)

@@ -27,7 +27,8 @@ from pipeline.cluster.lease import (
 )
 from pipeline.errors import UserError
 from pipeline.files import folder_digests
-from pipeline.train.verl.layout import State, last_number, lease_folder
+from pipeline.train.attempts import last_number, lease_folder, take_over
+from pipeline.train.verl.layout import State
 from tests.alive import until
 
 SHORT = 2.0  # seconds; for LEASE_SECONDS
@@ -37,7 +38,8 @@ ATTEMPT = """
     from pathlib import Path
     from pipeline.cluster import lease
     from pipeline.cluster.lease import Holder, LeaseLost, hold
-    from pipeline.train.verl.layout import State, last_number, lease_folder
+    from pipeline.train.attempts import last_number, lease_folder, take_over
+    from pipeline.train.verl.layout import State
 
     root, pauses = Path(sys.argv[1]), sys.argv[2:] == ["pauses"]
     lease.LEASE_SECONDS, lease.RENEW_SECONDS = 2.0, 0.2
@@ -46,7 +48,7 @@ ATTEMPT = """
 
     def work(held):
         state = State(root, held.name)
-        state.take_over()
+        take_over(root, held.name)
         for number in range(10**6):
             held.check()
             if pauses and number == 5:
@@ -112,7 +114,7 @@ def _overtake(root: Path, said: list[str]) -> tuple[State, dict[str, str], float
     with hold(leases, holder, above=last_number(root), say=said.append) as (held, _):
         waited = time.monotonic() - began
         state = State(root, held.name)
-        state.take_over()
+        take_over(root, held.name)
         with state.steps.open("a") as journal:
             journal.write("by the second\n")
     return state, folder_digests(state.folder), waited

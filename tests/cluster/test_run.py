@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -267,7 +268,7 @@ def test_a_submission_left_running_is_followed(
 ) -> None:
     job = make_job("print('step 1', flush=True); import time; time.sleep(3); print('step 2')")
     command = " ".join(job.arguments)
-    cluster.submit(command, f"{job.identity}-1", job.runtime_environment)
+    cluster.submit(command, f"{job.identity}-1", job.runtime_environment, job.entrypoint)
     outcome = heard.run(job)
     assert outcome.status == "succeeded"
     assert heard.saying("step") == ["step 1", "step 2"]
@@ -295,7 +296,7 @@ def test_a_job_waits_for_accelerators_that_another_holds(
         str(GPUS),
     )
     command = " ".join(holder.arguments)
-    cluster.submit(command, "holder", holder.runtime_environment)
+    cluster.submit(command, "holder", holder.runtime_environment, holder.entrypoint)
     assert until(lambda: cluster.free_accelerators() == 0), cluster.get_job_logs("holder")
 
     def on_line(line: str) -> None:
@@ -338,3 +339,42 @@ def test_too_few_accelerators_are_counted(
     assert f"needs {needs}, the cluster has 2 GPUs on 1 node (2)" in message
     assert "What would fit: 2 on one node." in message
     assert "train.cluster.gpus" in message
+
+
+def test_two_commands_share_an_accelerator_and_a_third_waits(
+    cluster: Client,
+    make_job: MakeJob,
+    heard: Heard,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ray counts the parts that commands take; it begins the next when one ends."""
+    release = tmp_path / "release"
+    holder = make_job(
+        """
+        import pathlib, sys, time
+        print("step 1", flush=True)
+        while not pathlib.Path(sys.argv[1]).exists():
+            time.sleep(0.1)
+        """,
+        str(release),
+        gpus=0,
+        own_gpus=GPUS / 2,
+    )
+    command = " ".join(holder.arguments)
+    for name in ("first", "second", "third"):
+        cluster.submit(command, name, holder.runtime_environment, holder.entrypoint)
+
+    def statuses() -> list[str]:
+        return sorted(str(cluster.get_job_status(name)) for name in ("first", "second", "third"))
+
+    assert until(lambda: statuses() == ["PENDING", "RUNNING", "RUNNING"], 60), statuses()
+
+    monkeypatch.setattr(follow, "SAY_SECONDS", 0.5)
+    waits = "cluster: the job waits until its node has room for it"
+    with ThreadPoolExecutor(1) as pool:
+        fourth = pool.submit(heard.run, holder)
+        assert until(lambda: waits in heard.lines, 60), heard.lines
+        release.touch()
+        assert fourth.result(60).status == "succeeded"
+    assert until(lambda: statuses() == ["SUCCEEDED"] * 3, 60), statuses()

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
+from transformers import AutoTokenizer
 
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.data.codec import read_dataset
+from pipeline.data.codec import read_dataset, write_dataset
 from pipeline.errors import UserError
 from pipeline.files import read_lines
 from pipeline.stages import base, evaluate, suite, train
 from pipeline.stages.common import Stage
-from pipeline.stages.training import given_responses
-from pipeline.train.data import Row, Rows
-from tests.conftest import edited, shrink
+from pipeline.stages.training import say_left_out
+from pipeline.train.data import CellRows, Row, Rows, imitable
+from tests.conftest import PROJECT, edited, shrink
 from tests.stages.made import make_data
 
 ARMS = {
@@ -77,17 +80,36 @@ def test_a_cell_without_thoughts_answers_without_them(stage: Stage) -> None:
 
 
 def test_rows_without_a_response_are_left_out_and_counted(
-    stage: Stage, capsys: pytest.CaptureFixture[str]
+    stage: Stage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first, second, *_ = read_dataset(stage.data / "combos" / "hi" / "train.parquet")
-    del second.example.meta["imitated"]["traces"]
-    rows = Rows((Row((1,), first.example), Row((1,), second.example)), skipped=3)
-    algorithm = stage.params.trained_cell("nano-hi-traces").algorithm
-    kept = given_responses("nano-hi-traces", rows, algorithm)
-    assert (len(kept.rows), kept.skipped) == (1, 4)
-    assert "left out 1 of 2 training prompts, for which there are no traces" in (
-        capsys.readouterr().out
-    )
+    cell = stage.params.trained_cell("nano-hi-traces")
+    tokenizer = AutoTokenizer.from_pretrained(PROJECT / "models" / "nano-0" / "model")
+    read = read_dataset(stage.data / "combos" / "hi" / "train.parquet")
+    del read[1].example.meta["imitated"]["traces"]
+    prompts = {each.example.id: each.prompt for each in read}
+    for split in ("train", "validation"):
+        write_dataset(
+            tmp_path / f"{split}.parquet",
+            [each.example for each in read],
+            lambda example: prompts[example.id],
+            split,
+        )
+    found = CellRows.load(tmp_path, tokenizer, cell)
+    assert len(found.train.rows) == len(found.read.rows) - 1
+    assert found.train.skipped == found.read.skipped + 1
+    say_left_out("nano-hi-traces", found, cell)
+    said = capsys.readouterr().out
+    assert f"left out 1 of {len(found.read.rows)} training prompts, for which there are no" in said
+
+    grpo = stage.params.trained_cell("nano-hi-grpo")
+    found = CellRows.load(tmp_path, tokenizer, grpo)
+    assert found.train == found.read
+    say_left_out("nano-hi-grpo", found, grpo)
+    assert "left out" not in capsys.readouterr().out
+
+
+def test_nothing_to_imitate(stage: Stage) -> None:
+    (first, *_) = read_dataset(stage.data / "combos" / "hi" / "train.parquet")
+    del first.example.meta["imitated"]["traces"]
     with pytest.raises(UserError, match="no training row holds traces to imitate"):
-        given_responses("nano-hi-traces", Rows((rows.rows[1],), 0), algorithm)
-    assert given_responses("k", rows, stage.params.trained_cell("nano-hi-grpo").algorithm) == rows
+        imitable(Rows((Row((1,), first.example),), 0), "traces")

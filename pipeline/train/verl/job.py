@@ -10,46 +10,41 @@ from __future__ import annotations
 import ctypes
 import importlib
 import math
-import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
-from pipeline.cluster.job import SUBMISSION_VARIABLE
-from pipeline.cluster.lease import Holder, LeaseLost, hold
-from pipeline.disk import FULL
 from pipeline.errors import UserError
 from pipeline.files import remove, replacing, write_json
 from pipeline.model.manifest import StoredModel
 from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.store import LocalStore
+from pipeline.train.attempts import attempting, take_over
 from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import Row, load_rows
+from pipeline.train.job_lines import (
+    NOTE,
+    OUTCOME,
+    SAVED,
+    SPEC,
+    STEP,
+    JobResult,
+    say,
+    work_off,
+)
 from pipeline.train.verl import checkpoints
 from pipeline.train.verl.collect import step_row
 from pipeline.train.verl.journal import Follower, Journal, LoggedStep
-from pipeline.train.verl.layout import PROBE, State, last_number, lease_folder
+from pipeline.train.verl.layout import PROBE, State
 from pipeline.train.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.train.verl.prompt import write_tokenizer
-from pipeline.train.verl.spec import (
-    ERROR,
-    NAME,
-    NOTE,
-    OUTCOME,
-    RESULT,
-    SAVED,
-    STEP,
-    USER_ERROR,
-    JobResult,
-    JobSpec,
-)
+from pipeline.train.verl.spec import JobSpec
 from pipeline.train.verl.trainers import RL, Trainer, trainer_of
 
 _POLL_SECONDS = 0.5
@@ -62,25 +57,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 def main() -> None:
     """Run the job of the current folder."""
     signal.signal(signal.SIGTERM, _leave)
-    try:
-        spec = JobSpec.read(Path.cwd() / NAME, "train")
-        digest = run(spec, Path.cwd())
-    except LeaseLost as error:
-        _say(NOTE, f"ends and writes nothing more: {error}")
-        sys.exit(1)
-    except UserError as error:
-        _say(ERROR, str(error))
-        sys.exit(USER_ERROR)
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        _say(
-            ERROR,
-            f"no room to write {error.filename or 'its results'} ({error.strerror}); the "
-            "checkpoints are kept. Free some disk space and run it again: it goes on from there",
-        )
-        sys.exit(USER_ERROR)
-    _say(RESULT, digest)
+    work_off(lambda: run(JobSpec.read(Path.cwd() / SPEC, "train"), Path.cwd()))
 
 
 def run(spec: JobSpec, folder: Path) -> str:
@@ -95,13 +72,11 @@ def run(spec: JobSpec, folder: Path) -> str:
         UserError: If something fails that its user must mend.
     """
     root = Path(spec.state)
-    holder = Holder.here(os.environ.get(SUBMISSION_VARIABLE, ""))
-    leases, say = lease_folder(root), partial(_say, NOTE)
-    with hold(leases, holder, above=last_number(root), say=say) as (lease, lost):
+    with attempting(root) as (lease, lost):
         state = State(root, lease.name)
         if state.result.is_file():
             return JobResult.read(state.result, f"train@{spec.key}").digest
-        state.take_over()
+        take_over(root, lease.name)
         return Job(spec, folder, state, lost).run()
 
 
@@ -144,8 +119,8 @@ class Job:
         done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
         if done:
-            _say(SAVED, str(done))
-            _say(NOTE, f"goes on after step {done} of {self.total}")
+            say(SAVED, str(done))
+            say(NOTE, f"goes on after step {done} of {self.total}")
         return done
 
     def _train(self, base: Path, done: int) -> None:
@@ -218,9 +193,9 @@ class Job:
         self.state.lease.check()
         self.journal.add(step)
         checkpoints.thin(self.state, self.journal.history)
-        _say(STEP, step.line)
+        say(STEP, step.line)
         if step.step in checkpoints.whole_steps(self.state):
-            _say(SAVED, str(step.step))
+            say(SAVED, str(step.step))
 
     def _finish(self, base: Path) -> str:
         """Store the best and the last weights and all figures, prune, and return the digest."""
@@ -256,7 +231,7 @@ class Job:
         self.state.lease.check()
         digest = self.store.put(folder)
         remove(folder)
-        _say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
+        say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
         return digest
 
     def _store_outcome(self, outcome: Outcome) -> str:
@@ -361,11 +336,6 @@ def _die_with_parent() -> None:
     """Let the kernel end the child when this process is killed: its driver would train on."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
-
-
-def _say(kind: str, text: str) -> None:
-    # In one piece, and on a line of its own: Ray's thread prints what the workers say meanwhile.
-    print(f"\n{kind}{' '.join(text.split())}\n", end="", flush=True)
 
 
 def _leave(number: int, _: object) -> NoReturn:

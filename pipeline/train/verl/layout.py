@@ -1,17 +1,12 @@
-"""Where things lie in a job's state folder, which outlives the job's attempts.
-
-An attempt writes in a folder of its own, ``attempts/NAME``, named by its lease. The next one takes
-over by renaming that folder: whatever an attempt that was thought dead still writes by its old path
-lies where nobody looks.
-"""
+"""Where things lie in the state folder of a job of verl: see :mod:`pipeline.train.attempts`."""
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.cluster.lease import Lease
+from pipeline.train.attempts import attempts_folder, lease_folder, result_file
 
 PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
@@ -73,38 +68,8 @@ class State:
     @property
     def result(self) -> Path:
         """Return the file that names the result once everything is done."""
-        return self.root / "result.json"
+        return result_file(self.root)
 
     def step(self, step: int) -> Path:
         """Return verl's checkpoint after a step."""
         return self.checkpoints / f"global_step_{step}"
-
-    def take_over(self) -> None:
-        """Take what the last attempt left; what earlier ones wrote after they ended is removed."""
-        earlier = _earlier(self.root, self.attempt)
-        if earlier:
-            earlier.pop().rename(self.folder)
-        else:
-            self.folder.mkdir(parents=True)
-        for stray in earlier:
-            shutil.rmtree(stray, ignore_errors=True)  # its writer may be at work yet
-
-
-def lease_folder(root: Path) -> Path:
-    """Return the folder of the attempts' leases."""
-    return root / "lease"
-
-
-def last_number(root: Path) -> int:
-    """Return the number of the last attempt that left something; 0 if none did."""
-    numbers = [int(path.name.partition("-")[0]) for path in attempts_folder(root).glob("*-*")]
-    return max(numbers, default=0)
-
-
-def attempts_folder(root: Path) -> Path:
-    """Return the folder of the attempts' own folders."""
-    return root / "attempts"
-
-
-def _earlier(root: Path, attempt: str) -> list[Path]:
-    return sorted(path for path in attempts_folder(root).glob("*-*") if path.name < attempt)

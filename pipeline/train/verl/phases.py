@@ -22,13 +22,10 @@ from dataclasses import dataclass, replace
 
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Accelerator, Train
+from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.shape import Shape
 from pipeline.train.verl import memory
 from pipeline.train.verl.memory import FLOAT, MARGIN, longest, with_margin
-
-GIB = 2**30
-MEMORY: dict[str, float] = {"a100-40": 39.4, "a100-80": 79.2, "h100": 79.2, "h200": 139.8}
-"""GiB that CUDA offers on each accelerator (NVIDIA's data sheets, less what the driver keeps)."""
 
 FULL = 0.88
 """Share of an accelerator's memory above which another way to fit is looked for."""

@@ -11,11 +11,12 @@ from typing import Literal
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.errors import UserError
+from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.shape import Shape
 from pipeline.train.verl.memory import longest
-from pipeline.train.verl.phases import FULL, GIB, MEMORY, Placement, plan_on
+from pipeline.train.verl.phases import FULL, Placement, plan_on
 
-__all__ = ["GIB", "MEMORY", "Placement", "place"]
+__all__ = ["Placement", "place"]
 
 GPUS_PER_NODE = (1, 2, 4, 8)
 NODES = (1, 2, 4, 8)

@@ -30,6 +30,7 @@ from pipeline.files import replacing
 from pipeline.records import Figures
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row, load_rows
+from pipeline.train.job_lines import SPEC
 from pipeline.train.local import step_metrics
 from pipeline.train.probe import load_probe
 from pipeline.train.rollout import Judge
@@ -39,7 +40,7 @@ from pipeline.train.verl.collect import BATCH_PREFIX
 from pipeline.train.verl.layout import PROBE, State
 from pipeline.train.verl.sft_data import ROW
 from pipeline.train.verl.sft_worker import ENTROPY, MeasuringWorker, Questions, imitation_loss
-from pipeline.train.verl.spec import NAME, JobSpec
+from pipeline.train.verl.spec import JobSpec
 from pipeline.train.verl.watching import Gauges, StepWatch, nodes_of
 
 _VALIDATION = "validation_accuracy"
@@ -70,7 +71,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
 
     def __init__(self, config: Any) -> None:
         folder = Path(config.tomrl.folder)
-        spec = JobSpec.read(folder / NAME, "train")
+        spec = JobSpec.read(folder / SPEC, "train")
         self._recipe, self._seed = spec.cell.train, spec.cell.seed
         super().__init__(config)
         tokenizer = self.model_config.tokenizer

@@ -8,17 +8,6 @@ from pipeline.config.params import TrainedCell
 from pipeline.records import Record
 from pipeline.train.verl.placement import Placement
 
-NAME = "job.json"
-OUTCOME = "outcome.json"
-"""The record that the result in the store holds."""
-STEP, SAVED, NOTE = "TOMRL_STEP ", "TOMRL_SAVED ", "TOMRL_NOTE "
-RESULT, ERROR = "TOMRL_RESULT ", "TOMRL_ERROR "
-"""How the lines begin by which a job speaks to its stage: a finished step as JSON, the step that
-another attempt would go on from, a remark, the digest of the result, and what its user must mend.
-"""
-USER_ERROR = 3
-"""Exit status after an ERROR line: trying again cannot help."""
-
 
 class JobSpec(Record):
     """One training run.
@@ -44,13 +33,3 @@ class JobSpec(Record):
     state: str
     rows: int
     validation: dict[str, int]
-
-
-class JobResult(Record):
-    """``result.json`` of the state folder: the job is done.
-
-    Attributes:
-        digest: Of the result in the store, which holds an outcome.
-    """
-
-    digest: str

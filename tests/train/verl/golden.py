@@ -16,8 +16,8 @@ from pipeline.config.expand import expand
 from pipeline.config.params import Params, TrainedCell
 from pipeline.config.study_files import load_study, study_files
 from pipeline.errors import UserError
+from pipeline.train.accelerators import GIB
 from pipeline.train.verl.overrides import as_arguments
-from pipeline.train.verl.placement import GIB
 from pipeline.train.verl.plan import Plan, count_rows, plan_of
 
 PROJECT = Path(__file__).resolve().parents[3]

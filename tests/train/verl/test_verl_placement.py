@@ -10,9 +10,10 @@ import pytest
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.errors import UserError
+from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.shapes import QWEN25
-from pipeline.train.verl.phases import FULL
-from pipeline.train.verl.placement import GIB, MEMORY, Placement, place
+from pipeline.train.verl.phases import FULL, Placement
+from pipeline.train.verl.placement import place
 from tests.train.verl.verl_cells import recipe
 
 _TOM_RL = "github.com/bigai-ai/ToM-RL: tom_grpo.sh and README (4 x A100 80G)"

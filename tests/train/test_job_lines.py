@@ -6,25 +6,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.conftest import environment
 
 SCRIPT = """
 import subprocess, sys, time
-from pipeline.train.verl.job import _say
+from pipeline.train.job_lines import STEP, say
 
 noise = "while True: print('(TaskRunner pid=1)', 'a worker says something')"
 with subprocess.Popen([sys.executable, "-c", noise]) as driver:
     time.sleep(1)  # until it talks
     for number in range(300):
-        _say("TOMRL_STEP ", f'{{"step": {number}}}')
+        say(STEP, f'{{"step": {number}}}')
     driver.kill()
 """
 
 
 def test_lines_stay_whole_beside_those_of_the_driver(project: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray")
     log = tmp_path / "log"
     with log.open("ab") as file:  # as Ray gives it to job and driver, which are two processes
         subprocess.run(

@@ -1,0 +1,7 @@
+"""What accelerators hold."""
+
+from __future__ import annotations
+
+GIB = 2**30
+MEMORY: dict[str, float] = {"a100-40": 39.4, "a100-80": 79.2, "h100": 79.2, "h200": 139.8}
+"""GiB that CUDA offers on each accelerator (NVIDIA's data sheets, less what the driver keeps)."""

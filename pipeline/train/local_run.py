@@ -1,0 +1,99 @@
+"""A run of the local trainer from its files to what it leaves in the store."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+
+from torch import Tensor
+
+from pipeline.config.params import TrainedCell
+from pipeline.files import remove, replacing
+from pipeline.model.device import set_up_torch
+from pipeline.model.manifest import StoredModel
+from pipeline.model.weights import load_model, save_model
+from pipeline.provenance import GRADING, MODEL, installed
+from pipeline.store import LocalStore
+from pipeline.train.contract import History, Outcome
+from pipeline.train.data import CellRows
+from pipeline.train.local import LocalTrainer
+from pipeline.train.probe import load_probe
+
+Weights = dict[str, Tensor]
+
+
+class LocalRun:
+    """A run whose model and data are loaded.
+
+    Args:
+        cell: A trained cell.
+        threads: To compute with.
+        base: Folder of the base model.
+        inputs: Folder of the datasets.
+        store: Receives the trained models.
+    """
+
+    def __init__(
+        self, cell: TrainedCell, threads: int, base: Path, inputs: Path, store: LocalStore
+    ) -> None:
+        set_up_torch(threads)
+        self._cell, self._store = cell, store
+        self._policy, self._tokenizer = load_model(base)
+        self.rows = CellRows.load(inputs, self._tokenizer, cell)
+        self._probe = load_probe(inputs, self._tokenizer, cell.train)
+
+    def train(
+        self,
+        work: Path,
+        report: Callable[[History, int], None],
+        should_stop: Callable[[], bool],
+    ) -> Outcome:
+        """Train to the end.
+
+        Args:
+            work: Folder of the resumable state.
+            report: Called after every step with the history up to it, and the step of the last
+                checkpoint.
+            should_stop: See :class:`pipeline.train.local.LocalTrainer`.
+
+        Raises:
+            Interrupted: If ``should_stop`` said so; running again goes on from there.
+            UserError: If something fails that its user must mend.
+        """
+        trainer = LocalTrainer(
+            policy=self._policy,
+            reference=copy.deepcopy(self._policy).requires_grad_(False),
+            tokenizer=self._tokenizer,
+            train=self.rows.train.rows,
+            validation=self.rows.validation.rows,
+            recipe=self._cell.train,
+            algorithm=self._cell.algorithm,
+            seed=self._cell.seed,
+            work=work,
+            report=lambda history: report(history, trainer.saved),
+            should_stop=should_stop,
+            probe=self._probe,
+        )
+        history = trainer.run()
+        best, last = history.best, history.last
+        assert best is not None
+        return Outcome(
+            history=history,
+            checkpoints={
+                "best": StoredModel(
+                    step=best.step,
+                    digest=self._stored(work / "best", trainer, trainer.best_weights()),
+                    validation_accuracy=best.accuracy,
+                ),
+                "last": StoredModel(step=last.step, digest=self._stored(work / "last", trainer)),
+            },
+            libraries=installed(*MODEL, *GRADING),
+        )
+
+    def _stored(self, folder: Path, trainer: LocalTrainer, weights: Weights | None = None) -> str:
+        """Put weights, or the policy's as they are, into the store; return their digest."""
+        remove(folder / "model")
+        with replacing(folder / "model") as temporary:
+            save_model(temporary, trainer.policy, trainer.tokenizer, weights)
+        return self._store.put(folder / "model")

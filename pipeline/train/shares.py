@@ -1,0 +1,38 @@
+"""What share of an accelerator a run of the local trainer takes."""
+
+from __future__ import annotations
+
+from pipeline.config.algorithms import Algorithm
+from pipeline.config.training import Train
+from pipeline.errors import UserError
+from pipeline.train.accelerators import GIB, MEMORY
+from pipeline.train.memory import plan
+from pipeline.train.shape import Shape
+
+_CONTEXT = GIB  # of CUDA, for each process
+_MOST = 8  # runs beside one another: they share its time, too
+
+
+def share_of(shape: Shape, recipe: Train, algorithm: Algorithm) -> float:
+    """Return what part of one accelerator a run takes by its plan: 1, 1/2, ... 1/8.
+
+    Args:
+        shape: Of the policy.
+        recipe: The training recipe; its ``cluster.accelerator`` says which accelerator, ``auto``
+            one of 80 GB.
+        algorithm: The algorithm.
+
+    Raises:
+        UserError: If it does not fit on one.
+    """
+    asked = recipe.cluster.accelerator
+    name = asked if asked in MEMORY else "a100-80"
+    peak = plan(shape, recipe, algorithm, on_gpu=True).peak + _CONTEXT
+    fitting = int(MEMORY[name] * GIB // peak)
+    if fitting == 0:
+        raise UserError(
+            f"train.backend: local takes one accelerator and about {peak / GIB:.1f} GiB of it, "
+            f"{name} has {MEMORY[name]:g}. Lower train.tokens_per_micro_batch or "
+            "train.prompts_per_step, train with train.lora, or set train.backend: verl"
+        )
+    return 1 / min(fitting, _MOST)
