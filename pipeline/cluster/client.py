@@ -14,6 +14,7 @@ import requests
 from ray.exceptions import AuthenticationError
 from ray.job_submission import JobSubmissionClient
 
+from pipeline.cluster.demand import VARIABLE
 from pipeline.cluster.job import SUBMISSION_VARIABLE, Entrypoint, RuntimeEnvironment
 from pipeline.errors import TransientError, UserError
 from pipeline.plural import counted
@@ -180,6 +181,10 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         alive = [node["resources_total"] for node in nodes if node["state"] == "ALIVE"]
         return sorted((int(total.get("GPU", 0)) for total in alive), reverse=True)
 
+    def has(self, nodes: int, gpus: int) -> bool:
+        """Return whether so many nodes have so many accelerators each, free or not."""
+        return sum(count >= gpus for count in self.node_accelerators()) >= nodes
+
     def free_accelerators(self) -> int | None:
         """Return how many accelerators no job holds; None where the cluster does not report it."""
         status = self._data("/api/cluster_status")["clusterStatus"] or {}
@@ -277,15 +282,12 @@ def _minor(version: str) -> str:
 def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) -> None:
     """Check that the cluster has ``nodes`` nodes with ``gpus`` accelerators each.
 
-    Nodes that an autoscaler would add do not count: verl 0.9.1 refuses to start before its
-    accelerators are there (``ResourcePoolManager._check_resource_available``).
-
     Raises:
         UserError: If it has not, with what there is and what would fit.
     """
-    present = client.node_accelerators()
-    if sum(count >= gpus for count in present) >= nodes:
+    if client.has(nodes, gpus):
         return
+    present = client.node_accelerators()
     fitting = [
         f"{present[count - 1]} on {'one node' if count == 1 else f'each of {count} nodes'}"
         for count in range(1, min(nodes, len(present)) + 1)
@@ -297,5 +299,6 @@ def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) 
         f"cluster has {counted(sum(present), 'GPU')} on {counted(len(present), 'node')} "
         f"({listing}). "
         + (f"What would fit: {' or '.join(fitting)}. " if fitting else "None would fit. ")
-        + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster"
+        + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster; "
+        f"one that starts nodes on demand is waited for with {VARIABLE}=15, a number of minutes"
     )

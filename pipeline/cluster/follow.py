@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import aiohttp
+from ray.dashboard.modules.job.common import JobErrorType
 from ray.job_submission import JobStatus
 
 from pipeline.cluster.client import LOST_SECONDS, REQUEST_ERRORS, Client
@@ -33,9 +34,13 @@ _DEAD = re.compile(r"\(raylet\).* and address: (\S+) and .*has been marked dead"
 
 @dataclass(frozen=True)
 class Ended:
-    """How one submission ended: ``lost`` when the cluster no longer knows it or answers."""
+    """How one submission ended.
 
-    status: Literal["succeeded", "failed", "stopped", "stalled", "timed_out", "lost"]
+    It is ``lost`` when the cluster no longer knows it or answers, and ``crowded_out`` when Ray
+    found no room to begin it in its own time limit.
+    """
+
+    status: Literal["succeeded", "failed", "stopped", "stalled", "timed_out", "lost", "crowded_out"]
     exit_status: int | None
     message: str
 
@@ -217,6 +222,8 @@ def _ended(client: Client, submission: str, last: deque[str]) -> Ended:
         return Ended("succeeded", 0, "")
     if details.status == JobStatus.STOPPED:
         return Ended("stopped", None, _with_log("somebody stopped it on the cluster", last))
+    if details.error_type == JobErrorType.JOB_SUPERVISOR_ACTOR_START_TIMEOUT.value:
+        return Ended("crowded_out", None, (details.message or "").strip())
     if details.driver_exit_code is None:  # it never ran, or its node is gone
         return Ended(
             "failed", None, _with_log((details.message or "no reason given").strip(), last)

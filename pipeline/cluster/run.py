@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from pipeline.cluster import contract
+from pipeline.cluster import contract, demand
+from pipeline.cluster.demand import minutes_of
 from pipeline.cluster.job import (
     LEAD_IN,
     USER_ERROR_LINE,
@@ -26,6 +27,7 @@ from pipeline.cluster.job import (
     Entrypoint,
     Job,
     JobOutcome,
+    Status,
     Verdict,
 )
 from pipeline.errors import TransientError, UserError
@@ -109,7 +111,8 @@ def _cluster(job: Job) -> Iterator[tuple[Client, str | None]]:
     address = configured_address(os.environ)
     if address is not None:
         client = connect(address)
-        check_accelerators(client, address, job.gpus or math.ceil(job.own_gpus), job.nodes)
+        if not minutes_of(os.environ):
+            check_accelerators(client, address, job.gpus or math.ceil(job.own_gpus), job.nodes)
         running = client.running(job.identity)
         if running is None:
             _check_environment(client, address, job)
@@ -158,7 +161,7 @@ def _check_environment(client: Client, address: Address, job: Job) -> None:
             is_progress=lambda line: False,
         )
     where = f"the environment of the cluster ({address})"
-    if ended.status in ("lost", "stalled", "timed_out"):
+    if ended.status in ("lost", "stalled", "timed_out", "crowded_out"):
         raise TransientError(f"{where} could not be checked: {ended.message}")
     contract.check([*lines, ended.message], job.requires, where)
 
@@ -205,10 +208,13 @@ def _attempts(client: Client, job: Job, running: str | None, rules: _Rules) -> J
             raise UserError(attempt.error or f"job {job.name}: {ended.message}")
         if ended.status in ("succeeded", "timed_out", "stopped"):
             return JobOutcome(ended.status, number, ended.message)
+        if ended.status == "crowded_out" and job.entrypoint:
+            rules.on_line("cluster: submitted again; Ray gives up what waits for long")
+            continue
         verdict = attempt.verdict(ended)
         in_vain = 1 if attempt.saved else in_vain + 1
         if in_vain > job.retries or (verdict and not verdict.again):
-            status = "failed" if ended.status == "lost" else ended.status
+            status: Status = "stalled" if ended.status == "stalled" else "failed"
             return JobOutcome(status, number, ended.message, verdict)
         rules.on_line(
             f"cluster: attempt {number} {ended.status}: {_why(ended, verdict)}; the next goes on "
@@ -273,8 +279,11 @@ def _await_accelerators(
     """Wait until no other job holds what this one needs.
 
     verl does not wait: it fails when its accelerators are not free at the start, as they are not
-    for some seconds after an attempt was stopped.
+    for some seconds after an attempt was stopped. Nodes that are started on demand are asked for.
     """
+    minutes = minutes_of(os.environ)
+    if minutes and running is None and not client.has(job.nodes, job.gpus):
+        _demand_nodes(client, job, minutes, deadline, on_line)
     said = -SAY_SECONDS
     while running is None and time.monotonic() < deadline:
         free = client.free_accelerators()
@@ -284,3 +293,39 @@ def _await_accelerators(
             on_line(f"cluster: waiting for {job.gpus * job.nodes} free GPUs, {free} now")
             said = time.monotonic()
         time.sleep(WAIT_SECONDS)
+
+
+def _demand_nodes(
+    client: Client, job: Job, minutes: float, deadline: float, on_line: OnLine
+) -> None:
+    """Have the cluster start the nodes that a job takes.
+
+    Raises:
+        UserError: If they do not come.
+        TransientError: If that cannot be seen.
+    """
+    from pipeline.cluster.follow import follow
+
+    error = ""
+
+    def hear(line: str) -> None:
+        nonlocal error
+        if line.startswith(USER_ERROR_LINE):
+            error = line.removeprefix(USER_ERROR_LINE)
+        elif line.startswith("cluster: "):
+            on_line(line)
+
+    command = demand.command(job.arguments[0], job.nodes, job.gpus, minutes)
+    with _submitted(client, job, f"nodes-{job.identity}", command, {}) as submission:
+        ended = follow(
+            client,
+            submission,
+            deadline=deadline,
+            stall_limit=60 * minutes + CHECK_SECONDS,
+            on_line=hear,
+            is_progress=lambda line: False,
+        )
+    if error:
+        raise UserError(error)
+    if ended.status != "succeeded":
+        raise TransientError(f"the cluster could not be asked for nodes: {ended.message}")

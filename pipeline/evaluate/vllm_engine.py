@@ -15,7 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from transformers import AutoConfig, AutoTokenizer
@@ -30,6 +30,9 @@ from pipeline.model.chat import encode_prompt
 from pipeline.model.sampling import Sampling
 from pipeline.ownership import owned
 from pipeline.provenance import Libraries, installed
+
+if TYPE_CHECKING:  # of the cluster, which a run on this machine has not
+    from pipeline.cluster.job import Job
 
 PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
 _WEIGHTS_PER_GPU = 40 * 2**30  # bytes in bfloat16: leaves room for keys and values on 80 GB
@@ -314,29 +317,35 @@ class OnCluster:
 
     def __call__(self, job: Path, hear: Callable[[str], None]) -> None:
         """Run the worker of a folder to its end."""
-        from pipeline.cluster.job import Job
         from pipeline.cluster.run import run_job
 
-        request = json.loads((job / "request.json").read_text(encoding="utf-8"))
-        with (job / "prompts.jsonl").open(encoding="utf-8") as file:
-            count = sum(1 for _ in file)
         outcome = run_job(
-            Job(
-                name=f"vllm-{job.name}",
-                arguments=("python", "vllm_worker.py", "."),
-                folder=job,
-                gpus=_accelerators(request["gpus"], count),
-                time_limit=_HOURS * 3600,
-                stall_limit=3600,
-                environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
-                retries=2,
-                requires={"vllm": ""},
-            ),
+            self.job(job),
             on_line=hear,
             is_progress=lambda line: line.startswith(vllm_worker.DONE),
         )
         if outcome.status != "succeeded":
             raise outcome.error("engine vllm")
+
+    def job(self, folder: Path) -> Job:
+        """Return the job of a folder: on the node, and of the accelerators, that Ray gives it."""
+        from pipeline.cluster.job import Job
+
+        request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+        with (folder / "prompts.jsonl").open(encoding="utf-8") as file:
+            count = sum(1 for _ in file)
+        return Job(
+            name=f"vllm-{folder.name}",
+            arguments=("python", "vllm_worker.py", "."),
+            folder=folder,
+            gpus=0,
+            own_gpus=_accelerators(request["gpus"], count),
+            time_limit=_HOURS * 3600,
+            stall_limit=3600,
+            environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
+            retries=2,
+            requires={"vllm": ""},
+        )
 
 
 def _accelerators(gpus: int, prompts: int) -> int:

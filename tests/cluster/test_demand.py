@@ -1,0 +1,205 @@
+"""Clusters that have no room yet: nodes that Ray's autoscaler starts, and jobs that Ray gives up.
+
+The autoscaler is Ray's own, the nodes that it starts are raylets on this machine (Ray's provider
+``fake_multinode``) with accelerators by name only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+import pytest
+import requests
+
+from pipeline.cluster.client import Address, Client, connect
+from pipeline.cluster.demand import VARIABLE, minutes_of
+from pipeline.cluster.head import engine_environment
+from pipeline.errors import UserError
+from pipeline.ports import free_ports
+from tests.alive import until
+from tests.cluster.conftest import Heard, MakeJob
+
+STORE = 100 * 2**20  # bytes; Ray wants 75 MiB at least
+COMMANDS = (  # which nodes of other providers are set up with
+    *("cluster_synced_files", "initialization_commands", "setup_commands"),
+    *("head_setup_commands", "worker_setup_commands"),
+    *("head_start_ray_commands", "worker_start_ray_commands"),
+)
+COUNT = """
+    import ray
+    ray.init(address="auto")
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("GPU")]
+    print("step", len(nodes), "nodes with", [int(n["Resources"]["GPU"]) for n in nodes], flush=True)
+    """
+
+
+@contextmanager
+def head(folder: Path, port: int, *flags: str, **variables: str) -> Iterator[Address]:
+    """A head of one processor and no accelerator that speaks its own protocol at a port."""
+    dashboard, client = free_ports(2)
+    address = Address(f"http://127.0.0.1:{dashboard}", secrets.token_hex(16), "RAY_ADDRESS")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    free = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
+    command = [
+        *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
+        *("--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=1", "--num-gpus=0"),
+        *("--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"),
+        *(f"--ray-client-server-port={client}", f"--object-store-memory={STORE}"),
+        *(f"--{name}-port=0" for name in (*free, "min-worker", "max-worker")),
+        *(f"--temp-dir={folder / 'ray'}", *flags),
+    ]
+    environment = {
+        **engine_environment(Path(sys.executable), kept),
+        **{"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": str(address.token)},
+        **variables,
+    }
+    log = folder / "log"
+    with log.open("w") as output:
+        process = psutil.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        assert until(lambda: answers(address), 120), log.read_text()
+        yield address
+    finally:
+        for each in [*process.children(recursive=True), process]:
+            with suppress(psutil.NoSuchProcess):
+                each.kill()
+        process.wait()
+
+
+def answers(address: Address) -> bool:
+    """Return whether a head has come so far that it counts itself as a node."""
+    try:
+        nodes = address.get("/api/v0/nodes", 5.0).json()["data"]["result"]["result"]
+    except (requests.RequestException, ValueError, KeyError, TypeError):
+        return False
+    return any(node["state"] == "ALIVE" for node in nodes)
+
+
+@pytest.fixture(scope="module")
+def autoscaled() -> Iterator[Address]:
+    """A head that starts up to two nodes of one accelerator each, when they are asked for."""
+    (port,) = free_ports(1)
+    accelerated = {"CPU": 1, "GPU": 1, "object_store_memory": STORE}
+    scaling = {
+        "cluster_name": "fake",
+        "max_workers": 2,
+        "idle_timeout_minutes": 10,
+        "provider": {
+            "type": "fake_multinode",
+            "gcs_address": f"127.0.0.1:{port}",
+            # All are at one address, and none is set up.
+            "use_node_id_as_ip": True,
+            "disable_node_updaters": True,
+            "disable_launch_config_check": True,
+        },
+        "auth": {},
+        "upscaling_speed": 1.0,
+        "file_mounts": {},
+        "file_mounts_sync_continuously": False,
+        **{name: [] for name in COMMANDS},
+        "head_node_type": "ray.head.default",
+        "available_node_types": {
+            "ray.head.default": {"resources": {"CPU": 1}, "node_config": {}, "max_workers": 0},
+            "accelerated": {"resources": accelerated, "node_config": {}, "max_workers": 2},
+        },
+    }
+    variables = {"RAY_FAKE_CLUSTER": "1", "AUTOSCALER_UPDATE_INTERVAL_S": "1"}
+    # Its path leaves room for Ray's sockets.
+    with TemporaryDirectory(prefix="tomrl-", dir="/tmp", ignore_cleanup_errors=True) as made:
+        folder = Path(made)
+        (folder / "scaling.json").write_text(json.dumps(scaling))
+        flag = f"--autoscaling-config={folder / 'scaling.json'}"
+        with head(folder, port, flag, **variables) as address:
+            yield address
+
+
+@pytest.fixture
+def growing(autoscaled: Address, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """That cluster, as a user names it who knows that it grows."""
+    monkeypatch.setenv("RAY_ADDRESS", autoscaled.url)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", str(autoscaled.token))
+    monkeypatch.setenv(VARIABLE, "2")
+    return connect(autoscaled)
+
+
+def test_what_a_job_does_not_need_is_not_started(
+    growing: Client, make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the variable the job is refused; with it, nodes of another kind do not come."""
+    monkeypatch.setenv(VARIABLE, "0.1")
+    with pytest.raises(UserError, match=r"1 node with 2 GPUs each did not come within 0\.1 minut"):
+        heard.run(make_job(COUNT, gpus=2))
+    monkeypatch.delenv(VARIABLE)
+    with pytest.raises(UserError, match=r"cluster has 0 GPUs.* is waited for with TOMRL_NODE_MIN"):
+        heard.run(make_job(COUNT, gpus=1))
+    assert growing.node_accelerators() == [0]
+
+
+def test_a_command_that_takes_an_accelerator_itself_is_given_a_node(
+    growing: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    """As the evaluation with vLLM and the cells of the local trainer do."""
+    assert heard.run(make_job(COUNT, gpus=0, own_gpus=0.5)).status == "succeeded"
+    assert heard.saying("step") == ["step 1 nodes with [1]"]
+    assert growing.node_accelerators() == [1, 0]
+
+
+def test_nodes_are_started_for_a_job_and_waited_for(
+    growing: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    """As verl's cells do, which take accelerators for their ranks."""
+    assert heard.run(make_job(COUNT, gpus=1, nodes=2)).status == "succeeded"
+    assert heard.saying("step") == ["step 2 nodes with [1, 1]"]
+    assert any("cluster: waiting for 2 nodes with 1 GPU each" in line for line in heard.lines)
+    assert growing.node_accelerators() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf"])
+def test_a_time_that_is_none(text: str) -> None:
+    with pytest.raises(UserError, match=rf"{VARIABLE}='{text}' is not a time; allowed: a number"):
+        minutes_of({VARIABLE: text})
+    assert (
+        minutes_of({}) == minutes_of({VARIABLE: "0"}) == 0 and minutes_of({VARIABLE: "1.5"}) == 1.5
+    )
+
+
+def test_a_job_that_ray_gives_up_waits_on(
+    make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Ray lets a job fail that has not begun after a quarter of an hour, here ten seconds."""
+    release = tmp_path / "release"
+    holder = make_job(
+        """
+        import pathlib, sys, time
+        print("step 1", flush=True)
+        while not pathlib.Path(sys.argv[1]).exists():
+            time.sleep(0.1)
+        """,
+        str(release),
+        gpus=0,
+        own_cpus=1,
+    )
+    again = "cluster: submitted again; Ray gives up what waits for long"
+    with TemporaryDirectory(prefix="tomrl-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        (port,) = free_ports(1)
+        with head(Path(folder), port, RAY_JOB_START_TIMEOUT_SECONDS="10") as address:
+            monkeypatch.setenv("RAY_ADDRESS", address.url)
+            monkeypatch.setenv("RAY_AUTH_TOKEN", str(address.token))
+            client, command = connect(address), " ".join(holder.arguments)
+            client.submit(command, "holder", holder.runtime_environment, holder.entrypoint)
+            assert until(lambda: client.get_job_status("holder") == "RUNNING")
+            with ThreadPoolExecutor(1) as pool:
+                waiting = pool.submit(heard.run, holder)
+                assert until(lambda: again in heard.lines), heard.lines
+                release.touch()
+                assert waiting.result(60).status == "succeeded"

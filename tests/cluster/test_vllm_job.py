@@ -1,0 +1,37 @@
+"""The evaluation with vLLM as a job: Ray gives it a node and accelerators of that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.cluster.client import Client
+from pipeline.evaluate.vllm_engine import OnCluster
+from pipeline.files import write_json, write_lines
+from tests.alive import until
+from tests.cluster.conftest import GPUS
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("prompts", "gpus", "taken"), [(10, 1, 1), (10_000, 1, GPUS), (10, 2, 2), (10, 4, 4)]
+)
+def test_a_job_takes_what_its_replicas_need(
+    tmp_path: Path, prompts: int, gpus: int, taken: int
+) -> None:
+    write_json(tmp_path / "request.json", {"gpus": gpus})
+    write_lines(tmp_path / "prompts.jsonl", [{"index": index} for index in range(prompts)])
+    job = OnCluster().job(tmp_path)
+    assert job.entrypoint == {"entrypoint_num_gpus": taken, "entrypoint_num_cpus": 0}
+
+
+def test_it_runs_where_they_are(cluster: Client, tmp_path: Path) -> None:
+    """A head may have none: what takes none of its own runs there."""
+    command = "python -c 'import os; print(os.environ[\"CUDA_VISIBLE_DEVICES\"])'"
+    write_json(tmp_path / "request.json", {"gpus": 1})
+    write_lines(tmp_path / "prompts.jsonl", [{"index": 0}])
+    job = OnCluster().job(tmp_path)
+    cluster.submit(command, "devices", job.runtime_environment, job.entrypoint)
+    assert until(lambda: cluster.get_job_status("devices") == "SUCCEEDED")
+    assert cluster.get_job_logs("devices").split()[-1] in ("0", "1")
