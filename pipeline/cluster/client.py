@@ -15,7 +15,7 @@ from ray.exceptions import AuthenticationError
 from ray.job_submission import JobSubmissionClient
 
 from pipeline.cluster.demand import VARIABLE
-from pipeline.cluster.job import SUBMISSION_VARIABLE, Entrypoint, RuntimeEnvironment
+from pipeline.cluster.job import CLAIM, SUBMISSION_VARIABLE, RuntimeEnvironment, Taken
 from pipeline.errors import TransientError, UserError
 from pipeline.plural import counted
 
@@ -136,7 +136,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         command: str,
         submission: str,
         runtime_environment: RuntimeEnvironment,
-        entrypoint: Entrypoint,
+        takes: Taken,
     ) -> None:
         """Submit a job under an id of ours.
 
@@ -153,7 +153,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
                     entrypoint=command,
                     submission_id=submission,
                     runtime_env=environment,
-                    **entrypoint,
+                    **takes,
                 )
             except (requests.RequestException, ConnectionError):
                 raise
@@ -174,6 +174,17 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
             if submission.startswith(prefix) and not details.status.is_terminal():
                 return str(submission)
         return None
+
+    def claims(self) -> dict[str, int]:
+        """Return the accelerators of jobs that have not ended, by submission, the oldest first.
+
+        A job claims them from its submission on, and takes them one after the other some time
+        after it has begun.
+        """
+        jobs = [each for each in self._patiently(self.list_jobs) if not each.status.is_terminal()]
+        jobs.sort(key=lambda each: (each.start_time or 0, each.submission_id or ""))
+        claims = {str(each.submission_id): (each.metadata or {}).get(CLAIM, "0") for each in jobs}
+        return {submission: int(count) for submission, count in claims.items()}
 
     def node_accelerators(self) -> list[int]:
         """Return the number of accelerators of each live node, the largest first."""

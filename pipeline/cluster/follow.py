@@ -36,11 +36,21 @@ _DEAD = re.compile(r"\(raylet\).* and address: (\S+) and .*has been marked dead"
 class Ended:
     """How one submission ended.
 
-    It is ``lost`` when the cluster no longer knows it or answers, and ``crowded_out`` when Ray
-    found no room to begin it in its own time limit.
+    It is ``lost`` when the cluster no longer knows it or answers, ``crowded_out`` when Ray found no
+    room to begin it in its own time limit, and ``withdrawn`` when another claimed its accelerators
+    before it.
     """
 
-    status: Literal["succeeded", "failed", "stopped", "stalled", "timed_out", "lost", "crowded_out"]
+    status: Literal[
+        "succeeded",
+        "failed",
+        "stopped",
+        "stalled",
+        "timed_out",
+        "lost",
+        "crowded_out",
+        "withdrawn",
+    ]
     exit_status: int | None
     message: str
 

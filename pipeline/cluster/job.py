@@ -21,6 +21,9 @@ LEAD_IN = "; its last lines:"
 SUBMISSION_VARIABLE = "TOMRL_SUBMISSION"
 """In the job's environment: the id of its submission."""
 
+CLAIM = "tomrl_accelerators"
+"""In the metadata of a job: how many accelerators its ranks take, once it has begun."""
+
 Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
 
 
@@ -31,11 +34,12 @@ class RuntimeEnvironment(TypedDict):
     env_vars: dict[str, str]
 
 
-class Entrypoint(TypedDict, total=False):
-    """What a job's command takes of a node, by Ray's names."""
+class Taken(TypedDict, total=False):
+    """What a job takes, by Ray's names: its command, and, for whom it may concern, its ranks."""
 
     entrypoint_num_gpus: float
     entrypoint_num_cpus: int
+    metadata: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -94,11 +98,16 @@ class Job:
         return f"{name}-{content[:12]}"
 
     @property
-    def entrypoint(self) -> Entrypoint:
-        """Return what the command itself takes, as Ray takes it; without any it is on the head."""
-        if not self.own_gpus and not self.own_cpus:
-            return {}
-        return {"entrypoint_num_gpus": self.own_gpus, "entrypoint_num_cpus": self.own_cpus}
+    def queues(self) -> bool:
+        """Return whether Ray begins the command only when there is room; else it is on the head."""
+        return bool(self.own_gpus or self.own_cpus)
+
+    @property
+    def takes(self) -> Taken:
+        """Return what it takes, as Ray is told."""
+        if self.queues:
+            return {"entrypoint_num_gpus": self.own_gpus, "entrypoint_num_cpus": self.own_cpus}
+        return {"metadata": {CLAIM: str(self.gpus * self.nodes)}} if self.gpus else {}
 
     @property
     def runtime_environment(self) -> RuntimeEnvironment:

@@ -24,10 +24,10 @@ from pipeline.cluster.job import (
     LEAD_IN,
     USER_ERROR_LINE,
     USER_ERROR_STATUS,
-    Entrypoint,
     Job,
     JobOutcome,
     Status,
+    Taken,
     Verdict,
 )
 from pipeline.errors import TransientError, UserError
@@ -208,8 +208,11 @@ def _attempts(client: Client, job: Job, running: str | None, rules: _Rules) -> J
             raise UserError(attempt.error or f"job {job.name}: {ended.message}")
         if ended.status in ("succeeded", "timed_out", "stopped"):
             return JobOutcome(ended.status, number, ended.message)
-        if ended.status == "crowded_out" and job.entrypoint:
+        if ended.status == "crowded_out" and job.queues:
             rules.on_line("cluster: submitted again; Ray gives up what waits for long")
+            continue
+        if ended.status == "withdrawn":
+            rules.on_line("cluster: withdrawn; another job was faster")
             continue
         verdict = attempt.verdict(ended)
         in_vain = 1 if attempt.saved else in_vain + 1
@@ -229,12 +232,15 @@ def _attempt(
     client: Client, job: Job, running: str | None, rules: _Rules, deadline: float
 ) -> tuple[_Attempt, Ended]:
     """Follow one submission to its end: the one that runs, or a new one."""
-    from pipeline.cluster.follow import follow
+    from pipeline.cluster.follow import Ended, follow, stop
 
     attempt = _Attempt(rules)
-    command, takes = job.arguments, job.entrypoint
+    command, takes = job.arguments, job.takes
     with _submitted(client, job, job.identity, command, takes, running) as submission:
         rules.on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
+        if running is None and _is_late(client, submission):
+            stop(client, submission)
+            return attempt, Ended("withdrawn", None, "")
         ended = follow(
             client,
             submission,
@@ -257,14 +263,14 @@ def _submitted(
     job: Job,
     prefix: str,
     arguments: tuple[str, ...],
-    entrypoint: Entrypoint,
+    takes: Taken,
     running: str | None = None,
 ) -> Iterator[str]:
     """Submit a command (or take the submission that runs) and stop it if the block raises."""
     submission = running or f"{prefix}-{secrets.token_hex(3)}"
     try:
         if running is None:
-            client.submit(shlex.join(arguments), submission, job.runtime_environment, entrypoint)
+            client.submit(shlex.join(arguments), submission, job.runtime_environment, takes)
         yield submission
     except BaseException:
         from pipeline.cluster.follow import stop
@@ -287,12 +293,30 @@ def _await_accelerators(
     said = -SAY_SECONDS
     while running is None and time.monotonic() < deadline:
         free = client.free_accelerators()
-        if free is None or free >= job.gpus * job.nodes:
+        if free is None or min(free, _unclaimed(client)) >= job.gpus * job.nodes:
             return
         if time.monotonic() - said > SAY_SECONDS:
             on_line(f"cluster: waiting for {job.gpus * job.nodes} free GPUs, {free} now")
             said = time.monotonic()
         time.sleep(WAIT_SECONDS)
+
+
+def _unclaimed(client: Client) -> int:
+    """Return how many accelerators no job takes or is about to take."""
+    return sum(client.node_accelerators()) - sum(client.claims().values())
+
+
+def _is_late(client: Client, submission: str) -> bool:
+    """Return whether older claims than that of a submission leave it too few accelerators.
+
+    Two jobs that each take some and wait for the rest would wait for ever.
+    """
+    claims, total = client.claims(), sum(client.node_accelerators())
+    claimed = itertools.accumulate(claims.values())
+    return any(
+        name == submission and claims[name] and count > total
+        for name, count in zip(claims, claimed, strict=True)
+    )
 
 
 def _demand_nodes(

@@ -196,7 +196,7 @@ def test_a_job_that_ray_gives_up_waits_on(
             monkeypatch.setenv("RAY_ADDRESS", address.url)
             monkeypatch.setenv("RAY_AUTH_TOKEN", str(address.token))
             client, command = connect(address), " ".join(holder.arguments)
-            client.submit(command, "holder", holder.runtime_environment, holder.entrypoint)
+            client.submit(command, "holder", holder.runtime_environment, holder.takes)
             assert until(lambda: client.get_job_status("holder") == "RUNNING")
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(heard.run, holder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -268,7 +269,7 @@ def test_a_submission_left_running_is_followed(
 ) -> None:
     job = make_job("print('step 1', flush=True); import time; time.sleep(3); print('step 2')")
     command = " ".join(job.arguments)
-    cluster.submit(command, f"{job.identity}-1", job.runtime_environment, job.entrypoint)
+    cluster.submit(command, f"{job.identity}-1", job.runtime_environment, job.takes)
     outcome = heard.run(job)
     assert outcome.status == "succeeded"
     assert heard.saying("step") == ["step 1", "step 2"]
@@ -296,7 +297,7 @@ def test_a_job_waits_for_accelerators_that_another_holds(
         str(GPUS),
     )
     command = " ".join(holder.arguments)
-    cluster.submit(command, "holder", holder.runtime_environment, holder.entrypoint)
+    cluster.submit(command, "holder", holder.runtime_environment, holder.takes)
     assert until(lambda: cluster.free_accelerators() == 0), cluster.get_job_logs("holder")
 
     def on_line(line: str) -> None:
@@ -363,7 +364,7 @@ def test_two_commands_share_an_accelerator_and_a_third_waits(
     )
     command = " ".join(holder.arguments)
     for name in ("first", "second", "third"):
-        cluster.submit(command, name, holder.runtime_environment, holder.entrypoint)
+        cluster.submit(command, name, holder.runtime_environment, holder.takes)
 
     def statuses() -> list[str]:
         return sorted(str(cluster.get_job_status(name)) for name in ("first", "second", "third"))
@@ -378,3 +379,32 @@ def test_two_commands_share_an_accelerator_and_a_third_waits(
         release.touch()
         assert fourth.result(60).status == "succeeded"
     assert until(lambda: statuses() == ["SUCCEEDED"] * 3, 60), statuses()
+
+
+def test_two_jobs_that_begin_at_once_do_not_wait_for_each_other(
+    cluster: Client, make_job: MakeJob
+) -> None:
+    """Each takes one accelerator and then the other, as verl takes one node after the other."""
+    job = make_job(
+        """
+        import sys, time, ray
+        from ray.util.placement_group import placement_group
+        ray.init(address="auto")
+        for number in range(2):
+            ray.get(placement_group([{"GPU": 1}]).ready())
+            print("step", number, flush=True)
+            time.sleep(3)
+        """,
+        gpus=GPUS,
+    )
+    both = [Heard(), Heard()]
+    with ThreadPoolExecutor(2) as pool:
+        found = [
+            pool.submit(heard.run, replace(job, name=name))
+            for name, heard in zip(("one", "other"), both, strict=True)
+        ]
+        outcomes = [each.result(120) for each in found]
+    assert [outcome.status for outcome in outcomes] == ["succeeded"] * 2
+    assert [outcome.attempts for outcome in outcomes].count(1) >= 1
+    said = [line for heard in both for line in heard.lines]
+    assert any("waiting for 2 free GPUs" in line or "withdrawn" in line for line in said)

@@ -23,7 +23,7 @@ def test_a_job_takes_what_its_replicas_need(
     write_json(tmp_path / "request.json", {"gpus": gpus})
     write_lines(tmp_path / "prompts.jsonl", [{"index": index} for index in range(prompts)])
     job = OnCluster().job(tmp_path)
-    assert job.entrypoint == {"entrypoint_num_gpus": taken, "entrypoint_num_cpus": 0}
+    assert job.takes == {"entrypoint_num_gpus": taken, "entrypoint_num_cpus": 0}
 
 
 def test_it_runs_where_they_are(cluster: Client, tmp_path: Path) -> None:
@@ -32,6 +32,6 @@ def test_it_runs_where_they_are(cluster: Client, tmp_path: Path) -> None:
     write_json(tmp_path / "request.json", {"gpus": 1})
     write_lines(tmp_path / "prompts.jsonl", [{"index": 0}])
     job = OnCluster().job(tmp_path)
-    cluster.submit(command, "devices", job.runtime_environment, job.entrypoint)
+    cluster.submit(command, "devices", job.runtime_environment, job.takes)
     assert until(lambda: cluster.get_job_status("devices") == "SUCCEEDED")
     assert cluster.get_job_logs("devices").split()[-1] in ("0", "1")
