@@ -45,6 +45,11 @@ SAY_SECONDS = 60.0
 CHECK_SECONDS = 900.0  # the first job on a node may wait for an image
 JUDGED_LINES = 2000
 
+_UNBEGUN = {
+    "withdrawn": "another job was faster to claim accelerators",
+    "crowded_out": "Ray gave up the job, which waited for long",
+}
+
 
 def run_job(
     job: Job,
@@ -208,11 +213,9 @@ def _attempts(client: Client, job: Job, running: str | None, rules: _Rules) -> J
             raise UserError(attempt.error or f"job {job.name}: {ended.message}")
         if ended.status in ("succeeded", "timed_out", "stopped"):
             return JobOutcome(ended.status, number, ended.message)
-        if ended.status == "crowded_out" and job.queues:
-            rules.on_line("cluster: submitted again; Ray gives up what waits for long")
-            continue
-        if ended.status == "withdrawn":
-            rules.on_line("cluster: withdrawn; another job was faster")
+        if ended.status == "withdrawn" or (ended.status == "crowded_out" and job.queues):
+            rules.on_line(f"cluster: {_UNBEGUN[ended.status]}; it is submitted again")
+            running = None
             continue
         verdict = attempt.verdict(ended)
         in_vain = 1 if attempt.saved else in_vain + 1

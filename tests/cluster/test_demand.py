@@ -189,7 +189,7 @@ def test_a_job_that_ray_gives_up_waits_on(
         gpus=0,
         own_cpus=1,
     )
-    again = "cluster: submitted again; Ray gives up what waits for long"
+    again = "cluster: Ray gave up the job, which waited for long; it is submitted again"
     with TemporaryDirectory(prefix="tomrl-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         (port,) = free_ports(1)
         with head(Path(folder), port, RAY_JOB_START_TIMEOUT_SECONDS="10") as address:
@@ -198,8 +198,11 @@ def test_a_job_that_ray_gives_up_waits_on(
             client, command = connect(address), " ".join(holder.arguments)
             client.submit(command, "holder", holder.runtime_environment, holder.takes)
             assert until(lambda: client.get_job_status("holder") == "RUNNING")
+            left = f"{holder.identity}-left"  # by a stage that was killed
+            client.submit(command, left, holder.runtime_environment, holder.takes)
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(heard.run, holder)
                 assert until(lambda: again in heard.lines), heard.lines
                 release.touch()
                 assert waiting.result(60).status == "succeeded"
+            assert heard.lines[0] == f"cluster: following job {left}"

@@ -100,8 +100,9 @@ def test_a_job_that_was_killed_goes_on_and_so_does_its_stage(
 
     stage = begin()
     assert until(lambda: said("TOMRL_SAVED 5")), output.read_text()
-    for process in psutil.process_iter(["cmdline"]):
-        if JOB in (process.info["cmdline"] or ()):
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        own = (process.info["environ"] or {}).get("RAY_AUTH_TOKEN") == head.token
+        if own and JOB in (process.info["cmdline"] or ()):
             process.kill()
     assert until(lambda: said("cluster: attempt 1 failed")), output.read_text()
     stage.kill()
