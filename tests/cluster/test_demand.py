@@ -132,32 +132,26 @@ def growing(autoscaled: Address, monkeypatch: pytest.MonkeyPatch) -> Client:
     return connect(autoscaled)
 
 
-def test_what_a_job_does_not_need_is_not_started(
-    growing: Client, make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch
+def test_a_cluster_grows_with_what_its_jobs_need(
+    growing: Client, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the variable the job is refused; with it, nodes of another kind do not come."""
-    monkeypatch.setenv(VARIABLE, "0.1")
-    with pytest.raises(UserError, match=r"1 node with 2 GPUs each did not come within 0\.1 minut"):
-        heard.run(make_job(COUNT, gpus=2))
-    monkeypatch.delenv(VARIABLE)
-    with pytest.raises(UserError, match=r"cluster has 0 GPUs.* is waited for with TOMRL_NODE_MIN"):
-        heard.run(make_job(COUNT, gpus=1))
-    assert growing.node_accelerators() == [0]
+    with monkeypatch.context() as patch:
+        patch.delenv(VARIABLE)
+        with pytest.raises(UserError, match=r"cluster has 0 GPUs.* waited for with TOMRL_NODE_MIN"):
+            Heard().run(make_job(COUNT, gpus=1))
+        patch.setenv(VARIABLE, "0.1")
+        with pytest.raises(
+            UserError, match=r"1 node with 2 GPUs each did not come within 0\.1 min"
+        ):
+            Heard().run(make_job(COUNT, gpus=2))
+    assert growing.node_accelerators() == [0], "no node has two"
 
-
-def test_a_command_that_takes_an_accelerator_itself_is_given_a_node(
-    growing: Client, make_job: MakeJob, heard: Heard
-) -> None:
-    """As the evaluation with vLLM and the cells of the local trainer do."""
+    heard = Heard()  # its command takes a part, as vLLM's and the local trainer's do
     assert heard.run(make_job(COUNT, gpus=0, own_gpus=0.5)).status == "succeeded"
     assert heard.saying("step") == ["step 1 nodes with [1]"]
     assert growing.node_accelerators() == [1, 0]
 
-
-def test_nodes_are_started_for_a_job_and_waited_for(
-    growing: Client, make_job: MakeJob, heard: Heard
-) -> None:
-    """As verl's cells do, which take accelerators for their ranks."""
+    heard = Heard()  # its ranks take all of two nodes, as verl's do
     assert heard.run(make_job(COUNT, gpus=1, nodes=2)).status == "succeeded"
     assert heard.saying("step") == ["step 2 nodes with [1, 1]"]
     assert any("cluster: waiting for 2 nodes with 1 GPU each" in line for line in heard.lines)

@@ -15,6 +15,7 @@ from pipeline.files import folder_digests
 from tests.alive import until
 from tests.conftest import copy_checkout, environment, shrink, type_command
 
+pytestmark = pytest.mark.xdist_group("a study whose local cells are jobs")
 JOB = "pipeline.train.local_job"
 
 
