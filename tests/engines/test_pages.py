@@ -123,6 +123,7 @@ def keep(page: Page, name: str, folder: Path) -> None:
         image.convert("RGB").save(picture, quality=80)
     assert 0 < picture.stat().st_size < LARGEST
     if target := os.environ.get("TOMRL_SCREENSHOTS"):
+        (PROJECT / target).mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, PROJECT / target)
 
 
@@ -203,7 +204,7 @@ def test_prefect_shows_a_run(served: Served, prefect: Page, ran: FlowRun, tmp_pa
     expect(prefect.locator("canvas").first).to_be_visible()
     expect(prefect.get_by_text("Running stage").first).to_be_visible()
     keep(prefect, "prefect-run", tmp_path)
-    prefect.get_by_role("tab", name="Artifacts").click()
+    prefect.get_by_text("Artifacts", exact=True).first.click()
     expect(prefect.get_by_text("results-mini").first).to_be_visible()
     prefect.goto(f"{address}/artifacts/key/results-mini")
     expect(prefect.get_by_text("accuracy in %").first).to_be_visible()
