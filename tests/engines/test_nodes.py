@@ -86,10 +86,11 @@ def test_a_node_that_is_slow_is_waited_for(nodes: Nodes, spread: Path, start: St
     assert "cluster: attempt" not in command.output
 
 
-def test_a_full_object_store_costs_nothing(nodes: Nodes, spread: Path, start: Start) -> None:
+def test_training_goes_on_beside_full_object_stores(
+    nodes: Nodes, spread: Path, start: Start
+) -> None:
     """Ray writes what does not fit to the disk."""
     with nodes.filled():
         command = start(spread, *STAGE, **nodes.variables)
         assert command.wait() == 0, command.output
     assert_whole(spread)
-    assert "cluster: attempt" not in command.output
