@@ -291,7 +291,7 @@ def test_runs_that_nobody_looks_after_are_ended(
     for number in range(6):
         for kind in open_kinds():
             begun[kind].append(begin[kind](f"{kind}-{number}"))
-        if not waited(open_kinds, 30):
+        if waited(lambda: not open_kinds(), 30):
             break
     assert not open_kinds(), (begun, Heard.bodies)
     messages = [str(client.read_flow_run(each).state.message) for each in begun["stuck"]]  # type: ignore[union-attr]
@@ -329,20 +329,18 @@ def late_run(client: SyncPrefectClient, name: str) -> UUID:
     return client.create_flow_run_from_deployment(nightly.id, state=due, name=name).id
 
 
-def waited(left: Callable[[], list[str]], seconds: float) -> list[str]:
-    """Return what is left once nothing is, or after a time."""
+def waited(reached: Callable[[], Any], seconds: float) -> Any:
+    """Return what is reached, once it is, or what there is of it after a time."""
     deadline = time.monotonic() + seconds
-    while (found := left()) and time.monotonic() < deadline:
+    while not (found := reached()) and time.monotonic() < deadline:
         time.sleep(0.5)
     return found
 
 
 def until(reached: Callable[[], Any]) -> Any:
     """Return what is reached, once it is."""
-    deadline = time.monotonic() + 120
-    while not (found := reached()):
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
+    found = waited(reached, 120)
+    assert found
     return found
 
 

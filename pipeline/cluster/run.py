@@ -241,7 +241,7 @@ def _attempt(
     command, takes = job.arguments, job.takes
     with _submitted(client, job, job.identity, command, takes, running) as submission:
         rules.on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
-        if running is None and _is_late(client, submission):
+        if job.gpus and running is None and _is_late(client, submission):
             stop(client, submission)
             return attempt, Ended("withdrawn", None, "")
         ended = follow(
@@ -290,11 +290,13 @@ def _await_accelerators(
     verl does not wait: it fails when its accelerators are not free at the start, as they are not
     for some seconds after an attempt was stopped. Nodes that are started on demand are asked for.
     """
+    if running or not job.gpus:  # it has them, or Ray gives it its own
+        return
     minutes = minutes_of(os.environ)
-    if minutes and running is None and not client.has(job.nodes, job.gpus):
+    if minutes and not client.has(job.nodes, job.gpus):
         _demand_nodes(client, job, minutes, deadline, on_line)
     said = -SAY_SECONDS
-    while running is None and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
         free = client.free_accelerators()
         if free is None or min(free, _unclaimed(client)) >= job.gpus * job.nodes:
             return

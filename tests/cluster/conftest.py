@@ -17,6 +17,14 @@ from pipeline.cluster.job import Job, JobOutcome
 from pipeline.cluster.run import run_job
 
 GPUS = 2
+HOLD = """
+    import pathlib, sys, time
+    print("step 1", flush=True)
+    while not pathlib.Path(sys.argv[1]).exists():
+        time.sleep(0.1)
+    """
+"""A program that goes on until there is a file of the name that it is given."""
+
 MakeJob = Callable[..., Job]
 
 

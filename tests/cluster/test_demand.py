@@ -19,7 +19,6 @@ from tempfile import TemporaryDirectory
 
 import psutil
 import pytest
-import requests
 
 from pipeline.cluster.client import Address, Client, connect
 from pipeline.cluster.demand import VARIABLE, minutes_of
@@ -27,9 +26,9 @@ from pipeline.cluster.head import engine_environment
 from pipeline.errors import UserError
 from pipeline.ports import free_ports
 from tests.alive import until
-from tests.cluster.conftest import Heard, MakeJob
+from tests.cluster.conftest import HOLD, Heard, MakeJob
+from tests.raylets import FLAGS, STORE, alive
 
-STORE = 100 * 2**20  # bytes; Ray wants 75 MiB at least
 COMMANDS = (  # which nodes of other providers are set up with
     *("cluster_synced_files", "initialization_commands", "setup_commands"),
     *("head_setup_commands", "worker_setup_commands"),
@@ -49,14 +48,11 @@ def head(folder: Path, port: int, *flags: str, **variables: str) -> Iterator[Add
     dashboard, client = free_ports(2)
     address = Address(f"http://127.0.0.1:{dashboard}", secrets.token_hex(16), "RAY_ADDRESS")
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    free = ("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export")
     command = [
         *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
         *("--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=1", "--num-gpus=0"),
         *("--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"),
-        *(f"--ray-client-server-port={client}", f"--object-store-memory={STORE}"),
-        *(f"--{name}-port=0" for name in (*free, "min-worker", "max-worker")),
-        *(f"--temp-dir={folder / 'ray'}", *flags),
+        *(f"--ray-client-server-port={client}", f"--temp-dir={folder / 'ray'}", *FLAGS, *flags),
     ]
     environment = {
         **engine_environment(Path(sys.executable), kept),
@@ -67,22 +63,13 @@ def head(folder: Path, port: int, *flags: str, **variables: str) -> Iterator[Add
     with log.open("w") as output:
         process = psutil.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
     try:
-        assert until(lambda: answers(address), 120), log.read_text()
+        assert until(lambda: alive(address), 120), log.read_text()
         yield address
     finally:
         for each in [*process.children(recursive=True), process]:
             with suppress(psutil.NoSuchProcess):
                 each.kill()
         process.wait()
-
-
-def answers(address: Address) -> bool:
-    """Return whether a head has come so far that it counts itself as a node."""
-    try:
-        nodes = address.get("/api/v0/nodes", 5.0).json()["data"]["result"]["result"]
-    except (requests.RequestException, ValueError, KeyError, TypeError):
-        return False
-    return any(node["state"] == "ALIVE" for node in nodes)
 
 
 @pytest.fixture(scope="module")
@@ -172,17 +159,7 @@ def test_a_job_that_ray_gives_up_waits_on(
 ) -> None:
     """Ray lets a job fail that has not begun after a quarter of an hour, here ten seconds."""
     release = tmp_path / "release"
-    holder = make_job(
-        """
-        import pathlib, sys, time
-        print("step 1", flush=True)
-        while not pathlib.Path(sys.argv[1]).exists():
-            time.sleep(0.1)
-        """,
-        str(release),
-        gpus=0,
-        own_cpus=1,
-    )
+    holder = make_job(HOLD, str(release), gpus=0, own_cpus=1)
     again = "cluster: Ray gave up the job, which waited for long; it is submitted again"
     with TemporaryDirectory(prefix="tomrl-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         (port,) = free_ports(1)

@@ -17,7 +17,7 @@ from pipeline.cluster.job import Job
 from pipeline.cluster.run import run_job
 from pipeline.errors import TransientError, UserError
 from tests.alive import until
-from tests.cluster.conftest import GPUS, Heard, MakeJob
+from tests.cluster.conftest import GPUS, HOLD, Heard, MakeJob
 from tests.cluster.proxy import proxy
 
 HANG = """
@@ -351,17 +351,7 @@ def test_two_commands_share_an_accelerator_and_a_third_waits(
 ) -> None:
     """Ray counts the parts that commands take; it begins the next when one ends."""
     release = tmp_path / "release"
-    holder = make_job(
-        """
-        import pathlib, sys, time
-        print("step 1", flush=True)
-        while not pathlib.Path(sys.argv[1]).exists():
-            time.sleep(0.1)
-        """,
-        str(release),
-        gpus=0,
-        own_gpus=GPUS / 2,
-    )
+    holder = make_job(HOLD, str(release), gpus=0, own_gpus=GPUS / 2)
     command = " ".join(holder.arguments)
     for name in ("first", "second", "third"):
         cluster.submit(command, name, holder.runtime_environment, holder.takes)

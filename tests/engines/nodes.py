@@ -18,15 +18,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-import requests
 
 from pipeline.cluster.client import Address
 from pipeline.cluster.head import HELPER_CPUS, RANK_CPUS, engine_environment
 from pipeline.ports import free_ports
 from tests.alive import until
 from tests.engines.conftest import kill
+from tests.raylets import FLAGS, alive
 
-_STORE = 100 * 2**20  # bytes; Ray wants 75 MiB at least
 _FILL = """
 import sys, time, numpy, ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
@@ -136,23 +135,11 @@ class Nodes:
             self.kill(address)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def alive(self) -> set[str]:
-        """The addresses of the nodes that Ray counts as alive."""
-        try:
-            found = self.address.get("/api/v0/nodes", 5.0).json()["data"]["result"]["result"]
-        except (requests.RequestException, ValueError, KeyError, TypeError):
-            return set()  # it is starting, or gone
-        return {node["node_ip"] for node in found if node["state"] == "ALIVE"}
-
     def _start(self, address: str, *flags: str) -> None:
-        agents = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port")
-        free = (*agents, "runtime-env-agent-port", "metrics-export-port")
-        workers = ("min-worker-port", "max-worker-port")
         command = [
             *(str(self._python), "-m", "ray.scripts.scripts", "start", "--block"),
             f"--node-ip-address={address}",
-            f"--object-store-memory={_STORE}",
-            *(f"--{name}=0" for name in (*free, *workers)),
+            *FLAGS,
             *flags,
         ]
         log = self.folder / f"{address}.log"
@@ -164,4 +151,4 @@ class Nodes:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        assert until(lambda: address in self.alive(), 120), log.read_text()
+        assert until(lambda: address in alive(self.address), 120), log.read_text()

@@ -1,0 +1,24 @@
+"""What all Ray nodes need that tests start by hand, beside whatever runs on this machine."""
+
+from __future__ import annotations
+
+import requests
+
+from pipeline.cluster.client import Address
+
+STORE = 100 * 2**20  # bytes; Ray wants 75 MiB at least
+_FREE = (
+    *("dashboard-agent-listen", "dashboard-agent-grpc", "runtime-env-agent", "metrics-export"),
+    *("min-worker", "max-worker"),
+)
+FLAGS = (f"--object-store-memory={STORE}", *(f"--{name}-port=0" for name in _FREE))
+"""Of ``ray start``: a small object store, and any free port for all that is not asked from afar."""
+
+
+def alive(address: Address) -> set[str]:
+    """Return the addresses of the nodes that Ray counts as alive."""
+    try:
+        found = address.get("/api/v0/nodes", 5.0).json()["data"]["result"]["result"]
+    except (requests.RequestException, ValueError, KeyError, TypeError):
+        return set()  # it is starting, or gone
+    return {node["node_ip"] for node in found if node["state"] == "ALIVE"}
