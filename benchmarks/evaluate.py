@@ -4,8 +4,10 @@ The same model, prompts, number of threads and greedy text: this project's engin
 over ``transformers.generate`` (prompts sorted by length, padded on the left), and
 lm-evaluation-harness where it is installed. Each takes its turn in every round and has the batch
 that suits it best of those tried. The questions are those of ``mini`` and of a benchmark that the
-model has not seen, so that some answers are short and some go on until they are cut.
-Run ``python -m benchmarks.evaluate [--quick] [--threads N] [--json FILE]``.
+model has not seen, so that some answers are short and some go on until they are cut. With
+``--long`` they are those of Hi-ToM, five to each of its long stories, and the model has random
+weights; the engine is measured there without sharing what questions begin with, too.
+Run ``python -m benchmarks.evaluate [--quick] [--long] [--threads N] [--json FILE]``.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -24,21 +28,70 @@ from time import process_time
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
 from pipeline.checkout import find_root
 from pipeline.config.sources import ArithmeticSource, HiTomSource
 from pipeline.data import generated
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.hf_engine import TransformersEngine
+from pipeline.model import siblings
 from pipeline.model.chat import PREFILL, encode_prompt
 from pipeline.model.sampling import Sampling
 from pipeline.output import write_output
 
 TARGET = 3.0  # times the responses per second of either
-NEW_TOKENS = 128
-BATCHES = (32, 64)
+MOST_TOKENS = 128
+"""Of a question of ``mini``, and of an answer to it."""
+LONG_ANSWER = 32
+CONTEXT = 2048
+"""Tokens that a model of random weights may read."""
 Answer = Callable[[int], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Exam:
+    """What the engines are asked.
+
+    Attributes:
+        folder: The model.
+        prompts: The questions.
+        new_tokens: After which an answer is cut.
+        batches: Those that are tried.
+    """
+
+    folder: Path
+    prompts: Sequence[Prompt]
+    new_tokens: int
+    batches: Sequence[int]
+
+
+def short_exam(count: int) -> Exam:
+    """Return questions to the model that is shipped."""
+    folder = find_root() / "models" / "nano-0" / "model"
+    prompts = prompts_of(AutoTokenizer.from_pretrained(folder), count)
+    return Exam(folder, prompts, MOST_TOKENS, (32, 64))
+
+
+def long_exam(count: int, folder: Path) -> Exam:
+    """Return Hi-ToM's questions, five to a story, to a model that is written into a folder."""
+    tokenizer = AutoTokenizer.from_pretrained(find_root() / "models" / "nano-0" / "model")
+    tokenizer.save_pretrained(folder)
+    torch.manual_seed(0)
+    shape = {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 4}
+    heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": CONTEXT}
+    special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
+    config = Qwen2Config(vocab_size=len(tokenizer), **shape, **heads, **special)
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    source = HiTomSource(kind="hi_tom_style")
+    told = generated.stories(source, "benchmark", count // 5)
+    asked = [f"{row['story']}\n{row['question']}" for rows in told for row in rows]
+    return Exam(folder, _prompts(asked), LONG_ANSWER, (8, 32))
+
+
+def _prompts(asked: list[str]) -> list[Prompt]:
+    Random(0).shuffle(asked)
+    return [Prompt([{"role": "user", "content": text}], (n,)) for n, text in enumerate(asked)]
 
 
 def prompts_of(tokenizer: Any, count: int) -> list[Prompt]:
@@ -55,36 +108,45 @@ def prompts_of(tokenizer: Any, count: int) -> list[Prompt]:
         fitting: list[str] = []
         for rows in generated.stories(source, "benchmark", count * 4):
             text = f"{rows[-1]['story']}\n{rows[-1]['question']}"
-            if len(encode_prompt(tokenizer, [{"role": "user", "content": text}])) <= NEW_TOKENS:
+            if len(encode_prompt(tokenizer, [{"role": "user", "content": text}])) <= MOST_TOKENS:
                 fitting.append(text)
             if len(fitting) == wanted:
                 break
         asked += fitting
-    Random(0).shuffle(asked)
-    return [Prompt([{"role": "user", "content": text}], (n,)) for n, text in enumerate(asked)]
+    return _prompts(asked)
 
 
-def our_engine(folder: Path, prompts: Sequence[Prompt]) -> Answer:
+@contextmanager
+def apart() -> Iterator[None]:
+    """Let no question share its beginning with another."""
+    before, siblings.WORTH = siblings.WORTH, float("inf")
+    try:
+        yield
+    finally:
+        siblings.WORTH = before
+
+
+def our_engine(exam: Exam) -> Answer:
     """Return this project's engine, which loads its model once."""
     engines: dict[int, TransformersEngine] = {}
 
     def answer(batch: int) -> list[str]:
         with TemporaryDirectory() as work:
-            engine = engines.setdefault(batch, TransformersEngine(folder, Path(work), batch))
+            engine = engines.setdefault(batch, TransformersEngine(exam.folder, Path(work), batch))
             engine.work = Path(work)
-            found = engine.complete(prompts, Sampling(NEW_TOKENS, 0.0), lambda _: None)
+            found = engine.complete(exam.prompts, Sampling(exam.new_tokens, 0.0), lambda _: None)
         return [response.text for response in found]
 
     return answer
 
 
-def generate_loop(folder: Path, prompts: Sequence[Prompt]) -> Answer:
+def generate_loop(exam: Exam) -> Answer:
     """Return a batched loop over ``transformers.generate``."""
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side="left")
+    model = AutoModelForCausalLM.from_pretrained(exam.folder, dtype=torch.float32).eval()
+    tokenizer = AutoTokenizer.from_pretrained(exam.folder, padding_side="left")
 
     def answer(batch: int) -> list[str]:
-        rows = [encode_prompt(tokenizer, prompt.messages) for prompt in prompts]
+        rows = [encode_prompt(tokenizer, prompt.messages) for prompt in exam.prompts]
         order = sorted(range(len(rows)), key=lambda place: len(rows[place]))
         texts = [""] * len(rows)
         for start in range(0, len(order), batch):
@@ -96,7 +158,7 @@ def generate_loop(folder: Path, prompts: Sequence[Prompt]) -> Answer:
                 made = model.generate(
                     **padded,
                     do_sample=False,
-                    max_new_tokens=NEW_TOKENS,
+                    max_new_tokens=exam.new_tokens,
                     pad_token_id=tokenizer.pad_token_id,
                     eos_token_id=tokenizer.eos_token_id,
                 )
@@ -110,25 +172,23 @@ def generate_loop(folder: Path, prompts: Sequence[Prompt]) -> Answer:
     return answer
 
 
-def harness(folder: Path, prompts: Sequence[Prompt]) -> Answer:
+def harness(exam: Exam) -> Answer:
     """Return lm-evaluation-harness' own engine over transformers."""
     from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
     from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(exam.folder)
     end = tokenizer.eos_token
-    arguments = {"until": [end], "max_gen_toks": NEW_TOKENS, "do_sample": False}
+    arguments = {"until": [end], "max_gen_toks": exam.new_tokens, "do_sample": False}
     shown = [
         tokenizer.apply_chat_template(p.messages, tokenize=False, add_generation_prompt=True)
-        for p in prompts
+        for p in exam.prompts
     ]
     engines: dict[int, Any] = {}
 
     def answer(batch: int) -> list[str]:
         if batch not in engines:
-            engines[batch] = HFLM(
-                str(folder), device="cpu", dtype="float32", batch_size=batch, max_length=256
-            )
+            engines[batch] = HFLM(str(exam.folder), device="cpu", dtype="float32", batch_size=batch)
         asked = [
             Instance("generate_until", {}, (f"{text}{PREFILL}", dict(arguments)), place)
             for place, text in enumerate(shown)
@@ -138,13 +198,15 @@ def harness(folder: Path, prompts: Sequence[Prompt]) -> Answer:
     return answer
 
 
-def measure(engines: dict[str, Answer], rounds: int) -> tuple[dict[str, Any], list[str]]:
+def measure(
+    engines: dict[str, Answer], batches: Sequence[int], rounds: int
+) -> tuple[dict[str, Any], list[str]]:
     """Take turns; return seconds by engine and batch, and what differed from this project's."""
     seconds: dict[str, dict[int, list[float]]] = {}
     texts: dict[str, list[str]] = {}
     for turn in range(rounds + 1):  # the first turn loads the models
         for name, answer in engines.items():
-            for batch in BATCHES:
+            for batch in batches:
                 begun = process_time()
                 texts[name] = answer(batch)
                 if turn:
@@ -164,23 +226,36 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="100 questions, one round")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="of each engine")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    parser.add_argument("--long", action="store_true", help="five questions to each long story")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
-    folder = find_root() / "models" / "nano-0" / "model"
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    prompts = prompts_of(tokenizer, 100 if options.quick else 400)
-    engines = {"ours": our_engine(folder, prompts), "generate": generate_loop(folder, prompts)}
+    with TemporaryDirectory() as folder:
+        count = 100 if options.quick else 400
+        exam = long_exam(count, Path(folder)) if options.long else short_exam(count)
+        take(exam, options)
+
+
+def take(exam: Exam, options: argparse.Namespace) -> None:
+    """Let the engines take an exam, and print the ratios."""
+    tokenizer = AutoTokenizer.from_pretrained(exam.folder)
+    ours = our_engine(exam)
+    engines = {"ours": ours, "generate": generate_loop(exam)}
+    if options.long:
+        engines["apart"] = apart()(ours)
     if find_spec("lm_eval") is None:
         print("lm-evaluation-harness is not installed here, so it is not measured")
     else:
-        engines["lm_eval"] = harness(folder, prompts)
-    lengths = [len(tokenizer.encode(text)) for text in engines["ours"](BATCHES[0])]
+        engines["lm_eval"] = harness(exam)
+    prompts = exam.prompts
+    asked = [len(encode_prompt(tokenizer, prompt.messages)) for prompt in prompts]
+    lengths = [len(tokenizer.encode(text)) for text in ours(exam.batches[0])]
     print(
-        f"{len(prompts)} questions, answers of {min(lengths)} to {max(lengths)} tokens (mean "
+        f"{len(prompts)} questions of {min(asked)} to {max(asked)} tokens "
+        f"(mean {mean(asked):.0f}), answers of {min(lengths)} to {max(lengths)} (mean "
         f"{mean(lengths):.0f}); {platform.machine()}, {os.cpu_count()} cores, {options.threads} "
         f"threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
     )
-    seconds, differing = measure(engines, 1 if options.quick else 5)
+    seconds, differing = measure(engines, exam.batches, 1 if options.quick else 5)
     print(f"texts that differ from this project's: {', '.join(differing)}")
     best = {name: min(taken, key=lambda b: median(taken[b])) for name, taken in seconds.items()}
     figures: dict[str, Any] = {"target": TARGET, "questions": len(prompts), "engines": {}}
@@ -203,7 +278,8 @@ def main() -> None:
         )
     if options.json:
         write_output(options.json, json.dumps(figures, indent=2) + "\n")
-    others = [each["ratio"] for name, each in figures["engines"].items() if name != "ours"]
+    engines_of_others = figures["engines"].keys() - {"ours", "apart"}
+    others = [figures["engines"][name]["ratio"] for name in engines_of_others]
     print(f"at least {min(others):.1f} times the responses per second (target {TARGET:g})")
 
 

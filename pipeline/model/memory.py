@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -39,43 +39,52 @@ class OwnMemory:
     of the longest row.
 
     Args:
-        like: Keys of a layer [any, H, any, D], for the numbers, their format and device.
-        layers: How many.
         rows: B.
         width: W.
     """
 
-    def __init__(self, like: Tensor, layers: int, rows: int, width: int) -> None:
-        shape = (rows, like.shape[1], width, like.shape[3])
-        # Zeros, since what is hidden is multiplied by zero.
-        self.keys = [like.new_zeros(shape) for _ in range(layers)]
-        self.values = [like.new_zeros(shape) for _ in range(layers)]
-        self.used = 0
-        self.places = self.hidden = self.keys[0]
+    keys: list[Tensor]
+    values: list[Tensor]
+    used: int
+    places: Tensor
+    hidden: Tensor
+
+    def __init__(self, rows: int, width: int) -> None:
+        self.rows, self.width = rows, width
+        self.keys, self.values = [], []
 
     def take(
         self,
-        keys: Sequence[Tensor],
-        values: Sequence[Tensor],
+        keys: Sequence[Iterable[Tensor]],
+        values: Sequence[Iterable[Tensor]],
         rows: Sequence[int],
         lengths: Sequence[int],
         left: bool,
+        first: Sequence[int] | None = None,
     ) -> None:
-        """Take prompts in.
+        """Take prompts in, or parts of prompts.
 
         Args:
-            keys: Of each layer [prompts, H, tokens of the longest, D].
+            keys: Of each layer, of each prompt [H, tokens and padding, D].
             values: As ``keys``.
             rows: Where each prompt goes.
             lengths: Tokens of each.
             left: Whether padding stands before the tokens, not after them.
+            first: Where in its row each begins; at the row's beginning if absent.
         """
-        longest = keys[0].shape[2]
         for held, given in ((self.keys, keys), (self.values, values)):
-            for to, tensors in zip(held, given, strict=True):
-                for row, length, tensor in zip(rows, lengths, tensors, strict=True):
-                    first = longest - length if left else 0
-                    to[row, :, :length] = tensor[:, first : first + length]
+            for layer, tensors in enumerate(given):
+                spans = zip(rows, first or [0] * len(rows), lengths, tensors, strict=True)
+                for row, begin, length, tensor in spans:
+                    if layer == len(held):
+                        held.append(self._room(tensor))
+                    skipped = tensor.shape[1] - length if left else 0
+                    mine = tensor[:, skipped : skipped + length]
+                    held[layer][row, :, begin : begin + length] = mine
+
+    def _room(self, like: Tensor) -> Tensor:
+        # Zeros, since what is hidden is multiplied by zero.
+        return like.new_zeros(self.rows, like.shape[0], self.width, like.shape[2])
 
     def keep(self, rows: Sequence[int], used: int) -> list[int]:
         """Forget all other rows; return the rows that are kept in their new order.

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
 
+from pipeline.model.batch import pad_right
 from pipeline.model.halves import Halves
 from pipeline.model.memory import Memory
 from pipeline.model.shared_prefix import Prefix, attending, by_key_head, encode_prompts
@@ -46,6 +47,20 @@ class Passes(Protocol):
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
         """Run over whole prompts, none empty."""
 
+    def encode_after(
+        self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]
+    ) -> Encoded:
+        """Run over what prompts go on with.
+
+        Args:
+            rests: Tokens, none empty.
+            prefix: What each attends to beside its own.
+            begun: Tokens before each.
+
+        Returns:
+            What this pass leaves: of the rests alone.
+        """
+
     def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
         """Run over one token of each row, the memory being told where they go.
 
@@ -70,6 +85,26 @@ class ModulePasses:
         found = encode_prompts(self.model, prompts)
         logits = Halves.of(self.model).head(found.states)
         return Encoded(logits, found.keys, found.values, left=True)
+
+    def encode_after(
+        self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]
+    ) -> Encoded:
+        """See :class:`Passes`."""
+        halves, device = Halves.of(self.model), self.model.device
+        ids, mask = pad_right(rests, int(self.model.config.pad_token_id or 0), device)
+        first = torch.tensor(begun, device=device).unsqueeze(1)
+        cache = DynamicCache(config=self.model.config)
+        with attending(self.model):
+            states = halves.body(
+                input_ids=ids,
+                position_ids=first + torch.arange(ids.shape[1], device=device),
+                past_key_values=cache,
+                use_cache=True,
+                prefix=prefix,
+            )
+        logits = halves.head(states[torch.arange(len(rests), device=device), mask.sum(-1) - 1])
+        keys, values = zip(*((layer.keys, layer.values) for layer in cache.layers), strict=True)
+        return Encoded(logits, keys, values, left=False)
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
         """See :class:`Passes`."""

@@ -159,14 +159,19 @@ def _attention(
         prefix: The prompts.
     """
     layer = int(module.layer_idx)  # type: ignore[arg-type]
+    output = attend_both(query, key, value, prefix, layer, scaling)
+    return output.transpose(1, 2).contiguous(), None
+
+
+def attend_both(
+    query: Tensor, key: Tensor, value: Tensor, prefix: Prefix, layer: int, scaling: float
+) -> Tensor:
+    """Attend from all own tokens [N, heads, T, D] to them and to a layer's prefix."""
     # Under autocast the rotation and the cache leave everything but the values in float32.
     query, key = query.to(value.dtype), key.to(value.dtype)
     prompt = prefix.keys[layer].to(value.dtype), prefix.values[layer].to(value.dtype)
-    if query.device.type == "cpu":
-        output = joined(query, key, value, *prompt, prefix, scaling)
-    else:
-        output = repeated(query, key, value, *prompt, prefix, scaling)
-    return output.transpose(1, 2).contiguous(), None
+    attend = joined if query.device.type == "cpu" else repeated
+    return attend(query, key, value, *prompt, prefix, scaling)
 
 
 def by_key_head(query: Tensor, heads: int) -> Tensor:

@@ -21,6 +21,7 @@ from transformers import PreTrainedModel
 from pipeline.model.decode import Completion, choose, uniform_stream
 from pipeline.model.memory import OwnMemory
 from pipeline.model.sampling import Sampling
+from pipeline.model.siblings import Encoder
 from pipeline.model.written_out import passes_of
 
 # Prompts enter once this share of the places is free, and the batch shrinks once it is and none
@@ -50,7 +51,8 @@ def complete(
 
     Args:
         model: A causal language model.
-        prompts: Token sequences, none empty; they enter in this order.
+        prompts: Token sequences, none empty; they enter in this order, but such as begin alike one
+            after the other.
         keys: The random-stream key of each.
         sampling: How tokens are chosen.
         end: The end-of-sequence token.
@@ -89,18 +91,19 @@ class _Batch:
         self.passes, self.device = passes_of(model), model.device
         self.prompts, self.random = prompts, keys
         self.sampling, self.end, self.hear = sampling, end, hear
-        self.waiting = deque(range(len(prompts)))
+        self.encoder = Encoder(self.passes, prompts)
+        self.waiting = deque(self.encoder.order)
         self.rows: list[_Row | None] = [None] * places
         # Tokens of each row whose keys are held; 0 where a place is free.
         self.lengths = [0] * places
         self.next = [0] * places  # the token that each row goes on with
-        self.memory: OwnMemory | None = None
+        self.memory = OwnMemory(places, max(map(len, prompts)) + sampling.max_new_tokens)
 
     def run(self) -> None:
         while self.waiting or any(self.rows):
             if self.waiting:
                 self._enter()
-            elif self.memory is not None:
+            else:
                 self._shrink()
             while any(self.rows) and not self._is_time():
                 self._step()
@@ -116,17 +119,12 @@ class _Batch:
             entering = [self.waiting.popleft() for _ in places[: len(self.waiting)]]
             if not entering:
                 return
-            found = self.passes.encode([self.prompts[i] for i in entering])
-            if self.memory is None:
-                width = max(map(len, self.prompts)) + self.sampling.max_new_tokens
-                self.memory = OwnMemory(found.keys[0], len(found.keys), len(self.rows), width)
             places = places[: len(entering)]
+            logits = self.encoder.encode(entering, places, self.memory)
             for place, prompt in zip(places, entering, strict=True):
                 self.rows[place] = _Row(prompt, self._draws(prompt))
                 self.lengths[place] = len(self.prompts[prompt])
-            lengths = [self.lengths[place] for place in places]
-            self.memory.take(found.keys, found.values, places, lengths, found.left)
-            self._write(places, found.logits)
+            self._write(places, logits)
 
     def _draws(self, prompt: int) -> np.ndarray | None:
         if self.sampling.temperature == 0:
@@ -134,7 +132,6 @@ class _Batch:
         return uniform_stream(self.random[prompt], self.sampling.max_new_tokens)
 
     def _step(self) -> None:
-        assert self.memory is not None
         held = torch.tensor(self.lengths, device=self.device)
         self.memory.go_to(held, max(self.lengths) + 1)
         tokens = torch.tensor(self.next, device=self.device)
@@ -161,7 +158,6 @@ class _Batch:
                 self.hear(row.prompt, Completion(tuple(tokens), token == end))
 
     def _shrink(self) -> None:
-        assert self.memory is not None
         left = [place for place, row in enumerate(self.rows) if row is not None]
         kept = self.memory.keep(left, max(self.lengths))
         self.rows = [self.rows[place] for place in kept]

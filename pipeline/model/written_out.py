@@ -19,8 +19,10 @@ from torch import Tensor
 from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 from transformers import PreTrainedModel, Qwen2ForCausalLM
 
+from pipeline.model.batch import pad_right
 from pipeline.model.memory import Memory
 from pipeline.model.passes import Encoded, ModulePasses, Passes
+from pipeline.model.shared_prefix import Prefix, attend_both
 
 LARGEST = 2**25
 """Parameters of the largest model that is written out: its matrices are held twice."""
@@ -101,35 +103,52 @@ class WrittenOut:
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
         """See :class:`pipeline.model.passes.Passes`."""
-        device = self.embedding.device
-        lengths = [len(prompt) for prompt in prompts]
-        count, longest = len(prompts), max(lengths)
         # Padding stands after the tokens, where causality hides it.
-        ids = torch.zeros(count, longest, dtype=torch.long)
-        for row, prompt in zip(ids, prompts, strict=True):
-            row[: len(prompt)] = torch.as_tensor(prompt)
+        grouped = self.key_heads < self.heads
+
+        def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            return scaled_dot_product_attention(
+                query, key, value, is_causal=True, scale=1.0, enable_gqa=grouped
+            )
+
+        return self._encoded(prompts, [0] * len(prompts), attend)
+
+    def encode_after(
+        self, rests: Sequence[Sequence[int]], prefix: Prefix, begun: Sequence[int]
+    ) -> Encoded:
+        """See :class:`pipeline.model.passes.Passes`."""
+
+        def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            return attend_both(query, key, value, prefix, layer, 1.0)
+
+        return self._encoded(rests, begun, attend)
+
+    def _encoded(
+        self, rows: Sequence[Sequence[int]], begun: Sequence[int], attend: Attend
+    ) -> Encoded:
+        """Run over tokens of some rows.
+
+        Args:
+            rows: Tokens, none empty.
+            begun: Tokens before each.
+            attend: Given a layer, the rows' queries [P, heads, L, D], keys and values [P, key-value
+                heads, L, D], returns what the queries find [P, heads, L, D].
+        """
+        device = self.embedding.device
+        ids, mask = pad_right(rows, 0, device)
         keys: list[Tensor] = []
         values: list[Tensor] = []
 
-        def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-            query, key, value = (
-                each.unflatten(0, (count, longest)).transpose(1, 2) for each in (query, key, value)
-            )
+        def by_row(layer: int, *heads: Tensor) -> Tensor:
+            query, key, value = (each.unflatten(0, ids.shape).transpose(1, 2) for each in heads)
             keys.append(key)
             values.append(value)
-            found = scaled_dot_product_attention(
-                query,
-                key,
-                value,
-                is_causal=True,
-                scale=1.0,
-                enable_gqa=self.key_heads < self.heads,
-            )
-            return found.transpose(1, 2).flatten(0, 1)
+            return attend(layer, query, key, value).transpose(1, 2).flatten(0, 1)
 
-        last = torch.arange(count) * longest + torch.tensor(lengths) - 1
-        positions = torch.arange(longest, device=device).repeat(count)
-        logits = self._logits(ids.flatten().to(device), positions, attend, last.to(device))
+        first = torch.tensor(begun, device=device).unsqueeze(1)
+        positions = first + torch.arange(ids.shape[1], device=device)
+        last = torch.arange(len(rows), device=device) * ids.shape[1] + mask.sum(1) - 1
+        logits = self._logits(ids.flatten(), positions.flatten(), by_row, last)
         return Encoded(logits, keys, values, left=False)
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:

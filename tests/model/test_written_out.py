@@ -39,7 +39,7 @@ def far() -> PreTrainedModel:
 def run(passes: Passes) -> list[Tensor]:
     """Encode the prompts and go on with some tokens, forgetting a row on the way."""
     found = passes.encode(PROMPTS)
-    memory = OwnMemory(found.keys[0], len(found.keys), rows=4, width=12)
+    memory = OwnMemory(rows=4, width=12)
     lengths = [3, 6, 0, 1]
     memory.take(found.keys, found.values, [0, 1, 3], [3, 6, 1], found.left)
     logits = [found.logits]

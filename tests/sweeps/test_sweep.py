@@ -30,6 +30,8 @@ def seeded(
     shutil.copytree(reproduced[0], target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
         study["grid"]["seeds"] = [0, 1]
+    # A cell that the study has no longer: the report is made again where it reads other results.
+    shutil.rmtree(target / "runs" / "mini" / "nano-hi")
     commit(target)
     yield target
     for process in alive(home):
