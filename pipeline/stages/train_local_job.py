@@ -18,7 +18,7 @@ from pipeline.model.manifest import Manifest, resolve
 from pipeline.stages.common import Stage
 from pipeline.stages.train_local import made_from
 from pipeline.stages.training import say_left_out
-from pipeline.stages.training_job import TrainingJob, write_folder
+from pipeline.stages.training_job import TrainingJob
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows
@@ -48,6 +48,7 @@ class LocalJobTraining:
         check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, cell.train)
         say_left_out(key, rows, cell)
         self._stage, self._key, self._cell = stage, key, cell
+        self._threads = stage.params.study.threads
         self._shape = Shape.of(config.to_dict())
         self._base = Manifest.read_of(base, cell.model, f"base@{cell.model}").used.digest
         self.made_from = made_from(stage, cell)
@@ -57,27 +58,23 @@ class LocalJobTraining:
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        self.work.mkdir(parents=True, exist_ok=True)
-        folder, store = self.work / "job", self._stage.store
         spec = LocalJobSpec(
             key=self._key,
             cell=self._cell,
-            threads=self._stage.params.study.threads,
             base=self._base,
             made_by=f"base@{self._cell.model}",
-            store=str(store.root),
+            store=str(self._stage.store.root),
             state=str(self.work.resolve()),
+            threads=self._threads,
         )
-        write_folder(folder, spec, self._inputs)
-        log = self.work / "job.log"
-        return TrainingJob(self._key, self._job(folder, spec.threads), log, store).run(report)
+        return TrainingJob(spec, self._inputs, self.work, self._job).run(report)
 
-    def _job(self, folder: Path, threads: int) -> Job:
+    def _job(self, folder: Path) -> Job:
         cluster, share = self._cell.train.cluster, self._share()
         variables = {
             "HF_HUB_OFFLINE": "1",
             "PYTHONUNBUFFERED": "1",
-            "OMP_NUM_THREADS": str(threads),
+            "OMP_NUM_THREADS": str(self._threads),
         }
         if not share:  # an accelerator of the node is not this job's
             variables["CUDA_VISIBLE_DEVICES"] = ""
@@ -88,7 +85,7 @@ class LocalJobTraining:
             environment=variables,
             gpus=0,
             own_gpus=share,
-            own_cpus=threads,
+            own_cpus=self._threads,
             time_limit=60 * cluster.time_limit_minutes,
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,

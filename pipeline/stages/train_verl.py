@@ -18,7 +18,7 @@ from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import Manifest, resolve
 from pipeline.stages.common import Stage, input_digest
 from pipeline.stages.training import Settings, say_left_out
-from pipeline.stages.training_job import PROBE, TrainingJob, write_folder
+from pipeline.stages.training_job import PROBE, TrainingJob
 from pipeline.train.attempts import attempts_folder
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
@@ -83,12 +83,7 @@ class VerlTraining:
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        self.work.mkdir(parents=True, exist_ok=True)
-        folder, store = self.work / "job", self._stage.store
-        write_folder(folder, self._spec, self._inputs)
-        job = TrainingJob(
-            self._key, self._job(folder), self.work / "job.log", store, judge=self._judge
-        )
+        job = TrainingJob(self._spec, self._inputs, self.work, self._job, self._judge)
         return job.run(report)
 
     def _judge(self, lines: Sequence[str], stepped: bool) -> Verdict | None:

@@ -12,10 +12,9 @@ import pipeline
 from pipeline.cluster.job import Job, Verdict
 from pipeline.cluster.run import run_job
 from pipeline.files import remove, replacing
-from pipeline.records import Record
 from pipeline.store import LocalStore
 from pipeline.train.contract import History, Outcome, Step
-from pipeline.train.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, STEP
+from pipeline.train.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, STEP, TrainingSpec
 
 PROBE = "probe"
 """Folder of the columns that a dataset holds for the probe."""
@@ -24,7 +23,49 @@ Judge = Callable[[Sequence[str], bool], Verdict | None]
 """Says what is to be done about a failed attempt, from its last lines and whether it stepped."""
 
 
-def write_folder(folder: Path, spec: Record, inputs: Path) -> None:
+@dataclass
+class TrainingJob:
+    """A job that trains a cell.
+
+    Attributes:
+        spec: What it is to do.
+        inputs: Folder of the datasets.
+        work: Of the stage; takes what is uploaded, and all that the job says.
+        job_of: From the folder that is uploaded to the job.
+        judge: Judges its failures.
+    """
+
+    spec: TrainingSpec
+    inputs: Path
+    work: Path
+    job_of: Callable[[Path], Job]
+    judge: Judge = lambda lines, stepped: None
+
+    def run(self, report: Callable[[History], None]) -> Outcome:
+        """Train; see :class:`pipeline.stages.training.Training`."""
+        folder, log, key = self.work / "job", self.work / "job.log", self.spec.key
+        self.work.mkdir(parents=True, exist_ok=True)
+        _write_folder(folder, self.spec, self.inputs)
+        saved = _Saved()
+        with log.open("a", encoding="utf-8") as file:
+            heard = _Heard(key, file, report)
+            outcome = run_job(
+                self.job_of(folder),
+                on_line=heard,
+                is_progress=_Progress(),
+                is_saved=saved,
+                judge=lambda lines: self.judge(lines, saved.last > 0 or heard.stepped),
+            )
+        if outcome.status != "succeeded" or not heard.digest:
+            raise outcome.error(
+                f"cell {key}",
+                f"Its whole log: {log}. Running it again goes on from its last checkpoint",
+            )
+        made_by, store = f"train@{key}", LocalStore(Path(self.spec.store))
+        return Outcome.read(store.get(heard.digest, made_by) / OUTCOME, made_by)
+
+
+def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path) -> None:
     """Write the folder that is uploaded: this package, the datasets, the specification."""
     remove(folder)
     with replacing(folder) as temporary:
@@ -39,45 +80,6 @@ def write_folder(folder: Path, spec: Record, inputs: Path) -> None:
         if (inputs / PROBE).is_dir():
             shutil.copytree(inputs / PROBE, temporary / PROBE)
         spec.write(temporary / SPEC)
-
-
-@dataclass
-class TrainingJob:
-    """A job that trains a cell.
-
-    Attributes:
-        key: Key of the cell.
-        job: The job.
-        log: Where all that it says is written.
-        store: Where it puts its result.
-        judge: Judges its failures.
-    """
-
-    key: str
-    job: Job
-    log: Path
-    store: LocalStore
-    judge: Judge = lambda lines, stepped: None
-
-    def run(self, report: Callable[[History], None]) -> Outcome:
-        """Train; see :class:`pipeline.stages.training.Training`."""
-        saved = _Saved()
-        with self.log.open("a", encoding="utf-8") as file:
-            heard = _Heard(self.key, file, report)
-            outcome = run_job(
-                self.job,
-                on_line=heard,
-                is_progress=_Progress(),
-                is_saved=saved,
-                judge=lambda lines: self.judge(lines, saved.last > 0 or heard.stepped),
-            )
-        if outcome.status != "succeeded" or not heard.digest:
-            raise outcome.error(
-                f"cell {self.key}",
-                f"Its whole log: {self.log}. Running it again goes on from its last checkpoint",
-            )
-        made_by = f"train@{self.key}"
-        return Outcome.read(self.store.get(heard.digest, made_by) / OUTCOME, made_by)
 
 
 @dataclass

@@ -10,18 +10,69 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from pipeline.cluster.job import SUBMISSION_VARIABLE
 from pipeline.cluster.lease import Holder, Lease, hold
-from pipeline.train.job_lines import NOTE, say
+from pipeline.files import remove, replacing
+from pipeline.store import LocalStore
+from pipeline.train.contract import Outcome
+from pipeline.train.job_lines import NOTE, OUTCOME, JobResult, TrainingSpec, say
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An attempt that holds the lease.
+
+    Attributes:
+        folder: Its own, with what the last attempt left.
+        lease: The lease.
+        lost: Set when the lease is seen to be lost.
+    """
+
+    folder: Path
+    lease: Lease
+    lost: threading.Event
+
+
+def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
+    """Train with the lease on the state folder, and return the digest of the result in the store.
+
+    Once the result is stored nothing of the attempts is left, and it is returned again.
+
+    Args:
+        spec: The run.
+        train: Trains, going on from what is in the attempt's folder.
+
+    Raises:
+        LeaseLost: If another attempt took over.
+        Exception: What ``train`` raises.
+    """
+    root, store = Path(spec.state), LocalStore(Path(spec.store))
+    result = root / "result.json"
+    with _attempting(root) as (lease, lost):
+        if result.is_file():
+            return JobResult.read(result, f"train@{spec.key}").digest
+        folder = take_over(root, lease.name)
+        try:
+            outcome = train(Attempt(folder, lease, lost))
+        finally:
+            lease.check()  # an attempt that was overtaken says that, not how it ended
+        with replacing(folder / "result") as temporary:
+            outcome.write(temporary / OUTCOME)
+        digest = store.put(folder / "result")
+        lease.check()
+        JobResult(digest=digest).write(result)
+        remove(folder)
+        return digest
 
 
 @contextmanager
-def attempting(root: Path) -> Iterator[tuple[Lease, threading.Event]]:
+def _attempting(root: Path) -> Iterator[tuple[Lease, threading.Event]]:
     """Hold the lease on a state folder; see :func:`pipeline.cluster.lease.hold`."""
     holder = Holder.here(os.environ.get(SUBMISSION_VARIABLE, ""))
     with hold(lease_folder(root), holder, above=last_number(root), say=partial(say, NOTE)) as (
@@ -29,11 +80,6 @@ def attempting(root: Path) -> Iterator[tuple[Lease, threading.Event]]:
         lost,
     ):
         yield lease, lost
-
-
-def result_file(root: Path) -> Path:
-    """Return the file that names the result once everything is done."""
-    return root / "result.json"
 
 
 def lease_folder(root: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What a training job and its stage tell each other: lines on its output, and its result."""
+"""What a training job and its stage tell each other: its task, lines on its output, its result."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 
 from pipeline.cluster.lease import LeaseLost
+from pipeline.config.params import TrainedCell
 from pipeline.disk import FULL
 from pipeline.errors import UserError
 from pipeline.records import Record
@@ -22,6 +23,26 @@ SPEC = "job.json"
 """What the job is to do, in the folder that is uploaded."""
 OUTCOME = "outcome.json"
 """The record that the result in the store holds."""
+
+
+class TrainingSpec(Record):
+    """One training run, as far as every backend's job must know it.
+
+    Attributes:
+        key: Key of the cell.
+        cell: The cell.
+        base: Digest of the base model in the store.
+        made_by: The stage that made the base model.
+        store: Root of the artifact store.
+        state: The state folder.
+    """
+
+    key: str
+    cell: TrainedCell
+    base: str
+    made_by: str
+    store: str
+    state: str
 
 
 class JobResult(Record):

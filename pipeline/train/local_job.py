@@ -10,45 +10,21 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from pipeline.config.params import TrainedCell
-from pipeline.files import remove, replacing
-from pipeline.records import Record
 from pipeline.store import LocalStore
-from pipeline.train.attempts import attempting, result_file, take_over
-from pipeline.train.contract import History
-from pipeline.train.job_lines import (
-    OUTCOME,
-    SAVED,
-    SPEC,
-    STEP,
-    JobResult,
-    say,
-    work_off,
-)
+from pipeline.train.attempts import Attempt, train_once
+from pipeline.train.contract import History, Outcome
+from pipeline.train.job_lines import SAVED, SPEC, STEP, TrainingSpec, say, work_off
 from pipeline.train.local_run import LocalRun
-from pipeline.train.stopping import Interrupted
 
 
-class LocalJobSpec(Record):
+class LocalJobSpec(TrainingSpec):
     """One training run.
 
     Attributes:
-        key: Key of the cell.
-        cell: The cell.
         threads: To compute with.
-        base: Digest of the base model in the store.
-        made_by: The stage that made the base model.
-        store: Root of the artifact store.
-        state: The state folder.
     """
 
-    key: str
-    cell: TrainedCell
     threads: int
-    base: str
-    made_by: str
-    store: str
-    state: str
 
 
 class _Reporter:
@@ -76,28 +52,17 @@ def run(spec: LocalJobSpec, folder: Path) -> str:
         UserError: If something fails that its user must mend.
         Interrupted: If it was asked to stop; running again goes on from there.
     """
-    root, store = Path(spec.state), LocalStore(Path(spec.store))
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
-    with attempting(root) as (lease, lost):
-        if result_file(root).is_file():
-            return JobResult.read(result_file(root), f"train@{spec.key}").digest
-        state = take_over(root, lease.name)
+
+    def train(attempt: Attempt) -> Outcome:
+        store = LocalStore(Path(spec.store))
         base = store.get(spec.base, spec.made_by)
         training = LocalRun(spec.cell, spec.threads, base, folder, store)
-        try:
-            outcome = training.train(state, _Reporter(), lambda: bool(asked) or lost.is_set())
-        except Interrupted:
-            lease.check()  # an attempt that was overtaken says that
-            raise
-        lease.check()
-        with replacing(state / "result") as temporary:
-            outcome.write(temporary / OUTCOME)
-        digest = store.put(state / "result")
-        lease.check()
-        JobResult(digest=digest).write(result_file(root))
-        remove(state)
-        return digest
+        should_stop = lambda: bool(asked) or attempt.lost.is_set()  # noqa: E731
+        return training.train(attempt.folder, _Reporter(), should_stop)
+
+    return train_once(spec, train)
 
 
 def main() -> None:

@@ -25,19 +25,10 @@ from pipeline.files import remove, replacing, write_json
 from pipeline.model.manifest import StoredModel
 from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.store import LocalStore
-from pipeline.train.attempts import attempting, take_over
+from pipeline.train.attempts import train_once
 from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import Row, load_rows
-from pipeline.train.job_lines import (
-    NOTE,
-    OUTCOME,
-    SAVED,
-    SPEC,
-    STEP,
-    JobResult,
-    say,
-    work_off,
-)
+from pipeline.train.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
 from pipeline.train.verl import checkpoints
 from pipeline.train.verl.collect import step_row
 from pipeline.train.verl.journal import Follower, Journal, LoggedStep
@@ -71,13 +62,12 @@ def run(spec: JobSpec, folder: Path) -> str:
         LeaseLost: If another attempt took over.
         UserError: If something fails that its user must mend.
     """
-    root = Path(spec.state)
-    with attempting(root) as (lease, lost):
-        state = State(root, lease.name)
-        if state.result.is_file():
-            return JobResult.read(state.result, f"train@{spec.key}").digest
-        take_over(root, lease.name)
-        return Job(spec, folder, state, lost).run()
+    return train_once(
+        spec,
+        lambda attempt: Job(
+            spec, folder, State(Path(spec.state), attempt.lease.name), attempt.lost
+        ).run(),
+    )
 
 
 class Job:
@@ -100,8 +90,8 @@ class Job:
         self.journal = Journal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
 
-    def run(self) -> str:
-        """Train to the planned last step, store the result, and return its digest.
+    def run(self) -> Outcome:
+        """Train to the planned last step, store what is kept of the weights, and say all of it.
 
         Raises:
             LeaseLost: If another attempt took over.
@@ -111,7 +101,7 @@ class Job:
         done = self._resume()
         if done < self.total:
             self._train(base, done)
-        return self._finish(base)
+        return self._outcome(base)
 
     def _resume(self) -> int:
         """Return the step to go on from; what lies after it is forgotten."""
@@ -197,13 +187,13 @@ class Job:
         if step.step in checkpoints.whole_steps(self.state):
             say(SAVED, str(step.step))
 
-    def _finish(self, base: Path) -> str:
-        """Store the best and the last weights and all figures, prune, and return the digest."""
+    def _outcome(self, base: Path) -> Outcome:
+        """Store the best and the last weights, and return them with all figures."""
         history = self.journal.history
         best, last = checkpoints.best_saved(self.state, history), history.last
         assert best is not None, "the last step is validated and saved"
         digests = {step: self._store(base, step) for step in {best.step: None, last.step: None}}
-        outcome = Outcome(
+        return Outcome(
             history=history,
             checkpoints={
                 "best": StoredModel(
@@ -213,12 +203,6 @@ class Job:
             },
             libraries=installed(*MODEL, *GRADING, "verl", "vllm"),
         )
-        digest = self._store_outcome(outcome)
-        self.state.lease.check()
-        JobResult(digest=digest).write(self.state.result)
-        for folder in self.state.checkpoints.glob("global_step_*"):
-            remove(folder)
-        return digest
 
     def _store(self, base: Path, step: int) -> str:
         """Put the model of one step into the store, after it was verified."""
@@ -232,16 +216,6 @@ class Job:
         digest = self.store.put(folder)
         remove(folder)
         say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
-        return digest
-
-    def _store_outcome(self, outcome: Outcome) -> str:
-        folder = self.state.folder / "result"
-        remove(folder)
-        with replacing(folder) as temporary:
-            outcome.write(temporary / OUTCOME)
-        self.state.lease.check()
-        digest = self.store.put(folder)
-        remove(folder)
         return digest
 
 

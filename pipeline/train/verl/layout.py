@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.cluster.lease import Lease
-from pipeline.train.attempts import attempts_folder, lease_folder, result_file
+from pipeline.train.attempts import attempts_folder, lease_folder
 
 PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
@@ -64,11 +64,6 @@ class State:
     def steps(self) -> Path:
         """Return the journal of finished steps, of all attempts."""
         return self.folder / "steps.jsonl"
-
-    @property
-    def result(self) -> Path:
-        """Return the file that names the result once everything is done."""
-        return result_file(self.root)
 
     def step(self, step: int) -> Path:
         """Return verl's checkpoint after a step."""
