@@ -5,6 +5,10 @@ completions, GRPO with a KL penalty), bfloat16. Prompts are as long as the study
 tokens), completions 512 of the 2,048 it allows; none ends early. Rollout and update are measured
 with the prompt of a group encoded once, and once for each of its completions.
 
+First it checks, on smaller models, that greedy text is that of ``transformers.generate``, and that
+losses and gradients are the CPU's: in float32 closely, in bfloat16 as closely as the CPU's own are.
+Where they are not it exits 1 and measures nothing.
+
 Needs torch, transformers, pydantic and a CUDA device, nothing else, and takes minutes:
 ``python -m benchmarks.gpu [--json FILE]``. ``--tiny`` runs everything on a CPU at a size of
 seconds; its figures mean nothing.
@@ -18,7 +22,7 @@ import importlib.util
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -50,6 +54,11 @@ RECIPE: dict[str, Any] = {
     "groups_per_micro_batch": 16,
     "precision": "bfloat16",
 }
+CHECKED = {  # the first has its layers written out, the second is run by its modules
+    "small vocabulary": (256, 1024, 4, 4, 2, 320, True),
+    "Qwen2.5's": (256, 1024, 4, 4, 2, 151_936, True),
+}
+CLOSE = 1e-3  # of float32; relative
 TINY = {"prompts_per_step": 2, "rollouts": 4, "max_prompt_tokens": 24, "max_new_tokens": 12}
 
 
@@ -68,6 +77,20 @@ class Measured:
     update_share: float | None
     peak_bytes: int
     planned_bytes: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """How far the device is from what it should compute, and how far it may be."""
+
+    what: str
+    error: float
+    allowed: float
+
+    @property
+    def passed(self) -> bool:
+        """Return whether it is near enough; what is not a number is not."""
+        return self.error <= self.allowed
 
 
 def stand_in_for_absent_libraries() -> None:
@@ -115,6 +138,112 @@ def make_model(shape: Any, context: int, device: Any) -> Any:
     torch.manual_seed(0)
     with torch.device(device):
         return Qwen2ForCausalLM(config)
+
+
+def checks(device: Any) -> Iterator[Check]:
+    """Compare the device with transformers, and with the CPU."""
+    from pipeline.train.shape import Shape
+
+    for name, numbers in CHECKED.items():
+        shape = Shape(*numbers)
+        wrong = tokens_unlike_transformers(shape, device)
+        yield Check(f"{name}: greedy tokens unlike transformers'", wrong, 0)
+        truth, rounded = learned(shape, "cpu", "float32"), learned(shape, "cpu", "bfloat16")
+        allowed = {"float32": (CLOSE, CLOSE), "bfloat16": tuple(2 * e for e in off(rounded, truth))}
+        for precision, most in allowed.items():
+            errors = off(learned(shape, device, precision), truth)
+            for what, error, limit in zip(("loss", "gradients"), errors, most, strict=True):
+                yield Check(f"{name}: {what}, {precision}", error, max(limit, CLOSE))
+
+
+def told(checks: Iterable[Check]) -> Iterator[Check]:
+    """Say how each check went."""
+    for check in checks:
+        word = "right" if check.passed else "WRONG"
+        print(f"{word}  {check.what}: {check.error:.2g} (at most {check.allowed:.2g})", flush=True)
+        yield check
+
+
+def ragged(shape: Any) -> list[tuple[int, ...]]:
+    """Return prompts of 12 to 40 tokens."""
+    random = Random(1)
+    tokens = range(1, shape.vocab_size)
+    return [tuple(random.choices(tokens, k=length)) for length in (12, 40, 25, 33)]
+
+
+def tokens_unlike_transformers(shape: Any, device: Any) -> int:
+    """Return how many tokens of greedy text are not those of ``transformers.generate``."""
+    import torch
+
+    from pipeline.model.batch import pad_left
+    from pipeline.model.decode import generate
+    from pipeline.model.sampling import Sampling
+
+    model, prompts, new = checked_model(shape).to(device).eval(), ragged(shape), 40
+    ours = generate(model, prompts, [(i,) for i in range(4)], Sampling(new, 0.0), end=-1)
+    ids, mask = pad_left(prompts, 0, model.device)
+    with torch.inference_mode():
+        said = model.generate(
+            input_ids=ids,
+            attention_mask=mask.long(),
+            do_sample=False,
+            max_new_tokens=new,
+            min_new_tokens=new,
+            pad_token_id=0,
+        )[:, ids.shape[1] :].tolist()
+    pairs = zip(ours, said, strict=True)
+    return sum(a != b for one, row in pairs for a, b in zip(one.tokens, row, strict=True))
+
+
+def checked_model(shape: Any) -> Any:
+    """Return a model on the CPU, the same each time, whose tokens are far from equally likely."""
+    import torch
+
+    model = make_model(shape, 128, "cpu")
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim == 2:
+                weight.mul_(3)
+    return model
+
+
+def learned(shape: Any, device: Any, precision: str) -> tuple[float, Any]:
+    """Return the loss of one update, and its gradients as one vector on the CPU."""
+    import torch
+
+    from pipeline.config.algorithms import Grpo
+    from pipeline.config.training import Train
+    from pipeline.model.decode import Completion
+    from pipeline.train.learner import Learner
+    from pipeline.train.update import Updater
+
+    random, prompts, group = Random(2), ragged(shape), 4
+    lengths = [random.randint(3, 24) for _ in range(len(prompts) * group)]
+    texts = [random.choices(range(1, shape.vocab_size), k=length) for length in lengths]
+    completions = [Completion(tuple(text), finished=True) for text in texts]
+    policy, reference = (checked_model(shape).to(device) for _ in range(2))
+    with torch.no_grad():
+        for weight in reference.parameters():
+            weight.mul_(0.99)  # the KL penalty is not zero, then
+    recipe = Train(
+        **RECIPE
+        | {"kl_coefficient": 0.1, "gradient_clip": 1e9, "precision": precision}
+        | {"groups_per_micro_batch": 2}
+    )
+    # A step of 1 along the gradient: what the weights lose is the gradient.
+    before = torch.nn.utils.parameters_to_vector(policy.parameters()).detach().clone()
+    learner = Learner(policy, torch.optim.SGD(policy.parameters(), lr=1.0))
+    updater = Updater.of(recipe, Grpo(), learner, reference.requires_grad_(False), None)
+    loss = updater.update(updater.prepare(as_batch(prompts, completions))).loss
+    after = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
+    return loss, (before - after).cpu()
+
+
+def off(found: tuple[float, Any], truth: tuple[float, Any]) -> tuple[float, float]:
+    """Return the relative errors of a loss and of gradients."""
+    (loss, gradients), (right, direction) = found, truth
+    of_gradients = float((gradients - direction).norm() / direction.norm())
+    return abs(loss - right) / abs(right), of_gradients
 
 
 def fitting(shape: Any, recipe: Train, free: int) -> tuple[int, int]:
@@ -307,8 +436,12 @@ def main() -> None:
     print(
         f"{device_name(device)}, torch {torch.__version__}, bfloat16: {recipe['prompts_per_step']} "
         f"prompts of {recipe['max_prompt_tokens']} tokens x {recipe['rollouts']} completions of "
-        f"{recipe['max_new_tokens']}\n\n{HEAD}"
+        f"{recipe['max_new_tokens']}\n"
     )
+    checked = list(told(checks(device)))
+    if not all(check.passed for check in checked):
+        raise SystemExit("what is wrong is not measured")
+    print(f"\n{HEAD}")
     rows = []
     for name, shape in shapes.items():
         for found in measure(name, shape, device, arguments.tiny):
@@ -322,7 +455,8 @@ def main() -> None:
     if arguments.json:
         from pipeline.output import write_output
 
-        write_output(arguments.json, json.dumps(rows, indent=1) + "\n")
+        found = {"checks": [asdict(check) for check in checked], "rows": rows}
+        write_output(arguments.json, json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

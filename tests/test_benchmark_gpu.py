@@ -15,8 +15,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import gpu
 from pipeline.config.training import Train
+from pipeline.model import decode, recording, shared_prefix
 from pipeline.train.shape import Shape
 from tests.conftest import PROJECT
+from tests.model.tape import Recorder
 
 SHAPE = Shape(64, 256, 2, 4, 2, 320, True)
 # Runs a module where only the packages named on its command line can be imported.
@@ -80,12 +82,39 @@ def test_it_runs_with_torch_transformers_and_pydantic_alone(tmp_path: Path) -> N
         check=False,
     )
     assert shown.returncode == 0, shown.stderr
-    rows = json.loads((tmp_path / "rows.json").read_text())
+    found = json.loads((tmp_path / "rows.json").read_text())
+    rows, checks = found["rows"], found["checks"]
+    assert len(checks) == 10 == shown.stdout.count("\nright  ")
     assert [row["shared_prefix"] for row in rows] == [True, False]
     for row in rows:
         assert row["rollout_tokens_per_second"] > 0 and row["update_tokens_per_second"] > 0
         assert row["peak_bytes"] > 0 and row["planned_bytes"] > 0
     assert shown.stdout.count("| tiny |") == 2
+
+
+def test_the_ways_of_accelerators_are_right(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Attention without the CPU's kernels, and passes that are replayed."""
+    recorder = Recorder()
+    monkeypatch.setattr(shared_prefix, "joined", shared_prefix.repeated)
+    monkeypatch.setattr(decode, "can_record", lambda device: True)
+    monkeypatch.setattr(recording, "record", recorder)
+    monkeypatch.setattr(gpu, "CHECKED", dict(list(gpu.CHECKED.items())[:1]))
+    assert all(check.passed for check in gpu.told(gpu.checks(torch.device("cpu"))))
+    assert sum(recorder.replays) > 30
+    assert capsys.readouterr().out.count("right  small vocabulary: ") == 5
+
+
+def test_what_is_wrong_is_not_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = [gpu.Check("greedy tokens", 3, 0), gpu.Check("loss", float("nan"), 1.0)]
+    monkeypatch.setattr(gpu, "checks", lambda device: iter(wrong))
+    monkeypatch.setattr(sys, "argv", ["gpu", "--tiny"])
+    with pytest.raises(SystemExit, match="what is wrong is not measured"):
+        gpu.main()
+    assert capsys.readouterr().out.count("WRONG  ") == 2
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

@@ -8,6 +8,15 @@ import torch
 from torch import Tensor
 
 
+def sent(values: Sequence[object], device: torch.device) -> Tensor:
+    """Return numbers as a tensor on a device, without waiting for what it has been told before.
+
+    An accelerator copies them when it gets there, from memory that cannot be paged out.
+    """
+    made = torch.tensor(values, pin_memory=device.type == "cuda")
+    return made.to(device, non_blocking=True)
+
+
 def pad_left(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
@@ -15,7 +24,7 @@ def pad_left(
     width = max(map(len, rows))
     ids = [[pad] * (width - len(row)) + list(row) for row in rows]
     mask = [[False] * (width - len(row)) + [True] * len(row) for row in rows]
-    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+    return sent(ids, device), sent(mask, device)
 
 
 def pad_right(
@@ -25,7 +34,14 @@ def pad_right(
     width = max(1, *map(len, rows)) if rows else 1
     ids = [list(row) + [pad] * (width - len(row)) for row in rows]
     mask = [[True] * len(row) + [False] * (width - len(row)) for row in rows]
-    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+    return sent(ids, device), sent(mask, device)
+
+
+def real_places(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
+    """Return where the real tokens of :func:`pad_right` stand among its N * T places, in order."""
+    width = max(1, *map(len, rows)) if rows else 1
+    places = [index * width + place for index, row in enumerate(rows) for place in range(len(row))]
+    return sent(places, device)
 
 
 def positions(mask: Tensor) -> Tensor:

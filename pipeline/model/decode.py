@@ -11,20 +11,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import PreTrainedModel
 
-from pipeline.model.memory import SharedMemory
+from pipeline.model.memory import SharedMemory, StandingMemory
+from pipeline.model.passes import Passes, announce
+from pipeline.model.recording import Repeated, can_record
 from pipeline.model.sampling import Sampling
+from pipeline.model.shared_prefix import Prefix
 from pipeline.model.written_out import passes_of
 
 # Rows are dropped from the batch once this share of it has finished: copying the cache for every
 # single row would cost more than it saves.
 _DROP_SHARE = 0.25
 
-# After how many tokens to look for rows that have finished. An accelerator must be waited for then:
-# it is some tokens behind what it has been told.
-_LOOK_EVERY = {"cpu": 1}
+# After how many tokens to look for rows that have finished, on an accelerator: it is some tokens
+# behind what it has been told, and must be waited for.
 _LOOK_SELDOM = 16
 
 
@@ -61,43 +63,132 @@ def generate(
     Returns:
         P * G completions in the order of ``keys``.
     """
-    group, steps = len(keys) // len(prompts), sampling.max_new_tokens
-    passes, device = passes_of(model), model.device
-    found, ends = passes.encode(prompts), [len(prompt) for prompt in prompts]
-    memory = SharedMemory(found.prefix(ends, group), steps)
-    logits = found.logits.repeat_interleave(group, 0)
-    position = torch.tensor(ends, device=device).repeat_interleave(group)
+    group, device = len(keys) // len(prompts), model.device
+    passes, ends = passes_of(model), [len(prompt) for prompt in prompts]
+    found = passes.encode(prompts)
     # All draws at once: which ones a completion takes does not depend on who is left in the batch.
-    draws = torch.from_numpy(np.stack([uniform_stream(key, steps) for key in keys])).to(device)
+    draws = np.stack([uniform_stream(key, sampling.max_new_tokens) for key in keys])
+    rows = Rows(
+        passes,
+        found.prefix(ends, group),
+        torch.tensor(ends, device=device).repeat_interleave(group),
+        torch.from_numpy(draws).to(device),
+        sampling,
+        end,
+        standing=can_record(device),
+    )
+    rows.write(found.logits.repeat_interleave(group, 0))
+    _write_on(rows, model.base_model)
+    return rows.completions()
 
-    tokens = torch.zeros(len(keys), steps, dtype=torch.long, device=device)
-    lengths = torch.zeros(len(keys), dtype=torch.long, device=device)
-    rows = torch.arange(len(keys), device=device)  # the completion each batch row belongs to
-    alive = torch.ones(len(keys), dtype=torch.bool, device=device)
-    look_every = _LOOK_EVERY.get(device.type, _LOOK_SELDOM)
-    # The prompts' own logits choose the first token; each pass then chooses one more.
-    for step in range(steps):
-        chosen = choose(logits, sampling, draws[rows, step])
-        tokens[rows, step] = chosen * alive
-        lengths[rows] += alive
-        alive = alive & (chosen != end)
-        if step == steps - 1:
-            break
-        if (step + 1) % look_every == 0:
-            living = int(alive.sum())
+
+def _write_on(rows: Rows, layers: nn.Module) -> None:
+    """Write all tokens after the first, with a model's layers."""
+    look_every = _LOOK_SELDOM if rows.standing else 1
+    go_on = Repeated(rows.go_on)
+    for step in range(1, rows.steps):
+        if step % look_every == 0:
+            living = rows.living()
             if living == 0:
-                break
+                return
             # Between two drops, finished rows are computed along and their tokens not written.
-            if living <= (1 - _DROP_SHARE) * len(rows):
-                keep = alive.nonzero().squeeze(-1)
-                memory.keep(keep)
-                rows, alive, chosen, position = (t[keep] for t in (rows, alive, chosen, position))
-        memory.go_on()
-        logits = passes.step(chosen, position + step, memory)
-    return [
-        Completion(tuple(row[:length]), row[length - 1] == end)
-        for row, length in zip(tokens.tolist(), lengths.tolist(), strict=True)
-    ]
+            if living <= (1 - _DROP_SHARE) * rows.count:
+                rows.drop()
+        rows.memory.go_to(step)
+        if not rows.standing:
+            rows.go_on()
+            continue
+        if step % look_every == 0:
+            announce(layers)  # what is replayed calls nothing on the host
+        go_on(rows.shape())
+
+
+class Rows:
+    """Completions that are being written, one to a row.
+
+    All that changes with a token changes in place, and which token is the next one is known to the
+    device: so writing one can be recorded, and replayed for the tokens after it.
+
+    N = completions, B = rows that are left, T = most tokens of a completion.
+
+    Args:
+        passes: How the model is run.
+        prefix: What the rows attend to beside their own tokens.
+        ends: Tokens of each row's prompt [N].
+        draws: Each row's random numbers [N, T].
+        sampling: How tokens are chosen.
+        end: The end-of-sequence token.
+        standing: Whether to keep tensors in their places from token to token.
+    """
+
+    def __init__(
+        self,
+        passes: Passes,
+        prefix: Prefix,
+        ends: Tensor,
+        draws: Tensor,
+        sampling: Sampling,
+        end: int,
+        *,
+        standing: bool,
+    ) -> None:
+        self.passes, self.sampling, self.end, self.standing = passes, sampling, end, standing
+        self.draws, device = draws, draws.device
+        count, self.steps = draws.shape
+        self.tokens = torch.zeros(count, self.steps, dtype=torch.long, device=device)
+        self.lengths = torch.zeros(count, dtype=torch.long, device=device)
+        self.written = torch.zeros(1, dtype=torch.long, device=device)  # tokens, of each row
+        self.place = self.written - 1  # of the token written last
+        self.rows = torch.arange(count, device=device)  # the completion each row belongs to
+        self.alive = torch.ones(count, dtype=torch.bool, device=device)
+        self.last = torch.zeros(count, dtype=torch.long, device=device)  # the token written last
+        self.position = ends - 1  # of the last token of the row
+        self.memory = (
+            StandingMemory(prefix, self.steps, self.place)
+            if standing
+            else SharedMemory(prefix, self.steps)
+        )
+
+    @property
+    def count(self) -> int:
+        """Return B."""
+        return len(self.rows)
+
+    def shape(self) -> tuple[int, int]:
+        """Return what the shapes of all tensors of a pass depend on."""
+        return self.count, self.memory.used
+
+    def go_on(self) -> None:
+        """Write a token more in each row."""
+        self.write(self.passes.step(self.last, self.position, self.memory))
+
+    def write(self, logits: Tensor) -> None:
+        """Write the token that logits [B, V] lead to; rows that have ended are computed along."""
+        chosen = choose(logits, self.sampling, self.draws[self.rows, self.written])
+        self.tokens[self.rows, self.written] = chosen * self.alive
+        self.lengths[self.rows] += self.alive
+        self.alive &= chosen != self.end
+        self.last.copy_(chosen)
+        for counter in (self.position, self.written, self.place):
+            counter += 1
+
+    def living(self) -> int:
+        """Return how many rows have not ended; waits for the device."""
+        return int(self.alive.sum())
+
+    def drop(self) -> None:
+        """Drop the rows that have ended."""
+        keep = self.alive.nonzero().squeeze(-1)
+        self.memory.keep(keep)
+        for name in ("rows", "alive", "last", "position"):
+            setattr(self, name, getattr(self, name)[keep])
+
+    def completions(self) -> list[Completion]:
+        """Return what has been written, by completion."""
+        return [
+            Completion(tuple(row[:length]), row[length - 1] == self.end)
+            for row, length in zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
+        ]
 
 
 def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
-from pipeline.model.batch import pad_right
+from pipeline.model.batch import pad_right, sent
 from pipeline.model.halves import Halves
 from pipeline.model.shared_prefix import Prefix, attending, encode_prompts
 
@@ -41,13 +41,14 @@ def completion_states(
     first = found.states.repeat_interleave(group, 0).unsqueeze(1)
     if ids.shape[1] == 1:
         return first, ids, mask
-    start = found.mask.sum(-1, keepdim=True).repeat_interleave(group, 0)
+    ends = [len(prompt) for prompt in prompts]
+    start = sent(ends, model.device).repeat_interleave(group).unsqueeze(1)
     with attending(model):
         rest = Halves.of(model).body(
             input_ids=ids[:, :-1],
             position_ids=start + torch.arange(ids.shape[1] - 1, device=model.device),
             use_cache=False,
-            prefix=Prefix.of(found.keys, found.values, found.mask, group),
+            prefix=Prefix.of(found.keys, found.values, ends, group, left=True),
         )
     return torch.cat([first, rest], dim=1), ids, mask
 

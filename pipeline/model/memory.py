@@ -140,6 +140,9 @@ class SharedMemory:
     Args:
         prefix: The prompts.
         room: Most tokens of a row after its prompt.
+
+    Attributes:
+        used: Own tokens that a row attends to, the next one among them.
     """
 
     def __init__(self, prefix: Prefix, room: int) -> None:
@@ -151,33 +154,83 @@ class SharedMemory:
         self.values = [like.new_empty(shape) for _ in prefix.keys]
         self.used = 0
 
-    def go_on(self) -> None:
-        """Say that each row writes its next token."""
-        self.used += 1
+    def go_to(self, count: int) -> None:
+        """Say that each row's next token is its ``count``-th of its own."""
+        self.used = count
 
     def keep(self, rows: Tensor) -> None:
         """Forget all rows but some, by their indices in order."""
         self.prefix = self.prefix.keep(rows)
         for held in (self.keys, self.values):
             for layer, tensor in enumerate(held):
-                kept = tensor.new_empty((len(rows), *tensor.shape[1:]))
-                kept[:, :, : self.used] = tensor[rows, :, : self.used]
-                held[layer] = kept
+                held[layer] = self._kept(tensor, rows)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """See :class:`Memory`."""
         prefix, query = self.prefix, query.to(value.dtype)
         prompt, prompt_value = prefix.keys[layer], prefix.values[layer]
-        self.keys[layer][:, :, self.used - 1 : self.used] = key
-        self.values[layer][:, :, self.used - 1 : self.used] = value
+        self._write(layer, key, value)
         own, own_value = (held[layer][:, :, : self.used] for held in (self.keys, self.values))
         # Only one score per token is copied between the layouts by prompt and by row, no key or
         # value.
         to_prompt = prefix.stack(query) @ prompt.transpose(-1, -2)
         if prefix.bias is not None:
             to_prompt = to_prompt + prefix.bias
-        scores = torch.cat([prefix.unstack(to_prompt), query @ own.transpose(-1, -2)], -1)
+        to_own = self._shown(query @ own.transpose(-1, -2))
+        scores = torch.cat([prefix.unstack(to_prompt), to_own], -1)
         weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
         length = prompt.shape[2]
         found = prefix.unstack(prefix.stack(weights[..., :length]) @ prompt_value)
         return found + weights[..., length:] @ own_value
+
+    def _write(self, layer: int, key: Tensor, value: Tensor) -> None:
+        self.keys[layer][:, :, self.used - 1 : self.used] = key
+        self.values[layer][:, :, self.used - 1 : self.used] = value
+
+    def _shown(self, scores: Tensor) -> Tensor:
+        """Return scores of a row's own places with those hidden that hold no token."""
+        return scores
+
+    def _kept(self, tensor: Tensor, rows: Tensor) -> Tensor:
+        kept = tensor.new_empty((len(rows), *tensor.shape[1:]))
+        kept[:, :, : self.used] = tensor[rows, :, : self.used]
+        return kept
+
+
+class StandingMemory(SharedMemory):
+    """A shared memory whose tensors keep place and shape from token to token, for a while.
+
+    A pass can then be recorded and replayed: the device itself knows where a token goes, and a row
+    attends to more places than have been written, of which the rest are hidden.
+
+    Args:
+        prefix: The prompts.
+        room: Most tokens of a row after its prompt.
+        place: Where the next token goes [1]; whoever holds it moves it on.
+    """
+
+    fewest = 128
+    """Places at first; they double whenever they are full."""
+
+    def __init__(self, prefix: Prefix, room: int, place: Tensor) -> None:
+        super().__init__(prefix, room)
+        self.room, self.place = room, place
+        # What is hidden is multiplied by zero, which leaves nothing of a number only.
+        for tensor in (*self.keys, *self.values):
+            tensor.zero_()
+
+    def go_to(self, count: int) -> None:
+        """See :class:`SharedMemory`."""
+        while self.used < count:
+            self.used = min(max(self.fewest, 2 * self.used), self.room)
+
+    def _write(self, layer: int, key: Tensor, value: Tensor) -> None:
+        self.keys[layer].index_copy_(2, self.place, key.to(value.dtype))
+        self.values[layer].index_copy_(2, self.place, value)
+
+    def _shown(self, scores: Tensor) -> Tensor:
+        places = torch.arange(self.used, device=scores.device)
+        return scores.masked_fill(places > self.place, -torch.inf)
+
+    def _kept(self, tensor: Tensor, rows: Tensor) -> Tensor:
+        return tensor.index_select(0, rows)

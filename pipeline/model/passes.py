@@ -34,11 +34,7 @@ class Encoded:
 
     def prefix(self, lengths: Sequence[int], group: int) -> Prefix:
         """Return what ``group`` rows of each prompt attend to, given the prompts' lengths."""
-        device, longest = self.values[0].device, self.values[0].shape[2]
-        ends = torch.tensor(lengths, device=device).unsqueeze(1)
-        places = torch.arange(longest, device=device)
-        mask = places >= longest - ends if self.left else places < ends
-        return Prefix.of(self.keys, self.values, mask, group)
+        return Prefix.of(self.keys, self.values, lengths, group, left=self.left)
 
 
 class Passes(Protocol):
@@ -72,6 +68,12 @@ class Passes(Protocol):
         Returns:
             Logits of the next token [B, V].
         """
+
+
+def announce(layers: nn.Module) -> None:
+    """Call what asks to be called before each pass through a model's layers."""
+    for hook in layers._forward_pre_hooks.values():
+        hook(layers, ())
 
 
 class ModulePasses:

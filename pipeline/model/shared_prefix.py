@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, DynamicCache, PreTrainedModel
 
-from pipeline.model.batch import pad_left, positions
+from pipeline.model.batch import pad_left, positions, sent
 from pipeline.model.halves import Halves
 
 _NAME = "shared_prefix"
@@ -48,19 +48,31 @@ class Prefix:
 
     @classmethod
     def of(
-        cls, keys: Sequence[Tensor], values: Sequence[Tensor], mask: Tensor, group: int
+        cls,
+        keys: Sequence[Tensor],
+        values: Sequence[Tensor],
+        lengths: Sequence[int],
+        group: int,
+        *,
+        left: bool = False,
     ) -> Prefix:
         """Return the prefix of P * ``group`` rows.
 
         Args:
             keys: Of each layer [P, H, L, D].
             values: Of each layer [P, H, L, D].
-            mask: Real tokens of the prompts [P, L].
+            lengths: Real tokens of each prompt.
             group: Completions per prompt.
+            left: Whether padding stands before them, not after them.
         """
-        hidden = torch.zeros_like(mask, dtype=values[0].dtype).masked_fill(~mask, -torch.inf)
-        bias = None if mask.all() else hidden[:, None, None]
-        places = torch.arange(len(mask) * group, device=mask.device)
+        longest, device, bias = values[0].shape[2], values[0].device, None
+        if min(lengths) < longest:
+            padding = sent([[longest - length] for length in lengths], device)
+            places = torch.arange(longest, device=device)
+            hidden = places < padding if left else places >= longest - padding
+            nothing = torch.zeros_like(hidden, dtype=values[0].dtype)
+            bias = nothing.masked_fill(hidden, -torch.inf)[:, None, None]
+        places = torch.arange(len(lengths) * group, device=device)
         return cls(tuple(keys), tuple(values), bias, group, places)
 
     def keep(self, rows: Tensor) -> Prefix:
@@ -90,15 +102,15 @@ class Prefix:
 class EncodedPrompts:
     """What a pass over prompts leaves; P = prompts, L = tokens of the longest.
 
+    Padding stands before a prompt.
+
     Attributes:
         states: Of each prompt's last token [P, width], as the model's head takes them.
-        mask: Real tokens; padding stands before them [P, L].
         keys: Of each layer [P, key-value heads, L, width of a head].
         values: As ``keys``.
     """
 
     states: Tensor
-    mask: Tensor
     keys: Sequence[Tensor]
     values: Sequence[Tensor]
 
@@ -109,14 +121,26 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
     cache = DynamicCache(config=model.config)
     states = Halves.of(model).body(
         input_ids=ids,
-        attention_mask=mask.long(),
+        attention_mask=_visible(model, mask) if len(set(map(len, prompts))) > 1 else None,
         position_ids=positions(mask),
         past_key_values=cache,
         use_cache=True,
         last=1,
     )[:, -1]
     keys, values = zip(*((layer.keys, layer.values) for layer in cache.layers), strict=True)
-    return EncodedPrompts(states, mask, keys, values)
+    return EncodedPrompts(states, keys, values)
+
+
+def _visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
+    """Return what a pass takes for the mask of real tokens [P, L].
+
+    Given the mask itself, transformers makes of it what is made here, and waits for an accelerator
+    to ask whether it hides anything.
+    """
+    if model.config._attn_implementation != "sdpa":
+        return mask.long()
+    causal = torch.ones(mask.shape[1:] * 2, dtype=torch.bool, device=mask.device).tril()
+    return causal & mask[:, None, None]
 
 
 @contextmanager

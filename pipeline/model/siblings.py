@@ -161,14 +161,14 @@ class Encoder:
         stems = {family: self._stems[family] for family in families}
         group = max(Counter(families).values())
         device = next(iter(stems.values())).values[0].device
-        shared = torch.tensor([family.shared for family in stems], device=device)
-        longest = max(family.shared for family in stems)
+        shared = [family.shared for family in stems]
+        longest = max(shared)
         keys = zip(*(stem.keys for stem in stems.values()), strict=True)
         values = zip(*(stem.values for stem in stems.values()), strict=True)
         prefix = Prefix.of(
             [_beside_each_other(layer, longest) for layer in keys],
             [_beside_each_other(layer, longest) for layer in values],
-            torch.arange(longest, device=device) < shared.unsqueeze(1),
+            shared,
             group,
         )
         first = {family: number * group for number, family in enumerate(stems)}

@@ -21,7 +21,7 @@ from transformers import PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.model.batch import pad_right
 from pipeline.model.memory import Memory
-from pipeline.model.passes import Encoded, ModulePasses, Passes
+from pipeline.model.passes import Encoded, ModulePasses, Passes, announce
 from pipeline.model.shared_prefix import Prefix, attend_both
 
 LARGEST = 2**25
@@ -172,8 +172,7 @@ class WrittenOut:
                 D], returns what the queries find [N, heads, D].
             last: Which of the tokens; all of them if absent.
         """
-        for hook in self.inner._forward_pre_hooks.values():
-            hook(self.inner, ())
+        announce(self.inner)
         width = (self.embedding.shape[1],)
         state, turns = self.embedding[tokens], self.turns[positions]
         turned = self.heads + self.key_heads

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.model.batch import pad_left, pad_right, positions
+from pipeline.model.batch import pad_left, pad_right, positions, real_places
 from pipeline.model.device import autocast
 from pipeline.model.halves import Halves
 from pipeline.model.logprobs import completion_states, of_logits
@@ -170,7 +170,7 @@ def _of_tokens(
     states_of = plain_states if checkpointed else completion_states
     with autocast(model.device, precision):
         states, ids, mask = states_of(model, batch.prompts, batch.completions)
-        real = mask.flatten().nonzero().squeeze(-1)
+        real = real_places(batch.completions, model.device)
         states, ids = (each.flatten(0, 1).index_select(0, real) for each in (states, ids))
         figures = of_logits(Halves.of(model).head, states, ids, wanted, LOGITS_AT_ONCE)
     zeros = torch.zeros(mask.numel(), device=mask.device)

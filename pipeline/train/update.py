@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from pipeline.config.algorithms import Algorithm, Surrogate
 from pipeline.config.training import Train
-from pipeline.model.batch import pad_right
+from pipeline.model.batch import pad_right, sent
 from pipeline.model.device import autocast
 from pipeline.records import Figures
 from pipeline.train.algorithms import Signal, at_last_token, estimate
@@ -178,7 +178,7 @@ class Updater:
         """Return the advantages of a batch, and what else its optimiser steps share."""
         policy, kl = self.policy.model, self.objective.kl
         _, mask = pad_right([c.tokens for c in rollouts.completions], 0, policy.device)
-        scores = torch.tensor([r.score for r in rollouts.rewards], device=policy.device)
+        scores = sent([r.score for r in rollouts.rewards], policy.device)
         rewards = at_last_token(scores, mask)
         parts = list(micro_batches(rollouts, self.batching, range(len(rollouts.rows))))
         old = anchor = None

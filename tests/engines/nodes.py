@@ -115,6 +115,11 @@ class Nodes:
         kill([process, *process.children(recursive=True)])
         self._nodes.pop(address).wait()
 
+    def under(self, pid: int) -> str:
+        """Return the address of the node that a process belongs to."""
+        ancestors = {process.pid for process in psutil.Process(pid).parents()}
+        return next(address for address, node in self._nodes.items() if node.pid in ancestors)
+
     @contextmanager
     def paused(self, address: str) -> Iterator[None]:
         """Stop a node and its workers for a while."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -10,15 +9,13 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.model import decode, shared_prefix
+from pipeline.model import shared_prefix
 from pipeline.model.decode import Completion, generate
 from pipeline.model.halves import Halves
 from pipeline.model.logprobs import completion_states
-from pipeline.model.passes import ModulePasses
 from pipeline.model.sampling import Sampling
 from pipeline.model.shared_prefix import Prefix, joined, repeated
 from tests.model.grouped import grouped_heads
-from tests.model.waits import Waits
 
 PROMPTS = [[5, 6, 7, 8, 9], [10, 11], [12]]
 COMPLETIONS = [[20, 21, 22], [30], [40, 41], [50, 51, 52, 53], [60, 61], [70]]
@@ -88,8 +85,7 @@ def test_both_ways_to_attend_agree(heads: int, padding: tuple[int, ...], group: 
     keys, values = draw(prompts, heads, 7, 16), draw(prompts, heads, 7, 16)
     own = draw(rows, 4, 5, 16), draw(rows, heads, 5, 16), draw(rows, heads, 5, 16)
     inputs = (*own, keys, values)
-    mask = torch.arange(7) >= torch.tensor(padding)[:, None]
-    prefix = Prefix.of([keys], [values], mask, group)
+    prefix = Prefix.of([keys], [values], [7 - each for each in padding], group, left=True)
     assert (prefix.bias is None) == (not any(padding))
     ways: tuple[Callable[..., Tensor], ...] = (joined, repeated)
     one, other = (way(*inputs, prefix, 0.25) for way in ways)
@@ -114,23 +110,3 @@ def test_the_way_of_accelerators_gives_the_logits_of_the_cpu(
         monkeypatch.setattr(shared_prefix, "joined", repeated)
         accelerator, _ = completion_logits(model, prompts, COMPLETIONS)
     torch.testing.assert_close(accelerator[mask], cpu[mask], **tolerance)
-
-
-@pytest.mark.parametrize("written_out", [True, False])
-def test_an_accelerator_is_waited_for_seldom(
-    written_out: bool, model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What needs a number from the device waits for all that it has been told to compute."""
-    keys, sampling = [(0, i) for i in range(12)], Sampling(24, temperature=2.0)
-    if not written_out:
-        monkeypatch.setattr(decode, "passes_of", ModulePasses)
-    end = Counter(t for each in generate(model, PROMPTS, keys, sampling, -1) for t in each.tokens)
-    frequent = max(end, key=lambda token: end[token])
-    often = generate(model, PROMPTS, keys, sampling, frequent)
-    monkeypatch.setattr(decode, "_LOOK_EVERY", {})
-    monkeypatch.setattr(decode, "_LOOK_SELDOM", 8)
-    with Waits() as waits:
-        seldom = generate(model, PROMPTS, keys, sampling, frequent)
-    assert seldom == often
-    # Two looks after 8 and 16 tokens: at how many are left, and which.
-    assert len(waits.seen) <= 4, waits.seen

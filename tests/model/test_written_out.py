@@ -73,7 +73,7 @@ def test_prompts_that_rows_share_give_the_logits_of_the_modules() -> None:
             memory = SharedMemory(found.prefix([3, 6, 1], group=2), room=5)
             lengths = torch.tensor([3, 3, 6, 6, 1, 1])
             for step in range(4):
-                memory.go_on()
+                memory.go_to(step + 1)
                 logits.append(passes.step(lengths + step, lengths + step, memory))
                 if step == 1:
                     kept = torch.tensor([0, 3, 5])

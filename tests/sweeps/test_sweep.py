@@ -59,14 +59,14 @@ def state(checkout: Path, key: str) -> str:
 
 
 @contextmanager
-def under_way(checkout: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def under_way(checkout: Path, *arguments: str, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
     """A sweep that has begun with the second cell."""
     shown = checkout.parent / "shown"
     with shown.open("w") as file:
         process = subprocess.Popen(
             ["tomrl", "sweep", *arguments],
             cwd=checkout,
-            env=environment(checkout.parent),
+            env={**environment(checkout.parent), **extra},
             stdout=file,
             stderr=subprocess.STDOUT,
         )

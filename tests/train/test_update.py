@@ -20,6 +20,7 @@ from pipeline.config.algorithms import (
     with_defaults,
 )
 from pipeline.config.training import Train
+from pipeline.model import shared_prefix
 from pipeline.model.decode import Completion
 from pipeline.model.sampling import Sampling
 from pipeline.model.weights import weights_of
@@ -36,6 +37,7 @@ from pipeline.train.rollout import Judge, Rollouts, imitate, sample
 from pipeline.train.scoring import Batching, Scoring, micro_batches, score
 from pipeline.train.update import Updater, UpdateStatistics
 from tests.model.casts import Casts
+from tests.model.waits import Waits
 from tests.train import tiny
 
 GROUP, LENGTHS = 3, (4, 1, 6, 2, 5, 5, 3, 6, 1, 2, 2, 4)
@@ -208,6 +210,25 @@ def test_micro_batches_keep_to_their_budget_and_their_order() -> None:
             tokens = len(part.prompts) * max(map(len, part.prompts))
             tokens += completions * max(map(len, part.completions))
             assert len(part.prompts) <= groups and (completions == 1 or tokens <= budget)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_no_micro_batch_waits_for_an_accelerator(
+    parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is asked of the device is asked once for an optimiser step, not for its parts."""
+    # The CPU's attention asks nothing either, but is not what an accelerator does.
+    monkeypatch.setattr(shared_prefix, "joined", shared_prefix.repeated)
+    rollouts, asked = ragged(), []
+    for groups in (4, 1):
+        recipe = tiny.changed(groups_per_micro_batch=groups, updates_per_batch=parts)
+        model, _ = tiny.base()
+        reference = copy.deepcopy(model).requires_grad_(False)
+        updater = Updater.of(recipe, Grpo(), Learner.of(model, 1e-3), reference, None)
+        with Waits() as waits:
+            updater.update(updater.prepare(rollouts))
+        asked.append(waits.seen)
+    assert asked[0] == asked[1], asked
 
 
 def test_the_critic_learns_what_a_prompt_is_worth() -> None:
