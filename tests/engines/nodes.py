@@ -43,6 +43,8 @@ print("full", flush=True)
 time.sleep(3600)
 """
 
+HEAD, FIRST, SECOND, THIRD = (f"127.0.0.{n}" for n in (2, 3, 4, 5))
+
 
 class Nodes:
     """A cluster whose head has no accelerator and whose other nodes have one each.
@@ -67,6 +69,18 @@ class Nodes:
         self._nodes: dict[str, subprocess.Popen[bytes]] = {}
         self.start_head()
 
+    @classmethod
+    @contextmanager
+    def two(cls, python: Path) -> Iterator[Nodes]:
+        """Run a head, and two nodes with an accelerator each."""
+        cluster = cls(python)
+        try:
+            cluster.add(FIRST)
+            cluster.add(SECOND)
+            yield cluster
+        finally:
+            cluster.end()
+
     @property
     def variables(self) -> dict[str, str]:
         """What a user of the cluster has in the environment."""
@@ -76,7 +90,7 @@ class Nodes:
     def start_head(self) -> None:
         """Start the head, at the same ports each time."""
         self._start(
-            "127.0.0.2",
+            HEAD,
             "--head",
             f"--port={self.port}",
             "--dashboard-host=127.0.0.1",
@@ -91,13 +105,13 @@ class Nodes:
         """Add a node with one accelerator."""
         # verl's helpers go to any node, and must leave the ranks theirs.
         cpus = HELPER_CPUS + RANK_CPUS
-        head = f"--address=127.0.0.2:{self.port}"
+        head = f"--address={HEAD}:{self.port}"
         self._start(address, head, f"--num-cpus={cpus}", "--num-gpus=1")
 
     @contextmanager
     def filled(self) -> Iterator[None]:
         """Keep more objects on each node than its object store holds."""
-        command = [str(self._python), "-c", _FILL, f"127.0.0.2:{self.port}"]
+        command = [str(self._python), "-c", _FILL, f"{HEAD}:{self.port}"]
         with subprocess.Popen(
             command, env=self._environment, stdout=subprocess.PIPE, text=True
         ) as process:

@@ -10,23 +10,17 @@ import pytest
 from pipeline.files import read_json, read_lines
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, edit_params, saved_steps
-from tests.engines.nodes import Nodes
+from tests.engines.nodes import FIRST, HEAD, SECOND, THIRD, Nodes
 
 pytestmark = pytest.mark.nightly
 STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
-HEAD, FIRST, SECOND, THIRD = (f"127.0.0.{n}" for n in (2, 3, 4, 5))
 
 
 @pytest.fixture
 def nodes(engine: Path) -> Iterator[Nodes]:
     """A head and two nodes with an accelerator each."""
-    cluster = Nodes(engine)
-    try:
-        cluster.add(FIRST)
-        cluster.add(SECOND)
+    with Nodes.two(engine) as cluster:
         yield cluster
-    finally:
-        cluster.end()
 
 
 @pytest.fixture

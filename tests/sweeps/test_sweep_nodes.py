@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -12,33 +12,28 @@ import pytest
 
 from pipeline.files import folder_digests, read_json
 from tests.alive import alive, until
-from tests.cluster.test_local_job import is_job_of, named
+from tests.cluster.test_local_job import is_job_of
 from tests.conftest import commit, edited
-from tests.engines.nodes import Nodes
+from tests.engines.nodes import THIRD, Nodes
 from tests.sweeps.test_sweep import standing, sweep, under_way
 
 pytestmark = [pytest.mark.chain, pytest.mark.nightly]
 SEEDS = range(4)
+MakeClone = Callable[[str], Path]
 CELLS = [f"nano-hi-s{seed}" for seed in SEEDS]
-FIRST, SECOND, THIRD = (f"127.0.0.{n}" for n in (3, 4, 5))
 
 
 @pytest.fixture
 def nodes() -> Iterator[Nodes]:
     """A head without accelerators, and two nodes with one each."""
-    cluster = Nodes(Path(sys.executable))
-    try:
-        cluster.add(FIRST)
-        cluster.add(SECOND)
+    with Nodes.two(Path(sys.executable)) as cluster:
         yield cluster
-    finally:
-        cluster.end()
 
 
 @pytest.fixture
 def make_clone(
     reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[object]:
+) -> Iterator[MakeClone]:
     """Make committed clones whose cells train for long enough to lose a node meanwhile."""
     homes = []
 
@@ -67,15 +62,14 @@ def trained(checkout: Path) -> dict[str, dict[str, str]]:
     return {key: folder_digests(checkout / "runs" / "mini" / key / "train") for key in CELLS}
 
 
-def test_a_sweep_goes_on_when_a_node_is_lost(nodes: Nodes, make_clone: object) -> None:
-    assert callable(make_clone)
+def test_a_sweep_goes_on_when_a_node_is_lost(nodes: Nodes, make_clone: MakeClone) -> None:
     here, cluster = make_clone("here"), make_clone("cluster")
     # Jobs that share a node are lost with it: so many begin at once that some node has some.
     options = ("--study", "mini", "--concurrency", "3")
     undisturbed = sweep(here, *options)
     assert undisturbed.returncode == 0, undisturbed.stdout + undisturbed.stderr
 
-    with under_way(cluster, *options, **named(nodes.address)):
+    with under_way(cluster, *options, **nodes.variables):
         logs = cluster / "work" / "sweeps" / "mini"
 
         def saved() -> list[Path]:
