@@ -238,7 +238,7 @@ def test_the_collapse_alarm_fires_once(
 def test_timing_says_where_the_time_and_memory_went(tmp_path: Path) -> None:
     row = tiny.trainer(tmp_path, tiny.changed(steps=2)).run().steps[2].timing
     parts = ("rollout_seconds", "reward_seconds", "update_seconds")
-    assert sum(row[part] for part in parts) == pytest.approx(row["seconds"], rel=1e-3)
+    assert sum(row[part] for part in parts) == pytest.approx(row["seconds"], abs=0.01)
     assert row["peak_memory_bytes"] > 10**7 and row["tokens_per_second"] > 0
     assert row["validation_seconds"] > 0
 
