@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
+LATER_VARIABLE = "TOMRL_TRACK_LATER"
+"""Set for the stages of whoever has seen MLflow answer, and sends later what it does not take."""
 EXPERIMENT = "tomrl"
 _REFUSALS = ("UNAUTHENTICATED", "PERMISSION_DENIED")
 _USER_VARIABLE = "MLFLOW_TRACKING_USERNAME"
@@ -115,6 +117,11 @@ def answers(root: Path) -> bool:
             return bool(reply.status == HTTPStatus.OK)
     except (OSError, ValueError, HTTPException):
         return False
+
+
+def may_be_told_later() -> bool:
+    """Return whether a stage that MLflow does not answer goes on, as in a sweep, or is refused."""
+    return bool(os.environ.get(LATER_VARIABLE))
 
 
 def without_secrets(text: str) -> str:

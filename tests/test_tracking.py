@@ -17,10 +17,11 @@ from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation
 from pipeline.home import home_of
+from pipeline.ports import free_ports
 from pipeline.stages.common import Stage
 from pipeline.stages.mirror import complete
-from pipeline.stages.tracked import tracked
-from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri
+from pipeline.stages.tracked import PATIENCE, tracked
+from pipeline.tracking_server import EXPERIMENT, LATER_VARIABLE, prepare, tracking_uri
 from tests.analysis.made import scores
 from tests.conftest import TINY
 
@@ -120,6 +121,25 @@ def evaluated(root: Path, params: Params) -> None:
     tasks = dict.fromkeys(params.suite.tasks, scores(0.5))
     found = Evaluation(engine="hf", prompt="compact", libraries={}, tasks=tasks)
     found.write(root / "runs" / "mini" / KEY / "evaluate" / "metrics.json")
+
+
+@pytest.mark.parametrize("patience", [PATIENCE, 0.0])
+def test_a_stage_that_begins_in_an_outage(
+    root: Path, params: Params, monkeypatch: pytest.MonkeyPatch, patience: float
+) -> None:
+    """It is refused; not where somebody has seen MLflow answer, and sends later what it missed."""
+    stage = Stage("evaluate", root, params)
+    with monkeypatch.context() as outage:
+        outage.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_ports(1)[0]}")
+        with pytest.raises(UserError, match="does not answer"), tracked(stage, KEY, patience):
+            pytest.fail("it began")
+        outage.setenv(LATER_VARIABLE, "1")
+        with tracked(stage, KEY, patience) as tracker:
+            tracker.look()
+            evaluated(root, params)
+    assert complete(params, root) == [KEY] and complete(params, root) == []
+    (run,) = runs(prepare(root), "cell")
+    assert run.info.status == "FINISHED" and "evaluate/hi_tom_order_3/accuracy" in run.data.metrics
 
 
 def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params) -> None:

@@ -14,7 +14,7 @@ from pipeline.stages.done import Done, times_of
 from pipeline.tracking import CellRun, cell_tracker, current_study, study_tracker
 from pipeline.tracking_circumstances import COMMIT, checked_out
 from pipeline.tracking_run import Tracker
-from pipeline.tracking_server import prepare
+from pipeline.tracking_server import answering, prepare, tracking_uri
 from pipeline.tracking_system import read_samples
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
@@ -67,10 +67,12 @@ def complete(
     there = {key: _left_by(params, root, key) for key in keys or params.cells}
     there = {key: left for key, left in there.items() if left}
     client = prepare(root)
-    parent = study or _study_of(client, params, root, there)
-    trackers = {
-        key: cell_tracker(client, params, key, parent, _began(left)) for key, left in there.items()
-    }
+    with answering(tracking_uri(root)):
+        parent = study or _study_of(client, params, root, there)
+        trackers = {
+            key: cell_tracker(client, params, key, parent, _began(left))
+            for key, left in there.items()
+        }
     sent = [key for key, left in there.items() if _send(trackers[key], parent, left, again)]
     if keys is None:
         Catalogue(params, root, parent, trackers).send(again=again)

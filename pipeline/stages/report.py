@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
 
 from pipeline.analysis.dvc_files import accuracies
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import collect
 from pipeline.analysis.samples import read_recorded
+from pipeline.errors import UserError
 from pipeline.files import replacing
 from pipeline.stages.common import Stage, run
 from pipeline.stages.mirror import complete
 from pipeline.stages.prompts import frame_of
 from pipeline.tracking import study_run
+from pipeline.tracking_server import may_be_told_later
+
+log = logging.getLogger(__name__)
 
 
 def main(stage: Stage) -> None:
@@ -24,10 +29,15 @@ def main(stage: Stage) -> None:
     target = stage.root / "reports" / stage.study
     with replacing(target) as temporary:
         write_report(results, recorded, temporary)
-    with study_run(stage.params, stage.root) as tracker:
-        complete(stage.params, stage.root, study=tracker)
-        tracker.step("accuracy", 0, accuracies(results), time.time())
-        tracker.artifact(target)
+    try:
+        with study_run(stage.params, stage.root) as tracker:
+            complete(stage.params, stage.root, study=tracker)
+            tracker.step("accuracy", 0, accuracies(results), time.time())
+            tracker.artifact(target)
+    except UserError as error:
+        if not may_be_told_later():
+            raise
+        log.warning("%s; the files hold everything, send them later with: tomrl sync", error)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")
 
 

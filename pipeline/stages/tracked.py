@@ -20,7 +20,7 @@ from pipeline.stages.mirror import mirror
 from pipeline.tracking import CellRun, cell_run
 from pipeline.tracking_circumstances import circumstances
 from pipeline.tracking_run import Row, Tracker, first_line
-from pipeline.tracking_server import answers, prepare
+from pipeline.tracking_server import answers, may_be_told_later, prepare
 from pipeline.tracking_system import watched
 
 PATIENCE = 20.0
@@ -105,7 +105,8 @@ def tracked(stage: Stage, key: str, patience: float = PATIENCE) -> Iterator[Stag
         patience: Seconds until MLflow shows it; 0 shows it from the start.
 
     Raises:
-        UserError: If MLflow does not answer, before anything is done.
+        UserError: If MLflow does not answer, before anything is done; not where it may be told
+            later.
     """
     done = Done(stage.params, key, stage.name, stage.root)
     began, told = time.time(), circumstances(stage.root)
@@ -117,8 +118,8 @@ def tracked(stage: Stage, key: str, patience: float = PATIENCE) -> Iterator[Stag
 
     run = StageRun(connect, patience)
     if not patience:
-        run.connect()
-    elif not answers(stage.root):
+        (run.try_to_connect if may_be_told_later() else run.connect)()
+    elif not may_be_told_later() and not answers(stage.root):
         prepare(stage.root)  # which says what is wrong
 
     def hear(step: int, figures: Row, at: float) -> None:
