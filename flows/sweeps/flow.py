@@ -14,9 +14,10 @@ from prefect.states import Cancelled, Failed, State
 
 from flows.commands import Commands
 from flows.order import base_stages, runs_on_cores
-from flows.sweeps.limits import held, limit_of, resource, taken
-from flows.sweeps.outcome import track_quietly
+from flows.sweeps.limits import Limit, held, taken
+from flows.sweeps.outcome import run_page, track_quietly
 from flows.sweeps.progress import told
+from flows.sweeps.push import NotPushed, pushes
 from flows.sweeps.record import CellState, SweepFolder
 from flows.sweeps.stopping import Interrupted, stopped_from_outside
 from flows.sweeps.table import description, table_rows
@@ -24,7 +25,6 @@ from flows.sweeps.work import CellFailed, Work
 from pipeline.analysis.results import collect
 from pipeline.config.params import AskedCell
 from pipeline.processes import raise_on_sigterm
-from pipeline.tracking_server import prepare
 
 _RETRIES, _RETRY_SECONDS = 2, 5
 
@@ -41,9 +41,9 @@ def make_data(work: Work) -> None:
 
 
 @task(name="base model", task_run_name="{stage}", cache_policy=NO_CACHE)
-def make_base(work: Work, stage: str, limit: str, occupies: int) -> None:
+def make_base(work: Work, stage: str, limit: Limit, needs: int) -> None:
     """Make a base model that cells share, while it holds what it takes of a limit."""
-    with held(limit, occupies, work.commands):
+    with held(limit, needs, work.commands):
         work.make_base(stage, _stages_of_log())
 
 
@@ -55,14 +55,14 @@ def make_base(work: Work, stage: str, limit: str, occupies: int) -> None:
     retry_delay_seconds=_RETRY_SECONDS,
     retry_condition_fn=_passes,
 )
-def run_cell(work: Work, key: str, limit: str, occupies: int) -> State | None:
+def run_cell(work: Work, key: str, limit: Limit, needs: int) -> State | None:
     """Run a cell, while it holds what it takes of a limit; return a failed state if it fails."""
     log = get_run_logger()
 
     def tell(state: CellState) -> None:
         log.info("%s", told(state))
 
-    with held(limit, occupies, work.commands):
+    with held(limit, needs, work.commands):
         if work.commands.stopped:
             return Cancelled(message="it had not begun when the sweep was stopped")
         try:
@@ -76,25 +76,43 @@ def run_cell(work: Work, key: str, limit: str, occupies: int) -> State | None:
 def finish(work: Work) -> None:
     """Make the report, restore everything in the checkout, and leave the table of results."""
     work.finish(_stages_of_log())
-    results = collect(work.params, work.folder.home)
+    home = work.folder.home
+    results, report = collect(work.params, home), home / "reports" / work.params.study.name
     create_table_artifact(
         table_rows(results),
         key=f"sweep-{work.sweep.name}",
-        description=description(results, work.folder.home),
+        description=description(results, report / "index.html", run_page(work.folder)),
     )
+
+
+@task(name="push", cache_policy=NO_CACHE)
+def push(work: Work) -> State | None:
+    """Bring all results to the remotes of the checkout, where it has any."""
+    home, log = work.folder.home, get_run_logger()
+    commands = pushes(home)
+    log.info("to be pushed with: %s", " && ".join(commands) or "nothing, as no remote is set up")
+    failed = [typed for typed, command in commands.items() if work.push(command)]
+    if not failed or work.commands.stopped:
+        return None
+    failure = NotPushed(
+        f"all cells are done and their results are in {home}, but not all were pushed "
+        f"({work.folder.log('push')} says why); push them with: {' && '.join(failed)}"
+    )
+    return Failed(message=str(failure), data=failure)
 
 
 @flow(name="sweep", flow_run_name="sweep-{name}")
 def run_sweep(
-    name: str, checkout: str, slots: int, only: Sequence[str] = ()
+    name: str, checkout: str, limit: Limit, only: Sequence[str] = (), pushing: bool = True
 ) -> dict[str, str] | State:
     """Run what is left of a sweep and return the causes of failure by cell.
 
     Args:
         name: The sweep.
         checkout: Folder of the checkout.
-        slots: How much of their resource the sweep's cells may take at a time.
+        limit: What says how much of their resource cells may take at a time.
         only: The cells to run; all that are left if empty.
+        pushing: Whether to bring results to the remotes of the checkout, once all are there.
     """
     if flow_run.parent_flow_run_id is None:
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
@@ -102,12 +120,11 @@ def run_sweep(
     with Commands(folder.home) as commands, stopped_from_outside(commands) as stopped:
         asked: Interrupted | None = None
         try:
-            prepare(folder.home)  # the tracking database exists before any stage needs it
-            failed = _run_left(Work(folder, commands), slots, only)
+            failed = _run_left(Work(folder, commands), limit, only, pushing)
         except KeyboardInterrupt as interrupt:
             asked = Interrupted(interrupt)
             commands.stop()
-        except CellFailed:
+        except (CellFailed, NotPushed):
             if not stopped.is_set():
                 track_quietly(folder)
                 raise
@@ -118,24 +135,25 @@ def run_sweep(
     return failed
 
 
-def _run_left(work: Work, slots: int, only: Sequence[str]) -> dict[str, str]:
+def _run_left(work: Work, limit: Limit, only: Sequence[str], pushing: bool) -> dict[str, str]:
     """Run what is left, the report too if nothing is then, and return the causes of failure."""
     make_data(work)
-    limit = limit_of(resource(work.params), work.sweep.name, slots)
-    _make_bases(work, limit, slots)
+    _make_bases(work, limit)
     left = work.left()
     chosen = [key for key in left if not only or key in only]
     log = get_run_logger()
     log.info("%d of %d cells are left to do", len(left), len(work.params.cells))
-    failed = _fan_out(work, chosen, limit, slots)
+    failed = _fan_out(work, chosen, limit)
     if not failed and len(chosen) == len(left) and not work.commands.stopped:
         finish(work)
+        if pushing and not work.commands.stopped:
+            push(work)
     return failed
 
 
-def _make_bases(work: Work, limit: str, slots: int) -> None:
+def _make_bases(work: Work, limit: Limit) -> None:
     """Make base models: where they are trained on cores, as many at once as cells."""
-    stages, takes = base_stages(work.params), min(slots, work.params.study.threads)
+    stages, takes = base_stages(work.params), work.params.study.threads
     if not runs_on_cores(work.params):  # they are fetched, and hold no accelerator
         for stage in stages:
             make_base(work, stage, limit, 0)
@@ -144,12 +162,12 @@ def _make_bases(work: Work, limit: str, slots: int) -> None:
         run.result()
 
 
-def _fan_out(work: Work, keys: Sequence[str], limit: str, slots: int) -> dict[str, str]:
+def _fan_out(work: Work, keys: Sequence[str], limit: Limit) -> dict[str, str]:
     """Run cells under a limit, and return the causes of failure by cell."""
     runs: dict[str, PrefectFuture[State | None]] = {}
     try:
         for key in keys:
-            cell, takes = work.params.cells[key], min(slots, taken(work.params, key))
+            cell, takes = work.params.cells[key], taken(work.params, key)
             first = [runs[cell.of]] if isinstance(cell, AskedCell) and cell.of in runs else []
             runs[key] = run_cell.submit(work, key, limit, takes, wait_for=first)
         for each in runs.values():
@@ -159,15 +177,18 @@ def _fan_out(work: Work, keys: Sequence[str], limit: str, slots: int) -> dict[st
         raise
     if work.commands.stopped:
         return {}
-    return {key: _cause(work, key) for key, run in runs.items() if not run.state.is_completed()}
+    failed = {key: run.state for key, run in runs.items() if not run.state.is_completed()}
+    return {key: _cause(work, key, ended) for key, ended in failed.items()}
 
 
-def _cause(work: Work, key: str) -> str:
-    """Return why a cell is not done; one that never began waited for another."""
+def _cause(work: Work, key: str, ended: State) -> str:
+    """Return why a cell is not done, and note it where the cell could not."""
     state, cell = work.folder.cell(key), work.params.cells[key]
-    if state.state != "waiting" or not isinstance(cell, AskedCell):
+    cause = ended.message or str(ended.name)
+    if state.cause and state.cause in cause:
         return state.cause
-    cause = f"cell {cell.of}, whose model it asks, failed"
+    if isinstance(cell, AskedCell) and ended.name == "NotReady":
+        cause = f"cell {cell.of}, whose model it asks, failed"
     work.folder.note(key, state.model_copy(update={"state": "failed", "cause": cause}))
     return cause
 

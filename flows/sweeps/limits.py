@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
-from prefect import get_client
+from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import (
     GlobalConcurrencyLimitCreate,
     GlobalConcurrencyLimitUpdate,
 )
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
-from prefect.settings import PREFECT_API_URL
 
 from flows.commands import Commands
 from flows.order import runs_on_cores
 from pipeline.config.params import ApiCell, Params, TrainedCell
+from pipeline.errors import UserError
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.placement import place
 
@@ -55,42 +56,87 @@ def side_by_side(params: Params, slots: int) -> int:
     return takes.count(0) + (max(1, slots // min(own)) if own else 0)
 
 
-def limit_of(name: str, sweep: str, slots: int) -> str:
-    """Return the name of the limit that a sweep's cells are under, made where it is missing.
+def most_taken(params: Params) -> int:
+    """Return how much of the resource the cell takes that takes most."""
+    return max((taken(params, key) for key in params.cells), default=0)
 
-    On a server that others use it is the resource's own, whose size is theirs to set. Prefect's
-    temporary servers keep theirs in one database; there each sweep has its own, free at its start.
+
+@dataclass(frozen=True)
+class Limit:
+    """What says how much of a resource may be taken at a time.
+
+    Attributes:
+        name: What Prefect's server knows it by.
+        size: How much may be taken; who needs more takes all of it, and runs alone.
+    """
+
+    name: str
+    size: int
+
+
+def own_limit(resource: str, sweep: str, slots: int) -> Limit:
+    """Return the limit of one sweep, free at its start.
+
+    Prefect's temporary servers keep their limits in one database, so that it is named after both.
 
     Args:
-        name: The resource.
+        resource: What it limits.
         sweep: The sweep.
-        slots: Size of a limit that is made.
+        slots: Its size.
     """
-    limit = name if PREFECT_API_URL.value() else f"{name}-{sweep}"
+    limit = Limit(f"{resource}-{sweep}", slots)
     with get_client(sync_client=True) as client:
-        try:
-            client.read_global_concurrency_limit_by_name(limit)
-        except ObjectNotFound:
-            client.create_global_concurrency_limit(
-                GlobalConcurrencyLimitCreate(name=limit, limit=slots)
-            )
-        if limit != name:
-            client.update_global_concurrency_limit(
-                limit, GlobalConcurrencyLimitUpdate(limit=slots, active_slots=0)
-            )
+        _size(client, limit)
+        client.update_global_concurrency_limit(
+            limit.name, GlobalConcurrencyLimitUpdate(limit=slots, active_slots=0)
+        )
     return limit
 
 
+def shared_limit(resource: str, slots: int, needed: int) -> Limit:
+    """Return the limit that all sweeps of a server share, whose size is theirs to set.
+
+    Args:
+        resource: Its name.
+        slots: Its size if it is missing, and made.
+        needed: What a sweep wants to take at a time.
+
+    Raises:
+        UserError: If it is smaller than that.
+    """
+    with get_client(sync_client=True) as client:
+        size = _size(client, Limit(resource, max(slots, needed)))
+    if size < needed:
+        raise UserError(
+            f"the limit {resource} of Prefect's server has {size} slots, and this sweep needs "
+            f"{needed} (--concurrency, or what its largest cell takes): lower --concurrency, or, "
+            f"if there are as many, run: prefect gcl update {resource} --limit {needed}"
+        )
+    return Limit(resource, size)
+
+
+def _size(client: SyncPrefectClient, wanted: Limit) -> int:
+    """Return the size that a limit has on the server, made where it is missing."""
+    try:
+        return int(client.read_global_concurrency_limit_by_name(wanted.name).limit)
+    except ObjectNotFound:
+        client.create_global_concurrency_limit(
+            GlobalConcurrencyLimitCreate(name=wanted.name, limit=wanted.size)
+        )
+        return wanted.size
+
+
 @contextmanager
-def held(limit: str, occupies: int, commands: Commands) -> Iterator[None]:
-    """Hold so much of a limit while the block runs; wait for it, but not once commands are stopped.
+def held(limit: Limit, needs: int, commands: Commands) -> Iterator[None]:
+    """Hold what is needed of a limit while the block runs; wait for it until commands are stopped.
 
     What a lost server cannot renew is given up after minutes, on its side alone: the block goes on.
     """
+    occupies = min(needs, limit.size)
     with ExitStack() as stack:
         while occupies and not commands.stopped:
             slots = concurrency(
-                limit,
+                limit.name,
                 occupies,
                 timeout_seconds=_SECONDS_BETWEEN_LOOKS,
                 strict=True,

@@ -13,8 +13,8 @@ from typing import get_args
 from flows.sweeps.record import State, SweepFolder, sweep_names
 from pipeline.errors import UserError
 from pipeline.ownership import is_owned
-from pipeline.tracking import cells_under_way, study_tracker
-from pipeline.tracking_server import prepare
+from pipeline.tracking import cells_under_way, current_study, study_tracker
+from pipeline.tracking_server import answering, prepare, tracking_uri, without_secrets
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,9 @@ def track(folder: SweepFolder) -> None:
     sweep, params = folder.sweep(), folder.params()
     states = {key: folder.cell(key) for key in params.cells}
     client = prepare(folder.home)
-    parent = study_tracker(client, params, sweep.commit)
+    with answering(tracking_uri(folder.home)):
+        parent = study_tracker(client, params, sweep.commit)
+        under_way = cells_under_way(client, params)
     count = {name: sum(each.state == name for each in states.values()) for name in get_args(State)}
     if sweep.ended:  # those that waited were done before it began
         count |= {"waiting": 0, "done": count["done"] + count["waiting"]}
@@ -36,7 +38,7 @@ def track(folder: SweepFolder) -> None:
     failed = [key for key, state in states.items() if state.state == "failed"]
     parent.tags({"sweep": sweep.name, "sweep.failed": ", ".join(failed)})
     parent.tags({name: cause for name, cause in causes.items() if cause})
-    for key, tracker in cells_under_way(client, params).items():
+    for key, tracker in under_way.items():
         if status := _STATUS.get(states[key].state):
             tracker.end(status, "sweep", 0)
     ends = [status for name, status in _STATUS.items() if count[name]]
@@ -49,6 +51,24 @@ def track_quietly(folder: SweepFolder) -> None:
         track(folder)
     except UserError as error:
         log.warning("%s; send how the sweep stands later with: tomrl sync", error)
+
+
+def run_page(folder: SweepFolder) -> str:
+    """Return the address of the study's run on an MLflow server, or the server's in an outage.
+
+    Empty where the runs are in a database, which no server shows.
+    """
+    uri = tracking_uri(folder.home)
+    if not uri.startswith("http"):
+        return ""
+    server, run = without_secrets(uri.rstrip("/")), None
+    try:
+        client = prepare(folder.home)
+        with answering(uri):
+            run = current_study(client, folder.params())
+    except UserError as error:
+        log.debug("no page of the run: %s", error)
+    return f"{server}/#/experiments/{run.experiment_id}/runs/{run.run_id}" if run else server
 
 
 def track_all(home: Path, study: str) -> list[str]:

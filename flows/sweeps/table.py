@@ -7,8 +7,7 @@ from pathlib import Path
 from pipeline.analysis.findings import findings
 from pipeline.analysis.results import Results
 from pipeline.analysis.table import HEADINGS, cells_of
-from pipeline.foreign import markdown_text
-from pipeline.tracking_server import tracking_uri, without_secrets
+from pipeline.foreign import markdown_code, markdown_text
 
 
 def table_rows(results: Results) -> list[dict[str, str]]:
@@ -19,11 +18,18 @@ def table_rows(results: Results) -> list[dict[str, str]]:
     ]
 
 
-def description(results: Results, root: Path) -> str:
-    """Return what the results show, in Markdown, with links to the report and to the runs."""
-    study = results.params.study
-    report = (root / "reports" / study.name / "index.html").as_uri()
-    address = without_secrets(tracking_uri(root))
-    runs = f"[MLflow]({address})" if address.startswith("http") else "MLflow: `tomrl ui`"
+def description(results: Results, report: Path, run_page: str) -> str:
+    """Return what the results show, in Markdown, and where the report is.
+
+    A page of Prefect may not link to a file.
+
+    Args:
+        results: What the report shows.
+        report: Its file.
+        run_page: Address of the study's run in MLflow, which has the report too; empty where no
+            server shows it.
+    """
+    runs = f"[run in MLflow]({run_page})" if run_page else "runs: `tomrl ui`"
     sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in findings(results))
-    return f"{markdown_text(study.title)}: [report]({report}), {runs}\n\n{sentences}\n"
+    title = markdown_text(results.params.study.title)
+    return f"{title}: {runs}, report: {markdown_code(str(report))}\n\n{sentences}\n"

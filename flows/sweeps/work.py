@@ -138,6 +138,10 @@ class Work:
         self.folder.write(self.sweep.model_copy(update={"ended": ended}))
         self._trees.remove_all()
 
+    def push(self, command: list[str]) -> int:
+        """Run what brings results of the checkout to a remote, and return its exit status."""
+        return self.commands.run(command, self._heard("push", lambda _: None))
+
     def _restore(self, say: Hear) -> None:
         home, commit = self.folder.home, self.sweep.commit
         if not same_inputs(home, commit):

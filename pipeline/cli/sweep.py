@@ -24,6 +24,13 @@ app = typer.Typer(
     epilog="Example: `tomrl sweep --study grid-mini`, then `tomrl sweep status`",
 )
 console = Terminal()
+NoPush = Annotated[
+    bool,
+    typer.Option(
+        "--no-push",
+        help="Do not bring results and weights to the remotes of DVC and of the store at the end.",
+    ),
+]
 Concurrency = Annotated[
     int | None,
     typer.Option(
@@ -49,8 +56,11 @@ def sweep(
         bool,
         typer.Option("--allow-edits", help="Take what is not committed as it is, and record it."),
     ] = False,
+    no_push: NoPush = False,
 ) -> None:
     """Run what is left of a sweep: shared stages once, then cells, then the report.
+
+    Results then go to DVC's default remote, and weights to `TOMRL_STORE_REMOTE`, if these are set.
 
     Example: `tomrl sweep --study grid-mini --concurrency 2`
     """
@@ -75,7 +85,7 @@ def sweep(
                 f"studies/{study}.yaml was edited since sweep {folder.name} began, which goes on "
                 "with its copy; for the edited study, begin another with: --name OTHER"
             )
-        _run(root, folder.name, concurrency, ())
+        _run(root, folder.name, concurrency, (), pushing=not no_push)
 
 
 @app.command()
@@ -115,6 +125,7 @@ def retry(
         list[str] | None, typer.Argument(help="Cells; all that failed if left out.")
     ] = None,
     concurrency: Concurrency = None,
+    no_push: NoPush = False,
 ) -> None:
     """Run failed cells of a sweep again, and end it if that leaves nothing to do.
 
@@ -134,7 +145,7 @@ def retry(
         if found.sweep.ended or not chosen:
             console.say(f"no cell of sweep {name} has failed: nothing to run")
             return
-        _run(root, name, concurrency, tuple(chosen))
+        _run(root, name, concurrency, tuple(chosen), pushing=not no_push)
 
 
 @app.command()
@@ -151,13 +162,16 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
     console.say(f"stopped; go on with: tomrl sweep --study {folder.sweep().study} --name {name}")
 
 
-def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) -> None:
-    """Run what is left of a sweep that this process owns; exits 1 if cells fail."""
+def _run(
+    root: Path, name: str, concurrency: int | None, only: tuple[str, ...], *, pushing: bool
+) -> None:
+    """Run what is left of a sweep that this process owns; exits 1 if cells or a push fail."""
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     from prefect.exceptions import CancelledRun
 
     from flows.server import start_temporary_server
     from flows.sweeps.launch import launch
+    from flows.sweeps.push import NotPushed
     from flows.sweeps.record import SweepFolder
     from flows.sweeps.work import CellFailed
 
@@ -165,10 +179,13 @@ def _run(root: Path, name: str, concurrency: int | None, only: tuple[str, ...]) 
     try:
         start_temporary_server()
         with shown_live(folder, console):
-            failed = launch(folder, concurrency, only)
+            failed = launch(folder, concurrency, only, pushing=pushing)
     except (KeyboardInterrupt, CancelledRun) as error:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+    except NotPushed as error:
+        Terminal(stderr=True).say(f"error: {error}")
+        raise typer.Exit(1) from None
     except CellFailed as error:
         Terminal(stderr=True).say(
             f"error: {error}. All output is in {folder.path / 'logs'}; run it again to go on"

@@ -9,7 +9,7 @@ import pytest
 
 from flows.sweeps.causes import cause
 from flows.sweeps.left import cells_left, inputs_of
-from flows.sweeps.limits import resource, side_by_side, taken
+from flows.sweeps.limits import most_taken, resource, side_by_side, taken
 from flows.sweeps.lock_file import merged
 from flows.sweeps.pin import pin, same_inputs
 from flows.sweeps.places import absolute_places
@@ -17,10 +17,12 @@ from flows.sweeps.progress import advanced, told
 from flows.sweeps.record import CellState, Sweep, SweepFolder, sweep_folder, sweep_names
 from flows.sweeps.start import begin
 from flows.sweeps.status import standing
+from flows.sweeps.table import description, table_rows
 from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
+from tests.analysis.test_findings import study
 from tests.conftest import PROJECT
 
 
@@ -202,3 +204,17 @@ def test_cells_take_cores_or_accelerators(crossed: Params) -> None:
     assert behind and behind == {key for key, count in takes.items() if not count}
     assert takes["qwen25-7b-hi-exp"] == 4 and min(each for each in takes.values() if each) == 1
     assert side_by_side(large, 8) == 8 + len(behind)
+    assert most_taken(large) == max(takes.values())
+
+
+def test_the_table_says_what_the_report_says() -> None:
+    results = study(order_3=0.7, lengths=[20.0] * 20)
+    rows = table_rows(results)
+    assert {(row["cell"], row["task"]) for row in rows} == {
+        (found.key, task) for found in results.trained() for task in found.all_tasks()
+    }
+    page = "http://127.0.0.1:5000/#/experiments/1/runs/2"
+    told = description(results, Path("/a checkout/index.html"), page)
+    assert f"[run in MLflow]({page}), report: `/a checkout/index.html`" in told
+    assert "\n- inverted difficulty in hi_tom_style" not in told and "inverted difficulty" in told
+    assert "runs: `tomrl ui`, report: " in description(results, Path("index.html"), "")

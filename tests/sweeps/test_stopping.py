@@ -13,8 +13,9 @@ from prefect.states import Cancelled, Cancelling, State
 
 from flows.commands import Commands
 from flows.proof import server
-from flows.sweeps.limits import held, limit_of
+from flows.sweeps.limits import Limit, held, own_limit, shared_limit
 from flows.sweeps.stopping import stopped_from_outside
+from pipeline.errors import UserError
 from pipeline.processes import ending_with_this
 
 
@@ -42,18 +43,28 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
 
     # A limit that others have set is theirs; one that is missing is made.
     with get_client(sync_client=True) as client:
-        assert limit_of("gpu", "mini", 4) == limit_of("gpu", "other", 9) == "gpu"
+        gpu = shared_limit("gpu", slots=1, needed=4)
+        assert gpu == shared_limit("gpu", slots=9, needed=0) == Limit("gpu", 4)
         assert client.read_global_concurrency_limit_by_name("gpu").limit == 4
+    with pytest.raises(UserError, match=r"gpu .*has 4 slots.*needs 8.*gcl update gpu --limit 8"):
+        shared_limit("gpu", slots=8, needed=8)
 
     # Who waits for a slot that another sweep holds stops waiting when it is stopped.
-    with Commands(tmp_path) as commands, held("gpu", 4, commands):
+    with Commands(tmp_path) as commands, held(gpu, 4, commands):
         others = Commands(tmp_path)
         Timer(0.5, others.stop).start()
-        with held("gpu", 1, others):
+        with held(gpu, 1, others):
             assert others.stopped
         with get_client(sync_client=True) as client:
             assert client.read_global_concurrency_limit_by_name("gpu").active_slots == 4
 
     # Who takes nothing of it does not wait.
-    with Commands(tmp_path) as commands, held("gpu", 4, commands), held("gpu", 0, commands):
+    with Commands(tmp_path) as commands, held(gpu, 4, commands), held(gpu, 0, commands):
         assert not commands.stopped
+
+    # Who needs more than its sweep may take at a time takes all of it, and runs alone.
+    own = own_limit("gpu", "mini", 2)
+    with Commands(tmp_path) as commands, held(own, 4, commands):
+        with get_client(sync_client=True) as client:
+            found = client.read_global_concurrency_limit_by_name("gpu-mini")
+        assert (found.limit, found.active_slots) == (2, 2)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flows.team.server import answers
+from pipeline.files import folder_digests
+from pipeline.ports import free_ports
 from tests.alive import alive, until
+from tests.chaos.study import tracked_in
 from tests.conftest import commit, edited, environment, type_command
 
 pytestmark = pytest.mark.chain
@@ -88,9 +93,14 @@ def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Pa
     refused = sweep(target, "--study", "mini")
     assert refused.returncode == 2 and "not committed: pipeline/new.py" in refused.stderr
     (target / "pipeline" / "new.py").unlink()
-    done = sweep(target, "--study", "mini")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 of 2 cells are left to do" in done.stdout + done.stderr
+    remote = f"{tmp_path / 'remote'}"
+    added = type_command(target, tmp_path, "dvc", "remote", "add", "--local", "-d", "o", remote)
+    assert added.returncode == 0, added.stderr
+    file = {"TOMRL_STORE_REMOTE": f"{target / 'README.md'}"}  # takes no weights
+    with in_an_outage(target, "2 of 2 cells are left to do", **file) as process:
+        assert process.wait(600) == 1, _shown(target)
+    assert "all cells are done" in _shown(target) and "cells failed" not in _shown(target)
+    assert "says why); push them with: tomrl store push\n" in _shown(target)
     logs = target / "work" / "sweeps" / "mini" / "logs"
     for key in ("nano-base", "nano-hi"):
         started = re.findall(r"Running stage '(\w+)@", (logs / f"{key}.log").read_text())
@@ -104,6 +114,79 @@ def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Pa
     assert found["ended"] and found["cells"]["nano-hi"]["state"] == "done"
     again = sweep(target, "--study", "mini")
     assert again.returncode == 0 and "study mini is up to date: nothing to run" in again.stdout
+    _assert_artifact(tmp_path / "prefect" / "prefect.db")
+    _assert_sent_once(target)
+    _assert_shared(target, tmp_path / "fresh", remote)
+
+
+def _assert_artifact(database: Path) -> None:
+    """Prefect has the table of results."""
+    with closing(sqlite3.connect(database)) as connection:
+        query = "select data, description from artifact where key = 'sweep-mini'"
+        ((data, description),) = connection.execute(query)
+    assert {row["cell"] for row in json.loads(json.loads(data))} == {"nano-hi"}
+    assert "[run in MLflow](http://127.0.0.1:" in description and "file:" not in description
+
+
+def _assert_sent_once(checkout: Path) -> None:
+    """What MLflow missed in an outage is sent later, and nothing of it twice."""
+    assert "send them later with: tomrl sync" in _shown(checkout)
+    counts = [tracked_in(checkout)]
+    for _ in range(2):
+        sent = type_command(checkout, checkout.parent, "tomrl", "sync")
+        assert "sent 2 cells: nano-base, nano-hi" in sent.stdout, sent.stderr
+        counts.append(tracked_in(checkout))
+    missed, once, twice = counts
+    assert sum(missed.values()) < sum(once.values()) and once == twice
+    assert once["points of one metric at one step"] == once["unfinished runs"] == 0
+
+
+def _assert_shared(checkout: Path, fresh: Path, remote: str) -> None:
+    """What a sweep has pushed is all that a fresh clone needs."""
+    commit(checkout)  # with what DVC knows now
+    weights = {"TOMRL_STORE_REMOTE": str(fresh.parent / "weights")}
+    for folder, *command in (
+        (checkout, "tomrl", "store", "push"),
+        (fresh.parent, "git", "clone", "--quiet", str(checkout), str(fresh)),
+        (fresh, "dvc", "remote", "add", "--local", "-d", "o", remote),
+        (fresh, "dvc", "fetch", "--run-cache"),
+        (fresh, "dvc", "pull"),
+        (fresh, "tomrl", "store", "pull"),
+    ):
+        said = type_command(folder, fresh.parent, *command, **weights)
+        assert said.returncode == 0, said.stdout + said.stderr
+    assert folder_digests(fresh / "runs") == folder_digests(checkout / "runs")
+    pulled, there = (
+        {each.name for each in (root / "store").iterdir()} for root in (fresh, checkout)
+    )
+    assert pulled and pulled <= there
+
+
+@contextmanager
+def in_an_outage(checkout: Path, after: str, **extra: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A sweep that loses its MLflow server once it has said something."""
+    (port,) = free_ports(1)
+    address = f"http://127.0.0.1:{port}"
+    variables = {**environment(checkout.parent), **extra}
+    with (
+        subprocess.Popen(
+            ["tomrl", "ui", "--port", str(port)], cwd=checkout, env=variables
+        ) as server,
+        (checkout.parent / "shown").open("wb") as shown,
+    ):
+        assert until(lambda: server.poll() is not None or answers(f"{address}/health"), 300)
+        sweeping = subprocess.Popen(
+            ["tomrl", "sweep", "--study", "mini"],
+            cwd=checkout,
+            env={**variables, "MLFLOW_TRACKING_URI": address},
+            stdout=shown,
+            stderr=subprocess.STDOUT,
+        )
+        assert until(lambda: sweeping.poll() is not None or after in _shown(checkout), 600)
+        server.kill()
+        assert after in _shown(checkout), _shown(checkout)
+        yield sweeping
+        sweeping.kill()
 
 
 @pytest.mark.nightly
