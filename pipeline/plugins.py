@@ -64,6 +64,7 @@ BASES: Mapping[str, Plugin] = MappingProxyType(
 _VERL = (
     "pipeline.reward.verl_entry",
     "pipeline.train.verl.cpu_plugin",
+    "pipeline.train.verl.critics",
     "pipeline.train.verl.hooks",
     "pipeline.train.verl.job",
     "pipeline.train.verl.sft_data",

@@ -122,10 +122,10 @@ def _environment(spec: JobSpec, threads: int) -> dict[str, str]:
         "RAY_DEDUP_LOGS": "0",
         "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(spec.state))),
     }
+    modules = []
     if spec.placement.on_cpu:
-        variables |= {
-            "OMP_NUM_THREADS": str(threads),
-            "VERL_PLATFORM": "cpu",
-            "VERL_USE_EXTERNAL_MODULES": "pipeline.train.verl.cpu_plugin",
-        }
-    return variables
+        variables |= {"OMP_NUM_THREADS": str(threads), "VERL_PLATFORM": "cpu"}
+        modules.append("pipeline.train.verl.cpu_plugin")
+    if spec.cell.algorithm.critic:
+        modules.append("pipeline.train.verl.critics")
+    return variables | ({"VERL_USE_EXTERNAL_MODULES": ",".join(modules)} if modules else {})

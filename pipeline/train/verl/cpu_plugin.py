@@ -127,21 +127,6 @@ def _leave_memory_unpinned() -> None:
     fsdp.CPUOffloadPolicy = lambda pin_memory=True: policy(pin_memory=False)
 
 
-def _load_critics_without_flash_attention() -> None:
-    """Load PPO's critic with torch's attention; verl asks for FlashAttention, which needs a GPU."""
-    import verl.utils.model as models
-    from transformers import AutoModelForTokenClassification
-
-    def load(
-        local_path: str, torch_dtype: object, model_config: object, trust_remote_code: bool
-    ) -> object:
-        return AutoModelForTokenClassification.from_pretrained(
-            local_path, dtype=torch_dtype, config=model_config, attn_implementation="sdpa"
-        )
-
-    models.load_valuehead_model = load
-
-
 def _register_rollout() -> None:
     from verl.workers.rollout import base, replica
 
@@ -159,5 +144,4 @@ def _register_rollout() -> None:
 os.environ.setdefault("VERL_ENGINE_DEVICE", "cuda")
 _use_gloo_alone()
 _leave_memory_unpinned()
-_load_critics_without_flash_attention()
 _register_rollout()

@@ -30,6 +30,7 @@ from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import Row, load_rows
 from pipeline.train.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
 from pipeline.train.verl import checkpoints
+from pipeline.train.verl.attention import flash_is_installed, packs
 from pipeline.train.verl.collect import step_row
 from pipeline.train.verl.journal import Follower, Journal, LoggedStep
 from pipeline.train.verl.layout import PROBE, State
@@ -41,6 +42,7 @@ from pipeline.train.verl.trainers import RL, Trainer, trainer_of
 _POLL_SECONDS = 0.5
 _PROBES = 4
 _REWARD = "pipeline.reward.verl_entry"
+_PADDED = "flash_attn is not installed here: attention is torch's (sdpa), and sequences are padded"
 _MUST_BE_FINITE = ("loss", "gradient_norm", "value_loss", "value_gradient_norm", "reward_mean")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 
@@ -134,9 +136,12 @@ class Job:
             validation_dump=str(state.validation),
             folder=str(self.folder),
         )
+        flash = flash_is_installed()
+        if packs(self.recipe, spec.placement, flash=True) and not flash:
+            say(NOTE, _PADDED)
         again = bool(done) and self.trainer is RL  # the other one sees for itself
         return {
-            **self.trainer.overrides(spec.cell, spec.placement, paths, spec.rows),
+            **self.trainer.overrides(spec.cell, spec.placement, paths, spec.rows, flash),
             # By these verl names its log, below VERL_FILE_LOGGER_ROOT.
             "trainer.project_name": state.attempt,
             "trainer.experiment_name": state.log.stem,

@@ -20,12 +20,13 @@ import math
 import re
 from dataclasses import dataclass
 
-from pipeline.config.algorithms import ALGORITHMS, Algorithm, CriticSettings
+from pipeline.config.algorithms import ALGORITHMS, Algorithm
 from pipeline.config.params import TrainedCell
 from pipeline.config.reward import own_settings
 from pipeline.config.training import Train
 from pipeline.errors import UserError
 from pipeline.model.chat import EMPTY_THOUGHT
+from pipeline.train.verl.attention import attention, packs
 from pipeline.train.verl.budgets import budget_settings
 from pipeline.train.verl.placement import Placement
 from pipeline.train.verl.recipe_overrides import check_recipe, recipe_overrides
@@ -76,7 +77,7 @@ class JobPaths:
 
 
 def verl_overrides(
-    cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int
+    cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int, flash: bool = True
 ) -> Overrides:
     """Return the settings with which verl trains a cell.
 
@@ -85,25 +86,27 @@ def verl_overrides(
         placement: Where it trains.
         paths: Where the job's files lie.
         rows: Training prompts within ``max_prompt_tokens``.
+        flash: Whether FlashAttention is installed where it trains.
 
     Raises:
         UserError: If the cell asks for something that verl cannot do.
     """
     recipe, algorithm = cell.train, cell.algorithm
     check_expressible(recipe, algorithm)
+    packed, critic = packs(recipe, placement, flash=flash), algorithm.critic is not None
     return {
         **_algorithm(recipe, algorithm),
         **_data(cell, recipe, paths),
-        **_model(recipe, placement, paths),
+        **_model(placement, paths, packed=packed),
         **_actor(cell, recipe, placement),
         **_rollout(cell, recipe, placement),
-        **(_critic(cell, recipe, algorithm.critic, placement, paths) if algorithm.critic else {}),
+        **_critic(cell, recipe, placement, paths, packed=packed),
         **_reward(recipe, paths),
         **_trainer(cell, recipe, placement, paths, rows),
-        **budget_settings(recipe, placement, critic=algorithm.critic is not None),
+        **budget_settings(recipe, placement, critic=critic, packed=packed),
         **hooks(paths.tokenizer, recipe.cluster.host_memory_share),
         **recipe_overrides(recipe, algorithm),
-        **(_cpu(critic=algorithm.critic is not None) if placement.on_cpu else {}),
+        **(_cpu(critic=critic) if placement.on_cpu else {}),
         **recipe.cluster.overrides,
     }
 
@@ -171,22 +174,12 @@ def _data(cell: TrainedCell, recipe: Train, paths: JobPaths) -> Overrides:
     }
 
 
-def _model(recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
+def _model(placement: Placement, paths: JobPaths, *, packed: bool) -> Overrides:
     return {
         f"{_MODEL}.path": paths.model,
         f"{_MODEL}.tokenizer_path": paths.tokenizer,
         f"{_MODEL}.enable_gradient_checkpointing": placement.gradient_checkpointing,
-        **attention(_MODEL, recipe, placement),
-    }
-
-
-def attention(model: str, recipe: Train, placement: Placement) -> Overrides:
-    """FlashAttention, and packing without padding, exist on GPU in half precision only."""
-    if recipe.precision != "float32" and not placement.on_cpu:
-        return {}
-    return {
-        f"{model}.use_remove_padding": False,
-        f"+{model}.override_config.attn_implementation": "sdpa",
+        **attention(_MODEL, packed=packed),
     }
 
 
@@ -248,8 +241,11 @@ def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Override
 
 
 def _critic(
-    cell: TrainedCell, recipe: Train, critic: CriticSettings, placement: Placement, paths: JobPaths
+    cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths, *, packed: bool
 ) -> Overrides:
+    critic = cell.algorithm.critic
+    if critic is None:
+        return {}
     return {
         "critic.optim.lr": critic.learning_rate or recipe.learning_rate,
         "critic.optim.clip_grad": recipe.gradient_clip,
@@ -258,7 +254,7 @@ def _critic(
         "critic.model.path": paths.model,
         "critic.model.tokenizer_path": paths.tokenizer,
         "critic.model.enable_gradient_checkpointing": placement.gradient_checkpointing,
-        **attention("critic.model", recipe, placement),
+        **attention("critic.model", packed=packed),
         **sharding("critic.fsdp", cell, recipe, placement),
     }
 

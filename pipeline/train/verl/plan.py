@@ -12,6 +12,7 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.errors import UserError
 from pipeline.train.shapes import shape_of
+from pipeline.train.verl.attention import packs
 from pipeline.train.verl.budgets import Reasons, reasons
 from pipeline.train.verl.overrides import JobPaths, Overrides
 from pipeline.train.verl.placement import Placement, place
@@ -29,6 +30,7 @@ PATHS = JobPaths(
     folder=".",
 )
 """Stand-ins for the paths that are known when the job runs."""
+_FLASH = True  # the job looks for it
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,10 @@ def plan_of(
     probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
     trainer = trainer_of(cell.algorithm)
-    overrides = trainer.overrides(cell, placement, PATHS, rows)
+    overrides = trainer.overrides(cell, placement, PATHS, rows, _FLASH)
     planned = overrides.keys() - cluster.overrides.keys()
+    samples, packed = cell.algorithm.samples, packs(recipe, placement, flash=_FLASH)
+    why = reasons(recipe, placement, samples=samples, packed=packed)
     return Plan(
         cell,
         rows,
@@ -88,7 +92,7 @@ def plan_of(
         overrides,
         memory_differences(params.study.paper, placement),
         notes(cell, probed=probed),
-        {name: why for name, why in reasons(recipe, placement).items() if name in planned},
+        {name: reason for name, reason in why.items() if name in planned},
     )
 
 

@@ -15,11 +15,11 @@ from pipeline.config.algorithms import Sft
 from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.errors import UserError
+from pipeline.train.verl.attention import attention, packs
 from pipeline.train.verl.budgets import save_interval
 from pipeline.train.verl.overrides import (
     JobPaths,
     Overrides,
-    attention,
     check_no_early_stop,
     planned,
     sharding,
@@ -52,7 +52,9 @@ def check_imitable(recipe: Train, algorithm: Sft) -> None:
             )
 
 
-def sft_overrides(cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int) -> Overrides:
+def sft_overrides(
+    cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int, flash: bool = True
+) -> Overrides:
     """Return the settings with which verl trains a cell by imitation.
 
     Args:
@@ -60,6 +62,7 @@ def sft_overrides(cell: TrainedCell, placement: Placement, paths: JobPaths, rows
         placement: Where it trains.
         paths: Where the job's files lie.
         rows: Training prompts within ``max_prompt_tokens`` that have a response to imitate.
+        flash: Whether FlashAttention is installed where it trains.
 
     Raises:
         UserError: If the cell asks for something that verl cannot do.
@@ -69,7 +72,8 @@ def sft_overrides(cell: TrainedCell, placement: Placement, paths: JobPaths, rows
     check_imitable(recipe, cell.algorithm)
     return {
         **_data(cell, recipe, placement, paths),
-        **_model(recipe, placement, paths),
+        **_model(placement, paths),
+        **attention("model", packed=packs(recipe, placement, flash=flash)),
         **_engine(cell, recipe, placement),
         **_trainer(cell, recipe, placement, paths, rows),
         **recipe.cluster.overrides,
@@ -95,12 +99,11 @@ def _data(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPath
     }
 
 
-def _model(recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
+def _model(placement: Placement, paths: JobPaths) -> Overrides:
     return {
         "model.path": paths.model,
         "model.enable_gradient_checkpointing": placement.gradient_checkpointing,
         "model.use_fused_kernels": True,
-        **attention("model", recipe, placement),
     }
 
 

@@ -21,13 +21,14 @@ class Trainer:
         module: What runs it.
         config: Name of its configuration, in ``verl.trainer.config``.
         models: Its sections that each describe a model; a critic's is one more.
-        overrides: From a cell, its placement, paths and number of rows to settings.
+        overrides: From a cell, its placement, paths and number of rows, and whether FlashAttention
+            is installed, to settings.
     """
 
     module: str
     config: str
     models: tuple[str, ...]
-    overrides: Callable[[TrainedCell, Placement, JobPaths, int], Overrides]
+    overrides: Callable[[TrainedCell, Placement, JobPaths, int, bool], Overrides]
 
 
 RL = Trainer("verl.trainer.main_ppo", "ppo_trainer", ("actor_rollout_ref.model",), verl_overrides)

@@ -48,13 +48,17 @@ ESTIMATORS = {name: kind.estimator for name, kind in ALGORITHMS.items() if kind.
 
 
 def settings(
-    algorithm: Algorithm | AlgorithmName = "grpo", *, gpu: bool = False, **changes: Any
+    algorithm: Algorithm | AlgorithmName = "grpo",
+    *,
+    gpu: bool = False,
+    flash: bool = True,
+    **changes: Any,
 ) -> dict[str, Any]:
     """Return the overrides of a cell, on CPU or on accelerators."""
     chosen = cell(algorithm, **changes)
     shape, kind = (QWEN25["7B"], "hub") if gpu else (TINY, "tiny")
     placement = place(shape, chosen.train, chosen.algorithm, chosen.train.cluster, kind)  # type: ignore[arg-type]
-    return verl_overrides(chosen, placement, PATHS, rows=20)
+    return verl_overrides(chosen, placement, PATHS, rows=20, flash=flash)
 
 
 def asked_of_verl(*arguments: Any, **changes: Any) -> Composed:
@@ -70,6 +74,58 @@ def test_verl_accepts_every_algorithm_on_every_machine(algorithm: AlgorithmName,
     assert found.value("algorithm.adv_estimator") == ESTIMATORS[algorithm]
     assert found.value("trainer.device") == ("cuda" if gpu else "cpu")
     assert found.value("actor_rollout_ref.rollout.name") == ("vllm" if gpu else "hf_cpu")
+
+
+HALF: dict[str, Any] = {"gpu": True, "precision": "bfloat16"}
+ACTOR, MODEL, ROLLOUT = (f"actor_rollout_ref.{part}" for part in ("actor", "model", "rollout"))
+
+
+def test_flash_attention_takes_packed_sequences_by_tokens() -> None:
+    found = asked_of_verl("ppo", **HALF)
+    for model in (MODEL, "critic.model"):
+        assert found.value(f"{model}.use_remove_padding") is True
+        assert found.value(f"{model}.override_config.attn_implementation") == "flash_attention_2"
+    assert found.value(f"{ROLLOUT}.log_prob_use_dynamic_bsz") is True
+
+
+@pytest.mark.parametrize(
+    "place", [HALF | {"flash": False}, {"gpu": True}], ids=["absent", "float32"]
+)
+@pytest.mark.parametrize("updates", [1, 2])
+def test_torchs_attention_takes_padded_sequences_by_number(
+    place: dict[str, Any], updates: int
+) -> None:
+    found = asked_of_verl("ppo", **place, prompts_per_step=6, updates_per_batch=updates)
+    for model in (MODEL, "critic.model"):
+        assert found.value(f"{model}.use_remove_padding") is False
+        assert found.value(f"{model}.override_config.attn_implementation") == "sdpa"
+    ranks = found.value("trainer.nnodes") * found.value("trainer.n_gpus_per_node")  # type: ignore[operator]
+    sequences = 24 // ranks
+    # verl wants divisors of what an accelerator has of the batch, and of an update.
+    update = found.value(f"{ACTOR}.ppo_micro_batch_size_per_gpu")
+    assert sequences // updates % update == 0  # type: ignore[operator]
+    assert found.value(f"{ACTOR}.use_dynamic_bsz") is False
+    for part in (ROLLOUT, "actor_rollout_ref.ref"):
+        assert sequences % found.value(f"{part}.log_prob_micro_batch_size_per_gpu") == 0
+        assert found.value(f"{part}.log_prob_use_dynamic_bsz") is False
+    engine = built("critic.fsdp", found)
+    assert engine.use_dynamic_bsz is False
+    assert engine.micro_batch_size_per_gpu == engine.infer_micro_batch_size_per_gpu == update
+
+
+def built(section: str, found: Composed) -> Any:
+    """Let verl build a section."""
+    from omegaconf import OmegaConf
+    from verl.utils.config import omega_conf_to_dataclass
+
+    return omega_conf_to_dataclass(OmegaConf.create(found.value(section)))
+
+
+def test_verl_refuses_sequences_over_accelerators_where_they_are_padded() -> None:
+    spread = overridden(actor_rollout_ref__actor__ulysses_sequence_parallel_size=2)
+    assert asked_of_verl(**HALF, cluster=spread)
+    with pytest.raises(UserError, match="you must enable `use_remove_padding`"):
+        asked_of_verl(**HALF, flash=False, cluster=spread)
 
 
 def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
@@ -209,9 +265,6 @@ def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
         assert field in str(error)
     else:
         assert after != before
-
-
-ACTOR = "actor_rollout_ref.actor"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""The attention that the job chooses where it runs, and that critics are loaded with."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from threading import Event
+
+import pytest
+import torch
+from transformers import AutoConfig
+
+from pipeline.model.weights import save_model
+from pipeline.train.verl.job import Job
+from pipeline.train.verl.layout import State
+from pipeline.train.verl.placement import place
+from pipeline.train.verl.spec import JobSpec
+from tests.train import tiny
+from tests.train.verl.verl_cells import TINY, cell
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny base model's folder."""
+    folder = tmp_path_factory.mktemp("model") / "base"
+    save_model(folder, *tiny.base())
+    return folder
+
+
+@pytest.mark.parametrize("flash", [True, False])
+def test_the_job_looks_for_flash_attention(
+    base: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    flash: bool,
+) -> None:
+    if flash:
+        (tmp_path / "flash_attn.py").touch()
+        monkeypatch.syspath_prepend(str(tmp_path))
+    chosen = cell(precision="bfloat16")
+    spec = JobSpec(
+        key="nano-hi-grpo",
+        cell=chosen,
+        placement=place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster, "hub"),
+        base="",
+        made_by="base@nano",
+        store=str(tmp_path / "store"),
+        state=str(tmp_path / "state"),
+        rows=20,
+        validation={},
+    )
+    job = Job(spec, tmp_path, State(tmp_path / "state", "1-a"), Event())
+    found = job._overrides(base, 0)
+    model, said = "actor_rollout_ref.model", capsys.readouterr().out
+    attention = found[f"+{model}.override_config.attn_implementation"]
+    assert (attention, found[f"{model}.use_remove_padding"]) == (
+        ("flash_attention_2", True) if flash else ("sdpa", False)
+    )
+    assert ("flash_attn is not installed here" in said) == (not flash)
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+def test_verl_loads_a_critic_with_the_attention_that_it_was_told(
+    base: Path, attention: str
+) -> None:
+    models = pytest.importorskip("verl.utils.model")
+    critics = importlib.import_module("pipeline.train.verl.critics")
+    assert models.load_valuehead_model is critics.load_valuehead_model
+    config = AutoConfig.from_pretrained(base, attn_implementation=attention)
+    config.num_labels = 1  # as verl sets it
+    critic = models.load_valuehead_model(str(base), torch.float32, config, False)
+    assert critic.config._attn_implementation == attention
+    assert critic.score.out_features == 1
