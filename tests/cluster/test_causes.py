@@ -15,7 +15,7 @@ from pipeline.errors import TransientError
 from pipeline.train.verl.failures import CAUSES, Cause, Circumstances, judge
 from tests.cluster.conftest import Heard, MakeJob
 
-CELL = Circumstances("cells.a.train", "4 x a100-80", 4, 1, "/state")
+CELL = Circumstances("cells.a.train", "4 x a100-80", 4, 1, "69.2 in update, of 79.2 GiB", "/state")
 DIED = (
     "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
     "The actor died because its node has died. Node Id: 4f0c\n"
@@ -61,6 +61,12 @@ ENDS = {
     ),
     "lost lease": _prints(
         "TOMRL_NOTE ends and writes nothing more: its lease was taken over by process 1 on b"
+    ),
+    "lost contact": _prints(
+        "(WorkerDict pid=9, ip=10.0.0.5) [rank1]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:685] "
+        "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1580, "
+        "OpType=ALLREDUCE, NumelIn=4661, NumelOut=4661, Timeout(ms)=600000) ran for 600067 "
+        "milliseconds before timing out."
     ),
     "hung": "import time; time.sleep(600)",
     "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",

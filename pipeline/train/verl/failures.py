@@ -7,11 +7,13 @@ What none of them fits is tried again. `docs/cluster.md` has the same table.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.cluster.job import LEAD_IN, Verdict
+from pipeline.train.accelerators import GIB
+from pipeline.train.verl import collectives
 from pipeline.train.verl.placement import Placement
 
 Again = Literal["yes", "after a step", "no"]
@@ -26,12 +28,14 @@ class Cause:
         seen: What a line of the log says, or Ray's word on the job.
         again: Whether another attempt may help: always, once a step was made, or never.
         change: What to do about it; may name the fields of `Circumstances`.
+        more: Says more, from the lines that say it.
     """
 
     name: str
     seen: re.Pattern[str]
     again: Again
     change: str
+    more: Callable[[Sequence[str]], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Circumstances:
         accelerators: What it trains on, for people.
         gpus: Accelerators per node.
         nodes: Nodes.
+        planned: What was planned that an accelerator would hold, for people.
         state: The state folder.
     """
 
@@ -50,14 +55,26 @@ class Circumstances:
     accelerators: str
     gpus: int
     nodes: int
+    planned: str
     state: str
 
     @classmethod
     def of(cls, key: str, placement: Placement, state: str) -> Circumstances:
         """Return those of a cell."""
         return cls(
-            f"cells.{key}.train", placement.describe(), placement.gpus, placement.nodes, state
+            f"cells.{key}.train",
+            placement.describe(),
+            placement.gpus,
+            placement.nodes,
+            _planned(placement),
+            state,
         )
+
+
+def _planned(placement: Placement) -> str:
+    phases = ", ".join(f"{held / GIB:.1f} in {phase}" for phase, held in placement.peaks.items())
+    capacity = placement.capacity
+    return f"{phases} GiB" if capacity is None else f"{phases}, of {capacity / GIB:.1f} GiB"
 
 
 _NOTHING = "Nothing needs to be changed"
@@ -108,13 +125,15 @@ CAUSES = (
         "accelerator memory",
         re.compile(
             r"CUDA out of memory|torch\.OutOfMemoryError|CUDA error: out of memory"
+            r"|Cuda failure (\d+ )?'out of memory'"
             r"|No available memory for the cache blocks"
             r"|is less than desired GPU memory utilization"
             r"|estimated maximum model length|larger than the available KV cache memory"
         ),
         "after a step",
-        "The accelerators ({accelerators}) have too little memory: raise {train}.cluster.gpus (now "
-        "{gpus}), set {train}.cluster.offload: true, or lower {train}.max_new_tokens",
+        "The accelerators ({accelerators}) have too little memory; planned of each were {planned}. "
+        "Raise {train}.cluster.gpus (now {gpus}), set {train}.cluster.offload: true, or lower "
+        "{train}.max_new_tokens",
     ),
     Cause(
         "host memory growth",
@@ -166,6 +185,14 @@ CAUSES = (
         _NOTHING,
     ),
     Cause(
+        "lost contact",
+        collectives.BROKEN,
+        "yes",
+        "The processes of {accelerators} wait for each other. If it comes again, look at the nodes "
+        "of the others, one of which was late or gone, and at the network between them",
+        collectives.who_waited,
+    ),
+    Cause(
         "hung",
         re.compile(r"^stopped after \S+ s without progress"),
         "yes",
@@ -193,11 +220,12 @@ def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Verdi
         stepped: Whether the run has made a step, in this attempt or before it.
     """
     for cause in CAUSES:
-        found = [line for line in map(_plain, lines) if cause.seen.search(line)]
+        found = [line for line in lines if cause.seen.search(_plain(line))]
         if found:
             again = cause.again == "yes" or (cause.again == "after a step" and stepped)
+            said = [_plain(found[-1])[:300], *([cause.more(found)] if cause.more else [])]
             change = cause.change.format_map(vars(where))
-            return Verdict(cause.name, f"{cause.name}: {found[-1][:300]}. {change}", again)
+            return Verdict(cause.name, f"{cause.name}: {'; '.join(said)}. {change}", again)
     return None
 
 

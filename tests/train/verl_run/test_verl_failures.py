@@ -8,18 +8,22 @@ import pytest
 
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Cluster
+from pipeline.train.accelerators import GIB
 from pipeline.train.contract import Step
 from pipeline.train.shape import Shape
+from pipeline.train.shapes import QWEN25
 from pipeline.train.verl.failures import Circumstances, judge
 from pipeline.train.verl.job import check_finite
 from pipeline.train.verl.placement import place
 from tests.train.tiny import RECIPE
+from tests.train.verl.verl_cells import cell
 
 # Lines as torch, vLLM, Ray and verl print them.
 CUDA = (
     "(WorkerDict pid=8) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.32 GiB. "
     "GPU 0 has a total capacity of 39.39 GiB of which 1.02 GiB is free."
 )
+NCCL_MEMORY = "(WorkerDict pid=8) misc/cudawrap.cc:90 NCCL WARN Cuda failure 2 'out of memory'"
 VLLM = (
     "ValueError: Free memory on device (30.1/79.2 GiB) on startup is less than desired GPU memory "
     "utilization (0.5, 39.6 GiB)."
@@ -45,6 +49,7 @@ def where() -> Circumstances:
     ("line", "parts"),
     [
         (CUDA, ("too little memory", "Tried to allocate 2.32 GiB", "cluster.gpus (now 2)")),
+        (NCCL_MEMORY, ("accelerator memory: ", "0.0 in update, 0.0 in scoring")),
         (VLLM, ("too little memory", "79.2 GiB", "cells.a.train.cluster.offload: true")),
         (CACHE, ("too little memory", "cache blocks", "max_new_tokens")),
         (RAY, ("too little memory of its own", "cells.a.train.cluster.nodes (now 1)")),
@@ -61,6 +66,77 @@ def test_a_failure_names_what_to_change(
     for part in parts:
         assert part in said.message
     assert "\x1b" not in said.message and "\n" not in said.message
+
+
+def test_memory_that_is_out_is_set_beside_what_was_planned() -> None:
+    chosen = cell(precision="bfloat16")
+    placement = place(QWEN25["7B"], chosen.train, chosen.algorithm, Cluster(gpus=4))
+    assert placement.capacity is not None
+    found = judge([CUDA], Circumstances.of("a", placement, "/state"), stepped=False)
+    update, scoring, sampling = (f"{each / GIB:.1f}" for each in placement.peaks.values())
+    assert found and found.cause == "accelerator memory"
+    assert (
+        f"planned of each were {update} in update, {scoring} in scoring, {sampling} in sampling, "
+        f"of {placement.capacity / GIB:.1f} GiB. Raise cells.a.train.cluster.gpus (now 4)"
+    ) in found.message
+
+
+def watchdog(prefix: str, rank: int, milliseconds: int) -> str:
+    """Return what torch writes of an operation that took too long, after Ray's prefix."""
+    return (
+        f"{prefix} [rank{rank}]:[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:685] [Rank {rank}] "
+        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1580, "
+        "OpType=_REDUCE_SCATTER_BASE, NumelIn=544997376, NumelOut=68124672, Timeout(ms)=600000) "
+        f"ran for {milliseconds} milliseconds before timing out."
+    )
+
+
+REMOTE = (
+    "(WorkerDict pid=92234, ip=10.0.0.7) [rank12]:[E1224 13:23:05.483840160 "
+    "ProcessGroupNCCL.cpp:552] [Rank 12] Collective WorkNCCL(SeqNum=1, OpType=BROADCAST, "
+    "NumelIn=7, NumelOut=7, Timeout(ms)=1800000) raised the following async exception: NCCL error: "
+    "remote process exited or there was a network error, NCCL version 2.27.5"
+)
+RAISED = [
+    "[rank0]: torch.distributed.DistBackendError: NCCL error in: /torch/csrc/distributed/c10d/"
+    "ProcessGroupNCCL.cpp:3356, unhandled system error, NCCL version 2.27.5",
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device "
+    "error.",
+]
+ABORTED = (
+    "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task. "
+    "Worker exit type: SYSTEM_ERROR"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "who"),
+    [
+        (
+            [
+                watchdog("\x1b[36m(WorkerDict pid=41, ip=10.0.0.5)\x1b[0m", 9, 600060),
+                watchdog("(WorkerDict pid=42, ip=10.0.0.5)", 8, 600067),
+                watchdog("(WorkerDict pid=7)", 0, 600071),
+            ],
+            "_REDUCE_SCATTER_BASE had not ended after 600 s; seen on 10.0.0.5 (rank 8, 9), the "
+            "job's own node (rank 0)",
+        ),
+        ([REMOTE], "seen on 10.0.0.7 (rank 12)"),
+        (RAISED, "seen on the job's own node (rank 0)"),
+    ],
+    ids=["timeout", "remote", "raised"],
+)
+def test_accelerators_that_lost_contact_are_named_with_their_nodes(
+    where: Circumstances, lines: list[str], who: str
+) -> None:
+    found = judge([*lines, ABORTED], where, stepped=False)
+    assert found and (found.cause, found.again) == ("lost contact", True)
+    assert f"; {who}. The processes of 2 x cpu wait for each other" in found.message
+
+
+def test_a_warning_of_the_same_part_of_torch_is_none(where: Circumstances) -> None:
+    warning = "[W1204 ProcessGroupNCCL.cpp:1538] Warning: destroy_process_group() was not called"
+    assert judge([warning], where, stepped=True) is None
 
 
 def test_what_nobody_knows_has_no_verdict(where: Circumstances) -> None:
