@@ -223,7 +223,8 @@ def hold(
     try:
         yield lease, lost
     except OSError:
-        lease.check()  # what was taken over is not where it was
+        with suppress(OSError):  # the file system itself fails
+            lease.check()  # what was taken over is not where it was
         raise
     finally:
         ended.set()

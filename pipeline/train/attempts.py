@@ -11,14 +11,14 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from pipeline.cluster.job import SUBMISSION_VARIABLE
 from pipeline.cluster.lease import Holder, Lease, hold
-from pipeline.files import remove, replacing
+from pipeline.files import replacing
 from pipeline.store import LocalStore
 from pipeline.train.contract import Outcome
 from pipeline.train.job_lines import NOTE, OUTCOME, JobResult, TrainingSpec, say
@@ -50,25 +50,32 @@ def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
 
     Raises:
         LeaseLost: If another attempt took over.
-        Exception: What ``train`` raises.
+        BaseException: What ``train`` raises, unless that is why.
     """
-    root, store = Path(spec.state), LocalStore(Path(spec.store))
+    root = Path(spec.state)
     result = root / "result.json"
     with _attempting(root) as (lease, lost):
-        if result.is_file():
-            return JobResult.read(result, f"train@{spec.key}").digest
-        folder = take_over(root, lease.name)
-        try:
-            outcome = train(Attempt(folder, lease, lost))
-        finally:
-            lease.check()  # an attempt that was overtaken says that, not how it ended
-        with replacing(folder / "result") as temporary:
-            outcome.write(temporary / OUTCOME)
-        digest = store.put(folder / "result")
-        lease.check()
-        JobResult(digest=digest).write(result)
-        remove(folder)
-        return digest
+        if not result.is_file():
+            digest = _train(spec, train, Attempt(take_over(root, lease.name), lease, lost))
+            JobResult(digest=digest).write(result)
+        shutil.rmtree(attempts_folder(root), ignore_errors=True)  # who is late may write there yet
+        return JobResult.read(result, f"train@{spec.key}").digest
+
+
+def _train(spec: TrainingSpec, train: Callable[[Attempt], Outcome], attempt: Attempt) -> str:
+    """Train, and put the result into the store."""
+    try:
+        outcome = train(attempt)
+    except BaseException:
+        with suppress(OSError):  # what ended it says more than that the lease cannot be read
+            attempt.lease.check()  # an attempt that was overtaken says that, not how it ended
+        raise
+    attempt.lease.check()
+    with replacing(attempt.folder / "result") as temporary:
+        outcome.write(temporary / OUTCOME)
+    digest = LocalStore(Path(spec.store)).put(attempt.folder / "result")
+    attempt.lease.check()
+    return digest
 
 
 @contextmanager
