@@ -115,7 +115,7 @@ class Train(Section):
         clip_range: Clip range of the probability ratio.
         clip_range_high: Clip range above 1, where it differs from that below.
         dual_clip: Bound on the loss of a token with negative advantage, in units of its advantage;
-            verl always uses 3.
+            absent: none, with either backend.
         aggregation: How token losses become one number.
         kl_coefficient: Weight of the KL penalty against the reference model.
         kl_kind: Estimator of the KL divergence (``low_var_kl`` is k3).

@@ -99,8 +99,7 @@ def notes(cell: TrainedCell, *, probed: bool) -> list[str]:
         found.append("critic: its head starts at random values, not at 0")
     if recipe.lora:
         found.append(
-            "lora: first values are drawn by peft; what samples gets weights rounded to bfloat16; "
-            "memory is planned as for training all weights, so that less is needed"
+            "lora: first values are drawn by peft; what samples gets weights rounded to bfloat16"
         )
     if recipe.dynamic_sampling:
         found.append(

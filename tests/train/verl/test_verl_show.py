@@ -56,6 +56,13 @@ def test_the_plan_of_a_cell(typed: Run) -> None:
         "crosses the bus once",
     ):
         assert part in text
+    page = (PROJECT / "docs" / "cluster.md").read_text()
+    against, attention = (
+        "Against arXiv",
+        "  actor_rollout_ref.model.use_remove_padding = True: where",
+    )
+    said = [line for line in text.splitlines() if line.startswith((against, attention))]
+    assert len(said) == 2 and all(f"\n{line}\n" in page for line in said)
     command = text[text.index("python -m verl.trainer.main_ppo") :]
     assert "  actor_rollout_ref.actor.optim.lr=5e-07 \\" in command
     assert "  algorithm.adv_estimator=grpo \\" in command
@@ -69,6 +76,9 @@ def test_fewer_accelerators_than_needed(typed: Run) -> None:
     (error,) = shown.stderr.splitlines()
     assert "7.6 billion parameters with grpo do not fit on 1 x a100-80: update needs" in error
     assert "It would fit on" in error and "x a100-80: set nodes: 1 and gpus:" in error
+    for page in ("cluster.md", "from-laptop-to-cluster.md"):
+        shown_there = (PROJECT / "docs" / page).read_text()
+        assert error.removeprefix("error: train.cluster: ") in shown_there
 
 
 def test_a_cell_that_trains_locally(monkeypatch: pytest.MonkeyPatch) -> None:
