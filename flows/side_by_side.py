@@ -53,7 +53,8 @@ def reproduce(root: Path, params: Params, jobs: int, say: Hear) -> None:
         if failed:
             raise StagesFailed(
                 f"{len(failed)} of {len(params.cells)} cells failed: {', '.join(failed)}; the "
-                "causes are printed above. Run it again to do what is missing"
+                "causes are printed above. Run it again to do what is missing; see the others "
+                "with: tomrl report --partial"
             )
         if commands.run(dvc_command("repro"), say):
             raise StagesFailed("the report cannot be made; the cause is printed above")

@@ -31,6 +31,7 @@ CARRIERS = frozenset(
         "pipeline.stages.catalogue",
         "pipeline.stages.done",
         "pipeline.stages.ended",
+        "pipeline.stages.failed",
         "pipeline.stages.mirror",
         "pipeline.stages.tracked",
         "pipeline.temporaries",

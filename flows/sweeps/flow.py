@@ -16,6 +16,7 @@ from flows.commands import Commands
 from flows.order import base_stages, runs_on_cores
 from flows.sweeps.limits import Limit, held, taken
 from flows.sweeps.outcome import run_page, track_quietly
+from flows.sweeps.partial import leave_partial_report
 from flows.sweeps.progress import told
 from flows.sweeps.push import NotPushed, pushes
 from flows.sweeps.record import CellState, SweepFolder
@@ -132,6 +133,8 @@ def run_sweep(
         if asked or stopped.is_set():  # whoever called the flow has what is in its state raised
             message = "what ran was stopped; run the sweep again to go on"
             return Cancelled(message=message, data=asked)
+    if failed:
+        leave_partial_report(folder)
     return failed
 
 

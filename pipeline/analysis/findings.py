@@ -32,6 +32,7 @@ def findings(results: Results) -> list[str]:
         *(sentence for found in by_cell for sentence in found),
         *square_findings(squares(results)),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
+        *(f"{key}: {why.text().rstrip('.')}." for key, why in results.missing().items()),
         *([f"{results.against.summary()}."] if results.against else []),
         *_published(results),
     ]

@@ -22,6 +22,7 @@ from pipeline.analysis.square import square_texts
 from pipeline.analysis.summary import Report
 from pipeline.analysis.table import HEADINGS, lines_of, notes
 from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
+from pipeline.analysis.verdicts import missing_texts
 from pipeline.judge.columns import judged_together
 
 _FIGURE_TITLES = {
@@ -61,6 +62,8 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
         lines=[line for row in results.rows() for line in lines_of(row)],
         verdict_headings=VERDICT_HEADINGS,
         verdicts=report.verdicts,
+        missing=report.missing,
+        missing_lines=missing_texts(results),
         squares_of={(each.cell, each.task): each for each in report.verdicts},
         run_links={key: run_link(results.params.study.name, key) for key in results.cells},
         tasks=list(dict.fromkeys(each.task for each in report.verdicts)),

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.analysis.paired import Answers, side_by_side, whether_right
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import CellResult, Missing, Results
 from pipeline.analysis.seeds import Estimate, Group, groups
 from pipeline.config.published_results import (
     CHANGES,
@@ -170,10 +170,11 @@ def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) 
     match table.measure:
         case "accuracy" if figure.of is not None:
             choose = min if figure.of == "lowest" else max
+            _one(results, figure)  # says why, where there is none
             found = [_level(figure, group.cells) for group in _trained(results, figure)]
             return choose(found, key=lambda each: each.value)
         case "accuracy" if figure.is_trained:
-            return _level(figure, _trained(results, figure)[0].cells)
+            return _level(figure, _one(results, figure))
         case "accuracy":
             return _level(figure, [results.cells[f"{figure.model}-base"]])
         case "change of accuracy":
@@ -184,7 +185,15 @@ def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) 
 
 
 def _one(results: Results, figure: PublishedFigure) -> Sequence[CellResult]:
-    return _trained(results, figure)[0].cells
+    if found := _trained(results, figure):
+        return found[0].cells
+    raise _NotRun("; ".join(f"{key}: {why.text()}" for key, why in _missing_of(results, figure)))
+
+
+def _missing_of(results: Results, figure: PublishedFigure) -> list[tuple[str, Missing]]:
+    """Return the cells of a figure's model that a partial report lacks."""
+    missing = results.missing().items()
+    return [(key, why) for key, why in missing if results.cells[key].cell.model == figure.model]
 
 
 def _trained(results: Results, figure: PublishedFigure) -> list[Group]:
@@ -242,6 +251,8 @@ def _pairs(
 def _scored(cell: CellResult, column: str) -> TaskScores:
     if cell.absent is not None:
         raise _NotRun(cell.absent)
+    if cell.missing is not None:
+        raise _NotRun(cell.missing.text())
     if column not in cell.all_tasks():
         raise _NotRun(f"{cell.key} was not asked {column}")
     return cell.all_tasks()[column]

@@ -15,6 +15,7 @@ from pipeline.analysis.summary import Report, summarise
 from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import verdicts_markdown
 from pipeline.foreign import markdown_text
+from pipeline.plural import counted
 
 
 def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
@@ -38,11 +39,19 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
     (folder / "index.html").write_text(page, encoding="utf-8")
 
 
+def _partial(report: Report) -> str:
+    """Return what a partial report lacks; nothing of a whole one."""
+    lines = [f"- {markdown_text(key)}: {markdown_text(why)}" for key, why in report.missing.items()]
+    cells = counted(len(lines), "cell")
+    return "\n".join([f"Without results: {cells}.\n", *lines]) if lines else ""
+
+
 def _markdown(results: Results, report: Report) -> str:
     """Return the report for a terminal or a pull request."""
     findings = "".join(f"- {markdown_text(each)}\n" for each in report.findings)
     parts = {
-        "Verdicts": verdicts_markdown(report.verdicts),
+        "This report is partial": _partial(report),
+        "Verdicts": verdicts_markdown(results, report.verdicts),
         "Results": markdown(results),
         "Against the published results": published_markdown(report.published),
         "What the numbers say": findings,

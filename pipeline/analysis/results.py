@@ -29,6 +29,30 @@ from pipeline.train.collapse import Collapse, find_collapse
 from pipeline.train.contract import read_training
 
 _OfModel = TypeVar("_OfModel", bound=RecordOfModel)
+_WRITTEN = (
+    *("evaluate/metrics.json", "evaluate/grades.parquet", "evaluate/responses.parquet"),
+    *("gsm8k/metrics.json", "gsm8k/grades.parquet", "judge/verdicts.json"),
+)
+_WRITTEN_IN_TRAINING = ("train/metrics.jsonl", "train/checkpoints.json")
+
+
+class Missing(Record):
+    """Why a cell has no results.
+
+    Attributes:
+        cause: Why it failed; None where nobody knows of a failure.
+    """
+
+    cause: str | None
+
+    @property
+    def word(self) -> str:
+        """Return ``failed`` or ``not run``."""
+        return "not run" if self.cause is None else "failed"
+
+    def text(self) -> str:
+        """Return ``failed: CAUSE`` or ``not run``."""
+        return self.word if self.cause is None else f"{self.word}: {self.cause}"
 
 
 @dataclass(frozen=True)
@@ -44,6 +68,7 @@ class CellResult:
         verdicts: What its answers follow and its reasoning is, by task.
         libraries: Versions that its scores depend on.
         absent: Why its model was not run, if it was not.
+        missing: Why it has no results, in a partial report.
     """
 
     key: str
@@ -54,6 +79,12 @@ class CellResult:
     verdicts: dict[str, TaskVerdict] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     absent: str | None = None
+    missing: Missing | None = None
+
+    @property
+    def was_run(self) -> bool:
+        """Return whether there are results of it."""
+        return self.absent is None and self.missing is None
 
     def all_tasks(self) -> dict[str, TaskScores]:
         """Return the scores of all columns, the side-check last."""
@@ -96,6 +127,7 @@ class Row(Record):
     knows what that was. ``beside`` holds the task's other figures, such as pair accuracy.
     ``change_interval`` is the 95 % interval of the change, paired and by story; ``p_value`` that of
     McNemar's exact test, corrected for as many comparisons as the cell has columns (Holm).
+    ``base_missing`` and ``trained_missing`` say why a partial report has no accuracy.
     """
 
     cell: str
@@ -117,6 +149,8 @@ class Row(Record):
     change_interval: tuple[float, float] | None
     p_value: float | None
     absent: str | None
+    base_missing: Missing | None = None
+    trained_missing: Missing | None = None
     beside: dict[str, Figure] = Field(default_factory=dict)
 
 
@@ -126,12 +160,12 @@ class Results:
 
     Attributes:
         params: The study.
-        cells: What was measured, by cell.
+        cells: What was measured, by cell; nothing of those that a partial report lacks.
         audit: What the audit found.
         cards: The training sets, by combination.
         origins: What columns and training sets were made from.
         bases: What each base model was shown, by model; None where nobody here knows.
-        base_cards: The same in counts.
+        base_cards: The same in counts, of the base models that are made.
         against: The study beside the paper that it re-runs, if it re-runs one.
         published: The results that this paper publishes.
     """
@@ -158,6 +192,10 @@ class Results:
         """Return the cells that were trained, in the study's order."""
         return [result for result in self.cells.values() if isinstance(result, TrainedResult)]
 
+    def missing(self) -> dict[str, Missing]:
+        """Return the cells that have no results, and why; none but in a partial report."""
+        return {key: each.missing for key, each in self.cells.items() if each.missing is not None}
+
     def rows(self) -> list[Row]:
         """Return the lines of the result table, side-check last in each cell.
 
@@ -172,7 +210,8 @@ class Results:
     def rows_of(self, result: CellResult) -> Iterator[Row]:
         """Yield the lines of one cell."""
         cell, is_trained = result.cell, result.cell.combination is not None
-        base = self.base_of(result).all_tasks()
+        of_base = self.base_of(result)
+        base = of_base.all_tasks()
         columns = (*self.params.suite.tasks, cell.gsm8k.task)
         changes = self.paired[result.key] if is_trained else {}
         for task in columns:
@@ -200,6 +239,8 @@ class Results:
                 change_interval=changes[task].interval if task in changes else None,
                 p_value=changes[task].p_value if task in changes else None,
                 absent=result.absent,
+                base_missing=of_base.missing,
+                trained_missing=result.missing if is_trained else None,
                 beside=_beside(before, trained),
             )
 
@@ -256,8 +297,28 @@ def _beside(before: TaskScores | None, trained: TaskScores | None) -> dict[str, 
     }
 
 
-def collect(params: Params, root: Path) -> Results:
+def lacking(params: Params, root: Path) -> list[str]:
+    """Return the cells that have not left all of their results."""
+    runs = root / "runs" / params.study.name
+    return [
+        key
+        for key, cell in params.cells.items()
+        if not all((runs / key / name).is_file() for name in _written_by(cell))
+    ]
+
+
+def _written_by(cell: Cell) -> tuple[str, ...]:
+    return (*_WRITTEN, *(_WRITTEN_IN_TRAINING if isinstance(cell, TrainedCell) else ()))
+
+
+def collect(params: Params, root: Path, failures: Mapping[str, str] | None = None) -> Results:
     """Read the results of every cell of a study.
+
+    Args:
+        params: The study.
+        root: The checkout.
+        failures: For a partial report: why cells have failed, by cell, as far as that is known.
+            Cells and base models that have no results are errors without it.
 
     Raises:
         UserError: If a cell has not been run yet, or a file is damaged; names the command that
@@ -265,24 +326,35 @@ def collect(params: Params, root: Path) -> Results:
     """
     runs = root / "runs" / params.study.name
     combos = root / "data" / params.study.name / "combos"
-    bases = {cell.model: runs / "base" / cell.model for cell in params.cells.values()}
+    left_out = set() if failures is None else {*lacking(params, root)}
+    models = dict.fromkeys(cell.model for cell in params.cells.values())
+    made = [model for model in models if failures is None or _is_made(runs / "base" / model)]
     return Results(
         params,
-        {key: _cell_result(params, runs / key, key) for key in params.cells},
+        {
+            key: CellResult(key, cell, {}, {}, missing=Missing(cause=(failures or {}).get(key)))
+            if key in left_out
+            else _cell_result(params, runs / key, key)
+            for key, cell in params.cells.items()
+        },
         _audit(params, runs / "audit" / "audit.json"),
         {
             key: DatasetCard.read_of(combos / key / "card.json", key, entry)
             for key, entry in params.dataset.items()
         },
         _origins(params, runs / "audit" / "origins.json"),
-        {
-            key: _of_base(BaseShown, folder / "shown.json", key).origin
-            for key, folder in bases.items()
+        dict.fromkeys(models)
+        | {
+            key: _of_base(BaseShown, runs / "base" / key / "shown.json", key).origin for key in made
         },
-        {key: _of_base(BaseCard, folder / "card.json", key) for key, folder in bases.items()},
+        {key: _of_base(BaseCard, runs / "base" / key / "card.json", key) for key in made},
         against_paper(params, root),
         published_of(params, root),
     )
+
+
+def _is_made(base: Path) -> bool:
+    return all((base / name).is_file() for name in ("shown.json", "card.json"))
 
 
 def _of_base(kind: type[_OfModel], path: Path, key: str) -> _OfModel:

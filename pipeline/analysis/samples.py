@@ -71,7 +71,7 @@ class Recorded:
 def read_recorded(
     results: Results, root: Path, frames: Mapping[str, Frame | None] | None = None
 ) -> Recorded:
-    """Read what every cell answered; cells whose model was not run are left out.
+    """Read what every cell answered; cells that were not run are left out.
 
     Args:
         results: The results of the study.
@@ -88,7 +88,7 @@ def read_recorded(
         items={
             key: recorded_items(runs / key / "evaluate", suite, f"evaluate@{key}")
             for key, result in results.cells.items()
-            if result.absent is None
+            if result.was_run
         },
         wrong={
             task: _wrong_answers([example for name in names for example in suite[name]])

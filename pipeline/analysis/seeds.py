@@ -66,9 +66,12 @@ class Group:
 
 
 def groups(results: Results) -> list[Group]:
-    """Return the trained cells, those together that differ in nothing but their seed."""
+    """Return the trained cells, those together that differ in nothing but their seed.
+
+    Those whose base model has no results are left out: there is nothing to compare them with.
+    """
     found: dict[str, list[TrainedResult]] = {}
-    for result in results.trained():
+    for result in (each for each in results.trained() if results.base_of(each).missing is None):
         found.setdefault(result.cell.group, []).append(result)
     return [Group(label, tuple(cells)) for label, cells in found.items()]
 

@@ -61,9 +61,14 @@ def squares(results: Results) -> list[Square]:
     return [
         square
         for result in results.trained()
-        if result.key in crossed
+        if result.key in crossed and _is_whole(results, result, crossed)
         for square in _squares(results, result, crossed)
     ]
+
+
+def _is_whole(results: Results, result: CellResult, crossed: dict[str, CellResult]) -> bool:
+    base = results.base_of(result)
+    return all(each.missing is None for each in (base, crossed[base.key], crossed[result.key]))
 
 
 def _squares(

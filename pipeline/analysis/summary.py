@@ -19,6 +19,7 @@ class Report(Record):
 
     Attributes:
         study: Name of the study.
+        missing: The cells that a partial report lacks: ``failed: CAUSE`` or ``not run``.
         rows: The result table.
         over_seeds: What training changed, over seeds.
         standings: What base models, trained cells and rules score, over seeds.
@@ -32,6 +33,7 @@ class Report(Record):
     """
 
     study: str
+    missing: dict[str, str]
     rows: list[Row]
     over_seeds: list[Change]
     standings: list[Standing]
@@ -48,6 +50,7 @@ def summarise(results: Results, recorded: Recorded) -> Report:
     """Return what there is to say of a study."""
     return Report(
         study=results.params.study.name,
+        missing={key: why.text() for key, why in results.missing().items()},
         rows=results.rows(),
         over_seeds=changes(results),
         standings=standings(results),

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline.analysis.results import Results, Row
+from pipeline.analysis.results import Missing, Results, Row
 from pipeline.data.connection import MEANINGS, Connection
 from pipeline.foreign import markdown_text
 
@@ -49,8 +49,8 @@ def cells_of(row: Row) -> tuple[str, ...]:
         row.combination or "-",
         row.task,
         mark_text(row),
-        "absent" if row.absent else _accuracy(row.base, row.base_strict),
-        _accuracy(row.trained, row.trained_strict),
+        "absent" if row.absent else _accuracy(row.base, row.base_strict, row.base_missing),
+        _accuracy(row.trained, row.trained_strict, row.trained_missing),
         change_text(row.change, row.change_interval),
         rule,
     )
@@ -72,13 +72,17 @@ def notes(results: Results) -> list[str]:
         parts.append("what models made elsewhere were shown before, nobody here knows")
     if any(row.change_interval for row in rows):
         parts.append(_INTERVAL)
+    if results.missing():
+        parts.append("failed and not run: cells without results, of which the report is partial")
     if any("(" in cell for row in rows for cell in cells_of(row)[5:7]):
         parts.append(_STRICT)
     return parts
 
 
-def _accuracy(published: float | None, strict: float | None) -> str:
+def _accuracy(published: float | None, strict: float | None, missing: Missing | None) -> str:
     """Return the accuracy by the published rule, with the strict one in brackets if it differs."""
+    if missing is not None:
+        return missing.word
     if published is None or strict is None:
         return "-"
     by_rule, by_match = _percent(published), _percent(strict)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from importlib.metadata import version
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +21,7 @@ from pipeline.cli import (
     models,
     plan,
     regrade,
+    report,
     reward,
     store,
     study,
@@ -64,6 +64,7 @@ app.command()(audit.gallery)
 app.command()(regrade.regrade)
 app.command()(judge.judge)
 app.command()(compare.compare)
+app.command()(report.report)
 app.command()(plan.plan)
 app.command()(deploy.deploy)
 app.command()(ui.ui)
@@ -139,7 +140,7 @@ def run(
     except Terminated:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143) from None
-    report()
+    report.report()
 
 
 @app.command()
@@ -175,29 +176,7 @@ def repro(
     except KeyboardInterrupt as error:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
-    report()
-
-
-@app.command()
-def report() -> None:
-    """Print the result table of the present study, and where its report and its runs are.
-
-    Example: `tomrl report`
-    """
-    from pipeline.analysis.findings import findings
-    from pipeline.analysis.results import collect
-    from pipeline.analysis.table import rich_table
-    from pipeline.analysis.verdicts import cell_verdicts, verdict_table
-
-    root = find_root()
-    results = collect(read_params(root / "params.yaml"), root)
-    console.print(verdict_table(cell_verdicts(results)))
-    console.print(rich_table(results))
-    for sentence in findings(results):
-        console.print(f"- {escape(sentence)}", highlight=False)
-    page = root / "reports" / results.params.study.name / "index.html"
-    console.print(f"\nReport:  {escape(str(page))}", soft_wrap=True, highlight=False)
-    console.print(f"MLflow:  {escape(_runs_at(root, page))}", soft_wrap=True, highlight=False)
+    report.report()
 
 
 @app.command()
@@ -216,21 +195,6 @@ def sync() -> None:
     track_all(root, params.study.name)
     sent = complete(params, root, again=True)
     console.print(f"sent {counted(len(sent), 'cell')}: {', '.join(sent) or 'none has results yet'}")
-
-
-def _runs_at(root: Path, page: Path) -> str:
-    """Return where the runs are: at a server, with what to open so that the report leads there."""
-    from pipeline.analysis.run_links import page_query
-    from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri
-
-    uri = tracking_uri(root)
-    if not uri.startswith("http"):
-        return ".venv/bin/tomrl ui"
-    try:
-        experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
-    except UserError:
-        return f"{uri}, which does not answer"
-    return f"{uri}; links to it: {page.as_uri()}{page_query(uri, str(experiment))}"
 
 
 def _shortened(message: str) -> str:

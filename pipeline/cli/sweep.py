@@ -174,6 +174,7 @@ def _run(
     from flows.sweeps.push import NotPushed
     from flows.sweeps.record import SweepFolder
     from flows.sweeps.work import CellFailed
+    from pipeline.stages.partial import partial_folder
 
     folder = SweepFolder(root, name)
     try:
@@ -192,13 +193,15 @@ def _run(
         )
         raise typer.Exit(1) from None
     if failed:
-        cells = len(folder.params().cells)
+        params = folder.params()
+        cells, page = len(params.cells), partial_folder(root, params.study.name) / "index.html"
         Terminal(stderr=True).say(
             "\n".join(
                 [
                     f"error: {len(failed)} of {cells} cells failed; run them again "
                     f"with: tomrl sweep retry {name}",
                     *(f"  {key}: {cause}" for key, cause in failed.items()),
+                    *([f"What is there: {page}"] if page.is_file() else []),
                 ]
             )
         )

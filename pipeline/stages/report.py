@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
+from pathlib import Path
 
 from pipeline.analysis.dvc_files import accuracies
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import collect
+from pipeline.analysis.results import Results, collect
 from pipeline.analysis.samples import read_recorded
 from pipeline.errors import UserError
 from pipeline.files import replacing
@@ -23,12 +24,8 @@ log = logging.getLogger(__name__)
 def main(stage: Stage) -> None:
     """Write the report and keep a copy in the study's MLflow run."""
     results = collect(stage.params, stage.root)
-    styles = {cell.evaluate.prompt for cell in stage.params.cells.values()}
-    frames = {str(style): frame_of(stage, style) for style in styles}
-    recorded = read_recorded(results, stage.root, frames)
     target = stage.root / "reports" / stage.study
-    with replacing(target) as temporary:
-        write_report(results, recorded, temporary)
+    write(stage, results, target)
     try:
         with study_run(stage.params, stage.root) as tracker:
             complete(stage.params, stage.root, study=tracker)
@@ -39,6 +36,15 @@ def main(stage: Stage) -> None:
             raise
         log.warning("%s; the files hold everything, send them later with: tomrl sync", error)
     print(f"report: {(target / 'index.html').relative_to(stage.root)}")
+
+
+def write(stage: Stage, results: Results, target: Path) -> None:
+    """Write the report of results into a folder, all of it or nothing."""
+    styles = {cell.evaluate.prompt for cell in stage.params.cells.values()}
+    frames = {str(style): frame_of(stage, style) for style in styles}
+    recorded = read_recorded(results, stage.root, frames)
+    with replacing(target) as temporary:
+        write_report(results, recorded, temporary)
 
 
 if __name__ == "__main__":

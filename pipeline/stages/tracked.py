@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pipeline.stages.common import Stage
 from pipeline.stages.done import Done
 from pipeline.stages.ended import Ended
+from pipeline.stages.failed import forget_cause, leave_cause
 from pipeline.stages.mirror import mirror
 from pipeline.tracking import CellRun, cell_run
 from pipeline.tracking_circumstances import circumstances
@@ -127,6 +128,7 @@ def tracked(stage: Stage, key: str, patience: float = PATIENCE) -> Iterator[Stag
             run.live.cell.step(f"system/{stage.name}", step, figures, at)
 
     status = "FAILED"
+    forget_cause(done.logs)
     try:
         with watched(done.logs, hear):
             yield run
@@ -137,6 +139,7 @@ def tracked(stage: Stage, key: str, patience: float = PATIENCE) -> Iterator[Stag
         status = "KILLED"
         raise
     except Exception as error:
+        leave_cause(done.logs, error)
         if not run.live:
             run.try_to_connect()
         if run.live:

@@ -66,7 +66,7 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     results = made({})
     found = cell_verdicts(results)
     assert [each.cell for each in found] == list(results.cells)
-    line = verdicts_markdown(found).splitlines()[2]
+    line = verdicts_markdown(results, found).splitlines()[2]
     assert "rule (earliest exit) | unfaithful | copied template" in line
     (sentence,) = verdict_findings(results)
     assert sentence.endswith(

@@ -13,8 +13,10 @@ from matplotlib.patches import Rectangle
 
 from pipeline.analysis.figures.panels import by_model, panels, training_of
 from pipeline.analysis.findings import accuracy_by_order
+from pipeline.analysis.looks import training_name
 from pipeline.analysis.results import Results
 from pipeline.analysis.seeds import Group, groups
+from pipeline.config.params import TrainedCell
 from pipeline.data.origin import generator_of
 from pipeline.tasks import registry
 
@@ -34,42 +36,51 @@ class Grid:
         title: What they are of.
         rows: Labels, downwards.
         columns: Labels, to the right.
-        values: By row and column; None where there is none.
+        values: By row and column; None, or a word that says why, where there is none.
         framed: Places, by row and column, of what was trained.
     """
 
     title: str
     rows: list[str]
     columns: list[str]
-    values: list[list[float | None]]
+    values: list[list[float | str | None]]
     framed: frozenset[tuple[int, int]] = frozenset()
 
 
 def models_and_combinations(results: Results) -> Figure | None:
     """Return the mean change of each model by each training, on trained columns and on others.
 
-    None where only one cell was trained.
+    None where only one cell is to be trained.
     """
-    found = groups(results)
-    if len(found) < 2:
+    found = {(g.cells[0].cell.title, training_of(g)): g for g in groups(results)}
+    words = _words(results)
+    if not found or len(found | words) < 2:
         return None
-    models, trainings = by_model(found), [*dict.fromkeys(map(training_of, found))]
+    models, trainings = ([*dict.fromkeys(names)] for names in zip(*found, *words, strict=True))
     grids = []
     for inside, title in ((True, "trained columns"), (False, "other columns")):
         values = [
             [
-                _mean_change(results, {training_of(g): g for g in of_model}.get(training), inside)
-                for training in trainings
+                _mean_change(results, found[place], inside) if place in found else words.get(place)
+                for place in ((model, training) for training in trainings)
             ]
-            for of_model in models.values()
+            for model in models
         ]
-        grids.append(Grid(f"mean change on {title} (points)", [*models], trainings, values))
+        grids.append(Grid(f"mean change on {title} (points)", models, trainings, values))
     return _draw(grids, change=True)
 
 
-def _mean_change(results: Results, group: Group | None, inside: bool) -> float | None:
-    if group is None:
-        return None
+def _words(results: Results) -> dict[tuple[str, str], str]:
+    """Return why there is nothing of a model and training, where a partial report lacks cells."""
+    cells = ((results.cells[key].cell, why) for key, why in results.missing().items())
+    return {
+        (cell.title, training_name(cell)): why.word
+        for cell, why in cells
+        if isinstance(cell, TrainedCell)
+    }
+
+
+def _mean_change(results: Results, group: Group, inside: bool) -> float | None:
     changes = [
         _change(results, group, name)
         for name in results.params.suite.tasks
@@ -138,7 +149,7 @@ def orders(results: Results) -> Figure | None:
                 [accuracy_by_order(results, result)[task] for result in group.cells]
                 for group in rows
             ]
-            values: list[list[float | None]] = [[100 * before[name] for name in names]]
+            values: list[list[float | str | None]] = [[100 * before[name] for name in names]]
             for found in after:
                 values.append([100 * fmean(each[name] for each in found) for name in names])
             framed = {
@@ -183,7 +194,7 @@ def _draw(grids: Sequence[Grid], *, change: bool) -> Figure:
         left=0.2 + _CHARACTER * left,
         bottom=0.25 + 0.7 * _CHARACTER * below,
     )
-    known = [abs(v) for grid in grids for row in grid.values for v in row if v is not None]
+    known = [abs(v) for grid in grids for row in grid.values for v in row if isinstance(v, float)]
     most = max([10.0, *known]) if change else 100.0
     for axis, grid in zip(axes, grids, strict=True):
         _draw_grid(axis, grid, most, change=change)
@@ -194,7 +205,9 @@ def _draw_grid(axis: Axes, grid: Grid, most: float, *, change: bool) -> None:
     colours = _CHANGE if change else _LEVEL
     for row, values in enumerate(grid.values):
         for column, value in enumerate(values):
-            if value is None:
+            if isinstance(value, str):
+                axis.text(*(column + 0.5, row + 0.5, value), ha="center", va="center", fontsize=6)
+            if not isinstance(value, float):
                 continue
             share = (value / most + 1) / 2 if change else value / most
             colour = colours(share)

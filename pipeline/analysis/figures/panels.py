@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from pipeline.analysis.looks import training_name
 from pipeline.analysis.seeds import Group
 
 INK = "#727d88"
@@ -116,5 +117,4 @@ def by_model(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 def training_of(group: Group) -> str:
     """Return how a group was trained: its label without its model."""
-    cell = group.cells[0].cell
-    return group.label.removeprefix(f"{cell.model.removesuffix(f'-s{cell.seed}')}-")
+    return training_name(group.cells[0].cell)

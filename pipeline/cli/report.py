@@ -1,0 +1,109 @@
+"""``tomrl report``: what a study found, on the screen, and where its page is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from pipeline.checkout import find_root
+from pipeline.cli.terminal import Terminal
+from pipeline.config.params import Params
+from pipeline.config.params_file import read_params
+from pipeline.errors import UserError
+from pipeline.plural import counted
+
+if TYPE_CHECKING:
+    from pipeline.analysis.results import Results
+
+console = Terminal()
+
+
+def report(
+    partial: Annotated[
+        bool,
+        typer.Option(
+            "--partial",
+            help="Of the cells that are there: the others are marked failed, or not run.",
+        ),
+    ] = False,
+) -> None:
+    """Print the result table of the present study, and where its report and its runs are.
+
+    Example: `tomrl report`
+    """
+    root = find_root()
+    params = read_params(root / "params.yaml")
+    results, page = _partial(params, root) if partial else _whole(params, root)
+    _show(results)
+    console.print(f"\nReport:  {escape(str(page))}", soft_wrap=True, highlight=False)
+    console.print(f"MLflow:  {escape(_runs_at(root, page))}", soft_wrap=True, highlight=False)
+
+
+def _whole(params: Params, root: Path) -> tuple[Results, Path]:
+    """Return the results of a study with its page.
+
+    Raises:
+        UserError: If some are missing; says how to see the others.
+    """
+    from pipeline.analysis.results import collect, lacking
+
+    try:
+        return collect(params, root), root / "reports" / params.study.name / "index.html"
+    except UserError as error:
+        missing = lacking(params, root)
+        if not missing or len(missing) == len(params.cells):
+            raise
+        raise UserError(
+            f"{error}. {len(missing)} of {counted(len(params.cells), 'cell')} have no results; see "
+            "those of the others with: tomrl report --partial"
+        ) from None
+
+
+def _partial(params: Params, root: Path) -> tuple[Results, Path]:
+    """Write the report of the cells that are there, and return these with its page.
+
+    Those of a sweep that has not ended are taken where it gathers them, if it has more of them.
+    """
+    from flows.sweeps.partial import failures, gathered_in, unfinished
+    from pipeline.analysis.results import lacking
+    from pipeline.stages.failed import causes
+    from pipeline.stages.partial import partial_folder, write_partial
+
+    sweeps = unfinished(root, params)
+    known = {key: why for sweep in sweeps for key, why in failures(sweep).items()}
+    places = [root, *map(gathered_in, sweeps)]
+    place = min(places, key=lambda each: len(lacking(params, each)))
+    target = partial_folder(root, params.study.name)
+    found = write_partial(params, place, target, known | causes(params, root))
+    missing = found.missing()
+    console.say(f"partial: {len(missing)} of {counted(len(found.cells), 'cell')} have no results")
+    return found, target / "index.html"
+
+
+def _show(results: Results) -> None:
+    from pipeline.analysis.findings import findings
+    from pipeline.analysis.table import rich_table
+    from pipeline.analysis.verdicts import cell_verdicts, verdict_table
+
+    console.print(verdict_table(cell_verdicts(results), results.missing()))
+    console.print(rich_table(results))
+    for sentence in findings(results):
+        console.print(f"- {escape(sentence)}", highlight=False)
+
+
+def _runs_at(root: Path, page: Path) -> str:
+    """Return where the runs are: at a server, with what to open so that the report leads there."""
+    from pipeline.analysis.run_links import page_query
+    from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri
+
+    uri = tracking_uri(root)
+    if not uri.startswith("http"):
+        return ".venv/bin/tomrl ui"
+    try:
+        experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
+    except UserError:
+        return f"{uri}, which does not answer"
+    return f"{uri}; links to it: {page.as_uri()}{page_query(uri, str(experiment))}"
