@@ -23,7 +23,8 @@ def circumstances(root: Path) -> dict[str, str]:
         "mlflow.source.type": "PROJECT",
         "hardware.cores": str(len(os.sched_getaffinity(0))),
         "hardware.memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
-        "hardware.processor": platform.processor() or platform.machine(),
+        "hardware.processor": _processor(),
+        "hardware.accelerators": ", ".join(_accelerators()) or "none",
         "version.python": platform.python_version(),
         **{f"version.{name}": number for name, number in installed(*MODEL, "verl").items()},
     }
@@ -36,6 +37,27 @@ def circumstances(root: Path) -> dict[str, str]:
 def checked_out(root: Path) -> str:
     """Return the commit of a checkout; empty outside of git."""
     return _git(root, "rev-parse", "HEAD")
+
+
+def _processor(cpus: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the name of the processor, or its kind where Linux does not say."""
+    named = _value("model name", cpus)
+    return named or platform.processor() or platform.machine()
+
+
+def _accelerators(driver: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
+    """Return the names of the accelerators, as NVIDIA's driver has them: no library is asked."""
+    return [_value("Model", path) for path in sorted(driver.glob("*/information"))]
+
+
+def _value(name: str, path: Path) -> str:
+    """Return what a file of ``NAME: VALUE`` lines says first of a name; else nothing."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    pairs = (line.partition(":") for line in lines)
+    return next((value.strip() for key, _, value in pairs if key.strip() == name), "")
 
 
 def _user() -> str:

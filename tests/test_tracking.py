@@ -113,6 +113,7 @@ def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
     tags = run.data.tags
     assert len(tags["mlflow.source.git.commit"]) == 40 and tags["git.edited"] == "false"
     assert tags["mlflow.user"] and tags["version.torch"] and int(tags["hardware.cores"]) >= 1
+    assert tags["hardware.processor"] and tags["hardware.accelerators"]
     assert tags["combination"] == "hi" and tags["algorithm"] == "grpo"
 
 

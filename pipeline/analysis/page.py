@@ -49,7 +49,7 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
     """
     columns = list(report.standings[0].columns) if report.standings else []
     suite = results.params.suite.tasks
-    template = _environment().get_template("report.html")
+    template = environment().get_template("report.html")
     return template.render(
         study=results.params.study,
         style=_vendored("report.css", "vendor/uPlot.min.css"),
@@ -115,7 +115,8 @@ def _vendored(*names: str) -> Markup:
     return Markup("\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names))
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what fills templates in: everything that is put into one is escaped."""
     made = Environment(
         loader=PackageLoader("pipeline.analysis", _TEMPLATES),
         autoescape=True,

@@ -12,7 +12,7 @@ from pipeline.files import digest_of, folder_digests
 def provenance(results: Results, root: Path) -> dict[str, str]:
     """Return what the results depend on, in words, the same for the same results.
 
-    What differs from run to run (commit, machine, durations) is in the tags of MLflow's runs.
+    What differs from run to run (commit, machine, durations) is in :mod:`pipeline.analysis.runs`.
     """
     study = results.params.study
     cells = results.cells.values()

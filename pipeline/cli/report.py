@@ -38,8 +38,12 @@ def report(
     params = read_params(root / "params.yaml")
     results, page = _partial(params, root) if partial else _whole(params, root)
     _show(results)
-    console.print(f"\nReport:  {escape(str(page))}", soft_wrap=True, highlight=False)
-    console.print(f"MLflow:  {escape(_runs_at(root, page))}", soft_wrap=True, highlight=False)
+    copy = page if partial else _copy(params, root, page)
+    console.print(f"\nReport:  {escape(str(copy))}", soft_wrap=True, highlight=False)
+    if copy != page:
+        text = f"Tracked: {page}, the same without commit, machines and durations"
+        console.print(escape(text), soft_wrap=True, highlight=False)
+    console.print(f"MLflow:  {escape(_runs_at(root, copy))}", soft_wrap=True, highlight=False)
 
 
 def _whole(params: Params, root: Path) -> tuple[Results, Path]:
@@ -81,6 +85,17 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     missing = found.missing()
     console.say(f"partial: {len(missing)} of {counted(len(found.cells), 'cell')} have no results")
     return found, target / "index.html"
+
+
+def _copy(params: Params, root: Path, page: Path) -> Path:
+    """Write the copy of a page that says what differs from run to run, where there is a page."""
+    from pipeline.stages.ran import copied_page, write_with_runs
+
+    if not page.is_file():
+        return page
+    target = copied_page(root, params.study.name)
+    write_with_runs(params, root, page, target)
+    return target
 
 
 def _show(results: Results) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from pipeline.analysis.results import Results, collect
 from pipeline.config.params import Params
 from pipeline.stages.common import Stage
+from pipeline.stages.ran import write_with_runs
 from pipeline.stages.report import write
 
 
@@ -33,4 +34,5 @@ def write_partial(params: Params, root: Path, target: Path, failures: Mapping[st
     """
     results = collect(params, root, failures)
     write(Stage("report", root, params), results, target)
+    write_with_runs(params, root, target / "index.html", target / "index.html")
     return results

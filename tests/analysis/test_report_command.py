@@ -1,4 +1,4 @@
-"""A report of the cells that are there: the others are marked, and the rest is complete."""
+"""``tomrl report``: of the cells that are there, and with what differs from run to run."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.study_files import find_study
 from pipeline.errors import UserError
+from pipeline.stages.common import Stage
+from pipeline.stages.ended import Ended
 from pipeline.stages.failed import leave_cause
 from pipeline.stages.prompts import write_frames
-from tests.conftest import TINY
+from pipeline.stages.report import write
+from pipeline.tracking_circumstances import circumstances
+from tests.conftest import PROJECT, TINY
 
 CAUSE = "evaluate: no room <here>; make some"
 
@@ -95,6 +99,30 @@ def test_a_report_that_is_not_whole_says_how_to_see_the_rest(study: Path) -> Non
     assert str(said).endswith(
         "1 of 4 cells have no results; see those of the others with: tomrl report --partial"
     )
+
+
+def test_a_copy_of_the_page_says_what_differs_from_run_to_run(made: Path, study: Path) -> None:
+    shutil.copytree(made / "runs/mini/micro-hi", study / "runs/mini/micro-hi", dirs_exist_ok=True)
+    params = params_of(study)
+    tags = circumstances(PROJECT)
+    commit = tags["mlflow.source.git.commit"][:12]
+    page = study / "reports/mini/index.html"
+    write(Stage("report", study, params), collect(params, study), page.parent)
+    bytes_before = page.read_bytes()
+    for began, stage in enumerate(("train", "evaluate")):
+        Ended("FINISHED", 86400.0 + began, 3723.0, tags).leave(study / f"logs/mini/nano-hi/{stage}")
+    shown = report()
+    copy = study / "logs/mini/report.html"
+    assert shown.exit_code == 0 and str(copy) in shown.output and str(page) in shown.output
+    text = copy.read_text()
+    assert page.read_bytes() == bytes_before and commit.encode() not in bytes_before
+    for fact in (commit, tags["hardware.processor"], f"torch {tags['version.torch']}", "2:04:06"):
+        assert f"{fact}" in text
+    assert '<th scope="row">nano-hi</th><td class="number">1:02:03</td>' in text
+    assert "1970-01-02 00:00 UTC to 1970-01-02 01:02 UTC" in text
+    Ended("FINISHED", 0.0, 1.0, {"hardware.processor": "<i>"}).leave(copy.parent / "nano-hi/judge")
+    report()
+    assert "&lt;i&gt;" in copy.read_text() and "<i>," not in copy.read_text()
 
 
 def test_the_matrix_of_models_says_which_cells_failed(study: Path) -> None:
