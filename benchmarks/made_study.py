@@ -37,6 +37,7 @@ from pipeline.evaluate.records import Evaluation, Share, TaskScores
 from pipeline.files import write_lines
 from pipeline.judge.columns import judged_together
 from pipeline.judge.records import TaskVerdict, Verdicts
+from pipeline.judge.signatures import Signature
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.records import Figures
 from pipeline.tasks import registry
@@ -236,9 +237,15 @@ def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
             "reasoning": random.choice(["faithful", "unfaithful", "absent", "unreadable"]),
             "answers_because": "where the rule is wrong, 41.0 % (29.0 to 54.0) are right",
             "reasoning_because": "of the claims, 63.0 % (58.0 to 68.0) are true",
-            "signatures": [{"name": "copied template", "present": random.random() < 0.2}],
+            "signatures": [_signature(name, random) for name in ("copied template", "drift")],
         }
     )
+
+
+def _signature(name: str, random: Random) -> dict[str, object]:
+    value = random.random()
+    what = "share of responses whose reasoning is 'made'"
+    return Signature(name, value > 0.8, value, value - 0.1, value + 0.1, what).as_json()
 
 
 def _curve(params: Params, key: str, cell: TrainedCell, accuracy: Accuracy) -> Iterator[Figures]:

@@ -1,9 +1,8 @@
-"""What the numbers say, in sentences: gain, rules, inverted difficulty, collapse, forgetting."""
+"""What the numbers say, in sentences: verdicts and signatures, gain, rules, collapse."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import beside_published, summary
@@ -12,9 +11,6 @@ from pipeline.analysis.seeds import validation_changes
 from pipeline.analysis.square import square_findings, squares
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
-from pipeline.data.card import SetCard
-from pipeline.data.origin import generator_of
-from pipeline.tasks import registry
 from pipeline.train.drift import find_drift
 
 
@@ -78,7 +74,6 @@ def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
         f"step {best.step} ({100 * (after - before):+.1f} points)."
     )
     yield from _against_rules(result.key, rows)
-    yield from _inverted_difficulty(results, result)
     yield from _probed(results, result)
     if collapse := result.collapse:
         yield f"{result.key}: {collapse.describe()}."
@@ -112,42 +107,6 @@ def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:
                 f"{key}: on {row.task} the trained model ({row.trained:.1%}) does not beat the "
                 f"rule '{row.rule_name}' that learns nothing ({row.rule:.1%})."
             )
-
-
-def _inverted_difficulty(results: Results, result: TrainedResult) -> Iterator[str]:
-    """Study 2's signature: an order that was not trained scores above an easier one that was.
-
-    Orders are compared within one task, and count as trained where the benchmark that the task is
-    of, or its generated look-alike, was trained on them.
-    """
-    card = results.card_of(result).sets["train"]
-    for task, accuracy in accuracy_by_order(results, result).items():
-        family = generator_of(registry.get(task).benchmark)
-        met = partial(_met, results.base_cards[result.cell.model].shown, family)
-        seen = _orders(card, family)
-        for order in (o for o in accuracy if o not in seen):
-            easier = [o for o in accuracy if o in seen and int(o) < int(order)]
-            hardest = min(easier, key=lambda o: accuracy[o], default=None)
-            if hardest is not None and accuracy[order] > accuracy[hardest]:
-                yield (
-                    f"{result.key}: inverted difficulty in {task}: order {order}, {met(order)}, "
-                    f"scores {accuracy[order]:.1%}, above trained order {hardest} "
-                    f"({accuracy[hardest]:.1%})."
-                )
-
-
-def _met(shown: SetCard | None, family: str, order: str) -> str:
-    """Return whether a base model was shown an order that was not trained after it."""
-    if shown is None:
-        return "not trained"
-    was_shown = order in _orders(shown, family)
-    return "demonstrated but not trained" if was_shown else "neither demonstrated nor trained"
-
-
-def _orders(card: SetCard, family: str) -> set[str]:
-    """Return the belief orders of a benchmark, and of its look-alike, in a set."""
-    found = (orders for name, orders in card.orders_of.items() if generator_of(name) == family)
-    return {order for orders in found for order in orders}
 
 
 def accuracy_by_order(results: Results, result: CellResult) -> dict[str, dict[str, float]]:

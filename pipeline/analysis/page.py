@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -17,6 +17,7 @@ from pipeline.analysis.results import Results
 from pipeline.analysis.run_links import run_link
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import change_texts, standing_texts
+from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
 from pipeline.analysis.square import square_texts
 from pipeline.analysis.summary import Report
@@ -54,6 +55,7 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
         study=results.params.study,
         style=_vendored("report.css", "vendor/uPlot.min.css"),
         script=_vendored("vendor/uPlot.min.js", "report.js"),
+        licence=_vendored("vendor/uPlot.LICENSE"),
         packed=packed(results, recorded),
         provenance=report.provenance,
         headings=HEADINGS,
@@ -71,6 +73,8 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
             task: names[0] if len(names) == 1 else ""
             for task, names in judged_together(suite).items()
         },
+        signature_names=list(dict.fromkeys(each.name for each in report.signatures)),
+        signatures=_by_cell(report.signatures),
         panels=panels(results),
         colours=_colours(results),
         findings=report.findings,
@@ -91,6 +95,14 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
         published=report.published,
         won=results.audit.won_without_answer(),
     )
+
+
+def _by_cell(found: Iterable[CellSignature]) -> dict[str, dict[str, list[CellSignature]]]:
+    """Return signatures by cell, then by name."""
+    by_cell: dict[str, dict[str, list[CellSignature]]] = {}
+    for each in found:
+        by_cell.setdefault(each.cell, {}).setdefault(each.name, []).append(each)
+    return by_cell
 
 
 def _colours(results: Results) -> dict[str, int]:

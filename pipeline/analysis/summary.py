@@ -9,6 +9,7 @@ from pipeline.analysis.published import BesidePublished, beside_published
 from pipeline.analysis.results import Results, Row
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import Change, Standing, changes, standings
+from pipeline.analysis.signatures import CellSignature, cell_signatures
 from pipeline.analysis.square import Square, squares
 from pipeline.analysis.verdicts import CellVerdict, cell_verdicts
 from pipeline.records import Record
@@ -26,6 +27,7 @@ class Report(Record):
         squares: Both models asked with both prompts, where they were.
         probes: Accuracy on trained columns and on others while training went on.
         verdicts: What the answers of each cell follow, and what its reasoning is.
+        signatures: Every signature that was looked for, in responses and in training.
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
         published: The results beside those that this paper publishes, figure by figure.
@@ -40,6 +42,7 @@ class Report(Record):
     squares: list[Square]
     probes: list[ColumnProbe]
     verdicts: list[CellVerdict]
+    signatures: list[CellSignature]
     findings: list[str]
     against_paper: AgainstPaper | None
     published: list[BesidePublished]
@@ -57,6 +60,7 @@ def summarise(results: Results, recorded: Recorded) -> Report:
         squares=squares(results),
         probes=column_probes(results),
         verdicts=cell_verdicts(results),
+        signatures=cell_signatures(results),
         findings=findings(results),
         against_paper=results.against,
         published=beside_published(results),

@@ -9,6 +9,7 @@ is long enough.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from pipeline.analysis.paired import Answers, side_by_side, whether_right
 from pipeline.analysis.results import Results, TrainedResult
@@ -33,12 +34,11 @@ _STEPS = 20
 """Steps of training from which a tenth can be compared with another."""
 
 _BINARY, _LISTS = "yes_no", "names"
-_RATIO = "ratio"
 
 
 def training_signatures(results: Results, result: TrainedResult) -> list[Signature]:
-    """Return the signatures that are present in what training a cell changed."""
-    found = [
+    """Return the signatures that were looked for in what training a cell changed."""
+    return [
         *_falls(results, result),
         *_flat(results, result),
         *_formats(results, result),
@@ -47,15 +47,6 @@ def training_signatures(results: Results, result: TrainedResult) -> list[Signatu
         *_checkpoints(results, result),
         *_diversity(result),
     ]
-    return [signature for signature in found if signature.present]
-
-
-def effect(found: Signature) -> str:
-    """Return the size of an effect with its interval: a ratio, or points."""
-    if found.what.endswith(_RATIO):
-        return f"{found.value:.2f} ({found.low:.2f} to {found.high:.2f})"
-    value, low, high = (100 * end for end in (found.value, found.low, found.high))
-    return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
 
 
 def _falls(results: Results, result: TrainedResult) -> Iterator[Signature]:
@@ -63,8 +54,9 @@ def _falls(results: Results, result: TrainedResult) -> Iterator[Signature]:
     for column, changed in results.paired[result.key].items():
         if column not in results.params.suite.tasks:
             yield fall("forgetting", changed.estimate, f"change of {column}")
-        elif changed.p_value < 1 - LEVEL and not results.is_trained(column, result.cell):
-            yield fall("negative transfer", changed.estimate, f"change of {column}")
+        elif not results.is_trained(column, result.cell):
+            found = fall("negative transfer", changed.estimate, f"change of {column}")
+            yield replace(found, present=found.present and changed.p_value < 1 - LEVEL)
 
 
 def _flat(results: Results, result: TrainedResult) -> Iterator[Signature]:

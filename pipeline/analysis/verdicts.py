@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipeline.analysis.results import CellResult, Missing, Results
-from pipeline.analysis.training_signatures import effect, training_signatures
+from pipeline.analysis.signatures import signatures_of
 from pipeline.foreign import markdown_text
 from pipeline.judge.answers import followed
 from pipeline.records import Record
@@ -102,7 +102,7 @@ def missing_texts(results: Results) -> list[tuple[str, ...]]:
 
 
 def verdict_findings(results: Results) -> Iterator[str]:
-    """Yield one sentence for each verdict on a trained cell, and for what training did."""
+    """Yield one sentence for each verdict on a trained cell, and for each signature it shows."""
     for result in results.trained():
         for found in _of_cell(result):
             follow = f"the rule {found.rule!r}" if found.rule else found.answers
@@ -110,5 +110,4 @@ def verdict_findings(results: Results) -> Iterator[str]:
                 f"{found.cell}: {found.task}: answers follow {follow}, reasoning is "
                 f"{found.reasoning}: {found.because[0]}; {found.because[1]}."
             )
-        for signature in training_signatures(results, result):
-            yield f"{result.key}: {signature.name}: {signature.what} {effect(signature)}."
+        yield from (s.sentence() for s in signatures_of(results, result) if s.present)

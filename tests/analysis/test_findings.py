@@ -1,4 +1,4 @@
-"""What the report says of the numbers: collapse and inverted difficulty, when and only when."""
+"""What the report says of the numbers: collapse, rules and rewards, when and only when."""
 
 from __future__ import annotations
 
@@ -77,30 +77,6 @@ def study(order_3: float, lengths: list[float]) -> Results:
 def trained_on(*orders: str, benchmark: str = "hi_tom_style") -> DatasetCard:
     train = SetCard.model_construct(orders_of={benchmark: dict.fromkeys(orders, 1)})
     return DatasetCard.model_construct(sets={"train": train})
-
-
-def test_inverted_difficulty_is_reported_when_it_is_there() -> None:
-    sentences = findings(study(order_3=0.7, lengths=[20.0] * 20))
-    told = (
-        "inverted difficulty in hi_tom_style: order 3, demonstrated but not trained, scores 70.0%"
-    )
-    assert any(told in sentence for sentence in sentences)
-    sentences = findings(study(order_3=0.3, lengths=[20.0] * 20))
-    assert not any("inverted difficulty" in s for s in sentences)
-
-
-def test_an_order_that_was_trained_is_not_inverted() -> None:
-    results = study(order_3=0.7, lengths=[20.0] * 20)
-    cards = {"hi": trained_on("0", "1", "2", "3")}
-    assert not any("inverted" in s for s in findings(replace(results, cards=cards)))
-
-
-def test_orders_of_another_benchmark_are_not_trained_ones() -> None:
-    results = study(order_3=0.7, lengths=[20.0] * 20)
-    for benchmark, found in (("fantom", False), ("hi_tom", True)):
-        cards = {"hi": trained_on("0", "1", "2", benchmark=benchmark)}
-        said = findings(replace(results, cards=cards))
-        assert any("inverted" in sentence for sentence in said) == found
 
 
 def test_no_order_is_pooled_over_tasks() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.analysis.paired import Answers
 from pipeline.analysis.results import Results, TrainedResult
-from pipeline.analysis.training_signatures import effect, training_signatures
+from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.data.card import SetCard
 from pipeline.data.origin import Portion
@@ -44,8 +44,7 @@ def made(
 
 
 def named(results: Results) -> dict[str, str]:
-    (result,) = results.trained()
-    return {s.name: f"{s.what} {effect(s)}" for s in training_signatures(results, result)}
+    return {s.name: f"{s.what} {s.effect()}" for s in cell_signatures(results) if s.present}
 
 
 FLAT = "in-distribution up, out-of-distribution flat"

@@ -9,9 +9,11 @@ import pytest
 from pipeline.analysis.findings import findings
 from pipeline.analysis.paired import Answers
 from pipeline.analysis.results import Results
+from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.table import change_text
 from pipeline.analysis.verdicts import cell_verdicts, verdict_findings, verdicts_markdown
 from pipeline.judge.records import TaskVerdict
+from pipeline.judge.signatures import Signature
 from tests.analysis.test_findings import study
 
 CHECK, TRAINED, OTHER = "arithmetic", "hi_tom_orders_0_2", "hi_tom_order_3"
@@ -26,6 +28,11 @@ def answers(right: int, count: int = 200) -> Answers:
     )
 
 
+def signature(name: str, value: float) -> dict[str, object]:
+    what = "share of responses that show it"
+    return Signature(name, value > 0.5, value, value - 0.1, value + 0.1, what).as_json()
+
+
 def verdict(answers: str, rule: str | None = None) -> TaskVerdict:
     return TaskVerdict.model_validate(
         {
@@ -36,8 +43,8 @@ def verdict(answers: str, rule: str | None = None) -> TaskVerdict:
             "answers_because": "few do",
             "reasoning_because": "half are true",
             "signatures": [
-                {"name": "copied template", "present": True},
-                {"name": "language drift", "present": False},
+                signature("copied template", 0.8),
+                signature("language drift", 0.0),
             ],
         }
     )
@@ -68,12 +75,29 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     assert [each.cell for each in found] == list(results.cells)
     line = verdicts_markdown(results, found).splitlines()[2]
     assert "rule (earliest exit) | unfaithful | copied template" in line
-    (sentence,) = verdict_findings(results)
+    sentence, shown = verdict_findings(results)
+    assert shown == (
+        "nano-hi: hi_tom_style: copied template: share of responses that show it 80.0 % (70.0 to "
+        "90.0)."
+    )
     assert sentence.endswith(
         "hi_tom_style: answers follow the rule 'earliest exit', reasoning is unfaithful: few do; "
         "half are true."
     )
     assert sentence in findings(results)
+
+
+def test_every_signature_that_was_looked_for_is_there_with_its_effect() -> None:
+    found = [each for each in cell_signatures(made({OTHER: 40})) if each.cell == "nano-hi"]
+    told = [(each.task, each.name, each.present) for each in found]
+    assert told[:2] == [
+        ("hi_tom_style", "copied template", True),
+        ("hi_tom_style", "language drift", False),
+    ]
+    assert ("", "negative transfer", True) in told and ("", "forgetting", False) in told
+    (fallen,) = (each for each in found if each.name == "negative transfer")
+    assert (fallen.value, fallen.what) == (-0.3, f"change of {OTHER}")
+    assert -0.4 < fallen.low < -0.3 < fallen.high < -0.2
 
 
 @pytest.mark.parametrize(
