@@ -99,11 +99,12 @@ def test_every_cell_and_task_has_a_verdict(reproduced: tuple[Path, str]) -> None
 def test_every_change_has_its_interval(reproduced: tuple[Path, str]) -> None:
     checkout, _ = reproduced
     rows = json.loads((checkout / "reports/mini/results.json").read_text())["rows"]
-    changed = [row for row in rows if row["change"] is not None]
+    lines = [line for row in rows for line in (row, *row["beside"].values())]
+    changed = [line for line in lines if line["change"] is not None]
     assert changed
-    for row in changed:
-        low, high = row["change_interval"]
-        assert low <= row["change"] <= high and 0 <= row["p_value"] <= 1
+    for line in changed:
+        low, high = line["change_interval"]
+        assert low <= line["change"] <= high and 0 <= line["table_p_value"] <= 1
 
 
 def test_two_cells_are_compared_question_by_question(reproduced: tuple[Path, str]) -> None:

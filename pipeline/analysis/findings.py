@@ -8,7 +8,7 @@ from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import validation_changes
-from pipeline.analysis.square import square_findings, squares
+from pipeline.analysis.square import square_findings
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
 from pipeline.train.drift import find_drift
@@ -26,7 +26,7 @@ def findings(results: Results) -> list[str]:
         *_over_seeds(results),
         *verdict_findings(results),
         *(sentence for found in by_cell for sentence in found),
-        *square_findings(squares(results)),
+        *square_findings(results),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
         *(f"{key}: {why.text().rstrip('.')}." for key, why in results.missing().items()),
         *([f"{results.against.summary()}."] if results.against else []),
@@ -71,7 +71,8 @@ def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
     before, after = first["validation_accuracy"], best.validation_accuracy or 0.0
     yield (
         f"{result.key}: validation accuracy {before:.1%} before training, {after:.1%} at the best "
-        f"step {best.step} ({100 * (after - before):+.1f} points)."
+        f"step {best.step} ({100 * (after - before):+.1f} points; best of several, so "
+        "without an interval)."
     )
     yield from _against_rules(result.key, rows)
     yield from _probed(results, result)

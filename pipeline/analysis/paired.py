@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import pandas as pd
+
+from pipeline.evaluate.measured import Measured, measured
 from pipeline.evaluate.samples import SAMPLE, first_samples
-from pipeline.evaluate.statistics import Estimate, change, holm, mcnemar
+from pipeline.evaluate.statistics import Estimate, change, changed_by_chance, holm, mcnemar
 from pipeline.judge.recorded import read_table
+from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade
 
 _Value = TypeVar("_Value")
 _COLUMNS = ("id", "task", "story", "correct", "tokens")
+_GRADE = ("correct", "strict", "format_ok", "extracted")
+
+Paired = tuple[Sequence[float], Sequence[float], Sequence[str]]
+"""Values of two models on the same questions or pairs, and the story of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +34,15 @@ class Answers:
         tokens: Length of each response, by the id of its question; empty where nobody counted.
         samples_right: Share of the samples of a question that are right, by its id; empty where
             each question was asked once.
+        beside: What each figure beside the accuracy is the mean of; empty where the questions were
+            not at hand.
     """
 
     right: Mapping[str, bool]
     stories: Mapping[str, str]
     tokens: Mapping[str, int] = field(default_factory=dict)
     samples_right: Mapping[str, float] = field(default_factory=dict)
+    beside: Mapping[str, Measured] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +50,14 @@ class PairedChange:
     """What changed in one column.
 
     Attributes:
-        estimate: The change of accuracy with its interval, by story.
+        estimate: The change with its interval, by story.
         p_value: Of McNemar's exact test, corrected for the comparisons made together (Holm).
+        by_chance: See :func:`pipeline.evaluate.statistics.changed_by_chance`; not corrected.
     """
 
     estimate: Estimate
     p_value: float
+    by_chance: float
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -51,17 +65,20 @@ class PairedChange:
         return self.estimate.low, self.estimate.high
 
 
-def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
+def read_answers(
+    path: Path, made_by: str, suite: Mapping[str, Sequence[Example]] | None = None
+) -> dict[str, Answers]:
     """Read which answers of a cell are right, by column; of several to a question, the first.
 
     Args:
         path: ``grades.parquet``.
         made_by: The DVC stage that writes it, for the error message.
+        suite: The questions by column, for the figures beside the accuracy.
 
     Raises:
         UserError: If it is missing, or holds something else.
     """
-    samples = read_table(path, _COLUMNS, made_by)
+    samples = read_table(path, (*_COLUMNS, *_GRADE), made_by)
     frame = first_samples(samples)
     shares: dict[str, dict[str, float]] = {}
     if SAMPLE in samples:
@@ -73,9 +90,21 @@ def read_answers(path: Path, made_by: str) -> dict[str, Answers]:
             stories=dict(zip(rows["id"], rows["story"], strict=True)),
             tokens=dict(zip(rows["id"], map(int, rows["tokens"]), strict=True)),
             samples_right=shares.get(str(task), {}),
+            beside=_beside(samples[samples["task"] == task], (suite or {}).get(str(task), ())),
         )
         for task, rows in frame.groupby("task", sort=False)
     }
+
+
+def _beside(rows: pd.DataFrame, examples: Sequence[Example]) -> dict[str, Measured]:
+    if SAMPLE not in rows and not any("pair" in example.meta for example in examples):
+        return {}
+    groups: dict[str, list[Grade]] = {}
+    for name, correct, strict, format_ok, said in rows[["id", *_GRADE]].itertuples(index=False):
+        extracted = said if isinstance(said, str) else None
+        groups.setdefault(name, []).append(Grade(correct, strict, format_ok, extracted))
+    asked = [example for example in examples if example.id in groups]
+    return measured(asked, [groups[example.id] for example in asked])
 
 
 def answered_by_both(first: Answers, second: Answers) -> list[str]:
@@ -115,14 +144,55 @@ def paired_changes(
     before: Mapping[str, Answers], after: Mapping[str, Answers], columns: Iterable[str]
 ) -> dict[str, PairedChange]:
     """Return what changed in each column that both have answered."""
-    found: dict[str, tuple[Estimate, float]] = {}
-    for column in columns:
-        if column not in before or column not in after:
-            continue
-        was, now, stories = side_by_side([(before[column], after[column])], whether_right)
-        found[column] = change(was, now, stories), mcnemar(was, now)
-    corrected = holm([p_value for _, p_value in found.values()])
+    return changes_of(
+        {
+            column: side_by_side([(before[column], after[column])], whether_right)
+            for column in columns
+            if column in before and column in after
+        }
+    )
+
+
+def mean_change(pairs: Sequence[tuple[Answers, Answers]]) -> Estimate:
+    """Return the change of accuracy on average over columns, each of which counts the same.
+
+    Args:
+        pairs: The answers of two models, column by column.
+    """
+    columns = [side_by_side([pair], whether_right) for pair in pairs]
+    columns = [column for column in columns if column[0]]
+    count = sum(len(stories) for *_, stories in columns)
+    steps: list[float] = []
+    changes = [change(*column) for column in columns]
+    middle = sum(each.value for each in changes) / max(1, len(changes))
+    for (was, now, stories), own in zip(columns, changes, strict=True):
+        weight = count / (len(columns) * len(stories))
+        gained = (now - before for before, now in zip(was, now, strict=True))
+        steps += [middle + weight * (step - own.value) for step in gained]
+    return change([0.0] * count, steps, [story for *_, of in columns for story in of])
+
+
+def beside_changes(before: Answers, after: Answers) -> dict[str, PairedChange]:
+    """Return what changed in each figure beside the accuracy of a column."""
+    return changes_of(
+        {
+            name: _in_common(before.beside[name], now)
+            for name, now in after.beside.items()
+            if name in before.beside
+        }
+    )
+
+
+def _in_common(before: Measured, after: Measured) -> Paired:
+    names = [name for name in after.values if name in before.values]
+    was, now = ([each.values[name] for name in names] for each in (before, after))
+    return was, now, [after.stories[name] for name in names]
+
+
+def changes_of(paired: Mapping[str, Paired]) -> dict[str, PairedChange]:
+    """Return what changed, by name; p-values are corrected for all that are given."""
+    corrected = holm([mcnemar(was, now) for was, now, _ in paired.values()])
     return {
-        column: PairedChange(estimate, p_value)
-        for (column, (estimate, _)), p_value in zip(found.items(), corrected, strict=True)
+        name: PairedChange(change(*each), p_value, changed_by_chance(*each))
+        for (name, each), p_value in zip(paired.items(), corrected, strict=True)
     }

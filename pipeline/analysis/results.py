@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,13 @@ from typing import TypeVar
 from pydantic import Field
 
 from pipeline.analysis.against_paper import AgainstPaper, against_paper
-from pipeline.analysis.paired import Answers, PairedChange, paired_changes, read_answers
+from pipeline.analysis.paired import (
+    Answers,
+    PairedChange,
+    beside_changes,
+    paired_changes,
+    read_answers,
+)
 from pipeline.analysis.published_check import published_of
 from pipeline.audit.records import Audit
 from pipeline.config.params import Cell, Params, TrainedCell
@@ -21,10 +27,13 @@ from pipeline.data.connection import Connection, Mark, Shown, mark
 from pipeline.data.origin import BaseShown, Origin, StudyOrigins
 from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation, TaskScores
+from pipeline.evaluate.statistics import holm
 from pipeline.judge.columns import judged_together
+from pipeline.judge.recorded import read_suite
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.model.manifest import Role, StoredModel
 from pipeline.records import Figures, Record, RecordOfModel, refuse_foreign
+from pipeline.tasks.example import Example
 from pipeline.train.collapse import Collapse, find_collapse
 from pipeline.train.contract import read_training
 
@@ -111,10 +120,16 @@ class TrainedResult(CellResult):
 
 
 class Figure(Record):
-    """A figure beside the accuracy: of the base model, and after training; None where unknown."""
+    """A figure beside the accuracy: of the base model, and after training; None where unknown.
+
+    The change and its interval are those of a :class:`Row`, paired by pair or by question.
+    """
 
     base: float | None
     trained: float | None
+    change: float | None
+    change_interval: tuple[float, float] | None
+    table_p_value: float | None
 
 
 class Row(Record):
@@ -126,8 +141,9 @@ class Row(Record):
     is connected to what the model was shown; it is None for the side-check, and where nobody here
     knows what that was. ``beside`` holds the task's other figures, such as pair accuracy.
     ``change_interval`` is the 95 % interval of the change, paired and by story; ``p_value`` that of
-    McNemar's exact test, corrected for as many comparisons as the cell has columns (Holm).
-    ``base_missing`` and ``trained_missing`` say why a partial report has no accuracy.
+    McNemar's exact test, corrected for as many comparisons as the cell has columns (Holm);
+    ``table_p_value`` the larger one of McNemar's and Student's by story, corrected for all changes
+    of the table. ``base_missing`` and ``trained_missing`` say why a partial report has no accuracy.
     """
 
     cell: str
@@ -148,6 +164,7 @@ class Row(Record):
     change: float | None
     change_interval: tuple[float, float] | None
     p_value: float | None
+    table_p_value: float | None
     absent: str | None
     base_missing: Missing | None = None
     trained_missing: Missing | None = None
@@ -238,11 +255,29 @@ class Results:
                 change=trained.accuracy - before.accuracy if trained and before else None,
                 change_interval=changes[task].interval if task in changes else None,
                 p_value=changes[task].p_value if task in changes else None,
+                table_p_value=self._corrected.get((result.key, task, "")),
                 absent=result.absent,
                 base_missing=of_base.missing,
                 trained_missing=result.missing if is_trained else None,
-                beside=_beside(before, trained),
+                beside=self._beside(result.key, task, before, trained),
             )
+
+    def _beside(
+        self, key: str, task: str, before: TaskScores | None, trained: TaskScores | None
+    ) -> dict[str, Figure]:
+        base = {} if before is None else before.beside_accuracy()
+        after = {} if trained is None else trained.beside_accuracy()
+        found: dict[str, Figure] = {}
+        for name in dict.fromkeys((*base, *after)):
+            changed = self._beside_changes.get((key, task, name))
+            found[name] = Figure(
+                base=base.get(name),
+                trained=after.get(name),
+                change=after[name] - base[name] if name in base and name in after else None,
+                change_interval=None if changed is None else changed.interval,
+                table_p_value=self._corrected.get((key, task, name)),
+            )
+        return found
 
     @cached_property
     def paired(self) -> dict[str, dict[str, PairedChange]]:
@@ -259,6 +294,28 @@ class Results:
             for key, result in self.cells.items()
             if result.cell.combination is not None
         }
+
+    @cached_property
+    def _beside_changes(self) -> dict[tuple[str, str, str], PairedChange]:
+        """What each cell changes in figures beside the accuracy, by cell, column and figure."""
+        return {
+            (key, column, name): changed
+            for key, columns in self.paired.items()
+            for column in columns
+            for name, changed in beside_changes(
+                self.base_of(self.cells[key]).answers[column], self.cells[key].answers[column]
+            ).items()
+        }
+
+    @cached_property
+    def _corrected(self) -> dict[tuple[str, str, str], float]:
+        """The p-value of each change of the table, corrected for all (Holm); "" is the accuracy."""
+        accuracies = {
+            (k, c, ""): e for k, columns in self.paired.items() for c, e in columns.items()
+        }
+        changes = {**accuracies, **self._beside_changes}
+        corrected = holm([each.by_chance for each in changes.values()])
+        return dict(zip(changes, corrected, strict=True))
 
     def mark_of(self, task: str, cell: Cell) -> Mark | None:
         """Return how a column is connected to what a cell's model was shown.
@@ -286,15 +343,6 @@ class Results:
         """Return what a cell's model was shown: in its warm start, and in training."""
         trained = None if cell.combination is None else self.origins.training[cell.combination]
         return Shown(trained=trained, demonstrated=self.bases[cell.model])
-
-
-def _beside(before: TaskScores | None, trained: TaskScores | None) -> dict[str, Figure]:
-    base = {} if before is None else before.beside_accuracy()
-    after = {} if trained is None else trained.beside_accuracy()
-    return {
-        name: Figure(base=base.get(name), trained=after.get(name))
-        for name in dict.fromkeys((*base, *after))
-    }
 
 
 def lacking(params: Params, root: Path) -> list[str]:
@@ -326,6 +374,7 @@ def collect(params: Params, root: Path, failures: Mapping[str, str] | None = Non
     """
     runs = root / "runs" / params.study.name
     combos = root / "data" / params.study.name / "combos"
+    suite = _suite(params, root / "data" / params.study.name / "suite")
     left_out = set() if failures is None else {*lacking(params, root)}
     models = dict.fromkeys(cell.model for cell in params.cells.values())
     made = [model for model in models if failures is None or _is_made(runs / "base" / model)]
@@ -334,7 +383,7 @@ def collect(params: Params, root: Path, failures: Mapping[str, str] | None = Non
         {
             key: CellResult(key, cell, {}, {}, missing=Missing(cause=(failures or {}).get(key)))
             if key in left_out
-            else _cell_result(params, runs / key, key)
+            else _cell_result(params, runs / key, key, suite)
             for key, cell in params.cells.items()
         },
         _audit(params, runs / "audit" / "audit.json"),
@@ -378,12 +427,19 @@ def _origins(params: Params, path: Path) -> StudyOrigins:
     return found
 
 
-def _cell_result(params: Params, folder: Path, key: str) -> CellResult:
+def _suite(params: Params, folder: Path) -> dict[str, list[Example]]:
+    """Return the questions; none where they are not at hand, as where results alone were taken."""
+    return read_suite(folder, params.suite.tasks) if folder.is_dir() else {}
+
+
+def _cell_result(
+    params: Params, folder: Path, key: str, suite: Mapping[str, Sequence[Example]]
+) -> CellResult:
     cell = params.cells[key]
     found = _scores(folder, key, "evaluate", params.suite.tasks)
     check = _scores(folder, key, "gsm8k", [cell.gsm8k.task])
     answers = {
-        **read_answers(folder / "evaluate" / "grades.parquet", f"evaluate@{key}"),
+        **read_answers(folder / "evaluate" / "grades.parquet", f"evaluate@{key}", suite),
         **read_answers(folder / "gsm8k" / "grades.parquet", f"gsm8k@{key}"),
     }
     verdicts = _verdicts(params, folder, key)

@@ -6,9 +6,9 @@ the gain is of both. Where every model was asked with both, the two can be told 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from statistics import mean
+from collections.abc import Iterator
 
+from pipeline.analysis.paired import mean_change
 from pipeline.analysis.results import CellResult, Results
 from pipeline.config.params import AskedCell
 from pipeline.records import Record
@@ -53,11 +53,7 @@ HEADINGS = ("cell", "task", "base", "base, other prompt", "trained, other prompt
 
 def squares(results: Results) -> list[Square]:
     """Return the square of every column, for every trained cell that was asked with both."""
-    crossed = {
-        result.cell.of: result
-        for result in results.cells.values()
-        if isinstance(result.cell, AskedCell)
-    }
+    crossed = _crossed(results)
     return [
         square
         for result in results.trained()
@@ -69,6 +65,15 @@ def squares(results: Results) -> list[Square]:
 def _is_whole(results: Results, result: CellResult, crossed: dict[str, CellResult]) -> bool:
     base = results.base_of(result)
     return all(each.missing is None for each in (base, crossed[base.key], crossed[result.key]))
+
+
+def _crossed(results: Results) -> dict[str, CellResult]:
+    """Return the cells asked with the other prompt, by the cell whose model they ask."""
+    return {
+        result.cell.of: result
+        for result in results.cells.values()
+        if isinstance(result.cell, AskedCell)
+    }
 
 
 def _squares(
@@ -95,18 +100,28 @@ def square_texts(square: Square) -> tuple[str, ...]:
     return (square.cell, square.task, *(f"{100 * share:.1f}" for share in shares))
 
 
-def square_findings(found: Sequence[Square]) -> Iterator[str]:
+def square_findings(results: Results) -> Iterator[str]:
     """Say of each trained cell what training changed and what the prompt, over its columns."""
-    for cell in dict.fromkeys(square.cell for square in found):
-        own = [square for square in found if square.cell == cell]
-        trained = [mean(square.by_training[i] for square in own) for i in (0, 1)]
-        prompted = [mean(square.by_prompt[i] for square in own) for i in (0, 1)]
-        whole = mean(square.trained - square.base for square in own)
+    crossed = _crossed(results)
+    for result in results.trained():
+        if result.key not in crossed or not _is_whole(results, result, crossed):
+            continue
+        base = results.base_of(result)
+        base_crossed, trained_crossed = crossed[base.key], crossed[result.key]
+        prompt, base_prompt = result.cell.evaluate.prompt, base.cell.evaluate.prompt
         yield (
-            f"{cell}: from the base model with prompt {own[0].base_prompt} to the trained one with "
-            f"{own[0].prompt} accuracy changes by {100 * whole:+.1f} points on average over "
-            f"{len(own)} columns. With one prompt for both, training changes it by "
-            f"{100 * trained[0]:+.1f} ({own[0].base_prompt}) and {100 * trained[1]:+.1f} "
-            f"({own[0].prompt}); in one model, the prompt changes it by {100 * prompted[0]:+.1f} "
-            f"(base) and {100 * prompted[1]:+.1f} (trained)."
+            f"{result.key}: from the base model with prompt {base_prompt} to the trained one with "
+            f"{prompt} accuracy changes by {_on_average(base, result)} points on average over "
+            f"{len(result.tasks)} columns (95 % intervals in brackets). With one prompt for both, "
+            f"training changes it by {_on_average(base, trained_crossed)} ({base_prompt}) and "
+            f"{_on_average(base_crossed, result)} ({prompt}); in one model, the prompt changes it "
+            f"by {_on_average(base, base_crossed)} (base) and "
+            f"{_on_average(trained_crossed, result)} (trained)."
         )
+
+
+def _on_average(before: CellResult, after: CellResult) -> str:
+    """Return what changes on average over the suite, in points with its 95 % interval."""
+    found = mean_change([(before.answers[name], after.answers[name]) for name in before.tasks])
+    value, low, high = (100 * end for end in (found.value, found.low, found.high))
+    return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"

@@ -11,14 +11,20 @@ from rich.table import Table
 
 from pipeline.analysis.results import Missing, Results, Row
 from pipeline.data.connection import MEANINGS, Connection
+from pipeline.evaluate.statistics import LEVEL
 from pipeline.foreign import markdown_text
 
 _CELL = 2  # headings that say which cell a row belongs to
+_CHANGE = 6  # that of the change
 _NUMBERS = ("base", "after RL", "change")
 HEADINGS = ("model", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
 _SIDE_CHECK = "side-check"
 _NOT_KNOWN = "not known"
 _INTERVAL = "±: half the 95 % interval of a change, paired and by story"
+_UNKNOWN = " ± ?"
+_NO_INTERVAL = "± ?: a change whose interval is not known"
+_HOLDS = " *"
+_CORRECTED = "*: p < 0.05 after correction for all changes of the table (Holm)"
 _STRICT = "in brackets: by the strict match, where that differs"
 
 
@@ -28,15 +34,15 @@ def lines_of(row: Row) -> list[tuple[str, ...]]:
 
 
 def _beside(row: Row, name: str) -> tuple[str, ...]:
-    base, trained = row.beside[name].base, row.beside[name].trained
+    figure = row.beside[name]
     return (
         row.model,
         row.combination or "-",
         f"{row.task}: {name}",
         mark_text(row),
-        _percent(base),
-        _percent(trained),
-        _points(None if base is None or trained is None else trained - base),
+        _percent(figure.base),
+        _percent(figure.trained),
+        change_text(figure.change, figure.change_interval, figure.table_p_value),
         "-",
     )
 
@@ -51,7 +57,7 @@ def cells_of(row: Row) -> tuple[str, ...]:
         mark_text(row),
         "absent" if row.absent else _accuracy(row.base, row.base_strict, row.base_missing),
         _accuracy(row.trained, row.trained_strict, row.trained_missing),
-        change_text(row.change, row.change_interval),
+        change_text(row.change, row.change_interval, row.table_p_value),
         rule,
     )
 
@@ -70,8 +76,10 @@ def notes(results: Results) -> list[str]:
     parts = [f"{each}: {MEANINGS[each]}" for each in Connection if each in marks]
     if any(model.shown is None for model in results.base_cards.values()):
         parts.append("what models made elsewhere were shown before, nobody here knows")
-    if any(row.change_interval for row in rows):
-        parts.append(_INTERVAL)
+    changes = [line[_CHANGE] for row in rows for line in lines_of(row)]
+    for shown, meaning in ((" ± ", _INTERVAL), (_UNKNOWN, _NO_INTERVAL), (_HOLDS, _CORRECTED)):
+        if any(shown in change for change in changes):
+            parts.append(meaning)
     if results.missing():
         parts.append("failed and not run: cells without results, of which the report is partial")
     if any("(" in cell for row in rows for cell in cells_of(row)[5:7]):
@@ -93,15 +101,21 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def change_text(change: float | None, interval: tuple[float, float] | None) -> str:
-    """Return a change in points with half the width of its 95 % interval, where it has one."""
-    if change is None or interval is None:
-        return _points(change)
-    return f"{_points(change)} ± {50 * (interval[1] - interval[0]):.1f}"
+def change_text(
+    change: float | None, interval: tuple[float, float] | None, p_value: float | None = None
+) -> str:
+    """Return a change in points with half the width of its 95 % interval, where that is known.
 
-
-def _points(change: float | None) -> str:
-    return "-" if change is None else f"{100 * change:+.1f}"
+    Args:
+        change: None where nothing can be compared.
+        interval: Of the change.
+        p_value: After correction; a change that holds is marked.
+    """
+    if change is None:
+        return "-"
+    reach = _UNKNOWN if interval is None else f" ± {50 * (interval[1] - interval[0]):.1f}"
+    holds = p_value is not None and p_value < 1 - LEVEL
+    return f"{100 * change:+.1f}{reach}{_HOLDS if holds else ''}"
 
 
 def rich_table(results: Results) -> Table:

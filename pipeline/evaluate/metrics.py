@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from statistics import mean, median
 
+from pipeline.evaluate.measured import Measured, both_right, moved
 from pipeline.evaluate.records import PairScores, SampleScores, Share, TaskScores
 from pipeline.evaluate.runner import Graded
-from pipeline.evaluate.samples import depths, majority, mean_pass_at, said_by
+from pipeline.evaluate.samples import depths, majority, mean_pass_at
 from pipeline.evaluate.statistics import share
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -79,39 +80,33 @@ def pair_scores(answered: Sequence[tuple[Example, Graded]]) -> PairScores | None
     The two members of a pair are the examples of one ``meta.pair``. Pair accuracy is the share of
     pairs both members of which are right. Intervention sensitivity is, among the pairs whose
     members have different gold answers, the share for which an answer was found in both responses
-    and the two differ after normalisation; whether they are right plays no part.
+    and the two differ after normalisation; whether they are right plays no part. Pairs of the same
+    two stories go together.
 
     Source: Hiforever-h/RobustToM-RL:rft/evaluate.py (``pair_accuracy``,
     ``intervention_sensitivity``). A model that always guesses anew has a high sensitivity, so read
     it beside the pair accuracy.
     """
-    members: dict[str, list[tuple[Example, Graded]]] = {}
-    for example, graded in answered:
-        if "pair" in example.meta:
-            members.setdefault(example.meta["pair"], []).append((example, graded))
-    pairs = [pair for pair in members.values() if len(pair) == 2]
-    if not pairs:
+    examples = [example for example, _ in answered]
+    grades = [graded.grade for _, graded in answered]
+    right = both_right(examples, [grade.correct for grade in grades])
+    if not right.values:
         return None
-    changed = [
-        _answers_differ(pair) for pair in pairs if len({example.answer for example, _ in pair}) == 2
-    ]
+    strict = both_right(examples, [grade.strict for grade in grades])
+    changed = moved(examples, [grade.extracted for grade in grades])
     return PairScores(
-        accuracy=_share_of(
-            [all(g.grade.correct for _, g in pair) for pair in pairs],
-            [all(g.grade.strict for _, g in pair) for pair in pairs],
-            range(len(pairs)),
-        ),
-        sensitivity=_share_of(changed, changed, range(len(changed))) if changed else None,
+        accuracy=_share_measured(right, strict),
+        sensitivity=_share_measured(changed, changed) if changed.values else None,
     )
+
+
+def _share_measured(right: Measured, strict: Measured) -> Share:
+    found, strictly = ([bool(v) for v in each.values.values()] for each in (right, strict))
+    return _share_of(found, strictly, list(right.stories.values()))
 
 
 def _answers(pairs: Sequence[tuple[Example, Graded]]) -> list[tuple[Example, str | None]]:
     return [(example, graded.grade.extracted) for example, graded in pairs]
-
-
-def _answers_differ(pair: Iterable[tuple[Example, Graded]]) -> bool:
-    found = [said_by(example, graded.grade.extracted or "") for example, graded in pair]
-    return all(found) and len(set(found)) == 2
 
 
 def _share(pairs: Sequence[tuple[Example, Graded]]) -> Share:

@@ -13,6 +13,14 @@ from pipeline.records import Record, refuse_foreign
 
 _WHERE_THERE_ARE_ANY = ("too_late", "pairs", "own", "headline", "samples")
 
+PAIR_ACCURACY, SENSITIVITY = "pair accuracy", "intervention sensitivity"
+"""The figures of counterfactual pairs, as tables name them."""
+
+
+def sample_figures(samples: int) -> tuple[str, str, str]:
+    """Return the names of the figures of so many samples: mean, pass and majority."""
+    return f"mean@{samples}", f"pass@{samples}", f"majority@{samples}"
+
 
 class Share(Record):
     """How many of some answers are right.
@@ -46,7 +54,7 @@ class PairScores(Record):
 
     def figures(self) -> dict[str, Share]:
         """Return what there is, by the name that tables show."""
-        found = {"pair accuracy": self.accuracy, "intervention sensitivity": self.sensitivity}
+        found = {PAIR_ACCURACY: self.accuracy, SENSITIVITY: self.sensitivity}
         return {name: share for name, share in found.items() if share is not None}
 
 
@@ -68,12 +76,8 @@ class SampleScores(Record):
 
     def figures(self) -> dict[str, float]:
         """Return what tables show, by its name there."""
-        k = self.count
-        return {
-            f"mean@{k}": self.mean.accuracy,
-            f"pass@{k}": self.pass_at[str(k)],
-            f"majority@{k}": self.majority.accuracy,
-        }
+        values = (self.mean.accuracy, self.pass_at[str(self.count)], self.majority.accuracy)
+        return dict(zip(sample_figures(self.count), values, strict=True))
 
 
 class TaskScores(Share):

@@ -77,14 +77,32 @@ def change(
     return Estimate(middle, max(-1.0, middle - reach), min(1.0, middle + reach), count, groups)
 
 
-def mcnemar(before: Sequence[bool], after: Sequence[bool]) -> float:
+def mcnemar(before: Sequence[float], after: Sequence[float]) -> float:
     """Return the p-value of McNemar's exact test: do as many answers turn right as turn wrong?"""
-    gained = sum(b and not a for a, b in zip(before, after, strict=True))
-    lost = sum(a and not b for a, b in zip(before, after, strict=True))
+    gained = sum(b > a for a, b in zip(before, after, strict=True))
+    lost = sum(a > b for a, b in zip(before, after, strict=True))
     if not gained + lost:
         return 1.0
     both_tails = 2 * special.bdtr(min(gained, lost), gained + lost, 0.5)
     return min(1.0, float(both_tails))
+
+
+def changed_by_chance(
+    before: Sequence[float], after: Sequence[float], clusters: Sequence[Hashable]
+) -> float:
+    """Return the p-value of a mean paired difference: the larger one of two tests.
+
+    Student's t over stories, that of :func:`change`, knows that questions about one story go
+    together; McNemar's exact test (of shares, the sign test) knows how few of them turned.
+    """
+    steps = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
+    if not steps.any():
+        return 1.0
+    groups, variance = _clustered_variance(steps - steps.mean(), clusters)
+    if groups < 2:
+        return 1.0
+    distance = abs(float(steps.mean())) / variance**0.5 if variance else np.inf
+    return max(mcnemar(before, after), 2 * float(special.stdtr(groups - 1, -distance)))
 
 
 def bootstrap_change(

@@ -177,7 +177,9 @@ def test_figures_beside_the_accuracy_have_lines_of_their_own() -> None:
     row = next(row for row in results.rows() if row.task == "hi_tom_order_3")
     mark = cells_of(row)[3]
     assert [line[2:7] for line in lines_of(row)[1:]] == [
-        ("hi_tom_order_3: pair accuracy", mark, "20.0", "50.0", "+30.0"),
-        ("hi_tom_order_3: intervention sensitivity", mark, "40.0", "40.0", "+0.0"),
+        ("hi_tom_order_3: pair accuracy", mark, "20.0", "50.0", "+30.0 ± ?"),
+        ("hi_tom_order_3: intervention sensitivity", mark, "40.0", "40.0", "+0.0 ± ?"),
     ]
-    assert f"| hi_tom_order_3: pair accuracy | {mark} | 20.0 | 50.0 | +30.0 |" in markdown(results)
+    text = markdown(results)
+    assert f"| hi_tom_order_3: pair accuracy | {mark} | 20.0 | 50.0 | +30.0 ± ? |" in text
+    assert "± ?: a change whose interval is not known" in text

@@ -122,7 +122,9 @@ def test_changes_carry_intervals_and_corrected_p_values() -> None:
     changed, same = rows[OTHER], rows[TRAINED]
     assert changed.change_interval is not None and changed.p_value is not None
     assert changed.change_interval[1] < -0.2 and changed.p_value < 1e-6
-    assert same.p_value == 1.0
+    assert same.p_value == same.table_p_value == 1.0
+    assert changed.table_p_value is not None and changed.table_p_value < 1e-6
     assert change_text(-0.3, (-0.4, -0.2)) == "-30.0 ± 10.0"
-    assert change_text(-0.3, None) == "-30.0"
+    assert change_text(-0.3, (-0.4, -0.2), 0.01) == "-30.0 ± 10.0 *"
+    assert change_text(-0.3, None) == "-30.0 ± ?"
     assert change_text(None, None) == "-"

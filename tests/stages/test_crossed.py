@@ -81,7 +81,9 @@ def test_every_corner_is_what_its_cell_scored(done: tuple[Path, Params]) -> None
             2 * (square.trained - square.base)
         )
         assert square_texts(square)[2] == f"{100 * square.base:.1f}"
-    (sentence,) = square_findings(found)
+    (sentence,) = square_findings(results)
+    whole = sum(square.trained - square.base for square in found) / len(found)
+    assert f"accuracy changes by {100 * whole:+.1f} (" in sentence
     assert "with prompt labelled to the trained one with compact" in sentence
 
 
