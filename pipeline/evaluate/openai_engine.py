@@ -1,17 +1,21 @@
 """The engine ``openai``: a model behind an OpenAI-compatible address, asked several things at once.
 
-The client library waits and tries again where a server is busy, broken or gone, for as long as the
-server says or longer each time.
+Where a server is busy, broken or gone, a question is put again: after the time that the server
+names, or twice as long each time.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -24,6 +28,8 @@ from pipeline.evaluate.engine import TOO_LONG, Prompt, Response
 from pipeline.evaluate.journal import Journal
 from pipeline.model.manifest import ApiManifest
 from pipeline.model.sampling import Sampling
+from pipeline.ownership import owned
+from pipeline.plural import counted
 from pipeline.provenance import installed
 from pipeline.tasks.grading import THINK_END
 
@@ -37,7 +43,13 @@ LONGEST_WAIT = 300.0
 """Seconds for one answer."""
 
 FIRST_WAIT = 0.5
-"""Seconds before a question is put again that was answered with garbage; then twice as long."""
+"""Seconds before a question is put again to a server that names no time; then twice as long."""
+
+LONGEST_NAMED_WAIT = 3600.0
+"""Seconds that a server may ask to be left alone for; one that names more counts as gone."""
+
+SAID_FROM = 10.0
+"""Seconds from which on a wait is said."""
 
 _TOO_LONG = "context_length_exceeded"
 _MILLION = 1_000_000
@@ -81,19 +93,28 @@ class OpenAiEngine:
         work: Keeps the answers.
         tries: Times that a question is put.
         at_once: Questions that are put at a time.
+        wait: Waits so many seconds and returns whether to stop; by default until they are over, or
+            another question fails.
     """
 
     name = "openai"
 
     def __init__(
-        self, manifest: ApiManifest, work: Path, tries: int = TRIES, at_once: int = AT_ONCE
+        self,
+        manifest: ApiManifest,
+        work: Path,
+        tries: int = TRIES,
+        at_once: int = AT_ONCE,
+        wait: Callable[[float], bool] | None = None,
     ) -> None:
+        self._stopped = Event()
+        self._wait = wait or self._stopped.wait
         self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
         self.libraries = installed("openai")
         self.usage, self.effort = Usage(), Effort()
         key = "none" if manifest.key is None else os.environ.get(manifest.key, "")
         self.client = openai.OpenAI(
-            base_url=manifest.address, api_key=key, max_retries=tries - 1, timeout=LONGEST_WAIT
+            base_url=manifest.address, api_key=key, max_retries=0, timeout=LONGEST_WAIT
         )
 
     @property
@@ -111,8 +132,16 @@ class OpenAiEngine:
 
         Raises:
             UserError: If the server refuses the key, the model or the question.
+                Or if another process is at it.
             TransientError: If it cannot be reached, or answers with errors or garbage to the last.
         """
+        with owned(self.work):
+            return self._answered(prompts, sampling, report)
+
+    def _answered(
+        self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
+    ) -> list[Response]:
+        self._stopped.clear()
         model = [self.manifest.api, self.manifest.address]
         journal = Journal(self.work, model, sampling, prompts, report)
         missing = journal.missing
@@ -126,6 +155,7 @@ class OpenAiEngine:
                 for future in wait(waiting, return_when=FIRST_EXCEPTION).done:
                     future.result()
             except BaseException:
+                self._stopped.set()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
         answers = journal.answers()
@@ -137,41 +167,60 @@ class OpenAiEngine:
 
     def _ask(self, prompt: Prompt, sampling: Sampling) -> tuple[Response, int]:
         """Return what a prompt is answered by, and its tokens."""
-        messages: Any = prompt.messages
         for trial in range(1, self.tries + 1):
             try:
-                found = self.client.chat.completions.create(
-                    model=self.manifest.api,
-                    messages=messages,
-                    temperature=sampling.temperature,
-                    top_p=sampling.top_p,
-                    max_tokens=sampling.max_new_tokens,
-                    seed=_seed(prompt.key),
-                )
-                return _answer(found, prompt.begun)
+                return _answer(self._put(prompt, sampling), prompt.begun)
             except openai.BadRequestError as error:
                 if error.code == _TOO_LONG:
                     return TOO_LONG, 0
                 raise UserError(self._refused(error)) from None
             except (openai.RateLimitError, openai.InternalServerError) as error:
-                raise TransientError(self._gone(f"answers {error.status_code}")) from None
+                why, named = f"answers {error.status_code}", _named_wait(error.response.headers)
             except openai.APIStatusError as error:
                 raise UserError(self._refused(error)) from None
             except openai.APIConnectionError as error:
-                cause = error.__cause__ or error
-                raise TransientError(self._gone(f"does not answer ({cause})")) from None
+                why, named = f"does not answer ({error.__cause__ or error})", None
             except (ValueError, TypeError, AttributeError, IndexError) as error:
                 # It answered with something else than a completion: half an answer, or a web page.
-                if trial == self.tries:
-                    why = f"answers with what is no completion ({error})"
-                    raise TransientError(self._gone(why)) from None
-                time.sleep(FIRST_WAIT * 2 ** (trial - 1))
-        raise AssertionError("a question is put at least once")
+                why, named = f"answers with what is no completion ({error})", None
+            self._bide(why, trial, named)
+        raise AssertionError("the last trial ends in an answer or an error")
 
-    def _gone(self, why: str) -> str:
+    def _put(self, prompt: Prompt, sampling: Sampling) -> ChatCompletion:
+        messages: Any = prompt.messages
+        found: ChatCompletion = self.client.chat.completions.create(
+            model=self.manifest.api,
+            messages=messages,
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=sampling.max_new_tokens,
+            seed=_seed(prompt.key),
+        )
+        return found
+
+    def _bide(self, why: str, trial: int, named: float | None) -> None:
+        """Wait until a question may be put again.
+
+        Raises:
+            TransientError: If it is not to be put again.
+        """
+        if named is not None and named > LONGEST_NAMED_WAIT:
+            why = f"{why} and asks to wait {named:.0f} s, of at most {LONGEST_NAMED_WAIT:.0f}"
+            raise TransientError(self._gone(why, trial))
+        pause = FIRST_WAIT * 2 ** (trial - 1) if named is None else named
+        if trial < self.tries and pause >= SAID_FROM:
+            print(
+                f"engine openai: {self.manifest.address} {why}: waiting for {pause:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+        if trial == self.tries or self._wait(pause):
+            raise TransientError(self._gone(why, trial))
+
+    def _gone(self, why: str, trial: int) -> str:
         return (
-            f"engine openai: {self.manifest.address} {why}, {self.tries} times; the answers that "
-            "came are kept: run it again to ask for the others"
+            f"engine openai: {self.manifest.address} {why}, {counted(trial, 'time')}; the answers "
+            "that came are kept: run it again to ask for the others"
         )
 
     def _refused(self, error: openai.APIStatusError) -> str:
@@ -204,6 +253,19 @@ def _reasoning(message: object) -> str:
         if isinstance(found := getattr(message, name, None), str):
             return found
     return ""
+
+
+def _named_wait(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds after which a server wants to be asked again; None where it names none."""
+    said = headers.get("retry-after", "")
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return None
+    return max(0.0, seconds) if isfinite(seconds) else None
 
 
 def _seed(key: tuple[int, ...]) -> int:

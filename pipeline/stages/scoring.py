@@ -30,7 +30,7 @@ from pipeline.plugins import ENGINES, SERVED
 from pipeline.progress import ProgressReport
 from pipeline.provenance import GRADING, installed
 from pipeline.stages.common import Stage
-from pipeline.stages.tracked import PATIENCE, StageRun, tracked
+from pipeline.stages.tracked import PATIENCE, tracked
 from pipeline.tasks.example import Example
 
 
@@ -61,7 +61,8 @@ def score_cell(
     """
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
     if (why := _absent(stage, key, cell)) is not None:
-        _write(stage, key, cell, Ran(cell.evaluate.engine, {}, {}, [], asking), absent=why)
+        nothing = Ran(cell.evaluate.engine, {}, {}, [], asking)
+        write_scores(stage.runs / key / stage.name, cell, nothing, absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return
     # Where a large model is asked, MLflow shows it from the start.
@@ -69,16 +70,19 @@ def score_cell(
     with tracked(stage, key, patience) as tracker:
         engine = _engine(stage, key, cell, ahead)
         started = time.perf_counter()
-        graded = _run(stage, key, cell, engine, columns, asking, tracker)
+        graded = ask_columns(engine, cell, columns, asking, f"{stage.name} {key}", tracker.look)
         seconds = time.perf_counter() - started
-        write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
+        spent = _spent(engine)
+        write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | spent])
         ran = Ran(engine.name, engine.libraries, columns, graded, asking)
-        found = _write(stage, key, cell, ran)
+        found = write_scores(stage.runs / key / stage.name, cell, ran)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
             remove(work_of(stage, key, cell))
     for name, scores in found.tasks.items():
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
         print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
+    if spent:
+        print(f"{stage.name} {key}: {_in_words(spent)}")
 
 
 def _served(stage: Stage, key: str, cell: ApiCell) -> ServedManifest:
@@ -111,15 +115,31 @@ def _engine(stage: Stage, key: str, cell: Cell, ahead: Sequence[Ahead]) -> Engin
             f"{', '.join(ENGINES)}"
         )
     manifest = stage.runs / key / "train" / "checkpoints.json"
+    model = resolve(manifest, stage.store, cell.model, f"train@{key}")
+    return engine_of_weights(stage, cell, model, work_of(stage, key, cell), ahead)
+
+
+def engine_of_weights(
+    stage: Stage, cell: Cell, model: Path, work: Path, ahead: Sequence[Ahead] = ()
+) -> Engine:
+    """Return the engine that a cell names for weights.
+
+    Args:
+        stage: The study and its checkout.
+        cell: The cell.
+        model: Folder of the weights.
+        work: Folder of what is unfinished.
+        ahead: What is answered too.
+    """
     place = Place(
-        model=resolve(manifest, stage.store, cell.model, f"train@{key}"),
-        work=work_of(stage, key, cell),
+        model=model,
+        work=work,
         root=stage.root,
         threads=stage.params.study.threads,
         batch=cell.evaluate.batch,
         ahead=ahead,
     )
-    open_engine = cast(Callable[[Place], Engine], ENGINES[name].load())
+    open_engine = cast(Callable[[Place], Engine], ENGINES[cell.evaluate.engine].load())
     return open_engine(place)
 
 
@@ -131,29 +151,28 @@ def work_of(stage: Stage, key: str, cell: Cell) -> Path:
     return stage.work(name, key, stage.params.study.threads, own_code(ENGINES[name].modules))
 
 
-def _run(
-    stage: Stage,
-    key: str,
-    cell: Cell,
+def ask_columns(
     engine: Engine,
+    cell: Cell,
     columns: Mapping[str, Sequence[Example]],
     asking: Asking,
-    tracker: StageRun,
+    title: str,
+    look: Callable[[], None] = lambda: None,
 ) -> list[Graded]:
+    """Put columns of examples to an engine, and show how far it is; calls ``look`` as it goes."""
     examples = [example for column in columns.values() for example in column]
     responses = len(examples) * asking.samples
-    with ProgressReport(f"{stage.name} {key}", responses) as progress:
+    with ProgressReport(title, responses) as progress:
 
         def report(count: int) -> None:
             progress.at(count)
-            tracker.look()
+            look()
 
         return evaluate(engine, examples, asking, seed=cell.seed, report=report)
 
 
-def _write(stage: Stage, key: str, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:
-    """Write responses, grades and metrics; return the metrics."""
-    folder = stage.runs / key / stage.name
+def write_scores(folder: Path, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:
+    """Write responses, grades and metrics into a folder; return the metrics."""
     samples = ran.asking.samples
     named = [(name, example) for name, column in ran.columns.items() for example in column]
     names = repeated([name for name, _ in named], samples)
@@ -190,6 +209,13 @@ def _spent(engine: Engine) -> dict[str, float]:
         return {}
     tokens = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
     return tokens if cost is None else {**tokens, "dollars": cost}
+
+
+def _in_words(spent: Mapping[str, float]) -> str:
+    tokens = (
+        f"{spent['prompt_tokens']:,} prompt and {spent['completion_tokens']:,} completion tokens"
+    )
+    return f"{tokens}, {spent['dollars']:.2f} dollars" if "dollars" in spent else tokens
 
 
 def _timing(seconds: float, engine: Engine) -> dict[str, float]:

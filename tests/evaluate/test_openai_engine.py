@@ -7,11 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import openai._base_client
 import pytest
 
 from pipeline.errors import TransientError, UserError
@@ -19,6 +19,7 @@ from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.openai_engine import OpenAiEngine, reason_absent
 from pipeline.model.manifest import ApiManifest
 from pipeline.model.sampling import Sampling
+from pipeline.ownership import owned
 from tests.serving import serving_in_a_thread
 
 KEY = "TOMRL_TEST_KEY"
@@ -90,10 +91,8 @@ def serving(reply: Callable[[dict[str, Any], int], Reply], port: int = 0) -> Ite
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shorten the client's own waiting, and give it a key."""
+    """Shorten the waiting, and give it a key."""
     monkeypatch.setenv(KEY, "secret")
-    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.01)
-    monkeypatch.setattr(openai._base_client, "MAX_RETRY_DELAY", 0.02)
     monkeypatch.setattr("pipeline.evaluate.openai_engine.FIRST_WAIT", 0.01)
 
 
@@ -153,6 +152,36 @@ def test_a_busy_server_is_asked_again_after_the_time_it_names(tmp_path: Path) ->
         found = ask(server, tmp_path)
         assert len(server.asked) == 24
     assert len(found) == 12 and time.monotonic() - started >= 0.3
+
+
+def test_a_long_wait_is_waited_for_and_said_up_to_a_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    waited: list[float] = []
+
+    def wait(seconds: float) -> bool:
+        waited.append(seconds)
+        return False
+
+    def busy(body: dict[str, Any], trial: int) -> Reply:
+        return answer(body, trial) if trial else (429, {"Retry-After": "200"}, b"{}")
+
+    with serving(busy) as server:
+        engine = OpenAiEngine(manifest(server), tmp_path, wait=wait)
+        assert len(engine.complete(PROMPTS[:2], SAMPLING, lambda _: None)) == 2
+    assert waited == [200.0, 200.0]
+    assert "answers 429: waiting for 200 s" in capsys.readouterr().err
+    with serving(lambda *_: (503, {"Retry-After": "86400"}, b"")) as server:
+        engine = OpenAiEngine(manifest(server), tmp_path / "other", wait=wait)
+        with pytest.raises(TransientError, match="asks to wait 86400 s, of at most 3600, 1 time;"):
+            engine.complete(PROMPTS[:1], SAMPLING, lambda _: None)
+    assert len(waited) == 2
+
+
+def test_a_folder_of_answers_has_one_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.evaluate.openai_engine.owned", partial(owned, patience=0.0))
+    with serving(answer) as server, owned(tmp_path), pytest.raises(UserError, match="in use"):
+        ask(server, tmp_path)
 
 
 @pytest.mark.parametrize(
