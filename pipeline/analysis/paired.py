@@ -78,7 +78,7 @@ def read_answers(
     Raises:
         UserError: If it is missing, or holds something else.
     """
-    samples = read_table(path, (*_COLUMNS, *_GRADE), made_by)
+    samples = read_table(path, (*_COLUMNS, *_GRADE) if suite else _COLUMNS, made_by)
     frame = first_samples(samples)
     shares: dict[str, dict[str, float]] = {}
     if SAMPLE in samples:
