@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipeline.evaluate.measured import pairs_of, story_of
 from pipeline.evaluate.statistics import Estimate, change, share
 from pipeline.judge.items import Item, RuleEvidence, rule_evidence
 
@@ -77,7 +78,7 @@ class AgainstRule:
 
 @dataclass(frozen=True, slots=True)
 class PairEvidence:
-    """The answers to counterfactual pairs.
+    """The answers to counterfactual pairs; pairs of the same two stories go together.
 
     Attributes:
         accuracy: Share of pairs both of which are answered right.
@@ -150,14 +151,23 @@ def _decide(
         return NEITHER, None, because
     if not all(each.follows_beliefs for each in deciding):
         return UNDECIDED, None, because
-    if pairs is not None and _enough(pairs) and pairs.accuracy.low <= MAJORITY:
-        both = f"both of a counterfactual pair are right in {in_percent(pairs.accuracy)}"
-        return UNDECIDED, None, f"{because}; yet {both}"
+    if pairs is not None and (against := _against_beliefs(pairs)):
+        return UNDECIDED, None, f"{because}; yet {against}"
     return BELIEFS, None, because
 
 
-def _enough(pairs: PairEvidence) -> bool:
-    return pairs.accuracy.count >= FEWEST_ITEMS
+def _against_beliefs(pairs: PairEvidence) -> str | None:
+    """Return what counterfactual pairs say against beliefs, if enough of them do."""
+    found = (
+        ("both of a counterfactual pair are right in", pairs.accuracy),
+        ("two answers are given to counterfactual pairs with two in", pairs.sensitivity),
+    )
+    said = [
+        f"{what} {in_percent(share)}"
+        for what, share in found
+        if share.count >= FEWEST_ITEMS and share.low <= MAJORITY
+    ]
+    return " and ".join(said) or None
 
 
 def in_percent(found: Estimate) -> str:
@@ -189,17 +199,18 @@ def _share(items: Sequence[Item], values: Sequence[bool], places: Sequence[int])
 
 
 def _pairs(items: Sequence[Item]) -> PairEvidence | None:
-    members: dict[str, list[Item]] = {}
-    for item in items:
-        if "pair" in item.example.meta:
-            members.setdefault(str(item.example.meta["pair"]), []).append(item)
-    pairs = [pair for pair in members.values() if len(pair) == 2]
+    examples = [item.example for item in items]
+    pairs = [(items[one], items[other]) for one, other in pairs_of(examples).values()]
     if not pairs:
         return None
     changed = [pair for pair in pairs if pair[0].example.answer != pair[1].example.answer]
-    both = [all(item.right for item in pair) for pair in pairs]
+    both = [one.right and other.right for one, other in pairs]
     moved = [
         bool(one.extracted and other.extracted) and not one.says(other.extracted or "")
         for one, other in changed
     ]
-    return PairEvidence(share(both, range(len(both))), share(moved, range(len(moved))))
+    return PairEvidence(share(both, _stories(pairs)), share(moved, _stories(changed)))
+
+
+def _stories(pairs: Sequence[tuple[Item, Item]]) -> list[str]:
+    return [story_of(one.example, other.example) for one, other in pairs]

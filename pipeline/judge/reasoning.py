@@ -106,9 +106,14 @@ def _follows(item: Item, case: Case, last: dict[Chain, str]) -> bool | None:
     return None if place is None else item.says(place)
 
 
-def judge_reasoning(items: Sequence[Item]) -> ReasoningVerdict:
-    """Return what the reasoning of responses is, with the evidence."""
-    found = [(item, statements(item)) for item in items]
+def judge_reasoning(items: Sequence[Item], stated: Sequence[Statements | None]) -> ReasoningVerdict:
+    """Return what the reasoning of responses is, with the evidence.
+
+    Args:
+        items: The responses.
+        stated: What each of them states.
+    """
+    found = list(zip(items, stated, strict=True))
     read = [(item, made) for item, made in found if made is not None]
     speaking = [(item, made) for item, made in read if made.made]
     readable = len(read) / len(found) if found else 0.0

@@ -15,7 +15,7 @@ from pipeline.judge.answers import (
     judge_answers,
 )
 from pipeline.judge.items import Item
-from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning
+from pipeline.judge.reasoning import ReasoningVerdict, Statements, judge_reasoning, statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,15 @@ class Verdict:
         }
 
 
-def judge(items: Sequence[Item]) -> Verdict:
-    """Return the verdict on responses."""
-    return Verdict(judge_answers(items), judge_reasoning(items))
+def judge(items: Sequence[Item], stated: Sequence[Statements | None] | None = None) -> Verdict:
+    """Return the verdict on responses.
+
+    Args:
+        items: The responses.
+        stated: What each of them states, where it is known already.
+    """
+    each = [statements(item) for item in items] if stated is None else stated
+    return Verdict(judge_answers(items), judge_reasoning(items, each))
 
 
 def _json(found: Estimate) -> dict[str, float | int] | None:

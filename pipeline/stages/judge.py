@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.evaluate.records import Evaluation
+from pipeline.judge.claims import write_claims
 from pipeline.judge.columns import judged_together
 from pipeline.judge.items import Item
+from pipeline.judge.reasoning import Statements, statements
 from pipeline.judge.recorded import read_suite, recorded_items
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.judge.signatures import single_signatures
@@ -26,17 +28,25 @@ def main(stage: Stage, key: str) -> None:
     metrics = folder / "evaluate" / "metrics.json"
     scores = Evaluation.read_of(metrics, columns, f"evaluate@{key}")
     target = folder / "judge" / "verdicts.json"
+    claims = target.with_name("claims.parquet")
     if scores.absent is not None:
+        write_claims(claims, {}, {})
         Verdicts(tasks={}, absent=scores.absent).write(target)
         print(f"judge {key}: absent: {scores.absent}")
         return
     suite = read_suite(stage.data / "suite", columns)
     answered = recorded_items(folder / "evaluate", suite, f"evaluate@{key}")
+    stated = {name: [statements(item) for item in items] for name, items in answered.items()}
     tasks = {
-        task: _verdict(names, [item for name in names for item in answered[name]])
+        task: _verdict(
+            names,
+            [item for name in names for item in answered[name]],
+            [said for name in names for said in stated[name]],
+        )
         for task, names in judged_together(columns).items()
     }
     with tracked(stage, key):
+        write_claims(claims, answered, stated)
         Verdicts(tasks=tasks).write(target)
     for task, verdict in tasks.items():
         print(
@@ -45,8 +55,11 @@ def main(stage: Stage, key: str) -> None:
         )
 
 
-def _verdict(columns: list[str], items: Sequence[Item]) -> TaskVerdict:
-    return TaskVerdict.of(columns, judge(items), [s.as_json() for s in single_signatures(items)])
+def _verdict(
+    columns: list[str], items: Sequence[Item], stated: Sequence[Statements | None]
+) -> TaskVerdict:
+    signatures = [each.as_json() for each in single_signatures(items)]
+    return TaskVerdict.of(columns, judge(items, stated), signatures)
 
 
 if __name__ == "__main__":

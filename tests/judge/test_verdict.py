@@ -134,6 +134,24 @@ def test_counterfactual_pairs_count(both: bool, follow: str) -> None:
     assert found.answers.follow == follow
 
 
+def test_answers_that_never_move_do_not_follow_beliefs() -> None:
+    """Most pairs want one answer for both stories and get it; the others do not get their two."""
+    pairs = [
+        Item(
+            Example("hi_tom", "hi_tom", f"{pair} {member}", "?", gold, meta={"pair": str(pair)}),
+            *("", "box", gold == "box"),
+        )
+        for pair in range(140)
+        for member, gold in enumerate(("box", "box" if pair < 100 else "bin"))
+    ]
+    items = items_of((ex, by_belief(ex, rule, Random(0))) for ex, _, rule in questions())
+    found = judge([*items, *pairs]).answers
+    assert found.pairs is not None
+    assert found.pairs.accuracy.low > 0.5 and found.pairs.sensitivity.count == 40
+    assert found.follow == "undecided"
+    assert found.because.endswith("pairs with two in 0.0% (0.0% to 9.3%)")
+
+
 def with_reasons(answer: Callable[[Example, str], tuple[str, str]]) -> Verdict:
     told = [(ex, *answer(ex, trace)) for ex, trace, _ in questions()]
     return judge(items_of((ex, tagged(text, reason)) for ex, text, reason in told))
