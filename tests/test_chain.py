@@ -125,9 +125,9 @@ def test_two_cells_are_compared_question_by_question(reproduced: tuple[Path, str
     assert [each["first"] for each in json.loads(same.stdout)] == ["mini/nano-base", "mini/nano-hi"]
     wrong = type_command(checkout, checkout.parent, "tomrl", "compare", "nano-base", "nano-no")
     assert wrong.returncode == 2
-    assert "no evaluated cell mini/nano-no; there are of mini: nano-base, nano-hi" in " ".join(
-        wrong.stderr.split()
-    )
+    error = " ".join(wrong.stderr.split())
+    assert "no evaluated cell mini/nano-no, and no folder nano-no with grades.parquet" in error
+    assert "there are of mini: nano-base, nano-hi" in error
 
 
 def test_mlflow_has_one_run_for_each_cell(reproduced: tuple[Path, str]) -> None:

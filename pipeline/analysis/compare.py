@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.analysis.paired import Answers, PairedChange, answered_by_both, paired_changes
+from pipeline.analysis.paired import (
+    Answers,
+    PairedChange,
+    answered_by_both,
+    paired_changes,
+    side_by_side,
+    whether_right,
+)
+from pipeline.evaluate.statistics import bootstrap_change
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +26,8 @@ class ColumnCompared:
         first: Accuracy of the first cell on the questions that both answered.
         second: Accuracy of the second.
         changed: The difference with its interval and p-value.
+        drawn: The interval again, by drawing whole stories (bootstrap): it takes no shape of the
+            distribution for granted.
         gained: Ids of questions that only the second answers right.
         lost: Ids of questions that only the first answers right.
     """
@@ -26,6 +36,7 @@ class ColumnCompared:
     first: float
     second: float
     changed: PairedChange
+    drawn: tuple[float, float]
     gained: tuple[str, ...]
     lost: tuple[str, ...]
 
@@ -36,6 +47,7 @@ class ColumnCompared:
             "first": round(self.first, 4),
             "second": round(self.second, 4),
             "change": self.changed.estimate.as_json(),
+            "bootstrap": [round(end, 4) for end in self.drawn],
             "p_value": self.changed.p_value,
             "gained": list(self.gained),
             "lost": list(self.lost),
@@ -47,6 +59,7 @@ def compare(first: Mapping[str, Answers], second: Mapping[str, Answers]) -> list
     return [
         _column(column, first[column], second[column], changed)
         for column, changed in paired_changes(first, second, first).items()
+        if changed.estimate.count
     ]
 
 
@@ -58,6 +71,7 @@ def _column(column: str, first: Answers, second: Answers, changed: PairedChange)
         first=sum(first.right[name] for name in asked) / count,
         second=sum(second.right[name] for name in asked) / count,
         changed=changed,
+        drawn=bootstrap_change(*side_by_side([(first, second)], whether_right)),
         gained=tuple(name for name in asked if second.right[name] and not first.right[name]),
         lost=tuple(name for name in asked if first.right[name] and not second.right[name]),
     )

@@ -1,9 +1,11 @@
-"""``tomrl compare``: two cells, or two studies, on the same questions."""
+"""``tomrl compare``: two cells, checkpoints, folders or studies, on the same questions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,27 +23,32 @@ if TYPE_CHECKING:
     from pipeline.analysis.paired import Answers
 
 _LONGEST_SHOWN = 300  # characters of a response
+_GRADES = "grades.parquet"
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """A cell by name: ``STUDY/CELL``."""
+class Side:
+    """What is compared: the answers of a cell, of one of its checkpoints, or in a folder.
 
-    study: str
-    cell: str
+    Attributes:
+        text: Its name.
+        answers: Folder of the answers to the suite, with their grades.
+        check: Folder of those to the side-check, where there may be one.
+        study: Whose suite was asked; None where nobody says.
+        made_by: What writes the files, for error messages.
+    """
 
-    @property
-    def text(self) -> str:
-        """Return the name."""
-        return f"{self.study}/{self.cell}"
-
-    def folder(self, root: Path) -> Path:
-        """Return the folder of its results."""
-        return root / "runs" / self.study / self.cell
+    text: str
+    answers: Path
+    check: Path | None
+    study: str | None
+    made_by: str
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="A", help="A cell, STUDY/CELL, or a study.")],
+    first: Annotated[
+        str, typer.Argument(metavar="A", help="A cell, a checkpoint, a folder or a study.")
+    ],
     second: Annotated[str, typer.Argument(metavar="B", help="What it is compared with.")],
     examples: Annotated[
         int, typer.Option(min=0, help="Questions to show of each kind whose answer turned.")
@@ -50,26 +57,36 @@ def compare(
 ) -> None:
     """Compare two cells question by question: differences with intervals, and answers that turned.
 
-    A cell is named as in the study in use, or STUDY/CELL. Two studies are compared in the cells
-    that both have. Intervals are 95 %, paired and by story; p is that of McNemar's exact test,
-    corrected for the columns of a pair of cells (Holm).
+    A cell is named as in the study in use, or STUDY/CELL. CELL@best, CELL@last and CELL@STEP are
+    its checkpoints that are kept: one that the cell was not evaluated with is asked now, and once.
+    A folder holds what an evaluation writes, grades.parquet and responses.parquet. Two studies are
+    compared in the cells that both have.
 
-    Example: `tomrl compare nano-base nano-cued`
+    Intervals are 95 %, paired and by story: Student's t, and by drawing stories again (bootstrap).
+    p is that of McNemar's exact test, corrected for the columns of a pair of cells (Holm).
+
+    Example: `tomrl compare nano-base nano-cued` or `tomrl compare nano-cued@best nano-cued@last`
     """
     from pipeline.analysis.compare import compare as compare_answers
 
     root = find_root()
     results = []
     for one, other in _pairs(root, first, second):
-        found = compare_answers(_answers(root, one), _answers(root, other))
+        found = compare_answers(_answers(one), _answers(other))
         if not found:
             raise UserError(
-                f"{one.text} and {other.text} have no column in common; name two cells of one study"
+                f"{one.text} and {other.text} have no question in common; name two cells of one "
+                "study, or folders of answers to the same suite"
             )
         results.append((one, other, found))
     if as_json:
         rows = [
-            {"first": a.text, "second": b.text, "columns": [each.as_json() for each in found]}
+            {
+                "first": a.text,
+                "second": b.text,
+                "columns": [each.as_json() for each in found],
+                "examples": list(_turned(root, a, b, found, examples)),
+            }
             for a, b, found in results
         ]
         print(json.dumps(rows))
@@ -77,49 +94,86 @@ def compare(
     console = Terminal()
     for one, other, found in results:
         _show(console, one, other, found)
-        for text in _turned(root, one, other, found, examples):
-            console.say(text)
+        for turned in _turned(root, one, other, found, examples):
+            _say(console, turned)
 
 
-def _pairs(root: Path, first: str, second: str) -> list[tuple[Named, Named]]:
+def _pairs(root: Path, first: str, second: str) -> list[tuple[Side, Side]]:
     runs = root / "runs"
     if "/" not in first + second and all((runs / name).is_dir() for name in (first, second)):
         cells = [name for name in _cells(runs / first) if name in _cells(runs / second)]
         if not cells:
             raise UserError(f"the studies {first} and {second} have no evaluated cell in common")
-        return [(Named(first, cell), Named(second, cell)) for cell in cells]
-    return [(_named(root, first), _named(root, second))]
+        return [(_cell(root, first, cell), _cell(root, second, cell)) for cell in cells]
+    return [(_side(root, first), _side(root, second))]
 
 
 def _cells(folder: Path) -> list[str]:
-    return sorted(path.parent.parent.name for path in folder.glob("*/evaluate/grades.parquet"))
+    return sorted(path.parent.parent.name for path in folder.glob(f"*/evaluate/{_GRADES}"))
 
 
-def _named(root: Path, name: str) -> Named:
-    study, slash, cell = name.rpartition("/")
-    found = Named(study if slash else read_params(root / "params.yaml").study.name, cell)
-    if not (found.folder(root) / "evaluate").is_dir():
-        there = _cells(root / "runs" / found.study)
+def _cell(root: Path, study: str, cell: str) -> Side:
+    folder = root / "runs" / study / cell
+    made_by = f"evaluate@{cell}"
+    return Side(f"{study}/{cell}", folder / "evaluate", folder / "gsm8k", study, made_by)
+
+
+def _side(root: Path, name: str) -> Side:
+    for folder in (Path(name), Path(name) / "evaluate"):
+        if (folder / _GRADES).is_file():
+            return Side(name, folder, None, _study_of(root, folder), "evaluate")
+    cell, _, checkpoint = name.partition("@")
+    study, slash, key = cell.rpartition("/")
+    in_use = read_params(root / "params.yaml")
+    found = _cell(root, study if slash else in_use.study.name, key)
+    if checkpoint:
+        return _checkpoint(root, found, key, checkpoint)
+    if not found.answers.is_dir():
+        there = _cells(root / "runs" / str(found.study))
         allowed = ", ".join(there) or "none yet; run the study first: tomrl repro"
-        raise UserError(f"no evaluated cell {found.text}; there are of {found.study}: {allowed}")
+        raise UserError(
+            f"no evaluated cell {found.text}, and no folder {name} with {_GRADES}; there are of "
+            f"{found.study}: {allowed}"
+        )
     return found
 
 
-def _answers(root: Path, cell: Named) -> dict[str, Answers]:
+def _checkpoint(root: Path, cell: Side, key: str, name: str) -> Side:
+    from pipeline.stages.checkpoint import checkpoint_answers
+    from pipeline.stages.common import Stage
+
+    params = read_params(root / "params.yaml")
+    if cell.study != params.study.name:
+        raise UserError(
+            f"{cell.text}@{name}: a checkpoint is asked as the study in use says, which is "
+            f"{params.study.name}; run: tomrl study use {cell.study}"
+        )
+    with redirect_stdout(sys.stderr):  # standard output is the comparison's
+        folder = checkpoint_answers(Stage("evaluate", root, params), key, name)
+    return Side(f"{cell.text}@{name}", folder, None, cell.study, cell.made_by)
+
+
+def _study_of(root: Path, folder: Path) -> str | None:
+    """Return the study in whose runs a folder lies."""
+    runs = (root / "runs").resolve()
+    found = folder.resolve()
+    return found.relative_to(runs).parts[0] if found.is_relative_to(runs) else None
+
+
+def _answers(side: Side) -> dict[str, Answers]:
     from pipeline.analysis.paired import read_answers
 
-    folder = cell.folder(root)
-    return {
-        **read_answers(folder / "evaluate" / "grades.parquet", f"evaluate@{cell.cell}"),
-        **read_answers(folder / "gsm8k" / "grades.parquet", f"gsm8k@{cell.cell}"),
-    }
+    found = read_answers(side.answers / _GRADES, side.made_by)
+    if side.check is not None:
+        found |= read_answers(side.check / _GRADES, side.made_by.replace("evaluate", "gsm8k"))
+    return found
 
 
-def _show(console: Terminal, one: Named, other: Named, found: Sequence[ColumnCompared]) -> None:
+def _show(console: Terminal, one: Side, other: Side, found: Sequence[ColumnCompared]) -> None:
     table = make_table(
         f"A: {one.text}, B: {other.text}; accuracy in %",
         ["column"],
-        ("A", "B", "B - A (95 %)", "p", "only B right", "only A right"),
+        ("A", "B", "B - A (95 %)", "bootstrap", "p", "only B right", "only A right"),
     )
     for each in found:
         low, high = each.changed.interval
@@ -128,6 +182,7 @@ def _show(console: Terminal, one: Named, other: Named, found: Sequence[ColumnCom
             f"{100 * each.first:.1f}",
             f"{100 * each.second:.1f}",
             f"{100 * (each.second - each.first):+.1f} ({100 * low:+.1f} to {100 * high:+.1f})",
+            "{:+.1f} to {:+.1f}".format(*(100 * end for end in each.drawn)),
             f"{each.changed.p_value:.2g}",
             str(len(each.gained)),
             str(len(each.lost)),
@@ -136,36 +191,47 @@ def _show(console: Terminal, one: Named, other: Named, found: Sequence[ColumnCom
 
 
 def _turned(
-    root: Path, one: Named, other: Named, found: Sequence[ColumnCompared], examples: int
-) -> Iterator[str]:
+    root: Path, one: Side, other: Side, found: Sequence[ColumnCompared], examples: int
+) -> Iterator[dict[str, str]]:
     """Yield questions whose answer turned, with both responses."""
-    said = [_responses(root, cell) for cell in (one, other)]
+    if not examples:
+        return
+    said = [_responses(side) for side in (one, other)]
+    study = one.study or other.study
     for each in found:
-        asked = _questions(root, one.study, each.column) if each.gained or each.lost else {}
+        asked = _questions(root, study, each.column) if each.gained or each.lost else {}
         for kind, names in (("only B is right", each.gained), ("only A is right", each.lost)):
-            for name in names[:examples]:
-                if name not in said[0] or name not in said[1]:  # the side-check
-                    continue
-                yield f"{each.column}, {kind}: {asked.get(name, name)}"
-                for letter, texts in zip("AB", said, strict=True):
-                    text = " ".join(texts[name].split())
-                    yield f"  {letter}: {text[:_LONGEST_SHOWN]}"
+            for name in [name for name in names if all(name in of for of in said)][:examples]:
+                yield {
+                    "column": each.column,
+                    "kind": kind,
+                    "id": name,
+                    "question": asked.get(name, name),
+                    "A": said[0][name],
+                    "B": said[1][name],
+                }
 
 
-def _responses(root: Path, cell: Named) -> dict[str, str]:
+def _say(console: Terminal, turned: Mapping[str, str]) -> None:
+    console.say(f"{turned['column']}, {turned['kind']}: {turned['question']}")
+    for letter in "AB":
+        console.say(f"  {letter}: {' '.join(turned[letter].split())[:_LONGEST_SHOWN]}")
+
+
+def _responses(side: Side) -> dict[str, str]:
     from pipeline.evaluate.samples import first_samples
     from pipeline.judge.recorded import read_table
 
-    path = cell.folder(root) / "evaluate" / "responses.parquet"
-    frame = first_samples(read_table(path, ("id", "response"), f"evaluate@{cell.cell}"))
+    path = side.answers / "responses.parquet"
+    frame = first_samples(read_table(path, ("id", "response"), side.made_by))
     return dict(zip(frame["id"], frame["response"], strict=True))
 
 
-def _questions(root: Path, study: str, column: str) -> dict[str, str]:
+def _questions(root: Path, study: str | None, column: str) -> dict[str, str]:
     """Return the questions of a column with their gold answers, by id; none without the suite."""
     from pipeline.data.codec import read_examples
 
-    path = root / "data" / study / "suite" / f"{column}.parquet"
+    path = root / "data" / str(study) / "suite" / f"{column}.parquet"
     if not path.is_file():
         return {}
     return {e.id: f"{e.question} (gold: {e.answer})" for e in read_examples(path)}

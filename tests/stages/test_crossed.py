@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from pipeline.analysis.results import collect
 from pipeline.analysis.square import square_findings, square_texts, squares
+from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
+from pipeline.errors import UserError
+from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.model.manifest import Manifest
 from pipeline.stages import (
     audit,
@@ -25,6 +31,7 @@ from pipeline.stages import (
     suite,
     train,
 )
+from pipeline.stages.checkpoint import checkpoint_answers
 from pipeline.stages.common import Stage
 from tests.conftest import PROJECT, edited, shrink
 from tests.stages.made import make_data
@@ -87,9 +94,62 @@ def test_every_corner_is_what_its_cell_scored(done: tuple[Path, Params]) -> None
     assert "with prompt labelled to the trained one with compact" in sentence
 
 
+def test_what_each_response_states_is_kept(done: tuple[Path, Params]) -> None:
+    for key in done[1].cells:
+        folder = done[0] / "runs" / "mini" / key
+        claims = pd.read_parquet(folder / "judge" / "claims.parquet")
+        responses = pd.read_parquet(folder / "evaluate" / "responses.parquet")
+        assert list(claims["id"]) == list(responses["id"])
+        assert list(claims["task"]) == list(responses["task"])
+        assert (claims["true"] <= claims["made"]).all() and (claims["decisive"] >= 1).all()
+        verdicts = json.loads((folder / "judge" / "verdicts.json").read_text(encoding="utf-8"))
+        (verdict,) = verdicts["tasks"].values()
+        true = verdict["evidence"]["reasoning"]["true"]
+        assert claims["made"].sum() == (true["count"] if true else 0)
+
+
 def test_the_report_shows_the_square(done: tuple[Path, Params]) -> None:
     folder = done[0] / "reports" / "mini"
     assert "Prompt or training" in (folder / "index.html").read_text(encoding="utf-8")
     written = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert len(written["squares"]) == 2
     assert {row["cell"] for row in written["rows"]} == {"nano-hi", "nano-hi-crossed"}
+
+
+def compared(*words: str) -> dict[str, Any]:
+    said = CliRunner().invoke(app, ["compare", *words, "--json"])
+    assert said.exception is None, said.output
+    (pair,) = json.loads(said.stdout)
+    return dict(pair)
+
+
+def test_checkpoints_and_folders_of_answers_are_compared(
+    done: tuple[Path, Params], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last checkpoint is made that of the base model: what it answers is known."""
+    root, params = done
+    monkeypatch.chdir(root)
+    (root / "dvc.yaml").touch()
+    runs = root / "runs" / "mini"
+    path = runs / "nano-hi" / "train" / "checkpoints.json"
+    trained = Manifest.read_of(path, "nano", "train")
+    base_model = Manifest.read_of(runs / "nano-base" / "train" / "checkpoints.json", "nano", "base")
+    last = trained.checkpoints["last"].model_copy(update={"digest": base_model.used.digest})
+    checkpoints = {"best": trained.used, "last": last}
+    made = trained.model_copy(update={"use": "best", "checkpoints": checkpoints})
+    kept = path.read_text()
+    try:
+        made.write(path)
+        found = compared("nano-hi@last", "nano-hi@best")
+        monkeypatch.setattr(TransformersEngine, "_loaded", None)  # whoever loads the model fails
+        assert compared("nano-hi@last", "nano-hi@best") == found
+        with pytest.raises(UserError, match=r"keeps no such checkpoint; it keeps: best \(step"):
+            checkpoint_answers(Stage("evaluate", root, params), "nano-hi", "999")
+    finally:
+        path.write_text(kept)
+    folders = compared("runs/mini/nano-base-crossed/evaluate", str(runs / "nano-hi"))
+    assert folders["columns"] == found["columns"] and folders["examples"] == found["examples"]
+    turned = [name for column in found["columns"] for name in column["gained"] + column["lost"]]
+    for example in found["examples"]:
+        assert example["id"] in turned and example["A"] != example["B"]
+        assert "(gold: " in example["question"]

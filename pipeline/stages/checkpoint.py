@@ -1,0 +1,58 @@
+"""What a checkpoint of a cell answers to the suite, asked beside the stages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from pipeline.closure import own_code
+from pipeline.config.params import TrainedCell
+from pipeline.errors import UserError
+from pipeline.model.manifest import Manifest, StoredModel
+from pipeline.plugins import ENGINES
+from pipeline.stages.common import Stage
+from pipeline.stages.evaluate import asked
+from pipeline.stages.scoring import Ran, ask_columns, engine_of_weights, write_scores
+
+
+def checkpoint_answers(stage: Stage, key: str, name: str) -> Path:
+    """Return the folder of a checkpoint's answers and grades.
+
+    The one that the cell was evaluated with is not asked again; what another one answered is kept
+    in ``work/``.
+
+    Args:
+        stage: The study and its checkout.
+        key: The cell.
+        name: ``best``, ``last``, or the step of one of them.
+
+    Raises:
+        UserError: If the cell trains nothing, or keeps no such checkpoint.
+    """
+    cell, made_by = stage.params.trained_cell(key), f"train@{key}"
+    path = stage.runs / key / "train" / "checkpoints.json"
+    manifest = Manifest.read_of(path, cell.model, made_by)
+    stored = _named(manifest, key, name)
+    evaluated = stage.runs / key / "evaluate"
+    if stored.digest == manifest.used.digest and (evaluated / "grades.parquet").is_file():
+        return evaluated
+    return _ask(stage, key, cell, stage.store.get(stored.digest, made_by), stored)
+
+
+def _named(manifest: Manifest, key: str, name: str) -> StoredModel:
+    for role, stored in manifest.checkpoints.items():
+        if name in (role, str(stored.step)):
+            return stored
+    kept = ", ".join(f"{role} (step {found.step})" for role, found in manifest.checkpoints.items())
+    raise UserError(f"{key}@{name}: the cell keeps no such checkpoint; it keeps: {kept}")
+
+
+def _ask(stage: Stage, key: str, cell: TrainedCell, model: Path, stored: StoredModel) -> Path:
+    code = own_code(ENGINES[cell.evaluate.engine].modules)
+    work = replace(stage, name="checkpoint").work(stored.digest, stage.params.study.threads, code)
+    columns, asking = asked(stage, key)
+    engine = engine_of_weights(stage, cell, model, work)
+    graded = ask_columns(engine, cell, columns, asking, f"{key} at step {stored.step}")
+    folder = work / "answers"
+    write_scores(folder, cell, Ran(engine.name, engine.libraries, columns, graded, asking))
+    return folder
