@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 
-def sent(values: Sequence[object], device: torch.device) -> Tensor:
+def sent(values: Sequence[object] | np.ndarray, device: torch.device) -> Tensor:
     """Return numbers as a tensor on a device, without waiting for what it has been told before.
 
     An accelerator copies them when it gets there, from memory that cannot be paged out.

@@ -14,16 +14,17 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+from pipeline.model.batch import sent
 from pipeline.model.memory import SharedMemory, StandingMemory
 from pipeline.model.passes import Passes, announce
-from pipeline.model.recording import Repeated, can_record
+from pipeline.model.recording import Recording, Repeated, can_record
 from pipeline.model.sampling import Sampling
 from pipeline.model.shared_prefix import Prefix
 from pipeline.model.written_out import passes_of
 
 # Rows are dropped from the batch once this share of it has finished: copying the cache for every
-# single row would cost more than it saves.
-_DROP_SHARE = 0.25
+# single row would cost more than it saves. On an accelerator a pass is recorded anew then.
+_DROP_SHARE, _DROP_SELDOM = 0.25, 0.5
 
 # After how many tokens to look for rows that have finished, on an accelerator: it is some tokens
 # behind what it has been told, and must be waited for.
@@ -50,6 +51,7 @@ def generate(
     keys: Sequence[Sequence[int]],
     sampling: Sampling,
     end: int,
+    recording: Recording | None = None,
 ) -> list[Completion]:
     """Sample completions.
 
@@ -59,6 +61,7 @@ def generate(
         keys: P * G random-stream keys, those of prompt p at p * G ... p * G + G - 1.
         sampling: How tokens are chosen.
         end: The end-of-sequence token.
+        recording: Of an accelerator's passes; whoever samples again and again holds one.
 
     Returns:
         P * G completions in the order of ``keys``.
@@ -71,28 +74,28 @@ def generate(
     rows = Rows(
         passes,
         found.prefix(ends, group),
-        torch.tensor(ends, device=device).repeat_interleave(group),
-        torch.from_numpy(draws).to(device),
+        sent(ends, device).repeat_interleave(group),
+        sent(draws, device),
         sampling,
         end,
         standing=can_record(device),
     )
     rows.write(found.logits.repeat_interleave(group, 0))
-    _write_on(rows, model.base_model)
+    _write_on(rows, model.base_model, recording or Recording())
     return rows.completions()
 
 
-def _write_on(rows: Rows, layers: nn.Module) -> None:
+def _write_on(rows: Rows, layers: nn.Module, recording: Recording) -> None:
     """Write all tokens after the first, with a model's layers."""
-    look_every = _LOOK_SELDOM if rows.standing else 1
-    go_on = Repeated(rows.go_on)
+    look_every, share = (_LOOK_SELDOM, _DROP_SELDOM) if rows.standing else (1, _DROP_SHARE)
+    go_on = Repeated(rows.go_on, recording)
     for step in range(1, rows.steps):
         if step % look_every == 0:
             living = rows.living()
             if living == 0:
                 return
             # Between two drops, finished rows are computed along and their tokens not written.
-            if living <= (1 - _DROP_SHARE) * rows.count:
+            if living <= (1 - share) * rows.count:
                 rows.drop()
         rows.memory.go_to(step)
         if not rows.standing:

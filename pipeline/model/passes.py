@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
-from pipeline.model.batch import pad_right
+from pipeline.model.batch import pad_right, sent
 from pipeline.model.halves import Halves
 from pipeline.model.memory import Memory
 from pipeline.model.shared_prefix import Prefix, attending, by_key_head, encode_prompts
@@ -94,7 +94,7 @@ class ModulePasses:
         """See :class:`Passes`."""
         halves, device = Halves.of(self.model), self.model.device
         ids, mask = pad_right(rests, int(self.model.config.pad_token_id or 0), device)
-        first = torch.tensor(begun, device=device).unsqueeze(1)
+        first = sent(begun, device).unsqueeze(1)
         cache = DynamicCache(config=self.model.config)
         with attending(self.model):
             states = halves.body(

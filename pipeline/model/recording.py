@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 
 import torch
 
@@ -24,13 +25,50 @@ def can_record(device: torch.device) -> bool:
 def record(action: Action) -> Action:
     """Return what repeats the operations of an action, which is not carried out here.
 
+    ``torch.cuda.graph`` does the same, but waits for the device and empties its cache before, and
+    stays on the stream that it records where an operation spoils the recording.
+
     Raises:
         RuntimeError: If an operation has the host wait for the device.
     """
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-        action()
+    with torch.cuda.stream(torch.cuda.Stream()):
+        graph.capture_begin(capture_error_mode="thread_local")
+        try:
+            action()
+        except BaseException:
+            with suppress(RuntimeError):  # that there is nothing to end says less
+                graph.capture_end()
+            raise
+        graph.capture_end()
     return graph.replay
+
+
+class Recording:
+    """Records passes until one cannot be recorded; then says so, once, and tries no other."""
+
+    def __init__(self) -> None:
+        self._works = True
+
+    def of(self, action: Action) -> Action:
+        """Return what repeats an action, or the action itself.
+
+        Raises:
+            torch.OutOfMemoryError: If the device has no room for it.
+        """
+        if not self._works:
+            return action
+        try:
+            return record(action)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            self._works = False
+            _log.warning(
+                "a pass cannot be recorded: from here on they are launched for every token: %s",
+                error,
+            )
+            return action
 
 
 class Repeated:
@@ -39,10 +77,11 @@ class Repeated:
     Args:
         action: Does the same operations on the same memory each time, as long as what it is called
             with does not change. What it does on the host is not repeated.
+        recording: Records it.
     """
 
-    def __init__(self, action: Action) -> None:
-        self.action = action
+    def __init__(self, action: Action, recording: Recording) -> None:
+        self.action, self.recording = action, recording
         self._shape: Hashable = None
         self._again: Action | None = None
 
@@ -58,12 +97,5 @@ class Repeated:
             self.action()
             return
         if self._again is None:
-            self._again = self._recorded()
+            self._again = self.recording.of(self.action)
         self._again()
-
-    def _recorded(self) -> Action:
-        try:
-            return record(self.action)
-        except RuntimeError as error:
-            _log.warning("a pass cannot be recorded, and is launched for every token: %s", error)
-            return self.action

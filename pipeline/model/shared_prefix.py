@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -45,6 +45,7 @@ class Prefix:
     bias: Tensor | None
     group: int
     places: Tensor
+    _joint: dict[tuple[int, torch.dtype], Tensor] = field(default_factory=dict, init=False)
 
     @classmethod
     def of(
@@ -97,6 +98,29 @@ class Prefix:
         rows: Tensor = laid.unflatten(2, (self.group, -1)).transpose(1, 2).flatten(0, 1)
         return rows if len(rows) == len(self.places) else rows.index_select(0, self.places)
 
+    def joint_bias(self, length: int, dtype: torch.dtype) -> Tensor:
+        """Return what is added to the scores of rows of ``length`` tokens [N or 1, 1, T, L + T].
+
+        It hides padding of the prompts and, of a row's own tokens, the later ones. All layers of a
+        pass are given the same tensor: what they add is kept for the backward pass.
+        """
+        if (length, dtype) not in self._joint:
+            self._joint[length, dtype] = self._made_joint(length, dtype)
+        return self._joint[length, dtype]
+
+    def _made_joint(self, length: int, dtype: torch.dtype) -> Tensor:
+        far = self.values[0].shape[2]
+        rows = 1 if self.bias is None else len(self.places)
+        width = far + length
+        # CUDA's kernels make a copy of what does not lie in steps of eight.
+        room = -(-width // 8) * 8
+        bias = torch.zeros(rows, 1, length, room, dtype=dtype, device=self.places.device)
+        if self.bias is not None:
+            bias[..., :far] = self.bias[self.places // self.group]
+        later = torch.ones(length, length, dtype=torch.bool, device=bias.device).triu(1)
+        bias[..., far:width].masked_fill_(later, -torch.inf)
+        return bias[..., :width]
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedPrompts:
@@ -121,7 +145,7 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
     cache = DynamicCache(config=model.config)
     states = Halves.of(model).body(
         input_ids=ids,
-        attention_mask=_visible(model, mask) if len(set(map(len, prompts))) > 1 else None,
+        attention_mask=visible(model, mask) if len(set(map(len, prompts))) > 1 else None,
         position_ids=positions(mask),
         past_key_values=cache,
         use_cache=True,
@@ -131,7 +155,7 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
     return EncodedPrompts(states, keys, values)
 
 
-def _visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
+def visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
     """Return what a pass takes for the mask of real tokens [P, L].
 
     Given the mask itself, transformers makes of it what is made here, and waits for an accelerator
@@ -207,6 +231,11 @@ def by_key_head(query: Tensor, heads: int) -> Tensor:
     return lined.flatten(2, 3)
 
 
+def for_all_heads(tensor: Tensor, heads: int) -> Tensor:
+    """Repeat keys or values [N, H, T, D] for the query heads that share them [N, heads, T, D]."""
+    return tensor.repeat_interleave(heads // tensor.shape[1], 1)
+
+
 def joined(
     query: Tensor,
     key: Tensor,
@@ -218,9 +247,7 @@ def joined(
 ) -> Tensor:
     """Attend from all own tokens [N, heads, T, D], with CPU kernels and no copy of a prompt."""
     # Of the row's own tokens the kernels want as many key-value heads as query heads.
-    own = (
-        tensor.repeat_interleave(query.shape[1] // tensor.shape[1], 1) for tensor in (key, value)
-    )
+    own = (for_all_heads(tensor, query.shape[1]) for tensor in (key, value))
     output: Tensor = _Joined.apply(query, *own, keys, values, prefix, scaling)  # type: ignore[no-untyped-call]
     return output
 
@@ -239,21 +266,13 @@ def repeated(
     For accelerators: the kernels that :func:`joined` calls by name are those of a CPU, and the
     portable attention of PyTorch returns no log-sum-exp to join two parts by.
     """
-    rows, length = prefix.places // prefix.group, query.shape[2]
-    causal = torch.zeros(length, length, dtype=value.dtype, device=value.device)
-    causal.masked_fill_(torch.ones_like(causal, dtype=torch.bool).triu(1), -torch.inf)
-    prompts, _, prompt_length, _ = keys.shape
-    context = prefix.bias
-    if context is None:  # all prompts are of one length
-        context = keys.new_zeros(prompts, 1, 1, prompt_length)
-    shape = (len(rows), 1, length)
-    bias = torch.cat([context[rows].expand(*shape, -1), causal.expand(*shape, -1)], -1)
+    rows = prefix.places // prefix.group
     # Given a mask and fewer key-value heads, PyTorch would take its slowest kernel.
-    repeats = query.shape[1] // key.shape[1]
     joint_keys, joint_values = (
-        torch.cat(pair, 2).repeat_interleave(repeats, 1)
+        for_all_heads(torch.cat(pair, 2), query.shape[1])
         for pair in ((keys[rows], key), (values[rows], value))
     )
+    bias = prefix.joint_bias(query.shape[2], query.dtype)
     return nn.functional.scaled_dot_product_attention(
         query, joint_keys, joint_values, attn_mask=bias, scale=scaling
     )

@@ -19,10 +19,10 @@ from torch import Tensor
 from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 from transformers import PreTrainedModel, Qwen2ForCausalLM
 
-from pipeline.model.batch import pad_right
+from pipeline.model.batch import pad_right, sent
 from pipeline.model.memory import Memory
 from pipeline.model.passes import Encoded, ModulePasses, Passes, announce
-from pipeline.model.shared_prefix import Prefix, attend_both
+from pipeline.model.shared_prefix import Prefix, attend_both, for_all_heads
 
 LARGEST = 2**25
 """Parameters of the largest model that is written out: its matrices are held twice."""
@@ -103,10 +103,13 @@ class WrittenOut:
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
         """See :class:`pipeline.model.passes.Passes`."""
-        # Padding stands after the tokens, where causality hides it.
-        grouped = self.key_heads < self.heads
 
+        # Padding stands after the tokens, where causality hides it.
         def attend(_: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+            # In single precision an accelerator's only kernel for fewer keys is its slowest.
+            if query.device.type != "cpu":
+                key, value = (for_all_heads(each, self.heads) for each in (key, value))
+            grouped = key.shape[1] < self.heads
             return scaled_dot_product_attention(
                 query, key, value, is_causal=True, scale=1.0, enable_gqa=grouped
             )
@@ -145,7 +148,7 @@ class WrittenOut:
             values.append(value)
             return attend(layer, query, key, value).transpose(1, 2).flatten(0, 1)
 
-        first = torch.tensor(begun, device=device).unsqueeze(1)
+        first = sent(begun, device).unsqueeze(1)
         positions = first + torch.arange(ids.shape[1], device=device)
         last = torch.arange(len(rows), device=device) * ids.shape[1] + mask.sum(1) - 1
         logits = self._logits(ids.flatten(), positions.flatten(), by_row, last)

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from pipeline.config.algorithms import Algorithm, Sft
 from pipeline.config.training import Train
 from pipeline.model.decode import Completion
+from pipeline.model.recording import Recording
 from pipeline.model.sampling import Sampling
 from pipeline.records import Figures
 from pipeline.train.data import Row
@@ -47,6 +48,7 @@ class Source:
         recipe: The training recipe.
         algorithm: The algorithm.
         seed: Of the random numbers.
+        recording: Of the passes that write completions on an accelerator.
     """
 
     policy: PreTrainedModel
@@ -55,6 +57,7 @@ class Source:
     recipe: Train
     algorithm: Algorithm
     seed: int
+    recording: Recording = field(default_factory=Recording)
     _sampled: float = field(default=0.0, init=False)
     _rewarded: float = field(default=0.0, init=False)
 
@@ -105,4 +108,5 @@ class Source:
             group=recipe.rollouts,
             stream=(self.seed, *which),
             precision=recipe.precision,
+            recording=self.recording,
         )

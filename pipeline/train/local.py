@@ -122,7 +122,9 @@ class LocalTrainer:
         self._schedule = Schedule.of(recipe, len(self.train))
         judge = Judge(self.tokenizer, preset_of(recipe.reward), recipe.think)
         self._source = Source(self.policy, self.tokenizer, judge, recipe, self.algorithm, self.seed)
-        self._accuracy = GreedyAccuracy(judge, recipe.max_new_tokens, recipe.precision)
+        self._accuracy = GreedyAccuracy(
+            judge, recipe.max_new_tokens, recipe.precision, self._source.recording
+        )
         self._state = RunState(self.work, learners)
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
 

@@ -126,11 +126,29 @@ def _activations(
     per_token = 6 * hidden * _FLOAT + (4 * hidden + 5 * key_value + 4 * inner) * size
     if recipe.gradient_checkpointing:
         tokens = rows * (prompt + new)  # one layer is there with its gradients
-        return tokens * (shape.num_hidden_layers * hidden * size + 2 * per_token)
+        states = tokens * (shape.num_hidden_layers * hidden * size + 2 * per_token)
+        return states + _hidden_pairs(shape, recipe, groups, rows, size, on_gpu=on_gpu)
     tokens = groups * prompt + rows * new
     repeated = 2 * hidden if shape.num_key_value_heads < shape.num_attention_heads else 0
     if on_gpu:  # keys and values with a copy of the prompt for each completion
         attended = rows * (prompt + new) * (2 * key_value + repeated) * size
     else:  # stacked queries, output, and keys and values for every head
         attended = rows * new * (2 * hidden + repeated) * size
-    return shape.num_hidden_layers * (tokens * per_token + attended)
+    layers = shape.num_hidden_layers * (tokens * per_token + attended)
+    return layers + _hidden_pairs(shape, recipe, groups, rows, size, on_gpu=on_gpu)
+
+
+def _hidden_pairs(
+    shape: Shape, recipe: Train, groups: int, rows: int, size: int, *, on_gpu: bool
+) -> int:
+    """Return what says which tokens do not meet: as large as the scores it is added to."""
+    prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
+    if recipe.gradient_checkpointing:  # a bit, in a byte, and what the layer at work makes of it
+        return rows * (prompt + new) ** 2 * (1 + size)
+    ragged = groups > 1
+    # What the prompts' layers make of it is kept by each; prompts of one length need none.
+    of_prompts = shape.num_hidden_layers * groups * prompt**2 * size if ragged else 0
+    if not on_gpu:
+        return of_prompts
+    # One for all layers of the policy, another for those of the reference model.
+    return of_prompts + 2 * (rows if ragged else 1) * new * (prompt + new) * size

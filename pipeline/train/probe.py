@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.training import Train
+from pipeline.model.recording import Recording
 from pipeline.model.sampling import Sampling
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row, load_rows
@@ -36,11 +37,13 @@ class GreedyAccuracy:
         judge: Grades completions.
         max_new_tokens: Longest completion.
         precision: Number format of the forward pass.
+        recording: Of the passes that write completions on an accelerator.
     """
 
     judge: Judge
     max_new_tokens: int
     precision: str
+    recording: Recording = field(default_factory=Recording)
 
     def __call__(self, model: PreTrainedModel, rows: Sequence[Row]) -> float:
         """Return the accuracy of a model in evaluation mode."""
@@ -56,6 +59,7 @@ class GreedyAccuracy:
                 group=1,
                 stream=(0,),
                 precision=self.precision,
+                recording=self.recording,
             )
             correct += sum(r.right for r in self.judge(batch, completions).rewards)
         return correct / len(rows)

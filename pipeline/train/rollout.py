@@ -12,6 +12,7 @@ from pipeline.config.algorithms import Imitated
 from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.model.decode import Completion, generate
 from pipeline.model.device import answering
+from pipeline.model.recording import Recording
 from pipeline.model.sampling import Sampling
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
@@ -47,6 +48,7 @@ def sample(
     group: int,
     stream: tuple[int, ...],
     precision: str,
+    recording: Recording,
 ) -> list[Completion]:
     """Sample ``group`` completions for each row.
 
@@ -59,10 +61,12 @@ def sample(
         stream: Prefix of every random key, such as (seed, step); a completion's random numbers
             depend on it, the prompt's id and the sample's index only.
         precision: Number format of the forward pass.
+        recording: Of an accelerator's passes.
     """
     keys = list(_keys(rows, group, stream))
     with answering(model, precision):
-        return generate(model, [row.prompt for row in rows], keys, sampling, _end(tokenizer))
+        prompts = [row.prompt for row in rows]
+        return generate(model, prompts, keys, sampling, _end(tokenizer), recording)
 
 
 def _keys(rows: Sequence[Row], group: int, stream: tuple[int, ...]) -> Iterator[tuple[int, ...]]:

@@ -16,6 +16,7 @@ from pipeline.model.batch import pad_left, pad_right, positions, real_places
 from pipeline.model.device import autocast
 from pipeline.model.halves import Halves
 from pipeline.model.logprobs import completion_states, of_logits
+from pipeline.model.shared_prefix import visible
 from pipeline.train.memory import LOGITS_AT_ONCE
 from pipeline.train.rollout import Rollouts
 
@@ -194,7 +195,7 @@ def plain_states(
     full_mask = torch.cat([context_mask.repeat_interleave(group, 0), mask[:, :-1]], 1)
     states = Halves.of(model).body(
         input_ids=full,
-        attention_mask=full_mask.long(),
+        attention_mask=visible(model, full_mask),
         position_ids=positions(full_mask),
         use_cache=False,
         last=ids.shape[1],

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedModel, Qwen2ForCausalLM
 
-from pipeline.model import decode, recording
+from pipeline.model import decode, recording, written_out
+from pipeline.model.batch import sent
 from pipeline.model.decode import Completion, Rows, generate
 from pipeline.model.memory import StandingMemory
 from pipeline.model.passes import ModulePasses
-from pipeline.model.recording import Repeated
+from pipeline.model.recording import Recording, Repeated, record
 from pipeline.model.sampling import Sampling
 from pipeline.model.shared_prefix import Prefix
+from pipeline.model.written_out import WrittenOut
 from tests.model.grouped import grouped_heads
 from tests.model.tape import Recorder
 from tests.model.waits import Waits
@@ -77,10 +83,24 @@ def test_an_accelerator_is_waited_for_seldom(model: PreTrainedModel) -> None:
     """What needs a number from the device waits for all that it has been told to compute."""
     with Waits() as waits:
         completions = written(model)
-    longest = max(len(each.tokens) for each in completions)
-    assert longest == SAMPLING.max_new_tokens
-    # Whether prompts differ in length, and a look every 8 tokens at how many are left.
-    assert len(waits.seen) <= 1 + (longest - 1) // 8, waits.seen
+    assert {len(each.tokens) for each in completions} == {48}
+    # A look every 8 tokens at how many are left; at the end the tokens and their lengths.
+    assert Counter(waits.seen) == {"item": 47 // 8, "tolist": 2}
+
+
+def test_a_wait_for_every_token_is_seen(
+    model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def choose(*arguments: Any) -> Tensor:
+        chosen = decode_choose(*arguments)
+        assert int(chosen[0]) >= 0
+        return chosen
+
+    decode_choose = decode.choose
+    monkeypatch.setattr(decode, "choose", choose)
+    with Waits() as waits:
+        written(model)
+    assert waits.seen.count("item") >= 48
 
 
 @pytest.mark.usefixtures("way", "recorder")
@@ -91,7 +111,10 @@ def test_who_hears_of_passes_hears_while_they_are_replayed(model: PreTrainedMode
     assert len(completions[0].tokens) // 8 <= len(heard) <= 20
 
 
-def test_a_pass_touches_nothing_but_its_device() -> None:
+@pytest.mark.parametrize("way", [ModulePasses, WrittenOut])
+def test_a_pass_touches_nothing_but_its_device(
+    way: type[ModulePasses | WrittenOut], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On tensors without contents whatever the host wants to know, or brings along, is an error."""
     like = grouped_heads(vocabulary=128)
     with torch.device("meta"):
@@ -101,12 +124,22 @@ def test_a_pass_touches_nothing_but_its_device() -> None:
         bias, places = torch.zeros(3, 1, 1, 5), torch.arange(12)
         prefix = Prefix(tuple(held), tuple(held), bias, group=4, places=places)
         ends, draws = torch.zeros(12, dtype=torch.long), torch.zeros(12, 48, dtype=torch.float64)
-    rows = Rows(ModulePasses(model), prefix, ends, draws, SAMPLING, end=1, standing=True)
+    grouped: list[bool] = []
+
+    def attend(*tensors: Tensor, enable_gqa: bool, **settings: Any) -> Tensor:
+        grouped.append(enable_gqa)
+        return scaled_dot_product_attention(*tensors, **settings)
+
+    monkeypatch.setattr(written_out, "scaled_dot_product_attention", attend)
+    passes = way(model)
+    rows = Rows(passes, prefix, ends, draws, SAMPLING, end=1, standing=True)
     with torch.inference_mode():
         rows.memory.go_to(1)
         rows.go_on()
         with pytest.raises(RuntimeError, match="meta"):
             rows.living()
+        logits = passes.encode(PROMPTS).logits
+    assert logits.shape == (3, 128) and not any(grouped)
 
 
 def counting(work: list[str]) -> Callable[[], None]:
@@ -116,14 +149,111 @@ def counting(work: list[str]) -> Callable[[], None]:
 def test_what_cannot_be_recorded_is_done_as_it_is(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    tried: list[Callable[[], None]] = []
+
     def refuse(action: Callable[[], None]) -> Callable[[], None]:
+        tried.append(action)
         raise RuntimeError("operation not permitted when stream is capturing")
 
     monkeypatch.setattr(recording, "record", refuse)
     work: list[str] = []
-    go_on = Repeated(counting(work))
-    for _ in range(4):
-        go_on((12, 4))
-    assert len(work) == 4
+    held = Recording()
+    for _ in range(2):
+        go_on = Repeated(counting(work), held)
+        for shape in (12, 12, 12, 9, 9):
+            go_on(shape)
+    assert len(work) == 10 and len(tried) == 1, "nothing is tried after the first that failed"
     (line,) = caplog.messages
-    assert line.startswith("a pass cannot be recorded, and is launched for every token: operation")
+    assert "launched for every token: operation not permitted" in line
+
+
+def test_a_full_device_is_no_pass_that_cannot_be_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(action: Callable[[], None]) -> Callable[[], None]:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(recording, "record", refuse)
+    with pytest.raises(torch.OutOfMemoryError, match="CUDA out of memory"):
+        Recording().of(lambda: None)
+
+
+class Device:
+    """Notes what a recording asks of CUDA, as the streams and graphs of torch would take it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, spoilt: bool) -> None:
+        self.asked: list[str] = []
+        self.spoilt = spoilt
+        monkeypatch.setattr(torch.cuda, "Stream", lambda: "side")
+        monkeypatch.setattr(torch.cuda, "stream", self.on)
+        monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: self)
+
+    @contextmanager
+    def on(self, stream: str) -> Iterator[None]:
+        self.asked.append(f"enter {stream}")
+        try:
+            yield
+        finally:
+            self.asked.append(f"leave {stream}")
+
+    def capture_begin(self, *, capture_error_mode: str) -> None:
+        self.asked.append(f"begin {capture_error_mode}")
+
+    def capture_end(self) -> None:
+        self.asked.append("end")
+        if self.spoilt:
+            raise RuntimeError("operation failed due to a previous error during capture")
+
+    def replay(self) -> None:
+        self.asked.append("replay")
+
+
+def test_recording_asks_one_stream_and_leaves_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device(monkeypatch, spoilt=False)
+    again = record(lambda: device.asked.append("act"))
+    again()
+    again()
+    recorded = ["enter side", "begin thread_local", "act", "end", "leave side"]
+    assert device.asked == [*recorded, "replay", "replay"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, torch.OutOfMemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize("spoilt", [True, False])
+def test_what_breaks_a_recording_is_told_on_the_stream_before(
+    error: type[BaseException], spoilt: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Device(monkeypatch, spoilt=spoilt)
+
+    def act() -> None:
+        raise error("what broke it")
+
+    with pytest.raises(error, match="what broke it"):
+        record(act)
+    assert device.asked == ["enter side", "begin thread_local", "end", "leave side"]
+
+
+def test_a_recording_that_fails_at_its_end_leaves_the_stream(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    device, work = Device(monkeypatch, spoilt=True), list[str]()
+    again = Recording().of(counting(work))
+    assert device.asked[-1] == "leave side"
+    again()
+    assert len(work) == 2 and len(caplog.messages) == 1, "recorded in vain, and then done"
+
+
+def test_numbers_go_to_an_accelerator_from_pinned_memory_unawaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[object] = []
+
+    class Made:
+        def to(self, device: torch.device, *, non_blocking: bool) -> str:
+            asked.append((device.type, non_blocking))
+            return "there"
+
+    def tensor(values: object, *, pin_memory: bool) -> Made:
+        asked.append((values, pin_memory))
+        return Made()
+
+    monkeypatch.setattr(torch, "tensor", tensor)
+    found: object = sent([1, 2], torch.device("cuda"))
+    assert found == "there" and asked == [([1, 2], True), ("cuda", True)]

@@ -97,6 +97,28 @@ def test_both_ways_to_attend_agree(heads: int, padding: tuple[int, ...], group: 
 
 
 @pytest.mark.parametrize(
+    ("prompts", "rows"), [(PROMPTS, 6), ([[5, 6], [10, 11], [12, 13]], 1)], ids=["ragged", "equal"]
+)
+def test_all_layers_keep_one_matrix_of_hidden_scores(
+    model: PreTrainedModel, prompts: list[list[int]], rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shared_prefix, "joined", repeated)
+    own = max(map(len, COMPLETIONS)) - 1
+    far = max(map(len, prompts))
+    kept: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        if tensor.shape[-2:] == (own, far + own):
+            storage = tensor.untyped_storage()
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        completion_logits(model, prompts, COMPLETIONS)
+    assert list(kept.values()) == [rows * own * 8 * 4], "of single precision, in steps of eight"
+
+
+@pytest.mark.parametrize(
     "prompts", [PROMPTS, [[5, 6], [10, 11], [12, 13]]], ids=["ragged", "equal"]
 )
 @pytest.mark.parametrize("half", [False, True], ids=["float32", "bfloat16"])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -84,11 +85,38 @@ def test_what_costs_more_says_so() -> None:
     assert plan(shape, half, with_defaults("grpo")).activations == usual.activations
 
 
+def test_what_hides_scores_is_counted() -> None:
+    """Once for all layers on a GPU, in each layer for prompts that differ in length."""
+    shape, grpo = QWEN25["0.5B"], with_defaults("grpo")
+    lengths = {"max_prompt_tokens": 1024, "max_new_tokens": 2048, "precision": "bfloat16"}
+    recipe = tiny.changed(rollouts=16, prompts_per_step=4, groups_per_micro_batch=2, **lengths)
+    flat = replace(shape, num_hidden_layers=0)
+
+    def hidden(of: Shape, **changes: Any) -> int:
+        changed = recipe.model_copy(update=changes)
+        return plan(of, changed, grpo, on_gpu=True).activations
+
+    matrix = 2 * 2048 * (1024 + 2048)
+    assert hidden(flat) == 2 * 2 * 16 * matrix
+    assert hidden(flat, groups_per_micro_batch=1) == 2 * matrix
+    each = replace(shape, num_hidden_layers=1)
+    two, one = (
+        hidden(each, groups_per_micro_batch=n) - hidden(flat, groups_per_micro_batch=n)
+        for n in (2, 1)
+    )
+    assert two - 2 * one == 2 * 2 * 1024**2
+    # All else grows with the tokens, and falls out here.
+    short = {"max_prompt_tokens": 512, "max_new_tokens": 512}
+    whole, third = (hidden(flat, gradient_checkpointing=True, **each) for each in ({}, short))
+    assert whole - 3 * third == 2 * 16 * 3 * (3072**2 - 3 * 1024**2)
+
+
 MEASURE = """
 import copy, json, sys, torch
 from dataclasses import replace
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from pipeline.model.sampling import Sampling
+from pipeline.model.recording import Recording
 from pipeline.model.linear import use_onednn
 from pipeline.model.device import peak_of_process
 from pipeline.train.learner import Learner
@@ -111,7 +139,7 @@ learner = Learner.of(model, 1e-4)
 sampling = Sampling(64)
 model.eval()
 completions = sample(model, tokenizer, rows, sampling, group=8, stream=(0,),
-    precision=recipe.precision)
+    precision=recipe.precision, recording=Recording())
 rollouts = Judge(tokenizer, load_preset('rlvr'))(rows, completions)
 model.train()
 tiny.improve(learner, reference, None, rollouts, recipe, "grpo")

@@ -22,6 +22,7 @@ from pipeline.config.algorithms import (
 from pipeline.config.training import Train
 from pipeline.model import shared_prefix
 from pipeline.model.decode import Completion
+from pipeline.model.recording import Recording
 from pipeline.model.sampling import Sampling
 from pipeline.model.weights import weights_of
 from pipeline.reward.presets import load_preset
@@ -212,21 +213,27 @@ def test_micro_batches_keep_to_their_budget_and_their_order() -> None:
             assert len(part.prompts) <= groups and (completions == 1 or tokens <= budget)
 
 
-@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize(
+    ("algorithm", "settings"),
+    [
+        ("grpo", {}),
+        ("grpo", {"updates_per_batch": 2}),
+        ("grpo", {"gradient_checkpointing": True}),
+        ("ppo", {"gradient_checkpointing": True}),
+        ("ppo", {"updates_per_batch": 2, "kl_in_reward": True}),
+    ],
+    ids=str,
+)
 def test_no_micro_batch_waits_for_an_accelerator(
-    parts: int, monkeypatch: pytest.MonkeyPatch
+    algorithm: AlgorithmName, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is asked of the device is asked once for an optimiser step, not for its parts."""
     # The CPU's attention asks nothing either, but is not what an accelerator does.
     monkeypatch.setattr(shared_prefix, "joined", shared_prefix.repeated)
     rollouts, asked = ragged(), []
     for groups in (4, 1):
-        recipe = tiny.changed(groups_per_micro_batch=groups, updates_per_batch=parts)
-        model, _ = tiny.base()
-        reference = copy.deepcopy(model).requires_grad_(False)
-        updater = Updater.of(recipe, Grpo(), Learner.of(model, 1e-3), reference, None)
         with Waits() as waits:
-            updater.update(updater.prepare(rollouts))
+            learn(algorithm, rollouts, groups_per_micro_batch=groups, **settings)
         asked.append(waits.seen)
     assert asked[0] == asked[1], asked
 
@@ -275,7 +282,14 @@ def drawn(
     step: int,
 ) -> Rollouts:
     completions = sample(
-        model, tokenizer, rows, Sampling(8), group=3, stream=(0, step), precision="float32"
+        model,
+        tokenizer,
+        rows,
+        Sampling(8),
+        group=3,
+        stream=(0, step),
+        precision="float32",
+        recording=Recording(),
     )
     return Judge(tokenizer, load_preset("rlvr"))(rows, completions)
 
