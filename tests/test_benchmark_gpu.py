@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -84,7 +87,7 @@ def test_it_runs_with_torch_transformers_and_pydantic_alone(tmp_path: Path) -> N
     assert shown.returncode == 0, shown.stderr
     found = json.loads((tmp_path / "rows.json").read_text())
     rows, checks = found["rows"], found["checks"]
-    assert len(checks) == 10 == shown.stdout.count("\nright  ")
+    assert len(checks) == 12 == shown.stdout.count("\nright  ")
     assert [row["shared_prefix"] for row in rows] == [True, False]
     for row in rows:
         assert row["rollout_tokens_per_second"] > 0 and row["update_tokens_per_second"] > 0
@@ -103,7 +106,7 @@ def test_the_ways_of_accelerators_are_right(
     monkeypatch.setattr(gpu, "CHECKED", dict(list(gpu.CHECKED.items())[:1]))
     assert all(check.passed for check in gpu.told(gpu.checks(torch.device("cpu"))))
     assert sum(recorder.replays) > 30
-    assert capsys.readouterr().out.count("right  small vocabulary: ") == 5
+    assert capsys.readouterr().out.count("right  small vocabulary: ") == 6
 
 
 def test_what_is_wrong_is_not_measured(
@@ -115,6 +118,31 @@ def test_what_is_wrong_is_not_measured(
     with pytest.raises(SystemExit, match="what is wrong is not measured"):
         gpu.main()
     assert capsys.readouterr().out.count("WRONG  ") == 2
+
+
+def test_when_the_time_is_up_all_is_left_at_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[str] = []
+
+    def measure(name: str, *_: object) -> Iterator[gpu.Measured]:
+        begun.append(name)
+        while True:
+            time.sleep(0.01)
+        yield
+
+    handler = signal.getsignal(signal.SIGALRM)
+    monkeypatch.setattr(gpu, "checks", lambda device: iter(()))
+    monkeypatch.setattr(gpu, "measure", measure)
+    monkeypatch.setattr(gpu, "SECONDS", 0.1)
+    monkeypatch.setattr(sys, "argv", ["gpu", "--tiny"])
+    gpu.main()
+    assert begun == ["tiny"] and "stopped here: the time is up" in capsys.readouterr().out
+    assert signal.getsignal(signal.SIGALRM) == handler
+
+
+def test_text_counts_from_its_first_wrong_token() -> None:
+    assert gpu.unlike([[1, 2, 3, 4], [5, 6, 7, 8]], [[1, 9, 3, 4], [5, 6, 7, 8]]) == 3 / 8
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
