@@ -78,7 +78,7 @@ def test_it_runs_with_torch_transformers_and_pydantic_alone(tmp_path: Path) -> N
     assert {"pandas", "psutil"} <= hidden and not {"torch", "numpy"} & hidden
     command = [sys.executable, "-c", ALONE, ",".join(hidden), "benchmarks.gpu", "--tiny"]
     shown = subprocess.run(
-        [*command, "--json", str(tmp_path / "rows.json")],
+        [*command, "--seconds", "3000", "--json", str(tmp_path / "rows.json")],
         cwd=PROJECT,
         capture_output=True,
         text=True,
@@ -134,8 +134,7 @@ def test_when_the_time_is_up_all_is_left_at_once(
     handler = signal.getsignal(signal.SIGALRM)
     monkeypatch.setattr(gpu, "checks", lambda device: iter(()))
     monkeypatch.setattr(gpu, "measure", measure)
-    monkeypatch.setattr(gpu, "SECONDS", 0.1)
-    monkeypatch.setattr(sys, "argv", ["gpu", "--tiny"])
+    monkeypatch.setattr(sys, "argv", ["gpu", "--tiny", "--seconds", "0.1"])
     gpu.main()
     assert begun == ["tiny"] and "stopped here: the time is up" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGALRM) == handler
