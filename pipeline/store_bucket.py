@@ -12,6 +12,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
+from email.utils import parsedate_to_datetime
 from typing import TypeVar
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from pipeline.errors import TransientError, UserError
 from pipeline.store_remote import Altered, Entry, IsWhole, Missing
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.1, 5.0  # seconds; it doubles with each attempt
+_MOST_SECONDS_OFF = 900  # more than that S3 refuses
 _CONNECTION = {
     "connect_timeout": 5,
     "read_timeout": 60,
@@ -116,6 +118,16 @@ class BucketRemote:
         """Remove what is under a key, if there is anything."""
         self._ask(lambda: self._files.rm_file(f"{self._root}/{key}"))
 
+    def now(self) -> float:
+        """Return the time of the server."""
+        bucket, _, prefix = self._root.partition("/")
+
+        def ask() -> str:
+            reply = self._files.call_s3("list_objects_v2", Bucket=bucket, Prefix=prefix, MaxKeys=1)
+            return str(reply["ResponseMetadata"]["HTTPHeaders"]["date"])
+
+        return parsedate_to_datetime(self._ask(ask)).timestamp()
+
     def _ask(self, request: Callable[[], Answer]) -> Answer:
         """Make a request again and again, until it is answered or cannot be.
 
@@ -142,6 +154,12 @@ class BucketRemote:
                 ) from None
             raise error
         if isinstance(error, PermissionError):
+            if (seconds := _seconds_off(error)) > _MOST_SECONDS_OFF:
+                raise UserError(
+                    f"{self.address}: {_server()} refuses what this machine signs, as its clock "
+                    f"is {seconds / 60:.0f} minutes off; set it (timedatectl set-ntp true), and "
+                    "run this again"
+                ) from None
             raise UserError(
                 f"{self.address}: {_server()} refuses these credentials ({_code(error)}); they "
                 f"must be known there, and may list, read, write and delete. {_CHAIN}"
@@ -170,6 +188,16 @@ def _server() -> str:
         return "S3"
     parts = urlsplit(named)
     return f"the server {parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+
+def _seconds_off(error: BaseException) -> float:
+    """Return by how much the clock of this machine and that of a server that answered differ.
+
+    An answer to HEAD has no text, and so not the code `RequestTimeTooSkewed` either.
+    """
+    answer = getattr(error.__cause__, "response", None) or {}
+    said = answer.get("ResponseMetadata", {}).get("HTTPHeaders", {}).get("date")
+    return abs(parsedate_to_datetime(said).timestamp() - time.time()) if said else 0.0
 
 
 def _code(error: BaseException) -> str:

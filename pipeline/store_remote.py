@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,6 +74,9 @@ class Remote(Protocol):
     def delete(self, key: str) -> None:
         """Remove what is under a key, if there is anything."""
 
+    def now(self) -> float:
+        """Return the time by the clock that ``Entry.put_at`` goes by, in seconds since 1970."""
+
 
 class FolderRemote:
     """A folder that others see too, such as one of a network file system."""
@@ -108,6 +113,13 @@ class FolderRemote:
     def delete(self, key: str) -> None:
         """Remove what is under a key, if there is anything."""
         (self._folder / key).unlink(missing_ok=True)
+
+    def now(self) -> float:
+        """Return the time that the file system, perhaps another machine's, gives a new file."""
+        if not self._folder.is_dir():
+            return time.time()
+        with naming(self._folder), tempfile.TemporaryFile(dir=self._folder) as file:
+            return os.fstat(file.fileno()).st_mtime
 
 
 @contextmanager

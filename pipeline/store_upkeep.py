@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -55,18 +54,18 @@ class Unneeded:
         return sum(entry.bytes for entry in (*self.listings, *self.parts))
 
 
-def unneeded(remote: Remote, unused: frozenset[str], hours: float) -> Unneeded:
+def unneeded(remote: Remote, unused: frozenset[str], since: float) -> Unneeded:
     """Return what a remote can do without.
 
     Args:
         remote: Must not be pushed to meanwhile.
         unused: Its objects that nothing names.
-        hours: Age up to which a part of no object is kept: a push may be under way.
+        since: When a part of no object was put there, by the remote's clock, that is kept: a push
+            may be under way.
 
     Raises:
         UserError: If the listing of another object cannot be read: its parts are not known.
     """
-    since = time.time() - 3600 * hours
     listings = {entry.key: entry for entry in remote.list("objects")}
     dropped = {listing_key(digest) for digest in unused}
     kept = [

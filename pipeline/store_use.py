@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,18 +74,17 @@ def put_at(store: LocalStore) -> dict[str, float]:
     return {name: (store.root / name).stat().st_ctime for name in store.digests()}
 
 
-def usage(objects: Mapping[str, float], roots: Iterable[Path], hours: float) -> Usage:
+def usage(objects: Mapping[str, float], roots: Iterable[Path], since: float) -> Usage:
     """Return what names the objects of a store.
 
     Args:
         objects: When each was put there, in seconds since 1970.
         roots: Checkouts that use it; those that share theirs (see ``pipeline.home``) are added.
-        hours: Age up to which an object is recent.
+        since: When an object was put there that is recent, by the same clock, or later.
 
     Raises:
         UserError: If DVC does not say where its cache is.
     """
-    since = time.time() - 3600 * hours
     recent = {name for name, seconds in objects.items() if seconds > since}
     checkouts = {other for root in roots for other in (root, *checkouts_of(home_of(root)))}
     named = objects.keys() & _digests(_manifests(checkouts))

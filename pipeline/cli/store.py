@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,7 @@ app = typer.Typer(
 app.command()(push)
 app.command()(pull)
 console = Terminal()
+_SECONDS_AN_HOUR = 3600
 
 
 @app.command()
@@ -99,7 +101,8 @@ def prune(
         _prune_remote(open_remote(remote), [root, *_named(checkout)], hours, dry_run, yes)
         return
     store = default_store(root)
-    used = usage(put_at(store), [root, *_others(root, store, checkout or [])], hours)
+    since = time.time() - _SECONDS_AN_HOUR * hours
+    used = usage(put_at(store), [root, *_others(root, store, checkout or [])], since)
     for objects, why in (
         (used.named, "named by results or work that are present"),
         (used.cached, "named by results in the DVC cache alone"),
@@ -152,9 +155,10 @@ def _prune_remote(
     from pipeline.store_upkeep import objects_of, remove, unneeded
     from pipeline.store_use import usage
 
+    since = remote.now() - _SECONDS_AN_HOUR * hours
     objects = objects_of(remote)
-    used = usage(objects, roots, hours)
-    found = unneeded(remote, used.unused, hours)
+    used = usage(objects, roots, since)
+    found = unneeded(remote, used.unused, since)
     console.say(f"kept {counted(len(objects) - len(used.unused), 'object')} in {remote.address}")
     if not found.listings and not found.parts:
         console.say("nothing to remove")

@@ -13,7 +13,7 @@ import pytest
 from pipeline.errors import TransientError, UserError
 from pipeline.files import digest_of, json_text
 from pipeline.store import LocalStore
-from pipeline.store_bucket import BucketRemote
+from pipeline.store_bucket import _CONNECTION, BucketRemote
 from pipeline.store_listing import listing_of
 from pipeline.store_remote import Altered, FolderRemote, Missing, Remote, open_remote
 from pipeline.store_transfer import listing_key, part_key, partial_of, pull, push, read_listing
@@ -263,6 +263,34 @@ def test_a_server_that_fails_on_and_on(
         with pytest.raises(TransientError, match="failed 2 times, at last with InternalError"):
             BucketRemote(f"s3://{BUCKET}", attempts=2).put("parts/a", b"a")
         assert proxy.requests == 2
+
+
+def test_a_server_that_hangs_is_asked_again(
+    server: str, keys: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(_CONNECTION, "read_timeout", 0.3)
+    with faulty(server, share=0.5, faults=("hung",)) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+        remote = BucketRemote(f"s3://{BUCKET}/{uuid4().hex}")
+        for key in ("parts/a", "parts/b", "parts/c"):
+            remote.put(key, key.encode())
+        assert remote.get("parts/a", lambda content: True) == b"parts/a"
+        assert proxy.happened["hung"]
+        proxy.share = 1
+        with pytest.raises(TransientError, match="failed 1 times, at last with .*Timeout"):
+            BucketRemote(remote.address, attempts=1).get("parts/a", lambda content: True)
+
+
+def test_a_clock_that_is_wrong_is_not_blamed_on_credentials(
+    server: str, keys: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with faulty(server, share=1, faults=("skewed",)) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+        remote = BucketRemote(f"s3://{BUCKET}")
+        for ask in (lambda: remote.put("parts/a", b"a"), lambda: remote.exists("parts/a")):
+            with pytest.raises(UserError, match="its clock is 1440 minutes off") as caught:
+                ask()
+            assert "credentials" not in str(caught.value)
 
 
 def test_bytes_that_never_arrive_as_sent(

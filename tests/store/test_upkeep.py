@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from shutil import rmtree
@@ -16,6 +17,7 @@ from pipeline.store import LocalStore
 from pipeline.store_remote import FolderRemote
 from pipeline.store_transfer import partial_of, push
 from tests.conftest import type_command
+from tests.store.emulator import BUCKET, KEYS, client, emulator
 
 
 @pytest.fixture
@@ -70,6 +72,31 @@ def test_a_remote_is_read_mended_and_pruned(folder: Path, typed: Callable[..., s
     assert f"would remove {what}" in typed(*prune, "--dry-run")
     assert f"removed {what}" in typed(*prune, "--yes")
     assert "1 object in" in typed("verify", "--remote", "remote")
+
+
+SKEWED = """
+import sys, time
+right = time.time
+time.time = lambda: right() + 2 * 86400
+from pipeline.cli.app import app
+app(sys.argv[1:])
+"""
+
+
+def test_a_machine_whose_clock_is_ahead_keeps_what_is_being_pushed(folder: Path) -> None:
+    """It goes by the clock of the server, whose own times the remote's are."""
+    with emulator() as url:
+        client(url).put_object(Bucket=BUCKET, Key="tom/parts/" + "0" * 64, Body=b"being pushed")
+        done = type_command(
+            folder,
+            folder.parent,
+            *(sys.executable, "-c", SKEWED, "store", "prune", "--remote", f"s3://{BUCKET}/tom"),
+            *("--checkout", ".", "--yes"),
+            **KEYS,
+            AWS_ENDPOINT_URL=url,
+        )
+        assert "nothing to remove" in done.stdout, done.stdout + done.stderr
+        assert client(url).list_objects_v2(Bucket=BUCKET, Prefix="tom/")["KeyCount"] == 1
 
 
 def test_half_of_a_pull_is_removed(folder: Path, typed: Callable[..., str]) -> None:
