@@ -223,7 +223,7 @@ def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Verdi
         found = [line for line in lines if cause.seen.search(_plain(line))]
         if found:
             again = cause.again == "yes" or (cause.again == "after a step" and stepped)
-            said = [_plain(found[-1])[:300], *([cause.more(found)] if cause.more else [])]
+            said = [_plain(found[-1])[:300].rstrip("."), *([cause.more(found)] if cause.more else [])]
             change = cause.change.format_map(vars(where))
             return Verdict(cause.name, f"{cause.name}: {'; '.join(said)}. {change}", again)
     return None
