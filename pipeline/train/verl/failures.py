@@ -28,14 +28,14 @@ class Cause:
         seen: What a line of the log says, or Ray's word on the job.
         again: Whether another attempt may help: always, once a step was made, or never.
         change: What to do about it; may name the fields of `Circumstances`.
-        more: Says more, from the lines that say it.
+        more: What says more, from the lines that fit.
     """
 
     name: str
     seen: re.Pattern[str]
     again: Again
     change: str
-    more: Callable[[Sequence[str]], str] | None = None
+    more: tuple[Callable[[Sequence[str]], str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ CAUSES = (
         "yes",
         "The processes of {accelerators} wait for each other. If it comes again, look at the nodes "
         "of the others, one of which was late or gone, and at the network between them",
-        collectives.who_waited,
+        (collectives.who_waited,),
     ),
     Cause(
         "hung",
@@ -223,7 +223,7 @@ def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Verdi
         found = [line for line in lines if cause.seen.search(_plain(line))]
         if found:
             again = cause.again == "yes" or (cause.again == "after a step" and stepped)
-            said = [_plain(found[-1])[:300].rstrip("."), *([cause.more(found)] if cause.more else [])]
+            said = [_plain(found[-1])[:300].rstrip("."), *(more(found) for more in cause.more)]
             change = cause.change.format_map(vars(where))
             return Verdict(cause.name, f"{cause.name}: {'; '.join(said)}. {change}", again)
     return None

@@ -118,7 +118,8 @@ def built(section: str, found: Composed) -> Any:
     from omegaconf import OmegaConf
     from verl.utils.config import omega_conf_to_dataclass
 
-    return omega_conf_to_dataclass(OmegaConf.create(found.value(section)))
+    config: Any = found.value(section)
+    return omega_conf_to_dataclass(OmegaConf.create(config))
 
 
 def test_verl_refuses_sequences_over_accelerators_where_they_are_padded() -> None:
