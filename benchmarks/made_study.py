@@ -49,6 +49,7 @@ Accuracy = Callable[[str, Cell, str], float]
 QUESTIONS = 200
 """Of a column whose number of rows no study file says; others have at most so many."""
 
+RULES = ("earliest exit", "last")
 _ROWS = 900
 _BY_STORY = 5
 
@@ -233,13 +234,19 @@ def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
         {
             "columns": columns,
             "answers": follow,
-            "rule": "earliest exit" if follow == "rule" else None,
+            "rule": RULES[0] if follow == "rule" else None,
             "reasoning": random.choice(["faithful", "unfaithful", "absent", "unreadable"]),
             "answers_because": "where the rule is wrong, 41.0 % (29.0 to 54.0) are right",
             "reasoning_because": "of the claims, 63.0 % (58.0 to 68.0) are true",
+            "evidence": {"answers": {"rules": [_against(rule, random) for rule in RULES]}},
             "signatures": [_signature(name, random) for name in ("copied template", "drift")],
         }
     )
+
+
+def _against(rule: str, random: Random) -> dict[str, object]:
+    right, wrong = ({"value": random.random(), "count": QUESTIONS // 2} for _ in range(2))
+    return {"rule": rule, "where_right": right, "where_wrong": wrong}
 
 
 def _signature(name: str, random: Random) -> dict[str, object]:

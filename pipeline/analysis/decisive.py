@@ -9,7 +9,8 @@ from pipeline.analysis.results import CellResult, Results
 from pipeline.judge.answers import FEWEST_ITEMS
 
 MOST_NAMED = 8
-"""Points of a panel that bear their names; more are told by colour, and by pointing at them."""
+"""Points of a panel that bear their names; more are told by colour and shape, and by pointing at
+them, with the mouse or the keyboard."""
 
 _NAME_HEIGHT = 0.06  # of a panel
 

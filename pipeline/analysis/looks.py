@@ -10,8 +10,14 @@ from pipeline.config.params import AskedCell, Cell, Params, TrainedCell
 COLOURS = 7
 """Colours of trainings; one more is that of models that were not trained."""
 
-SHAPES = 5
-"""Shapes of points, and as many kinds of lines."""
+SHAPES = (
+    "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z",
+    "M-3.6-3.6h7.2v7.2h-7.2z",
+    "M0-4.8L4.4 3.4H-4.4z",
+    "M0-5.2L5.2 0L0 5.2L-5.2 0z",
+    "M0 4.8L4.4-3.4H-4.4z",
+)
+"""Shapes of points as paths of SVG; ``report.js`` has as many kinds of lines."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +44,7 @@ def looks(results: Results) -> Looks:
     trained = dict.fromkeys(training for training, _ in named.values() if training)
     trainings = {"": COLOURS} | {name: place % COLOURS for place, name in enumerate(trained)}
     titles = dict.fromkeys(title for _, title in named.values())
-    models = {title: place % SHAPES for place, title in enumerate(titles)}
+    models = {title: place % len(SHAPES) for place, title in enumerate(titles)}
     places = {key: (trainings[name], models[title]) for key, (name, title) in named.items()}
     return Looks(trainings, models, places)
 

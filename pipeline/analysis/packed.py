@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipeline.analysis.looks import looks
 from pipeline.analysis.marked import pieces
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import KINDS, Recorded, Sample, choose
@@ -59,6 +60,7 @@ def contents(results: Results, recorded: Recorded, samples: list[Sample]) -> dic
         "responses": tables.responses.rows,
         "samples": rows,
         "curves": curves(results),
+        "looks": looks(results).cells,
     }
 
 

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
 from pipeline.analysis.decisive import panels
+from pipeline.analysis.looks import SHAPES, looks
 from pipeline.analysis.packed import packed
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
@@ -39,7 +40,9 @@ _FIGURE_TITLES = {
 _TEMPLATES = "templates"
 
 
-def render(results: Results, report: Report, figures: Mapping[str, str], recorded: Recorded) -> str:
+def render(
+    results: Results, report: Report, figures: Mapping[str, str], recorded: Recorded, runs: str
+) -> str:
     """Return the page.
 
     Args:
@@ -47,6 +50,7 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
         report: What there is to say of them.
         figures: SVG texts by name.
         recorded: What was answered, and what it was made from.
+        runs: The folder of the cells' results, as the page's links name it.
     """
     columns = list(report.standings[0].columns) if report.standings else []
     suite = results.params.suite.tasks
@@ -76,7 +80,9 @@ def render(results: Results, report: Report, figures: Mapping[str, str], recorde
         signature_names=list(dict.fromkeys(each.name for each in report.signatures)),
         signatures=_by_cell(report.signatures),
         panels=panels(results),
-        colours=_colours(results),
+        looks=looks(results),
+        shapes=SHAPES,
+        runs=runs,
         findings=report.findings,
         over_seeds=[change_texts(change) for change in report.over_seeds],
         columns=columns,
@@ -103,12 +109,6 @@ def _by_cell(found: Iterable[CellSignature]) -> dict[str, dict[str, list[CellSig
     for each in found:
         by_cell.setdefault(each.cell, {}).setdefault(each.name, []).append(each)
     return by_cell
-
-
-def _colours(results: Results) -> dict[str, int]:
-    """Return the place of each combination in the palette; the last is of models not trained."""
-    combinations = dict.fromkeys(r.cell.combination for r in results.trained())
-    return {"": 7} | {str(name): place % 7 for place, name in enumerate(combinations)}
 
 
 def _unlike(found: AgainstPaper | None) -> list[tuple[str, list[Compared]]]:

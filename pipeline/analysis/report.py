@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pipeline.analysis.dvc_files import write_dvc_files
@@ -35,7 +36,8 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
     if report.over_seeds:
         text = seeds_markdown(report.standings, report.over_seeds)
         (folder / "seeds.md").write_text(text, encoding="utf-8")
-    page = render(results, report, figures, recorded)
+    runs = Path(os.path.relpath(recorded.runs, folder)).as_posix()
+    page = render(results, report, figures, recorded, runs)
     (folder / "index.html").write_text(page, encoding="utf-8")
 
 

@@ -60,12 +60,14 @@ class Recorded:
         wrong: What rules answer wrong, by task.
         prompts: How each cell was asked, see :func:`asked_how`.
         provenance: What it was made from.
+        runs: The folder of the cells' results.
     """
 
     items: Mapping[str, Mapping[str, Sequence[Item]]]
     wrong: Mapping[str, WrongAnswers]
     prompts: Mapping[str, str] = field(default_factory=dict)
     provenance: Mapping[str, str] = field(default_factory=dict)
+    runs: Path = Path()
 
 
 def read_recorded(
@@ -96,6 +98,7 @@ def read_recorded(
         },
         prompts={key: asked_how(r.cell, frames or {}) for key, r in results.cells.items()},
         provenance=provenance(results, root),
+        runs=runs,
     )
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from benchmarks.made_study import write_results
-from benchmarks.report import large_study
+from benchmarks.report import CELLS, large_study
+from pipeline.analysis.looks import looks
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results, collect
 from pipeline.analysis.run_links import page_query
@@ -20,14 +22,15 @@ from tests.browser import PHONE, WIDE, opened
 from tests.conftest import PROJECT
 
 pytestmark = pytest.mark.xdist_group("report page")
+LARGEST = 5_000_000  # bytes
 HOSTILE = "</script><script>document.title='taken'</script><img src=x onerror=alert(1)> {{ 1 }}"
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Recorded]:
-    """One model on seven combinations and 13 columns, with a hostile response."""
+    """Forty cells and 13 columns, with a hostile response."""
     root = tmp_path_factory.mktemp("made study")
-    params = large_study(PROJECT, models=1)
+    params = large_study(PROJECT)
     write_results(params, root)
     results = collect(params, root)
     return results, hostile(params, read_recorded(results, root))
@@ -59,6 +62,76 @@ def test_it_fits_its_window_and_asks_for_nothing(page: Path, width: int, scheme:
             "rgb(255, 255, 255)"
         )
         assert dark == (scheme == "dark")
+
+
+def test_forty_cells_fit_a_phone_with_all_that_is_folded(page: Path) -> None:
+    assert page.stat().st_size < LARGEST
+    with opened(page, PHONE) as (window, said):
+        window.evaluate("document.querySelectorAll('details').forEach((each) => each.open = true)")
+        assert window.locator(".said").count() > 0
+        assert window.evaluate("document.documentElement.scrollWidth") <= PHONE
+        assert said == []
+
+
+@pytest.mark.parametrize("width", [WIDE, PHONE])
+def test_the_figure_that_matters_is_within_two_screens(page: Path, width: int) -> None:
+    with opened(page, width) as (window, _):
+        assert window.locator(".verdicts tbody tr").count() == CELLS
+        top = "document.querySelector('.panels').getBoundingClientRect().top / innerHeight"
+        assert window.evaluate(top) < 2
+
+
+def test_points_and_lines_say_their_names(page: Path, made: tuple[Results, Recorded]) -> None:
+    cells = list(made[0].cells)
+    with opened(page, WIDE) as (window, said):
+        panel = window.locator(".panels > div").first
+        panel.locator(".point").first.focus()
+        for place in range(2):
+            shown = panel.locator("output").inner_text()
+            assert shown.startswith(f"{cells[place]}: ")
+            window.keyboard.press("ArrowRight")
+        panel.locator(".point path").last.hover(force=True)
+        assert panel.locator("output").inner_text().partition(": ")[0] in cells
+        label = window.locator("#curve-cells label").nth(3)
+        label.locator("input").focus()
+        assert window.locator("#curve-near").inner_text() == label.inner_text().strip()
+        window.locator("#curve-plot .u-over").hover()
+        assert window.locator("#curve-near").inner_text() in cells
+        assert said == []
+
+
+def test_a_model_has_its_shape_and_a_training_its_colour(made: tuple[Results, Recorded]) -> None:
+    found = looks(made[0])
+    assert len(set(found.cells.values())) == CELLS
+
+
+def test_a_sample_leads_to_the_file_of_its_cell(page: Path, made: tuple[Results, Recorded]) -> None:
+    *_, key = made[0].cells
+    with opened(page, WIDE) as (window, _):
+        window.select_option("#sample-cell", key)
+        window.locator(".sample summary").first.click()
+        links = window.locator(".sample[open] > p a")
+        href = links.first.get_attribute("href") or ""
+        assert (page.parent / href).resolve().is_file() and f"/{key}/" in href
+        run = f"a.run[data-run='{key}']"
+        assert links.last.get_attribute("href") == window.locator(run).get_attribute("href")
+
+
+def test_signatures_stand_in_one_table_to_which_verdicts_lead(page: Path) -> None:
+    with opened(page, WIDE) as (window, _):
+        assert window.locator("#signature-table tbody tr").count() == CELLS
+        window.locator(".verdicts td a[href^='#signatures-']").first.click()
+        row = window.locator("#signature-table tr:has(th:target)")
+        assert (
+            "copied template" in (window.locator("#signature-table thead").inner_text())
+            and row.locator(".rule").count() > 0
+        )
+
+
+def test_the_licence_of_what_is_embedded_is_on_the_page(page: Path) -> None:
+    vendored = files("pipeline.analysis") / "templates" / "vendor"
+    licence = (vendored / "uPlot.LICENSE").read_text(encoding="utf-8")
+    assert "Leon Sorokin" in licence and licence in page.read_text(encoding="utf-8")
 
 
 def test_filters_and_links_find_samples(page: Path, made: tuple[Results, Recorded]) -> None:

@@ -9,6 +9,7 @@
     return made;
   };
   const colour = (index) => getComputedStyle(document.documentElement).getPropertyValue(`--c${index % 8}`).trim();
+  const dashes = [[], [8, 3], [2, 2], [8, 3, 2, 3], [14, 4]];  // one for each shape of points
   const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
   const hasAll = (text, asked) => asked.every((word) => text.includes(word));
 
@@ -29,6 +30,24 @@
       rows.forEach((row, place) => { row.hidden = !hasAll(texts[place], asked); });
       const left = rows.filter((row) => !row.hidden).length;
       count.value = asked.length ? `${left} of ${rows.length}` : "";
+    });
+  }
+
+  for (const panel of document.querySelectorAll(".panels svg")) {
+    const points = [...panel.querySelectorAll(".point")], named = panel.parentElement.querySelector(".pointed");
+    const name = (event) => {
+      const point = event.target.closest(".point");
+      if (point) named.value = point.querySelector("title").textContent;
+    };
+    panel.addEventListener("pointerover", name);
+    panel.addEventListener("focusin", name);
+    panel.addEventListener("keydown", (event) => {
+      const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+      const from = points.indexOf(event.target.closest(".point"));
+      if (!step || from < 0) return;
+      event.preventDefault();
+      const to = points[(from + step + points.length) % points.length];
+      points[from].setAttribute("tabindex", "-1"); to.setAttribute("tabindex", "0"); to.focus();
     });
   }
 
@@ -94,7 +113,12 @@
       const prompt = make("details");
       prompt.append(make("summary", "", "Prompt"), make("div", "text", packed.prompts[sample.cell]));
       made.append(prompt);
-      made.append(make("p", "", `Gold answer: ${sample.gold}. Id: ${sample.id}.`));
+      const where = make("p", "", `Gold answer: ${sample.gold}. Id: ${sample.id}. `), file = make("a", "", "all responses of the cell");
+      file.href = `${list.dataset.runs}/${encodeURIComponent(sample.cell)}/evaluate/responses.parquet`;
+      where.append(file);
+      const run = document.querySelector(`a.run[data-run="${CSS.escape(sample.cell)}"]`);
+      if (run) { const link = make("a", "", "its run in MLflow"); link.href = run.href; where.append(", ", link); }
+      made.append(where);
       const said = make("div", "said");
       if (sample.before !== null) said.append(response("Base model", sample.before));
       said.append(response(sample.before === null ? "Response" : "After training", sample.own));
@@ -125,18 +149,29 @@
     refresh();
   }
 
-  function showCurves(curves) {
-    const box = byId("curve-plot"), choice = byId("curve-name"), list = byId("curve-cells");
+  function showCurves(curves, looks) {
+    const box = byId("curve-plot"), near = byId("curve-near"), choice = byId("curve-name"), list = byId("curve-cells");
     if (!box) return;
     const cells = Object.keys(curves);
     const first = ["validation_accuracy", "reward_mean", "length_mean"];
     const all = new Set(cells.flatMap((cell) => Object.keys(curves[cell])));
     options(choice, [...first.filter((name) => all.has(name)), ...[...all].filter((name) => !first.includes(name)).sort()]);
     const hidden = new Set();
-    cells.forEach((cell, place) => {
-      const label = make("label"), box = make("input"), line = make("i");
+    const stroke = (cell) => colour(looks[cell][0]), dash = (cell) => dashes[looks[cell][1]];
+    let plot = null, drawn = [];
+    const point = (cell) => plot.setSeries(drawn.includes(cell) ? drawn.indexOf(cell) + 1 : null, { focus: true });
+    function sample(cell) {
+      const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg"), line = document.createElementNS(svg.namespaceURI, "line");
+      for (const [name, value] of [["x1", 0], ["x2", "100%"], ["y1", 3], ["y2", 3], ["stroke-width", 3], ["stroke-dasharray", dash(cell).join(" ")]]) line.setAttribute(name, value);
+      line.style.stroke = `var(--c${looks[cell][0] % 8})`;
+      svg.append(line);
+      return svg;
+    }
+    cells.forEach((cell) => {
+      const label = make("label"), box = make("input"), line = sample(cell);
       box.type = "checkbox"; box.checked = true;
-      line.style.background = `var(--c${place % 8})`;
+      for (const name of ["pointerenter", "focusin"]) label.addEventListener(name, () => point(cell));
+      for (const name of ["pointerleave", "focusout"]) label.addEventListener(name, () => point(null));
       box.addEventListener("change", () => { box.checked ? hidden.delete(cell) : hidden.add(cell); draw(); });
       label.append(box, line, document.createTextNode(cell));
       list.append(label);
@@ -151,18 +186,19 @@
       });
       draw();
     });
-    let plot = null;
     function draw() {
       if (plot) plot.destroy();
-      const drawn = cells.filter((cell) => curves[cell][choice.value] && !hidden.has(cell));
+      drawn = cells.filter((cell) => curves[cell][choice.value] && !hidden.has(cell));
       const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--ink").trim(), line = style.getPropertyValue("--line").trim();
       const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
       const tables = drawn.map((cell) => curves[cell][choice.value]);
       const data = tables.length ? uPlot.join(tables) : [[]];
       plot = new uPlot({
         width: box.clientWidth, height: 320, scales: { x: { time: false } }, legend: { show: drawn.length > 0 && drawn.length <= 12 },
+        cursor: { focus: { prox: 24 } }, focus: { alpha: 0.25 },
+        hooks: { setSeries: [(_, series) => { if (series) near.value = drawn[series - 1]; }] },
         axes: [{ ...axis, label: "step" }, { ...axis, label: choice.value.replaceAll("_", " "), size: 64 }],
-        series: [{ label: "step" }, ...drawn.map((cell) => ({ label: cell, stroke: colour(cells.indexOf(cell)), width: 1.6, spanGaps: true, points: { show: false } }))],
+        series: [{ label: "step" }, ...drawn.map((cell) => ({ label: cell, stroke: stroke(cell), dash: dash(cell), width: 1.6, spanGaps: true, points: { show: false } }))],
       }, data, box);
     }
     choice.addEventListener("change", draw);
@@ -173,7 +209,7 @@
   }
 
   unpack(byId("packed").textContent.trim()).then((packed) => {
-    showCurves(packed.curves);
+    showCurves(packed.curves, packed.looks);
     showSamples(packed);
     document.body.dataset.ready = "true";
   });
