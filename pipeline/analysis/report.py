@@ -15,6 +15,7 @@ from pipeline.analysis.seeds import seeds_markdown
 from pipeline.analysis.summary import Report, summarise
 from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import verdicts_markdown
+from pipeline.data.card import DatasetCard
 from pipeline.foreign import markdown_text
 from pipeline.plural import counted
 
@@ -48,6 +49,18 @@ def _partial(report: Report) -> str:
     return "\n".join([f"Without results: {cells}.\n", *lines]) if lines else ""
 
 
+def _of_data(name: str, card: DatasetCard) -> str:
+    """Return what a combination was made from: rows, stories, orders, licences."""
+    sets = (
+        f"{part}: {counted(each.rows, 'row')}, stories: {each.stories}, "
+        f"orders: {', '.join(each.orders) or 'none given'}"
+        for part, each in card.sets.items()
+    )
+    licences = [f"{source}: {licence}" for source, licence in card.licences.items()]
+    parts = (f"split {card.split}", *sets, f"licences: {', '.join(licences) or 'generated'}")
+    return f"- {markdown_text(name)}: {markdown_text('; '.join(parts))}\n"
+
+
 def _markdown(results: Results, report: Report) -> str:
     """Return the report for a terminal or a pull request."""
     findings = "".join(f"- {markdown_text(each)}\n" for each in report.findings)
@@ -57,6 +70,8 @@ def _markdown(results: Results, report: Report) -> str:
         "Results": markdown(results),
         "Against the published results": published_markdown(report.published),
         "What the numbers say": findings,
+        "Data": "".join(_of_data(*each) for each in results.cards.items()),
+        "Provenance": "".join(f"- {n}: {markdown_text(v)}\n" for n, v in report.provenance.items()),
     }
     title = f"# {markdown_text(results.params.study.title)}\n"
     sections = [f"## {name}\n\n{text.rstrip()}\n" for name, text in parts.items() if text.strip()]
