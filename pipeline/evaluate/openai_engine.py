@@ -122,6 +122,13 @@ class OpenAiEngine:
         """Return what was spent, in dollars; None where the study names no prices."""
         return self.usage.cost(self.manifest)
 
+    @property
+    def spent(self) -> str:
+        """Return what the answers took, in words."""
+        asked, said = self.usage.prompt_tokens, self.usage.completion_tokens
+        dollars = "" if self.cost is None else f", {self.cost:,.2f} dollars"
+        return f"{asked:,} prompt and {said:,} completion tokens{dollars}"
+
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:

@@ -72,8 +72,7 @@ def score_cell(
         started = time.perf_counter()
         graded = ask_columns(engine, cell, columns, asking, f"{stage.name} {key}", tracker.look)
         seconds = time.perf_counter() - started
-        spent = _spent(engine)
-        write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | spent])
+        write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
         ran = Ran(engine.name, engine.libraries, columns, graded, asking)
         found = write_scores(stage.runs / key / stage.name, cell, ran)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
@@ -81,8 +80,8 @@ def score_cell(
     for name, scores in found.tasks.items():
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
         print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
-    if spent:
-        print(f"{stage.name} {key}: {_in_words(spent)}")
+    if (spent := getattr(engine, "spent", None)) is not None:
+        print(f"{stage.name} {key}: {spent}")
 
 
 def _served(stage: Stage, key: str, cell: ApiCell) -> ServedManifest:
@@ -209,13 +208,6 @@ def _spent(engine: Engine) -> dict[str, float]:
         return {}
     tokens = {"prompt_tokens": used.prompt_tokens, "completion_tokens": used.completion_tokens}
     return tokens if cost is None else {**tokens, "dollars": cost}
-
-
-def _in_words(spent: Mapping[str, float]) -> str:
-    tokens = (
-        f"{spent['prompt_tokens']:,} prompt and {spent['completion_tokens']:,} completion tokens"
-    )
-    return f"{tokens}, {spent['dollars']:.2f} dollars" if "dollars" in spent else tokens
 
 
 def _timing(seconds: float, engine: Engine) -> dict[str, float]:

@@ -120,6 +120,7 @@ def test_every_prompt_is_answered_in_order(tmp_path: Path) -> None:
     assert sent["max_tokens"] == 16 and isinstance(sent["seed"], int)
     assert (engine.usage.prompt_tokens, engine.usage.completion_tokens) == (60, 36)
     assert engine.usage.cost(engine.manifest) == pytest.approx((60 * 2 + 36 * 10) / 1e6)
+    assert engine.spent == "60 prompt and 36 completion tokens, 0.00 dollars"
 
 
 def test_nothing_is_asked_twice(tmp_path: Path) -> None:
