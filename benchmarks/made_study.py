@@ -174,7 +174,9 @@ def _write_answers(
         stories_of = [each.example.story_id for each in asked]
         shared = {"id": [each.example.id for each in asked], "task": column}
         graded = {"story": stories_of, "correct": right, "strict": right, "format_ok": True}
-        grades.append(pd.DataFrame({**shared, **graded, "extracted": said, "tokens": tokens}))
+        grades.append(
+            pd.DataFrame({**shared, **graded, "extracted": said, "tokens": tokens, "words": tokens})
+        )
         texts = [
             f"<think>{each.reasoning.replace(each.example.answer, answer)}</think>"
             f"<answer>{answer}</answer>"

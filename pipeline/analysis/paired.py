@@ -32,6 +32,7 @@ class Answers:
         right: Whether each is right, by the id of the question.
         stories: What each question is about, by its id.
         tokens: Length of each response, by the id of its question; empty where nobody counted.
+        words: The same in words.
         samples_right: Share of the samples of a question that are right, by its id; empty where
             each question was asked once.
         beside: What each figure beside the accuracy is the mean of; empty where the questions were
@@ -41,6 +42,7 @@ class Answers:
     right: Mapping[str, bool]
     stories: Mapping[str, str]
     tokens: Mapping[str, int] = field(default_factory=dict)
+    words: Mapping[str, int] = field(default_factory=dict)
     samples_right: Mapping[str, float] = field(default_factory=dict)
     beside: Mapping[str, Measured] = field(default_factory=dict)
 
@@ -88,12 +90,19 @@ def read_answers(
         str(task): Answers(
             right=dict(zip(rows["id"], map(bool, rows["correct"]), strict=True)),
             stories=dict(zip(rows["id"], rows["story"], strict=True)),
-            tokens=dict(zip(rows["id"], map(int, rows["tokens"]), strict=True)),
+            tokens=_counts(rows, "tokens"),
+            words=_counts(rows, "words"),
             samples_right=shares.get(str(task), {}),
             beside=_beside(samples[samples["task"] == task], (suite or {}).get(str(task), ())),
         )
         for task, rows in frame.groupby("task", sort=False)
     }
+
+
+def _counts(rows: pd.DataFrame, column: str) -> dict[str, int]:
+    if column not in rows:
+        return {}
+    return dict(zip(rows["id"], map(int, rows[column]), strict=True))
 
 
 def _beside(rows: pd.DataFrame, examples: Sequence[Example]) -> dict[str, Measured]:

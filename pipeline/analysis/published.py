@@ -181,6 +181,10 @@ def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) 
             return _over_seeds([_change(results, figure, c) for c in _one(results, figure)])
         case "change of length":
             return _over_seeds([_shrunk(results, figure, c) for c in _one(results, figure)])
+        case "median words" if figure.is_trained:
+            return _over_seeds([_words(figure, cell) for cell in _one(results, figure)])
+        case "median words":
+            return _words(figure, results.cells[f"{figure.model}-base"])
     raise _NotRun(f"the study does not measure {table.measure}")
 
 
@@ -238,6 +242,16 @@ def _shrunk(results: Results, figure: PublishedFigure, cell: CellResult) -> _Mea
         raise _NotRun("the lengths of its responses were not recorded")
     found = statistics.ratio(*side_by_side(pairs, lambda each: each.tokens))
     return _percent(found.value - 1, found.low - 1, found.high - 1)
+
+
+def _words(figure: PublishedFigure, cell: CellResult) -> _Measured:
+    answers = [_answers(cell, column) for column in figure.column]
+    if not all(each.words for each in answers):
+        raise _NotRun("the words of its responses were not counted")
+    words = [count for each in answers for count in each.words.values()]
+    stories = [each.stories[name] for each in answers for name in each.words]
+    found = statistics.median(words, stories)
+    return _Measured(found.value, found.low, found.high)
 
 
 def _pairs(

@@ -163,6 +163,7 @@ def write_grades(
             "format_ok": [g.grade.format_ok for g in graded],
             "extracted": [g.grade.extracted for g in graded],
             "tokens": [g.response.completion_tokens for g in graded],
+            "words": [len(g.response.text.split()) for g in graded],
         }
     )
     _write(path, frame)

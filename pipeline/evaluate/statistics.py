@@ -123,6 +123,21 @@ def bootstrap_change(
     return float(low), float(high)
 
 
+def median(
+    values: Sequence[float], clusters: Sequence[Hashable], draws: int = 2000, seed: int = 0
+) -> Estimate:
+    """Return the median, which is not of nothing, by drawing whole stories again."""
+    each, index = np.asarray(values, dtype=float), _numbered(clusters)
+    order = np.argsort(each)
+    stories = int(index.max()) + 1
+    random = np.random.default_rng(seed)
+    drawn = random.multinomial(stories, np.full(stories, 1 / stories), draws)
+    weights = np.cumsum(drawn[:, index[order]], axis=1)
+    places = (2 * weights < weights[:, -1:]).sum(axis=1)
+    low, high = np.quantile(each[order][places], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(np.median(each)), float(low), float(high), len(each), stories)
+
+
 def ratio(
     before: Sequence[float],
     after: Sequence[float],

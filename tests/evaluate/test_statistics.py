@@ -10,8 +10,10 @@ from pipeline.evaluate.statistics import (
     Estimate,
     bootstrap_change,
     change,
+    changed_by_chance,
     holm,
     mcnemar,
+    median,
     share,
 )
 
@@ -82,6 +84,25 @@ def test_the_bootstrap_agrees_with_the_interval() -> None:
     low, high = bootstrap_change(before, after, stories)
     assert low == pytest.approx(found.low, abs=0.02)
     assert high == pytest.approx(found.high, abs=0.02)
+
+
+def test_a_median_has_an_interval_by_story() -> None:
+    values, stories = np.repeat(np.arange(101.0), 5), np.repeat(np.arange(101), 5)
+    found, naive = median(list(values), list(stories)), median(list(values), range(505))
+    assert (found.value, found.count, found.clusters) == (50.0, 505, 101)
+    assert found.low < naive.low < 50 < naive.high < found.high
+    assert found.low == pytest.approx(50 - 1.96 * 101 / (2 * 101**0.5), abs=3)
+
+
+def test_a_change_by_chance_heeds_stories_and_how_few_turned() -> None:
+    before, after, each = [0] * 40, [1] * 10 + [0] * 30, list(range(40))
+    assert changed_by_chance(before, after, each) == pytest.approx(
+        max(mcnemar(before, after), stats.ttest_rel(after, before).pvalue)
+    )
+    of_eight_stories = [place // 5 for place in each]
+    assert changed_by_chance(before, after, of_eight_stories) > 5 * mcnemar(before, after)
+    assert changed_by_chance(before, before, each) == 1.0
+    assert changed_by_chance([0] * 4, [1] * 4, each[:4]) == mcnemar([0] * 4, [1] * 4)
 
 
 def test_mcnemar_counts_what_turned() -> None:
