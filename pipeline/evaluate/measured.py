@@ -96,7 +96,7 @@ def _of_samples(
 ) -> dict[str, Measured]:
     right = [[grade.correct for grade in group] for group in groups]
     chosen = [majority(e, group).correct for e, group in zip(examples, groups, strict=True)]
-    values = (
+    values: tuple[Sequence[float], ...] = (
         [mean(each) for each in right],
         [pass_at(len(each), len(each), sum(each)) for each in right],
         chosen,
