@@ -11,8 +11,8 @@ the CPU's: in float32 closely, in bfloat16 as closely as the CPU's own are. Wher
 exits 1 and measures nothing. After 450 seconds it stops where it is, and prints what it has.
 
 Needs torch, transformers, pydantic and a CUDA device, nothing else, and takes minutes:
-``python -m benchmarks.gpu [--seconds N] [--json FILE]``. ``--tiny`` runs everything on a CPU at a size of
-seconds; its figures mean nothing.
+``python -m benchmarks.gpu [--seconds N] [--json FILE]``. ``--tiny`` runs everything on a CPU at a
+size of seconds; its figures mean nothing.
 """
 
 from __future__ import annotations
