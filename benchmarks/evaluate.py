@@ -16,8 +16,7 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +25,7 @@ from statistics import mean, median
 from tempfile import TemporaryDirectory
 from time import process_time
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
@@ -116,14 +116,14 @@ def prompts_of(tokenizer: Any, count: int) -> list[Prompt]:
     return _prompts(asked)
 
 
-@contextmanager
-def apart() -> Iterator[None]:
-    """Let no question share its beginning with another."""
-    before, siblings.WORTH = siblings.WORTH, float("inf")
-    try:
-        yield
-    finally:
-        siblings.WORTH = before
+def apart(answer: Answer) -> Answer:
+    """Return what answers as before, but lets no question share its beginning with another."""
+
+    def alone(batch: int) -> list[str]:
+        with patch.object(siblings, "WORTH", float("inf")):
+            return answer(batch)
+
+    return alone
 
 
 def our_engine(exam: Exam) -> Answer:
@@ -241,7 +241,7 @@ def take(exam: Exam, options: argparse.Namespace) -> None:
     ours = our_engine(exam)
     engines = {"ours": ours, "generate": generate_loop(exam)}
     if options.long:
-        engines["apart"] = apart()(ours)
+        engines["apart"] = apart(ours)
     if find_spec("lm_eval") is None:
         print("lm-evaluation-harness is not installed here, so it is not measured")
     else:

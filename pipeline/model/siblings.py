@@ -93,11 +93,11 @@ class Encoder:
 
     def __init__(self, passes: Passes, prompts: Sequence[Sequence[int]]) -> None:
         self.passes, self.prompts = passes, prompts
-        families = siblings_of(prompts)
-        self.order = [place for family in families for place in family.prompts]
-        self._family = {place: family for family in families for place in family.prompts}
-        self._left = {family: len(family.prompts) for family in families}
-        self._stems: dict[Siblings, _Stem] = {}
+        self._families = siblings_of(prompts)
+        self.order = [place for family in self._families for place in family.prompts]
+        self._family = {p: n for n, family in enumerate(self._families) for p in family.prompts}
+        self._left = [len(family.prompts) for family in self._families]
+        self._stems: dict[int, _Stem] = {}  # by the number of the family
 
     def encode(self, wanted: Sequence[int], rows: Sequence[int], memory: OwnMemory) -> Tensor:
         """Encode some prompts.
@@ -110,8 +110,9 @@ class Encoder:
         Returns:
             Logits of the token after each [wanted, V].
         """
-        alone = [n for n, place in enumerate(wanted) if not self._family[place].shared]
-        others = [n for n, place in enumerate(wanted) if self._family[place].shared]
+        shared = [self._families[self._family[place]].shared for place in wanted]
+        alone = [n for n, tokens in enumerate(shared) if not tokens]
+        others = [n for n, tokens in enumerate(shared) if tokens]
         made = [
             call([wanted[n] for n in which], [rows[n] for n in which], memory)
             for which, call in ((alone, self._whole), (others, self._after_stems))
@@ -130,7 +131,7 @@ class Encoder:
         families = [self._family[place] for place in wanted]
         self._encode_stems(families)
         stems = [self._stems[family] for family in families]
-        begun = [family.shared for family in families]
+        begun = [self._families[family].shared for family in families]
         rests = [self.prompts[place][first:] for place, first in zip(wanted, begun, strict=True)]
         found = self.passes.encode_after(rests, self._prefix(families), begun)
         layers = range(len(found.keys))
@@ -141,27 +142,29 @@ class Encoder:
         self._forget(families)
         return found.logits
 
-    def _encode_stems(self, families: Sequence[Siblings]) -> None:
+    def _encode_stems(self, families: Sequence[int]) -> None:
         new = [family for family in dict.fromkeys(families) if family not in self._stems]
         if not new:
             return
-        tokens = [self.prompts[family.prompts[0]][: family.shared] for family in new]
+        begun = [self._families[family] for family in new]
+        tokens = [self.prompts[each.prompts[0]][: each.shared] for each in begun]
         found = self.passes.encode(tokens)
         longest = found.keys[0].shape[2]
-        for row, family in enumerate(new):
-            first = longest - family.shared if found.left else 0
-            mine = slice(first, first + family.shared)
+        for row, (family, each) in enumerate(zip(new, begun, strict=True)):
+            first = longest - each.shared if found.left else 0
+            mine = slice(first, first + each.shared)
+            # Copies, so that one who waits for the last sibling does not hold the whole batch.
             self._stems[family] = _Stem(
-                [tensor[row, :, mine] for tensor in found.keys],
-                [tensor[row, :, mine] for tensor in found.values],
+                [tensor[row, :, mine].clone() for tensor in found.keys],
+                [tensor[row, :, mine].clone() for tensor in found.values],
             )
 
-    def _prefix(self, families: Sequence[Siblings]) -> Prefix:
+    def _prefix(self, families: Sequence[int]) -> Prefix:
         """Return what a prompt of each of these families attends to."""
         stems = {family: self._stems[family] for family in families}
         group = max(Counter(families).values())
         device = next(iter(stems.values())).values[0].device
-        shared = [family.shared for family in stems]
+        shared = [self._families[family].shared for family in stems]
         longest = max(shared)
         keys = zip(*(stem.keys for stem in stems.values()), strict=True)
         values = zip(*(stem.values for stem in stems.values()), strict=True)
@@ -172,14 +175,14 @@ class Encoder:
             group,
         )
         first = {family: number * group for number, family in enumerate(stems)}
-        seen: Counter[Siblings] = Counter()
+        seen: Counter[int] = Counter()
         places = []
         for family in families:
             places.append(first[family] + seen[family])
             seen[family] += 1
         return prefix.keep(torch.tensor(places, device=device))
 
-    def _forget(self, families: Sequence[Siblings]) -> None:
+    def _forget(self, families: Sequence[int]) -> None:
         for family in families:
             self._left[family] -= 1
             if not self._left[family]:

@@ -11,10 +11,11 @@ from transformers import PreTrainedModel
 
 from pipeline.model import shared_prefix, siblings, stream
 from pipeline.model.decode import Completion, generate
+from pipeline.model.memory import OwnMemory
 from pipeline.model.passes import Encoded, ModulePasses
 from pipeline.model.sampling import Sampling
 from pipeline.model.shared_prefix import Prefix
-from pipeline.model.siblings import Siblings, siblings_of
+from pipeline.model.siblings import Encoder, Siblings, siblings_of
 from pipeline.model.stream import complete
 from pipeline.model.written_out import WrittenOut
 from tests.model.grouped import grouped_heads
@@ -130,3 +131,13 @@ def test_what_siblings_begin_with_is_encoded_once(
     spared = sum(family.shared * (len(family.prompts) - 1) for family in families)
     assert sum(tokens) == sum(map(len, prompts)) - spared
     assert spared > 0.5 * sum(map(len, prompts))
+
+
+def test_who_waits_for_a_sibling_holds_no_more_than_what_they_share(model: PreTrainedModel) -> None:
+    prompts = prompts_about(stories=6, questions=5)
+    encoder = Encoder(WrittenOut(model), prompts)
+    first = [family.prompts[0] for family in siblings_of(prompts) if family.shared]
+    with torch.inference_mode():
+        encoder.encode(first, range(len(first)), OwnMemory(len(first), max(map(len, prompts))))
+    held = [t for stem in encoder._stems.values() for t in (*stem.keys, *stem.values)]
+    assert held and all(t.untyped_storage().nbytes() == t.numel() * 4 for t in held)
