@@ -1,17 +1,22 @@
 """Linear layers whose products oneDNN computes on a CPU.
 
 PyTorch hands single-precision products to MKL, which leaves half of a processor's vector width
-unused where it is not Intel's; oneDNN uses all of it. The arithmetic is single precision either
-way, and the results differ by rounding alone.
+unused where it is not Intel's; oneDNN uses all of it, and was 1.9 times as fast there. On Intel's
+it was 1.0 times as fast, and 0.8 times in decoding. The arithmetic is single precision either way,
+and the results differ by rounding alone. Whose processor it is decides, and no measurement: results
+would change with what else a machine did while it measured.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+
+_CPUINFO = Path("/proc/cpuinfo")
 
 
 class OneDnnLinear(nn.Linear):
@@ -34,6 +39,17 @@ class OneDnnLinear(nn.Linear):
             return _product(rows, self.weight, self.bias)
         output: Tensor = _Linear.apply(rows, self.weight, self.bias)  # type: ignore[no-untyped-call]
         return output
+
+
+def use_faster_linear(model: nn.Module, plain_below: int = 0) -> None:
+    """Let :func:`use_onednn` change a model's linear layers where that makes them faster."""
+    if not made_by_intel():
+        use_onednn(model, plain_below)
+
+
+def made_by_intel() -> bool:
+    """Return whether Linux says that the processor is Intel's."""
+    return _CPUINFO.is_file() and "GenuineIntel" in _CPUINFO.read_text()
 
 
 def use_onednn(model: nn.Module, plain_below: int = 0) -> None:

@@ -24,7 +24,7 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 from pipeline.config.models import TinySize
-from pipeline.model.linear import use_onednn
+from pipeline.model.linear import use_faster_linear
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
@@ -110,7 +110,7 @@ def make_model(
         model = Qwen2ForCausalLM(config)
     if look_back:
         _look_back(model)
-    use_onednn(model)
+    use_faster_linear(model)
     return model
 
 

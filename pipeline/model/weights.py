@@ -17,7 +17,7 @@ from transformers import (
 from transformers.utils.logging import disable_progress_bar
 
 from pipeline.errors import UserError
-from pipeline.model.linear import use_onednn
+from pipeline.model.linear import use_faster_linear
 
 WEIGHTS = "model.safetensors"
 
@@ -99,6 +99,6 @@ def load_model(
             f"{folder}: the tokenizer has {len(tokenizer)} tokens, the model only "
             f"{model.config.vocab_size}; they do not belong together"
         )
-    use_onednn(model, plain_below)
+    use_faster_linear(model, plain_below)
     model.eval()
     return model, tokenizer

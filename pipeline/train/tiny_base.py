@@ -13,6 +13,7 @@ import torch
 from pipeline.config.models import SIZES, TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.files import replacing
+from pipeline.model.linear import made_by_intel
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.train import warm_start
@@ -57,7 +58,8 @@ def demonstrations_of(entry: BaseEntry) -> list[Demonstration]:
 
 def processor() -> list[str]:
     """Return what of the processor can move the bytes of a model."""
-    return [platform.machine(), torch.backends.cpu.get_cpu_capability()]
+    found = [platform.machine(), torch.backends.cpu.get_cpu_capability()]
+    return [*found, "Intel"] if made_by_intel() else found
 
 
 def make(

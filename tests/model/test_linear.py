@@ -1,12 +1,15 @@
 """Linear layers through oneDNN against plain ones."""
 
 import copy
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
-from pipeline.model.linear import OneDnnLinear, use_onednn
+from pipeline.model import linear
+from pipeline.model.linear import OneDnnLinear, use_faster_linear, use_onednn
+from pipeline.train.tiny_base import processor
 from tests.train import tiny
 
 
@@ -75,8 +78,25 @@ def test_other_number_formats_are_left_to_the_plain_layer() -> None:
 def test_a_model_keeps_its_weights_their_names_and_its_ties() -> None:
     model, _ = tiny.base()
     layers = [m for m in model.modules() if isinstance(m, nn.Linear)]
-    assert layers and all(type(layer) is OneDnnLinear for layer in layers)
-    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
     before = list(model.state_dict())
     use_onednn(model)
+    assert layers and all(type(layer) is OneDnnLinear for layer in layers)
+    assert model.get_output_embeddings().weight is model.get_input_embeddings().weight
     assert list(model.state_dict()) == before
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("AuthenticAMD", OneDnnLinear), ("GenuineIntel", nn.Linear), (None, OneDnnLinear)],
+)
+def test_intel_processors_keep_plain_layers(
+    said: str | None, kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    information = tmp_path / "cpuinfo"
+    if said:
+        information.write_text(f"vendor_id\t: {said}\n")
+    monkeypatch.setattr(linear, "_CPUINFO", information)
+    model = nn.Sequential(nn.Linear(2, 3))
+    use_faster_linear(model, plain_below=7)
+    assert type(model[0]) is kind
+    assert processor()[2:] == (["Intel"] if said == "GenuineIntel" else [])

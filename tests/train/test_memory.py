@@ -117,7 +117,7 @@ from dataclasses import replace
 from transformers import Qwen2Config, Qwen2ForCausalLM
 from pipeline.model.sampling import Sampling
 from pipeline.model.recording import Recording
-from pipeline.model.linear import use_onednn
+from pipeline.model.linear import use_faster_linear
 from pipeline.model.device import peak_of_process
 from pipeline.train.learner import Learner
 from pipeline.reward.presets import load_preset
@@ -129,7 +129,7 @@ config = Qwen2Config(vocab_size=2000, hidden_size=256, intermediate_size=1024, n
     num_attention_heads=8, num_key_value_heads=8, max_position_embeddings=512,
     tie_word_embeddings=True, pad_token_id=0)
 model = Qwen2ForCausalLM(config)
-use_onednn(model)
+use_faster_linear(model)
 recipe = tiny.changed(**json.loads(sys.argv[1]))
 if recipe.gradient_checkpointing:
     model.gradient_checkpointing_enable()

@@ -33,7 +33,7 @@ from verl.workers.engine_workers import TrainingWorker
 from verl.workers.utils.losses import sft_loss
 
 from pipeline.config.training import Train
-from pipeline.model.linear import use_onednn
+from pipeline.model.linear import use_faster_linear
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row
 from pipeline.train.probe import GreedyAccuracy
@@ -121,7 +121,7 @@ def _load(base: str, precision: str) -> tuple[PreTrainedModel, PreTrainedTokeniz
         local_files_only=True,
         attn_implementation="sdpa",
     )
-    use_onednn(model)
+    use_faster_linear(model)
     model.forward = partial(_forward, model)
     return model.eval(), AutoTokenizer.from_pretrained(base, local_files_only=True)
 
