@@ -21,9 +21,10 @@ from pipeline.download import MIRROR_VARIABLE
 from pipeline.errors import UserError
 from pipeline.plural import counted
 from pipeline.store import default_store
+from pipeline.store_remote import REMOTE_VARIABLE, open_remote
 from pipeline.tracking_server import prepare, tracking_uri, without_secrets
 
-_RAY_VARIABLE, _RAY_SECONDS = "RAY_ADDRESS", 30
+_RAY_VARIABLE, _PREFECT_VARIABLE, _ANSWER_SECONDS = "RAY_ADDRESS", "PREFECT_API_URL", 30
 _SQLITE = "sqlite:///"
 
 
@@ -95,9 +96,12 @@ def _download(source: Source) -> str:
 
 
 def servers(root: Path) -> Iterator[Finding]:
-    """Ask MLflow and Ray whether they answer; what is not configured is not asked."""
+    """Ask servers and remotes whether they answer; what is not configured is not asked."""
     yield _mlflow(root)
     yield _ray(os.environ.get(_RAY_VARIABLE, ""))
+    yield _prefect(os.environ.get(_PREFECT_VARIABLE, ""))
+    yield _remote_of_store()
+    yield _remote_of_dvc(root)
 
 
 def _mlflow(root: Path) -> Finding:
@@ -121,10 +125,53 @@ def _ray(address: str) -> Finding:
     return Finding("ray", f"{address} {refusal or 'answers'}", not refusal, repair)
 
 
+def _prefect(address: str) -> Finding:
+    if not address:
+        return Finding("prefect", f"{_PREFECT_VARIABLE} is not set", None)
+    refusal = _refusal(f"{address.rstrip('/')}/health")
+    repair = f"start the server, or set {_PREFECT_VARIABLE} to http://HOST:4200/api"
+    return Finding(
+        "prefect", f"{without_secrets(address)} {refusal or 'answers'}", not refusal, repair
+    )
+
+
+def _remote_of_store() -> Finding:
+    subject = "remote of the store"
+    if not os.environ.get(REMOTE_VARIABLE):
+        return Finding(subject, f"{REMOTE_VARIABLE} is not set", None)
+    try:
+        remote = open_remote(None)
+        remote.now()
+    except (UserError, OSError) as error:
+        return Finding(subject, str(error), False, f"mend it, or {REMOTE_VARIABLE}")
+    return Finding(subject, f"{remote.address} answers", True)
+
+
+def _remote_of_dvc(root: Path) -> Finding:
+    subject = "remote of DVC"
+    if not (root / ".dvc").is_dir():
+        return Finding(subject, "no repository of DVC", None)
+    from dvc.repo import Repo  # here: it takes a second, and few checkouts have a remote
+
+    with Repo(str(root)) as repo:
+        name = repo.config["core"].get("remote")
+        if not name:
+            return Finding(subject, "none is set", None)
+        try:
+            remote = repo.cloud.get_remote(name)
+            remote.fs.ls(remote.path)
+        except FileNotFoundError:
+            return Finding(subject, f"{name} has nothing yet", None)
+        except Exception as error:  # what a storage's client raises; its text may quote keys
+            refusal = f"{name} does not answer ({type(error).__name__})"
+            return Finding(subject, refusal, False, "mend it: dvc remote modify, dvc remote list")
+    return Finding(subject, f"{name} answers", True)
+
+
 def _refusal(url: str) -> str:
     """Return why an address does not answer, empty if it does."""
     try:
-        with urllib.request.urlopen(url, timeout=_RAY_SECONDS):
+        with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS):
             return ""
     except (OSError, ValueError) as error:
         return f"does not answer ({error})"

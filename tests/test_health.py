@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from pipeline import health
 from pipeline.data.sources import SOURCES
 from pipeline.download import MIRROR_VARIABLE
 from pipeline.ports import free_ports
+from tests.serving import serving_in_a_thread
+from tests.store.emulator import BUCKET, KEYS, client, emulator
 
 
 def test_a_result_that_was_altered(checkout: Path) -> None:
@@ -45,15 +49,54 @@ def test_servers_that_do_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     first, second = free_ports(2)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{first}")
     monkeypatch.setenv("RAY_ADDRESS", f"http://127.0.0.1:{second}")
-    mlflow, ray = health.servers(tmp_path)
+    mlflow, ray, *_ = health.servers(tmp_path)
     assert mlflow.ok is False and f"http://127.0.0.1:{first} does not answer" in mlflow.found
     assert ray.ok is False and f"http://127.0.0.1:{second} does not answer" in ray.found
 
 
+def test_remotes_and_prefects_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them answer, then none does."""
+
+    def looked() -> tuple[dict[str, bool | None], str]:
+        found = list(health.servers(tmp_path))[2:]
+        return {each.subject: each.ok for each in found}, "\n".join(each.found for each in found)
+
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for words in ("init -q", f"remote add -d lab s3://{BUCKET}/dvc"):
+        subprocess.run(["dvc", *words.split()], cwd=tmp_path, check=True)
+    (closed,) = free_ports(1)
+    with emulator() as url, serving_in_a_thread(HTTPServer(("127.0.0.1", 0), Healthy)) as server:
+        client(url).put_object(Bucket=BUCKET, Key="dvc/files/md5/00/1", Body=b"result")
+        monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server.server_port}/api")
+        monkeypatch.setenv("TOMRL_STORE_REMOTE", f"s3://{BUCKET}/store")
+        for name, value in {**KEYS, "AWS_ENDPOINT_URL": url, "AWS_MAX_ATTEMPTS": "1"}.items():
+            monkeypatch.setenv(name, value)
+        found, said = looked()
+        assert list(found.values()) == [True, True, True], said
+        monkeypatch.setattr("moto.settings.INITIAL_NO_AUTH_ACTION_COUNT", 0.0)  # it asks who it is
+        monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{closed}/api")
+        found, said = looked()
+        assert list(found.values()) == [False, False, False], said
+        assert f"http://127.0.0.1:{closed}/api does not answer" in said
+        assert "refuses these credentials" in said and "lab does not answer" in said
+
+
+class Healthy(BaseHTTPRequestHandler):
+    """What Prefect's server says of itself."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/api/health" else 404)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
 def test_looking_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert [each.ok for each in health.servers(tmp_path)] == [None, None]
+    for name in ("RAY_ADDRESS", "PREFECT_API_URL", "TOMRL_STORE_REMOTE"):
+        monkeypatch.delenv(name, raising=False)
+    assert [each.ok for each in health.servers(tmp_path)] == [None] * 5
     assert list(tmp_path.iterdir()) == []
 
 
