@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
+from itertools import dropwhile
 from pathlib import Path
 
 from pipeline.checkout import ask_dvc
 from pipeline.config.models import TinyModel
-from pipeline.config.params import Params, TrainedCell
+from pipeline.config.params import AskedCell, Params, TrainedCell
 from pipeline.leftovers import mend_dvc
 
 CELL_STAGES = ("train", "evaluate", "judge", "gsm8k")
@@ -27,6 +29,32 @@ def stage_names(params: Params) -> list[str]:
         *(stage for key in params.cells for stage in stages_of(key)),
         "report",
     ]
+
+
+def stages_left(params: Params, changed: Collection[str]) -> list[str]:
+    """Return the stages that may have something to do, in order.
+
+    What one stage changes can reach what comes after it in its cell, and in cells that ask the
+    model of that; what cells share can reach everything after it.
+
+    Args:
+        params: The study.
+        changed: The stages that ``dvc status`` names.
+    """
+    everything = stage_names(params)
+    of_cells = {stage for key in params.cells for stage in stages_of(key)}
+    shared = [stage for stage in everything[:-1] if stage not in of_cells]
+    for stage in shared:
+        if stage in changed:
+            return everything[everything.index(stage) :]
+    left: dict[str, list[str]] = {}
+    for key, cell in params.cells.items():
+        asks = isinstance(cell, AskedCell) and cell.of in left
+        stages = list(dropwhile(lambda stage: stage not in changed, stages_of(key)))
+        if asks or stages:
+            left[key] = stages_of(key) if asks else stages
+    found = [stage for stages in left.values() for stage in stages]
+    return [*found, "report"] if found or "report" in changed else []
 
 
 def stages_of(key: str) -> list[str]:
