@@ -9,7 +9,7 @@ from prefect.client.schemas.objects import StateType
 from prefect.events.actions import ActionTypes, ChangeFlowRunState, SendNotification
 from prefect.events.schemas.automations import AutomationCore, EventTrigger, Posture
 
-from flows.pools import HEARTBEAT_SECONDS
+from flows.seen import HEARTBEAT_SECONDS, TAG
 
 SILENT = timedelta(seconds=5 * HEARTBEAT_SECONDS)
 """How long a run may be silent before it counts as crashed."""
@@ -57,7 +57,7 @@ def automations(notify: UUID | None = None) -> list[AutomationCore]:
     return found if notify is None else [*found, _notification(notify)]
 
 
-def _missing(after: str, expect: set[str], within: timedelta, tag: str = "tomrl") -> EventTrigger:
+def _missing(after: str, expect: set[str], within: timedelta, tag: str = TAG) -> EventTrigger:
     """Return the trigger that fires for a run of which nothing expected, nor an end, is heard."""
     return EventTrigger(
         match={_RUN: "prefect.flow-run.*"},
@@ -82,7 +82,7 @@ def _notification(block: UUID) -> AutomationCore:
         description="Tells about runs that crash, fail or are late.",
         trigger=EventTrigger(
             match={_RUN: "prefect.flow-run.*"},
-            match_related=_tagged("tomrl"),
+            match_related=_tagged(TAG),
             expect={f"prefect.flow-run.{name}" for name in ("Crashed", "Failed", "Late")},
             for_each=_EACH,
             posture=Posture.Reactive,

@@ -80,12 +80,13 @@ class Commands:
         """Ask all process groups to stop, and kill those that do not.
 
         By Ctrl-C, for which DVC waits until its stage has stopped; SIGTERM would end DVC alone at
-        once.
+        once. They are asked once, however many threads call this: a second Ctrl-C would interrupt
+        a stage that is saving its state.
         """
         with self._lock:
-            self._closed = True
+            asked, self._closed = self._closed, True
             running = [process for process in self._running if process.poll() is None]
-        for process in running:
+        for process in running if not asked else ():
             _signal(process, signal.SIGINT)
         deadline = time.monotonic() + GRACE_SECONDS
         for process in running:

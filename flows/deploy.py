@@ -16,7 +16,7 @@ from typing import Any, Literal
 import httpx
 import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
-from prefect.client.schemas.actions import WorkPoolCreate
+from prefect.client.schemas.actions import DeploymentUpdate, WorkPoolCreate
 from prefect.events.schemas.automations import AutomationCore
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.settings import PREFECT_API_URL
@@ -25,6 +25,7 @@ from flows.automations import automations
 from flows.pools import POOLS, Pool, job_template
 from pipeline.config.study_files import study_files
 from pipeline.errors import TransientError, UserError
+from pipeline.tracking_circumstances import checked_out
 
 FILE = "prefect.yaml"
 # What a server changes by itself, or what says when rather than what.
@@ -168,10 +169,18 @@ def _deployments(client: SyncPrefectClient, root: Path, named: list[str]) -> Ite
         raise UserError(
             f"`prefect deploy --all` refuses {root / FILE}:\n{(done.stdout + done.stderr).strip()}"
         )
+    _record_commit(client, checked_out(root), named)
     for name, content in _present(client, named).items():
         made = name not in before
         same = before.get(name) == content
         yield Entry("deployment", name, "made" if made else "there" if same else "changed")
+
+
+def _record_commit(client: SyncPrefectClient, commit: str, named: list[str]) -> None:
+    """Give deployments the commit that they are made from as their version; none outside of git."""
+    for each in client.read_deployments() if commit else ():
+        if each.name in named and "tomrl" in each.tags:
+            client.update_deployment(each.id, DeploymentUpdate(version=commit))
 
 
 def _present(client: SyncPrefectClient, named: list[str]) -> dict[str, Any]:

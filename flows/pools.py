@@ -9,10 +9,8 @@ from typing import Any
 
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
+from flows.seen import HEARTBEAT_SECONDS
 from pipeline.errors import UserError
-
-HEARTBEAT_SECONDS = 60
-"""How often a run says that it lives."""
 
 CHECKOUT_IN_POD = "/checkout"
 """Where a pod has its checkout: the ``pull`` step of deployments in prefect.yaml names it too."""

@@ -1,19 +1,22 @@
-"""The task that runs one DVC stage: its own process group, its log streamed, cancellable."""
+"""The task that runs one DVC stage: its log streamed, stopped with the commands of its flow."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from prefect import get_run_logger, task
 from prefect.cache_policies import NO_CACHE
+from prefect.states import Cancelled, State
 
 from flows.commands import Commands
 from pipeline.checkout import dvc_command
 
 
 @task(name="stage", task_run_name="{stage}", cache_policy=NO_CACHE)
-def run_stage(stage: str, root: Path) -> None:
-    """Run one DVC stage unless it is up to date.
+def run_stage(stage: str, commands: Commands) -> State | None:
+    """Run one DVC stage unless it is up to date; return a cancelled state if it was stopped.
+
+    Args:
+        stage: The stage.
+        commands: What runs it, and stops it.
 
     Raises:
         RuntimeError: If the stage fails; its last lines are in the message.
@@ -28,7 +31,9 @@ def run_stage(stage: str, root: Path) -> None:
         tail.append(line)
         del tail[:-15]
 
-    with Commands(root) as commands:
-        status = commands.run(dvc_command("repro", "--single-item", stage), keep)
+    status = commands.run(dvc_command("repro", "--single-item", stage), keep)
+    if commands.stopped:
+        return Cancelled(message="it was stopped")
     if status:
         raise RuntimeError(f"stage {stage} failed with status {status}:\n" + "\n".join(tail))
+    return None

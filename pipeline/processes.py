@@ -22,8 +22,10 @@ from types import FrameType
 
 import psutil
 
-GRACE_SECONDS = 15.0
-"""How long a process that was asked to stop may take before it is killed."""
+GRACE_SECONDS = 10.0
+"""How long a process that was asked to stop may take before it is killed.
+
+Whoever watches for a cancelled run looks often enough that all has ended 15 s after it."""
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _DVC_STAGE = "DVC_STAGE"  # DVC sets it for every command of a stage

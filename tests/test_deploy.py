@@ -24,6 +24,7 @@ import yaml
 from prefect.artifacts import Artifact
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentUpdate
 from prefect.client.schemas.filters import (
     DeploymentFilter,
     DeploymentFilterId,
@@ -45,7 +46,8 @@ from flows.proof import server
 from pipeline.cli.app import app
 from pipeline.errors import UserError
 from pipeline.ports import free_ports
-from tests.conftest import PROJECT, copy_checkout, edited, type_command
+from pipeline.tracking_circumstances import checked_out
+from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
 
 Deployed = tuple[Path, str, list[Entry]]
 
@@ -55,6 +57,7 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
     """A checkout, the address of a server, and what was made on it."""
     home = tmp_path_factory.mktemp("scheduled")
     checkout = copy_checkout(home / "checkout")
+    commit(checkout)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PREFECT_HOME", str(home / "prefect"))
         patch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
@@ -91,6 +94,7 @@ def test_a_fresh_server_has_all_of_it(deployed: Deployed, client: SyncPrefectCli
     there = {each.name: each for each in client.read_deployments()}
     assert set(there) == {each["name"] for each in asked}
     assert all(each.description and "tomrl" in each.tags for each in there.values())
+    assert {each.version for each in there.values()} == {checked_out(checkout)}
     assert all(each.global_concurrency_limit.limit == 1 for each in there.values())
     assert {each.concurrency_options.collision_strategy for each in there.values()} == {
         "ENQUEUE",
@@ -122,7 +126,7 @@ def test_pods_beat_and_share_a_checkout(client: SyncPrefectClient) -> None:
         "configMapRef",
         "secretRef",
     ]
-    steps = client.read_deployment_by_name("study/tom-rl").pull_steps
+    steps = client.read_deployment_by_name("scheduled sweep/tom-rl").pull_steps
     assert [list(step.values()) for step in steps or ()] == [[{"directory": "/checkout"}]]
 
 
@@ -140,6 +144,13 @@ def test_the_server_refuses_an_unknown_study(client: SyncPrefectClient) -> None:
         Exception, match="field 'study'. Failure reason: 'mimi' is not one of .*'mini'"
     ):
         client.create_flow_run_from_deployment(mini.id, parameters={"study": "mimi"})
+
+
+def test_the_server_refuses_no_concurrency(client: SyncPrefectClient) -> None:
+    sweep = client.read_deployment_by_name("scheduled sweep/tom-rl")
+    for given in (0, -2):
+        with pytest.raises(Exception, match=f"field 'concurrency'. Failure reason: .*{given} "):
+            client.create_flow_run_from_deployment(sweep.id, parameters={"concurrency": given})
 
 
 def test_it_may_be_run_again(
@@ -174,17 +185,23 @@ def test_a_worker_runs_the_check(deployed: Deployed, client: SyncPrefectClient) 
     artifact = Artifact.get("check")
     assert artifact is not None and artifact.flow_run_id == run.id
     rows = {row["what"]: row[""] for row in json.loads(str(artifact.data))}
-    assert rows == {"mlflow": "-", "ray": "-"} | {
+    unset = {"mlflow": "-", "ray": "-", "remote of the store": "-", "remote of DVC": "-"}
+    assert rows == unset | {"prefect": "ok"} | {
         f"disk of {place}": "ok" for place in ("checkout", "store", "temporary files")
     }
 
 
 def test_a_worker_begins_a_sweep(deployed: Deployed, client: SyncPrefectClient) -> None:
-    """One that is refused at once: the checkout has no commit to make worktrees of."""
-    run = work_off(deployed, client, "scheduled sweep/grid-mini", concurrency=1)
+    """One that is refused at once: the checkout has not the commit of the deployment."""
+    sweep = client.read_deployment_by_name("scheduled sweep/grid-mini")
+    client.update_deployment(sweep.id, DeploymentUpdate(version="0" * 40))
+    try:
+        run = work_off(deployed, client, "scheduled sweep/grid-mini", concurrency=1)
+    finally:
+        client.update_deployment(sweep.id, DeploymentUpdate(version=sweep.version))
     assert run.name == "sweep-of-grid-mini"
     assert run.state is not None and run.state.is_failed(), run.state
-    assert "of whose commits a sweep makes worktrees" in str(run.state.message)
+    assert "was made from commit 000000000000, which the worker's" in str(run.state.message)
     assert not (deployed[0] / "work" / "sweeps" / "grid-mini" / "sweep.json").exists()
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from prefect import flow, get_run_logger
-from prefect.states import Failed, State
+from typing import Annotated
 
+from prefect import flow, get_run_logger
+from prefect.exceptions import CancelledRun
+from prefect.runtime import deployment
+from prefect.states import Cancelled, Failed, State
+from pydantic import Field
+
+from flows.commits import check_commit
 from flows.parameters import StudyName
+from flows.seen import looked_after
 from pipeline.checkout import find_root
 from pipeline.ownership import owned
 
 
 @flow(name="scheduled sweep", flow_run_name="sweep-of-{study}")
-def sweep_study(study: StudyName, concurrency: int | None = None) -> dict[str, str] | State:
+def sweep_study(
+    study: StudyName, concurrency: Annotated[int | None, Field(ge=1)] = None
+) -> dict[str, str] | State:
     """Run what is left of the sweep of a study; the run fails if cells do.
 
     Args:
@@ -24,12 +33,17 @@ def sweep_study(study: StudyName, concurrency: int | None = None) -> dict[str, s
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready
 
+    check_commit(find_root(), deployment.version, get_run_logger())
     folder = sweep_folder(find_root(), study)
     with owned(folder.path, patience=0.0):
         if not ready(folder, study):
             get_run_logger().info("study %s is up to date: nothing to run", study)
             return {}
-        failed = launch(folder, concurrency)
+        try:
+            with looked_after():  # the sweep is a run of its own, and begins with no tag
+                failed = launch(folder, concurrency)
+        except CancelledRun:
+            return Cancelled(message="what ran was stopped; run the sweep again to go on")
     if failed:
         causes = "; ".join(f"{key}: {cause}" for key, cause in failed.items())
         return Failed(message=f"{len(failed)} cells failed: {causes}")

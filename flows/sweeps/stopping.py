@@ -9,6 +9,7 @@ from threading import Event, Thread
 from uuid import UUID
 
 from prefect import get_client
+from prefect.client.schemas.objects import FlowRun
 from prefect.runtime import flow_run
 
 from flows.commands import Commands
@@ -30,17 +31,21 @@ class Interrupted(Exception):
 
 @contextmanager
 def stopped_from_outside(commands: Commands) -> Iterator[Event]:
-    """Stop commands when the flow run is cancelled on Prefect's server, and say so by an event."""
-    stopped, over, run = Event(), Event(), UUID(flow_run.id)
+    """Stop commands when the flow run is cancelled on Prefect's server, and say so by an event.
+
+    The run that began this one, if one did, counts too: it is the one that a person sees.
+    """
+    stopped, over = Event(), Event()
+    runs = [UUID(run) for run in (flow_run.id, flow_run.parent_flow_run_id) if run]
 
     def watch() -> None:
         with get_client(sync_client=True) as client:
             while not over.wait(_SECONDS_BETWEEN_LOOKS):
                 try:
-                    state = client.read_flow_run(run).state
+                    cancelled = any(_is_cancelled(client.read_flow_run(run)) for run in runs)
                 except Exception:  # an outage, which hurts nobody but who would cancel
                     continue
-                if state is not None and (state.is_cancelling() or state.is_cancelled()):
+                if cancelled:
                     stopped.set()
                     commands.stop()
                     return
@@ -53,3 +58,8 @@ def stopped_from_outside(commands: Commands) -> Iterator[Event]:
     finally:
         over.set()
         thread.join()
+
+
+def _is_cancelled(run: FlowRun) -> bool:
+    """Return whether somebody has cancelled a run, whether or not it has stopped yet."""
+    return run.state is not None and (run.state.is_cancelling() or run.state.is_cancelled())

@@ -131,15 +131,21 @@ def run(
     read_params(root / "params.yaml")
     raise_on_sigterm()
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    from prefect.exceptions import CancelledRun
+
+    from flows.seen import looked_after
     from flows.server import start_temporary_server
     from flows.study import run_study
+    from flows.sweeps.stopping import Interrupted
 
     try:
         start_temporary_server()
-        run_study(study=study, checkout=str(root))
-    except Terminated:
+        with looked_after():
+            run_study(study=study, checkout=str(root))
+    except (KeyboardInterrupt, Interrupted, CancelledRun) as error:
+        cause = error.by if isinstance(error, Interrupted) else error
         print("stopped; run it again to go on", file=sys.stderr)
-        raise typer.Exit(143) from None
+        raise typer.Exit(143 if isinstance(cause, Terminated) else 130) from None
     report.report()
 
 

@@ -169,6 +169,7 @@ def _run(
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     from prefect.exceptions import CancelledRun
 
+    from flows.seen import looked_after
     from flows.server import start_temporary_server
     from flows.sweeps.launch import launch
     from flows.sweeps.push import NotPushed
@@ -179,7 +180,7 @@ def _run(
     folder = SweepFolder(root, name)
     try:
         start_temporary_server()
-        with shown_live(folder, console):
+        with looked_after(), shown_live(folder, console):
             failed = launch(folder, concurrency, only, pushing=pushing)
     except (KeyboardInterrupt, CancelledRun) as error:
         print("stopped; run it again to go on", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A sweep whose process is asked to end leaves a run that is cancelled, and what it was asked."""
+"""A sweep or study that is asked to end leaves a run that is cancelled, and nothing that runs."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from threading import Thread
 import pytest
 from prefect import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Cancelling
 
 from flows.proof import server
 from flows.sweeps.launch import launch
 from flows.sweeps.record import SweepFolder, sweep_folder
 from flows.sweeps.start import begin
+from pipeline.checkout import use_study
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.processes import Terminated, raise_on_sigterm
-from tests.alive import until
-from tests.conftest import TINY, commit
+from tests.alive import alive, until
+from tests.conftest import TINY, commit, environment
 
 
 @pytest.fixture
@@ -73,3 +75,40 @@ def test_a_sweep_that_is_asked_to_end_is_cancelled(
         with get_client(sync_client=True) as client:
             (run,) = client.read_flow_runs()
     assert run.state is not None and run.state.is_cancelled(), run.state
+
+
+@pytest.mark.parametrize("how", ["page", pytest.param("Ctrl-C", marks=pytest.mark.nightly)])
+def test_a_study_that_is_asked_to_end_is_cancelled(
+    asleep: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    use_study(asleep.home, "mini")
+
+    def sleeps() -> bool:
+        return any(process.name() == "sleep" for process in alive(tmp_path))
+
+    with (
+        server() as address,
+        temporary_settings({PREFECT_API_URL: address}),
+        get_client(sync_client=True) as client,
+    ):
+        run = subprocess.Popen(
+            ["tomrl", "run"],
+            cwd=asleep.home,
+            env={**environment(tmp_path), "PREFECT_API_URL": address},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert until(sleeps, 300)
+        (begun,) = client.read_flow_runs()
+        assert begun.tags == ["tomrl"]  # by which automations know whose heartbeat to miss
+        if how == "page":
+            client.set_flow_run_state(begun.id, Cancelling())
+        else:
+            run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=120)
+        assert run.returncode == 130 and "stopped; run it again to go on" in said, said
+        assert not sleeps()
+        (ended,) = client.read_flow_runs()
+    assert ended.state is not None and ended.state.is_cancelled(), ended.state

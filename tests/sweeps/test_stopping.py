@@ -34,12 +34,18 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
     def serve() -> State | None:
         with Commands(tmp_path) as commands, stopped_from_outside(commands) as stopped:
             with get_client(sync_client=True) as client:
-                client.set_flow_run_state(flow_run.id, Cancelling())
+                client.set_flow_run_state(flow_run.parent_flow_run_id or flow_run.id, Cancelling())
             ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
             return Cancelled() if stopped.is_set() else None
 
+    @flow
+    def scheduled() -> State:
+        return serve(return_state=True)
+
+    # The run itself, and the one that began it.
     assert serve(return_state=True).is_cancelled()
-    assert len(ended) == 1  # what would have run on has ended
+    assert scheduled(return_state=True).is_cancelled()
+    assert len(ended) == 2  # what would have run on has ended
 
     # A limit that others have set is theirs; one that is missing is made.
     with get_client(sync_client=True) as client:

@@ -1,0 +1,52 @@
+"""The commit that a deployment was made from, beside the one that a worker's checkout has."""
+
+from __future__ import annotations
+
+import re
+from logging import Logger, LoggerAdapter
+from pathlib import Path
+from typing import Any
+
+from flows.sweeps.pin import git
+from pipeline.errors import UserError
+from pipeline.tracking_circumstances import checked_out
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")  # `prefect deploy` alone gives other versions
+_SHOWN = 12
+
+Log = Logger | LoggerAdapter[Any]
+
+
+def check_commit(root: Path, deployed: str | None, log: Log) -> None:
+    """Say if a checkout has moved on since a deployment was made, and refuse one that is behind.
+
+    Args:
+        root: The checkout in which a worker runs the deployment.
+        deployed: The deployment's version: a commit, where `tomrl deploy` made it from one.
+        log: Receives a warning where the checkout has that commit and newer ones.
+
+    Raises:
+        UserError: If the checkout does not have that commit.
+    """
+    here = checked_out(root)
+    if deployed is None or not _COMMIT.fullmatch(deployed) or here in ("", deployed):
+        return
+    if not _has(root, deployed):
+        raise UserError(
+            f"the deployment was made from commit {deployed[:_SHOWN]}, which the worker's checkout "
+            f"{root} at {here[:_SHOWN]} does not have: bring it there with `git pull` or `git "
+            f"checkout {deployed[:_SHOWN]}`, or deploy what is there with `tomrl deploy`"
+        )
+    log.warning(
+        "%s has moved on from commit %s, which the deployment was made from, to %s, which runs; "
+        "`tomrl deploy` there brings its form up to date",
+        *(root, deployed[:_SHOWN], here[:_SHOWN]),
+    )
+
+
+def _has(root: Path, commit: str) -> bool:
+    """Return whether a commit is the one that is checked out, or before it."""
+    try:
+        return git(root, "merge-base", commit, "HEAD").strip() == commit
+    except UserError:  # it does not know it
+        return False

@@ -1,0 +1,86 @@
+"""A sweep that a real worker runs for a real server, of stages with empty bodies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.objects import FlowRun
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.states import Cancelling
+
+from benchmarks.empty_stage import MADE
+from benchmarks.sweep import STUDY, clone, make_results
+from flows.deploy import deploy
+from flows.proof import server
+from flows.sweeps.record import SweepFolder
+from tests.alive import alive, until
+from tests.conftest import PROJECT, commit, environment
+
+pytestmark = [pytest.mark.nightly, pytest.mark.chain]
+WORKER = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SyncPrefectClient]:
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
+    monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    with (
+        server() as address,
+        temporary_settings({PREFECT_API_URL: address}),
+        get_client(sync_client=True) as found,
+    ):
+        monkeypatch.setenv("PREFECT_API_URL", address)
+        yield found
+
+
+def begun(client: SyncPrefectClient, checkout: Path) -> tuple[FlowRun, subprocess.Popen[str]]:
+    """Ask for a sweep, and start a worker that takes it."""
+    sweep = client.read_deployment_by_name(f"scheduled sweep/{STUDY}")
+    run = client.create_flow_run_from_deployment(sweep.id)
+    said = subprocess.PIPE
+    variables = {**environment(checkout.parent), MADE: str(checkout.parent / "made")}
+    variables["PREFECT_API_URL"] = os.environ["PREFECT_API_URL"]
+    return run, subprocess.Popen(WORKER, cwd=checkout, env=variables, stderr=said, text=True)
+
+
+def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
+    client: SyncPrefectClient, tmp_path: Path
+) -> None:
+    checkout = tmp_path / "checkout"
+    params = clone(PROJECT, checkout, quick=True)
+    make_results(params, tmp_path / "made")
+    pipeline = checkout / "dvc.yaml"
+    audit = "python -m benchmarks.empty_stage audit"
+    asleep = f"'[ -e {tmp_path / 'go'} ] || sleep 600; {audit}'"
+    pipeline.write_text(pipeline.read_text().replace(audit, asleep))
+    commit(checkout)
+    assert {each.how for each in deploy(checkout)} == {"made"}
+
+    def sleeps() -> bool:
+        return any(process.name() == "sleep" for process in alive(tmp_path))
+
+    def states() -> set[str | None]:
+        return {run.state_name for run in client.read_flow_runs()}
+
+    run, worker = begun(client, checkout)
+    assert until(lambda: sleeps() or worker.poll() is not None, 300)
+    client.set_flow_run_state(run.id, Cancelling())
+    _, said = worker.communicate(timeout=120)
+    assert not sleeps() and states() == {"Cancelled"}, said
+    assert len(client.read_flow_runs()) == 2  # of the deployment, and its sweep
+    assert not SweepFolder(checkout, STUDY).sweep().ended
+
+    (tmp_path / "go").touch()
+    run, worker = begun(client, checkout)
+    _, said = worker.communicate(timeout=900)
+    assert states() == {"Cancelled", "Completed"}, said
+    assert all("tomrl" in each.tags for each in client.read_flow_runs())
+    folder = SweepFolder(checkout, STUDY)
+    assert folder.sweep().ended
+    assert {folder.cell(key).state for key in params.cells} == {"done"}
