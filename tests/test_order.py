@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import networkx
+import networkx  # type: ignore[import-untyped]
 import pytest
 from dvc.repo import Repo
 
