@@ -87,19 +87,17 @@ def finish(work: Work) -> None:
 
 
 @task(name="push", cache_policy=NO_CACHE)
-def push(work: Work) -> State | None:
+def push(work: Work) -> None:
     """Bring all results to the remotes of the checkout, where it has any."""
     home, log = work.folder.home, get_run_logger()
     commands = pushes(home)
     log.info("to be pushed with: %s", " && ".join(commands) or "nothing, as no remote is set up")
     failed = [typed for typed, command in commands.items() if work.push(command)]
-    if not failed or work.commands.stopped:
-        return None
-    failure = NotPushed(
-        f"all cells are done and their results are in {home}, but not all were pushed "
-        f"({work.folder.log('push')} says why); push them with: {' && '.join(failed)}"
-    )
-    return Failed(message=str(failure), data=failure)
+    if failed and not work.commands.stopped:
+        raise NotPushed(
+            f"all cells are done and their results are in {home}, but not all were pushed "
+            f"({work.folder.log('push')} says why); push them with: {' && '.join(failed)}"
+        )
 
 
 @flow(name="sweep", flow_run_name="sweep-{name}")
