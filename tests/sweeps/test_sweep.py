@@ -130,7 +130,8 @@ def _assert_artifact(database: Path) -> None:
 
 def _assert_sent_once(checkout: Path) -> None:
     """What MLflow missed in an outage is sent later, and nothing of it twice."""
-    assert "send them later with: tomrl sync" in _shown(checkout)
+    report = (checkout / "work" / "sweeps" / "mini" / "logs" / "report.log").read_text()
+    assert "send them later with: tomrl sync" in report
     counts = [tracked_in(checkout)]
     for _ in range(2):
         sent = type_command(checkout, checkout.parent, "tomrl", "sync")
