@@ -225,8 +225,9 @@ class StandingMemory(SharedMemory):
             self.used = min(max(self.fewest, 2 * self.used), self.room)
 
     def _write(self, layer: int, key: Tensor, value: Tensor) -> None:
-        self.keys[layer].index_copy_(2, self.place, key.to(value.dtype))
-        self.values[layer].index_copy_(2, self.place, value)
+        # Under autocast a cache leaves prompts' values in float32, and a token's are not.
+        for held, given in ((self.keys[layer], key), (self.values[layer], value)):
+            held.index_copy_(2, self.place, given.to(held.dtype))
 
     def _shown(self, scores: Tensor) -> Tensor:
         places = torch.arange(self.used, device=scores.device)
