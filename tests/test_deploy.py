@@ -133,13 +133,16 @@ def test_pods_beat_and_share_a_checkout(client: SyncPrefectClient) -> None:
 def test_forms_offer_choices(deployed: Deployed, client: SyncPrefectClient) -> None:
     form = client.read_deployment_by_name("study/mini").parameter_openapi_schema["properties"]
     (offered,) = [each["enum"] for each in form["study"]["anyOf"] if "enum" in each]
+    swept = client.read_deployment_by_name("scheduled sweep/tom-rl").parameter_openapi_schema
+    assert offered == swept["properties"]["study"]["enum"]
     assert set(offered) == {path.stem for path in (PROJECT / "studies").glob("*.yaml")}
     form = client.read_deployment_by_name("check/nightly").parameter_openapi_schema["properties"]
     assert form["parts"]["items"]["enum"] == ["results", "upstream", "servers", "disk"]
 
 
-def test_the_server_refuses_an_unknown_study(client: SyncPrefectClient) -> None:
-    mini = client.read_deployment_by_name("study/mini")
+@pytest.mark.parametrize("name", ["study/mini", "scheduled sweep/grid-mini"])
+def test_the_server_refuses_an_unknown_study(client: SyncPrefectClient, name: str) -> None:
+    mini = client.read_deployment_by_name(name)
     with pytest.raises(
         Exception, match="field 'study'. Failure reason: 'mimi' is not one of .*'mini'"
     ):
