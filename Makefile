@@ -37,9 +37,10 @@ test-engines: $(READY) setup-vllm ## Set up the environments of verl, vLLM and o
 	@PYTHON="$(PYTHON)" scripts/setup_export.sh
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest tests/engines
 
-test-nightly: $(READY) ## 200 kills, every full disk, and five seeds of RL; hours
+test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, and five seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m nightly
-	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m benchmarks.learning
+	@$(IN_ENVIRONMENT) for name in plan judge report sweep learning; do \
+		OMP_NUM_THREADS=1 python -m "benchmarks.$$name"; done
 
 check-infra: $(READY) ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others
 	@PYTHON="$(PYTHON)" scripts/setup_infra.sh
