@@ -18,6 +18,7 @@ _CELL = 2  # headings that say which cell a row belongs to
 _CHANGE = 6  # that of the change
 _NUMBERS = ("base", "after RL", "change")
 HEADINGS = ("model", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
+_INDENT, _NAME_WIDTH = "  ", 18  # of the names of tasks, in characters
 _SIDE_CHECK = "side-check"
 _NOT_KNOWN = "not known"
 _INTERVAL = "±: half the 95 % interval of a change, paired and by story"
@@ -129,15 +130,18 @@ def rich_table(results: Results) -> Table:
         pad_edge=False,
         collapse_padding=True,
     )
+    # On narrow terminals other words are folded before the names of tasks.
+    longest = max((len(row.task) for row in results.rows()), default=0)
     for heading in HEADINGS[_CELL:]:
         justify: Literal["right", "left"] = "right" if heading in _NUMBERS else "left"
-        table.add_column(heading, justify=justify, overflow="fold")
+        width = min(len(_INDENT) + longest, _NAME_WIDTH) if heading == "task" else None
+        table.add_column(heading, justify=justify, overflow="fold", min_width=width)
     for cell, rows in groupby(results.rows(), key=lambda row: row.cell):
         table.add_section()
         table.add_row(f"[bold]{escape(cell)}[/]")
         for line in (line for row in rows for line in lines_of(row)):
             task, *values = line[_CELL:]
-            table.add_row(f"  {escape(task)}", *map(escape, values))
+            table.add_row(f"{_INDENT}{escape(task)}", *map(escape, values))
     return table
 
 
