@@ -9,8 +9,9 @@ from pathlib import Path
 
 from tests.corpus.case import Damage
 
-# A failed attempt is a fact that the tracking database keeps; git writes its index when asked.
-_NOT_WATCHED = ("mlflow.db", "mlartifacts", ".git", "__pycache__")
+# A failed attempt is a fact that the tracking database and the stage's logs keep; git writes its
+# index when asked.
+_NOT_WATCHED = ("mlflow.db", "mlartifacts", "failed.txt", ".git", "__pycache__")
 State = dict[str, bytes | None]
 
 
