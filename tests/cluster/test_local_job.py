@@ -24,7 +24,7 @@ JOB = "pipeline.train.local_job"
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout with data and base model; tests copy it."""
     checkout = copy_checkout(tmp_path_factory.mktemp("local") / "checkout")
-    shrink(checkout, steps=40, validate_every=10)
+    shrink(checkout, steps=100, validate_every=20)  # a job that a busy machine sees begin, not end
     for command in (
         ("tomrl", "study", "use", "mini"),
         ("dvc", "repro", "base@nano", "dataset@hi"),
