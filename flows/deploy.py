@@ -23,6 +23,7 @@ from prefect.settings import PREFECT_API_URL
 
 from flows.automations import automations
 from flows.pools import POOLS, Pool, job_template
+from flows.seen import TAG
 from pipeline.config.study_files import study_files
 from pipeline.errors import TransientError, UserError
 from pipeline.tracking_circumstances import checked_out
@@ -179,7 +180,7 @@ def _deployments(client: SyncPrefectClient, root: Path, named: list[str]) -> Ite
 def _record_commit(client: SyncPrefectClient, commit: str, named: list[str]) -> None:
     """Give deployments the commit that they are made from as their version; none outside of git."""
     for each in client.read_deployments() if commit else ():
-        if each.name in named and "tomrl" in each.tags:
+        if each.name in named and TAG in each.tags:
             client.update_deployment(each.id, DeploymentUpdate(version=commit))
 
 

@@ -21,7 +21,7 @@ def leave_partial_report(folder: SweepFolder) -> None:
     if target.exists():
         discard(target)
     try:
-        write_partial(params, gathered_in(folder), target, failures(folder))
+        write_partial(params, folder.shared, target, failures(folder))
         log.info("what is there of the sweep: %s", target / "index.html")
     except UserError as error:
         log.warning("there is no partial report: %s", error)
@@ -35,11 +35,6 @@ def failures(folder: SweepFolder) -> dict[str, str]:
         for key, state in states.items()
         if state.state == "failed"
     }
-
-
-def gathered_in(folder: SweepFolder) -> Path:
-    """Return the worktree where a sweep gathers results."""
-    return folder.trees / "shared"  # as flows.sweeps.trees has it
 
 
 def unfinished(home: Path, params: Params) -> list[SweepFolder]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
-from pipeline.checkout import dvc_command, stage_environment
-from pipeline.errors import TransientError
+from pipeline.checkout import ask_dvc, dvc_command
+from pipeline.errors import TransientError, UserError
 from pipeline.processes import ending_with_this
 from pipeline.store_remote import REMOTE_VARIABLE
 
@@ -35,12 +34,7 @@ def pushes(home: Path) -> dict[str, list[str]]:
 
 def _has_remote(home: Path) -> bool:
     """Return whether DVC has a remote that it pushes to unless told otherwise."""
-    found = subprocess.run(
-        dvc_command("config", "core.remote"),
-        cwd=home,
-        env=stage_environment(),
-        capture_output=True,
-        check=False,
-        start_new_session=True,
-    )
-    return found.returncode == 0
+    try:
+        return bool(ask_dvc(home, "config", "core.remote").strip())
+    except UserError:  # it has no such setting
+        return False

@@ -102,6 +102,11 @@ class SweepFolder:
         """Return the folder of its worktrees."""
         return self.path / "trees"
 
+    @property
+    def shared(self) -> Path:
+        """Return the worktree where shared stages are made and results are gathered."""
+        return self.trees / "shared"
+
     def log(self, key: str) -> Path:
         """Return the file of what a cell's stages say."""
         return self.path / "logs" / f"{key}.log"

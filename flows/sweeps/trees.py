@@ -30,11 +30,6 @@ class Trees:
         self._lock = Lock()  # git's administration of worktrees is for one at a time
         self._cache = (folder.home / ask_dvc(folder.home, "cache", "dir").strip()).resolve()
 
-    @property
-    def shared(self) -> Path:
-        """Return the worktree where shared stages are made and results are gathered."""
-        return self._folder.trees / "shared"
-
     def of(self, key: str) -> Path:
         """Return the worktree of a cell."""
         return self._folder.trees / "cells" / key
@@ -56,7 +51,7 @@ class Trees:
         study = f"{self._folder.sweep().study}.yaml"
         shutil.copy(self._folder.study_file, tree / "studies" / study)
         for name in inputs:
-            _copy(self.shared / name, tree / name)
+            _copy(self._folder.shared / name, tree / name)
         write_text(tree / ".dvc" / "config.local", f"[cache]\n    dir = {self._cache}\n")
         ready.touch()
         return True
@@ -72,7 +67,7 @@ class Trees:
 
     def remove_all(self) -> None:
         """Remove all of them."""
-        for tree in [self.shared, *sorted((self._folder.trees / "cells").glob("*/"))]:
+        for tree in [self._folder.shared, *sorted((self._folder.trees / "cells").glob("*/"))]:
             self.remove(tree)
         remove(self._folder.trees)
 

@@ -55,7 +55,7 @@ class Work:
     @property
     def shared(self) -> Path:
         """Return the worktree where results are gathered."""
-        return self._trees.shared
+        return self.folder.shared
 
     def make_data(self, say: Hear) -> None:
         """Make, or take from the cache, the data, and take over what the checkout has.

@@ -69,7 +69,7 @@ def render(
         verdict_headings=VERDICT_HEADINGS,
         verdicts=report.verdicts,
         missing=report.missing,
-        missing_lines=missing_texts(results),
+        missing_lines=missing_texts(results).values(),
         squares_of={(each.cell, each.task): each for each in report.verdicts},
         run_links={key: run_link(results.params.study.name, key) for key in results.cells},
         tasks=list(dict.fromkeys(each.task for each in report.verdicts)),

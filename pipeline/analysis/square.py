@@ -53,45 +53,37 @@ HEADINGS = ("cell", "task", "base", "base, other prompt", "trained, other prompt
 
 def squares(results: Results) -> list[Square]:
     """Return the square of every column, for every trained cell that was asked with both."""
-    crossed = _crossed(results)
     return [
-        square
-        for result in results.trained()
-        if result.key in crossed and _is_whole(results, result, crossed)
-        for square in _squares(results, result, crossed)
+        Square(
+            cell=trained.key,
+            task=task,
+            base_prompt=base.cell.evaluate.prompt,
+            prompt=trained.cell.evaluate.prompt,
+            base=base.tasks[task].accuracy,
+            base_crossed=base_crossed.tasks[task].accuracy,
+            trained_crossed=trained_crossed.tasks[task].accuracy,
+            trained=scores.accuracy,
+        )
+        for base, base_crossed, trained_crossed, trained in _asked_with_both(results)
+        for task, scores in trained.tasks.items()
     ]
 
 
-def _is_whole(results: Results, result: CellResult, crossed: dict[str, CellResult]) -> bool:
-    base = results.base_of(result)
-    return all(each.missing is None for each in (base, crossed[base.key], crossed[result.key]))
-
-
-def _crossed(results: Results) -> dict[str, CellResult]:
-    """Return the cells asked with the other prompt, by the cell whose model they ask."""
-    return {
+def _asked_with_both(
+    results: Results,
+) -> Iterator[tuple[CellResult, CellResult, CellResult, CellResult]]:
+    """Yield the four corners of each trained cell that has them all, named as in a square."""
+    crossed = {
         result.cell.of: result
         for result in results.cells.values()
         if isinstance(result.cell, AskedCell)
     }
-
-
-def _squares(
-    results: Results, result: CellResult, crossed: dict[str, CellResult]
-) -> Iterator[Square]:
-    base = results.base_of(result)
-    for task in result.tasks:
-        base_crossed, own_crossed = crossed[base.key].tasks, crossed[result.key].tasks
-        yield Square(
-            cell=result.key,
-            task=task,
-            base_prompt=base.cell.evaluate.prompt,
-            prompt=result.cell.evaluate.prompt,
-            base=base.tasks[task].accuracy,
-            base_crossed=base_crossed[task].accuracy,
-            trained_crossed=own_crossed[task].accuracy,
-            trained=result.tasks[task].accuracy,
-        )
+    for trained in results.trained():
+        if trained.key in crossed:
+            base = results.base_of(trained)
+            corners = (base, crossed[base.key], crossed[trained.key], trained)
+            if all(each.missing is None for each in corners):
+                yield corners
 
 
 def square_texts(square: Square) -> tuple[str, ...]:
@@ -102,21 +94,16 @@ def square_texts(square: Square) -> tuple[str, ...]:
 
 def square_findings(results: Results) -> Iterator[str]:
     """Say of each trained cell what training changed and what the prompt, over its columns."""
-    crossed = _crossed(results)
-    for result in results.trained():
-        if result.key not in crossed or not _is_whole(results, result, crossed):
-            continue
-        base = results.base_of(result)
-        base_crossed, trained_crossed = crossed[base.key], crossed[result.key]
-        prompt, base_prompt = result.cell.evaluate.prompt, base.cell.evaluate.prompt
+    for base, base_crossed, trained_crossed, trained in _asked_with_both(results):
+        prompt, base_prompt = trained.cell.evaluate.prompt, base.cell.evaluate.prompt
         yield (
-            f"{result.key}: from the base model with prompt {base_prompt} to the trained one with "
-            f"{prompt} accuracy changes by {_on_average(base, result)} points on average over "
-            f"{len(result.tasks)} columns (95 % intervals in brackets). With one prompt for both, "
+            f"{trained.key}: from the base model with prompt {base_prompt} to the trained one with "
+            f"{prompt} accuracy changes by {_on_average(base, trained)} points on average over "
+            f"{len(trained.tasks)} columns (95 % intervals in brackets). With one prompt for both, "
             f"training changes it by {_on_average(base, trained_crossed)} ({base_prompt}) and "
-            f"{_on_average(base_crossed, result)} ({prompt}); in one model, the prompt changes it "
+            f"{_on_average(base_crossed, trained)} ({prompt}); in one model, the prompt changes it "
             f"by {_on_average(base, base_crossed)} (base) and "
-            f"{_on_average(trained_crossed, result)} (trained)."
+            f"{_on_average(trained_crossed, trained)} (trained)."
         )
 
 

@@ -131,12 +131,13 @@ def rich_table(results: Results) -> Table:
         collapse_padding=True,
     )
     # On narrow terminals other words are folded before the names of tasks.
-    longest = max((len(row.task) for row in results.rows()), default=0)
+    rows_of_all = results.rows()
+    longest = max((len(row.task) for row in rows_of_all), default=0)
     for heading in HEADINGS[_CELL:]:
         justify: Literal["right", "left"] = "right" if heading in _NUMBERS else "left"
         width = min(len(_INDENT) + longest, _NAME_WIDTH) if heading == "task" else None
         table.add_column(heading, justify=justify, overflow="fold", min_width=width)
-    for cell, rows in groupby(results.rows(), key=lambda row: row.cell):
+    for cell, rows in groupby(rows_of_all, key=lambda row: row.cell):
         table.add_section()
         table.add_row(f"[bold]{escape(cell)}[/]")
         for line in (line for row in rows for line in lines_of(row)):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline.analysis.results import CellResult, Missing, Results
+from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.signatures import signatures_of
 from pipeline.foreign import markdown_text
 from pipeline.judge.answers import followed
@@ -71,7 +71,7 @@ def _of_cell(result: CellResult) -> Iterator[CellVerdict]:
         )
 
 
-def verdict_table(found: list[CellVerdict], missing: Mapping[str, Missing]) -> Table:
+def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
     """Return the verdicts for a terminal, with the cells that a partial report lacks."""
     table = Table(
         title="Verdicts", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True
@@ -80,25 +80,25 @@ def verdict_table(found: list[CellVerdict], missing: Mapping[str, Missing]) -> T
         table.add_column(heading, overflow="fold")
     for each in found:
         table.add_row(*map(escape, (each.cell, *each.texts()[2:])))
-    for key, why in missing.items():
-        table.add_row(*map(escape, (key, "-", why.text(), "-", NO_SIGNATURE)))
+    for key, texts in missing_texts(results).items():
+        table.add_row(*map(escape, (key, *texts[2:])))
     return table
 
 
 def verdicts_markdown(results: Results, found: list[CellVerdict]) -> str:
     """Return the verdicts as a Markdown table, with the cells that a partial report lacks."""
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
-    lines += missing_texts(results)
+    lines += missing_texts(results).values()
     return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
 
 
-def missing_texts(results: Results) -> list[tuple[str, ...]]:
-    """Return the texts of a line for each cell that a partial report lacks."""
-    return [
-        (cell.title, cell.combination or "-", "-", why.text(), "-", NO_SIGNATURE)
-        for key, why in results.missing().items()
-        for cell in [results.cells[key].cell]
-    ]
+def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
+    """Return the texts of a line for each cell that a partial report lacks, by cell."""
+    cells = {key: (results.cells[key].cell, why) for key, why in results.missing().items()}
+    return {
+        key: (cell.title, cell.combination or "-", "-", why.text(), "-", NO_SIGNATURE)
+        for key, (cell, why) in cells.items()
+    }
 
 
 def verdict_findings(results: Results) -> Iterator[str]:

@@ -231,7 +231,9 @@ def _questions(root: Path, study: str | None, column: str) -> dict[str, str]:
     """Return the questions of a column with their gold answers, by id; none without the suite."""
     from pipeline.data.codec import read_examples
 
-    path = root / "data" / str(study) / "suite" / f"{column}.parquet"
+    if study is None:
+        return {}
+    path = root / "data" / study / "suite" / f"{column}.parquet"
     if not path.is_file():
         return {}
     return {e.id: f"{e.question} (gold: {e.answer})" for e in read_examples(path)}

@@ -71,14 +71,14 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
 
     Those of a sweep that has not ended are taken where it gathers them, if it has more of them.
     """
-    from flows.sweeps.partial import failures, gathered_in, unfinished
+    from flows.sweeps.partial import failures, unfinished
     from pipeline.analysis.results import lacking
     from pipeline.stages.failed import causes
     from pipeline.stages.partial import partial_folder, write_partial
 
     sweeps = unfinished(root, params)
     known = {key: why for sweep in sweeps for key, why in failures(sweep).items()}
-    places = [root, *map(gathered_in, sweeps)]
+    places = [root, *(sweep.shared for sweep in sweeps)]
     place = min(places, key=lambda each: len(lacking(params, each)))
     target = partial_folder(root, params.study.name)
     found = write_partial(params, place, target, known | causes(params, root))
@@ -103,7 +103,7 @@ def _show(results: Results) -> None:
     from pipeline.analysis.table import rich_table
     from pipeline.analysis.verdicts import cell_verdicts, verdict_table
 
-    console.print(verdict_table(cell_verdicts(results), results.missing()))
+    console.print(verdict_table(results, cell_verdicts(results)))
     console.print(rich_table(results))
     for sentence in findings(results):
         console.print(f"- {escape(sentence)}", highlight=False)

@@ -83,7 +83,7 @@ def complete(
 
 def _left_by(params: Params, root: Path, key: str) -> list[Done]:
     """Return the stages of a cell that have left results, or how they ended."""
-    stages = [Done(params, key, stage, root) for stage in _SENDERS]
+    stages = [Done(params, key, stage, root) for stage in STAGES]
     return [done for done in stages if done.digest or done.ended]
 
 
@@ -181,3 +181,6 @@ _SENDERS: dict[str, Callable[[Tracker, Done], None]] = {
     "judge": _send_verdicts,
     "gsm8k": _send_scores,
 }
+
+STAGES = tuple(_SENDERS)
+"""The stages of a cell, in order."""

@@ -8,13 +8,12 @@ from pipeline.analysis.runs import Ran, with_runs
 from pipeline.config.params import Params
 from pipeline.files import write_text
 from pipeline.stages.done import Done
-
-_STAGES = ("train", "evaluate", "judge", "gsm8k")
+from pipeline.stages.mirror import STAGES
 
 
 def stages_that_ran(params: Params, root: Path) -> list[Ran]:
     """Return the stages of a study's cells of which the logs say how they ended."""
-    done = (Done(params, key, stage, root) for key in params.cells for stage in _STAGES)
+    done = (Done(params, key, stage, root) for key in params.cells for stage in STAGES)
     return [
         Ran(each.key, each.stage, each.ended.began, each.ended.seconds, each.ended.circumstances)
         for each in done
