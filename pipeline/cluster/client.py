@@ -40,11 +40,13 @@ class Address:
         url: ``http(s)://host:port``.
         token: Bearer token, or None; never part of a message.
         origin: The variable a person set it with, or what it is, for messages.
+        last_words: What a head said that is this process's own and has ended; None of all others.
     """
 
     url: str
     token: str | None = field(repr=False)
     origin: str
+    last_words: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -125,6 +127,24 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
     def __init__(self, address: Address) -> None:
         self._place = address
         super().__init__(address.url, headers=address.headers)
+
+    @property
+    def head_has_ended(self) -> bool:
+        """Return whether the head is this process's own and has ended."""
+        return self._place.last_words() is not None
+
+    def check_head(self) -> None:
+        """Check, once a request has failed, that its head may still answer another.
+
+        Raises:
+            TransientError: If it is this process's own and has ended.
+        """
+        if (words := self._place.last_words()) is not None:
+            raise TransientError(
+                f"{self._place} has ended before the job; what ended by itself: "
+                f"{words or 'nothing that it names'}. Run it again to go on from the last "
+                "checkpoint"
+            )
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
         limits = {"timeout": REQUEST_SECONDS, "proxies": self._place.proxies}
@@ -216,6 +236,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
             try:
                 return request()
             except REQUEST_ERRORS as error:
+                self.check_head()
                 if time.monotonic() > deadline:
                     raise TransientError(
                         f"{self._place}: the cluster has not answered for {LOST_SECONDS:g} s; what "

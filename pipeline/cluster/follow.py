@@ -216,6 +216,7 @@ def _statuses(
             status = client.get_job_status(submission)
             answered = time.monotonic()
         except REQUEST_ERRORS as error:
+            client.check_head()
             status = JobStatus.FAILED if _unknown(submission, error) else None
         yield status, time.monotonic() - answered
         polled = time.monotonic()
@@ -255,7 +256,8 @@ def stop(client: Client, submission: str) -> None:
     """Ask the cluster to stop a submission and wait until it has ended.
 
     The cluster signals the job's processes and kills those that are left 3 s later. Requests that
-    fail are repeated. Returns as well when the submission is unknown or nobody answers in time.
+    fail are repeated. Returns as well when the submission is unknown, its head has ended, or nobody
+    answers in time.
     """
     deadline = time.monotonic() + STOP_SECONDS
     asked = False
@@ -267,6 +269,6 @@ def stop(client: Client, submission: str) -> None:
             if client.get_job_status(submission).is_terminal():
                 return
         except REQUEST_ERRORS as error:
-            if _unknown(submission, error):
+            if _unknown(submission, error) or client.head_has_ended:
                 return
         time.sleep(0.3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -31,6 +33,9 @@ HELPER_CPUS, RANK_CPUS = 16, 3
 SMALL_OBJECT_STORE = 1 << 30  # bytes; by default Ray takes 30 % of a laptop's memory
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
 NODE_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
+# Of the lines in which ``ray start --block`` says why it ends.
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_ENDED = re.compile(r"(\w+) \[(exit code[^\]]*)\]")
 LOCAL_ADDRESSES = ("127.0.0.1", "127.0.0.2", "localhost")
 
 
@@ -88,7 +93,6 @@ def private_head(
     for attempt in range(1, PORT_ATTEMPTS + 1):
         port, client_port = free_ports(2)
         command = _command(python.name, port, client_port, logical_gpus)
-        address = Address(f"http://127.0.0.1:{port}", token, "the private Ray head of this machine")
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             keeper = subprocess.Popen(
                 [*_keeper(python), *command],
@@ -97,6 +101,12 @@ def private_head(
                 stderr=subprocess.STDOUT,
                 env=inherited,
                 start_new_session=True,  # Ctrl-C in the terminal is for this process to handle
+            )
+            address = Address(
+                f"http://127.0.0.1:{port}",
+                token,
+                "the private Ray head of this machine",
+                partial(_last_words, keeper, output),
             )
             try:
                 if _ready(keeper, address):
@@ -169,6 +179,15 @@ def _close(keeper: subprocess.Popen[bytes]) -> None:
     assert keeper.stdin is not None
     keeper.stdin.close()
     keeper.wait(CLOSE_SECONDS)
+
+
+def _last_words(keeper: subprocess.Popen[bytes], output: IO[str]) -> str | None:
+    """Return which processes of a head that has ended did so by themselves; None while it lives."""
+    if keeper.poll() is None:
+        return None
+    output.seek(0)
+    said = _COLOUR.sub("", output.read())
+    return ", ".join(f"{name} ({how})" for name, how in _ENDED.findall(said))
 
 
 def _tail(output: IO[str]) -> str:

@@ -14,11 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pipeline.cluster import client, follow
 from pipeline.cluster.client import Address, Client
 from pipeline.cluster.head import LONGEST_FOLDER
 from pipeline.cluster.job import Job
 from pipeline.cluster.keeper import lock_folder, remove_abandoned
-from pipeline.errors import UserError
+from pipeline.cluster.run import run_job
+from pipeline.errors import TransientError, UserError
 from tests.alive import until
 from tests.cluster.conftest import Heard, MakeJob
 from tests.cluster.proxy import proxy
@@ -123,6 +125,29 @@ def test_a_private_head_goes_with_a_killed_process(make_job: MakeJob) -> None:
         process.kill()
     assert until(lambda: not _processes_of(folder)), _processes_of(folder)
     assert until(lambda: not folder.exists())
+
+
+def test_a_private_head_that_dies_is_not_waited_for(
+    make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
+    monkeypatch.setattr(follow, "LOST_SECONDS", 10**6)
+    monkeypatch.setattr(client, "LOST_SECONDS", 10**6)
+    folder: list[Path] = []
+
+    def kill_its_head(line: str) -> None:
+        heard.lines.append(line)
+        if line.startswith("folder "):
+            folder.append(_head_folder(Path(line.split()[1])))
+            for process in psutil.Process().children(recursive=True):
+                if process.name() == "raylet" and str(folder[0]) in " ".join(process.cmdline()):
+                    process.kill()
+
+    with pytest.raises(TransientError) as ended:
+        run_job(make_job(SLEEP), on_line=kill_its_head, is_progress=lambda _: True)
+    assert "the private Ray head of this machine has ended before the job" in str(ended.value)
+    assert "raylet (exit code=-9" in str(ended.value)
+    assert until(lambda: not folder[0].exists())
 
 
 def test_a_private_head_is_taken_down_after_the_job(
