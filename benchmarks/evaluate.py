@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -39,6 +38,7 @@ from pipeline.model import siblings
 from pipeline.model.chat import PREFILL, encode_prompt
 from pipeline.model.sampling import Sampling
 from pipeline.output import write_output
+from pipeline.tracking_circumstances import processor
 
 TARGET = 3.0  # times the responses per second of either
 MOST_TOKENS = 128
@@ -252,7 +252,7 @@ def take(exam: Exam, options: argparse.Namespace) -> None:
     print(
         f"{len(prompts)} questions of {min(asked)} to {max(asked)} tokens "
         f"(mean {mean(asked):.0f}), answers of {min(lengths)} to {max(lengths)} (mean "
-        f"{mean(lengths):.0f}); {platform.machine()}, {os.cpu_count()} cores, {options.threads} "
+        f"{mean(lengths):.0f}); {processor()}, {os.cpu_count()} cores, {options.threads} "
         f"threads, load {os.getloadavg()[0]:.1f}, torch {torch.__version__}"
     )
     seconds, differing = measure(engines, exam.batches, 1 if options.quick else 5)

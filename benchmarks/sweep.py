@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.files import write_text
 from pipeline.output import write_output
+from pipeline.tracking_circumstances import processor
 
 STUDY = "grid-mini"
 TARGET_STAGE, TARGET_NOTHING = 3.0, 20.0
@@ -95,9 +95,8 @@ def sweep(checkout: Path, made: Path, slots: int) -> float:
 
 def circumstances() -> str:
     """Return on what this was measured."""
-    model = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     return (
-        f"{model[1] if model else platform.processor()}, {os.cpu_count()} processors, "
+        f"{processor()}, {os.cpu_count()} processors, "
         f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads a process, "
         f"load {os.getloadavg()[0]:.1f}"
     )

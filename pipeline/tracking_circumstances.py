@@ -23,7 +23,7 @@ def circumstances(root: Path) -> dict[str, str]:
         "mlflow.source.type": "PROJECT",
         "hardware.cores": str(len(os.sched_getaffinity(0))),
         "hardware.memory_gb": f"{psutil.virtual_memory().total / 1e9:.0f}",
-        "hardware.processor": _processor(),
+        "hardware.processor": processor(),
         "hardware.accelerators": ", ".join(_accelerators()) or "none",
         "version.python": platform.python_version(),
         **{f"version.{name}": number for name, number in installed(*MODEL, "verl").items()},
@@ -39,7 +39,7 @@ def checked_out(root: Path) -> str:
     return _git(root, "rev-parse", "HEAD")
 
 
-def _processor(cpus: Path = Path("/proc/cpuinfo")) -> str:
+def processor(cpus: Path = Path("/proc/cpuinfo")) -> str:
     """Return the name of the processor, or its kind where Linux does not say."""
     named = _value("model name", cpus)
     return named or platform.processor() or platform.machine()
