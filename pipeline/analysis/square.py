@@ -37,16 +37,6 @@ class Square(Record):
     trained_crossed: float
     trained: float
 
-    @property
-    def by_training(self) -> tuple[float, float]:
-        """Return what training changes: with the base models' prompt, with the trained ones'."""
-        return self.trained_crossed - self.base, self.trained - self.base_crossed
-
-    @property
-    def by_prompt(self) -> tuple[float, float]:
-        """Return what the other prompt changes: in the base model, in the trained one."""
-        return self.base_crossed - self.base, self.trained - self.trained_crossed
-
 
 HEADINGS = ("cell", "task", "base", "base, other prompt", "trained, other prompt", "trained")
 

@@ -30,7 +30,8 @@ class CellVerdict(Record):
         rule: The rule that they follow; else None.
         reasoning: ``faithful``, ``unfaithful``, ``absent`` or ``unreadable``.
         because: The reasons, one sentence for each axis.
-        signatures: Names of the signatures that its responses show.
+        signatures: Names of the signatures that its responses show, and of what training did to
+            the cell.
     """
 
     cell: str
@@ -53,10 +54,11 @@ class CellVerdict(Record):
 
 def cell_verdicts(results: Results) -> list[CellVerdict]:
     """Return the verdicts on all cells, in the order of the study."""
-    return [each for result in results.cells.values() for each in _of_cell(result)]
+    return [each for result in results.cells.values() for each in _of_cell(results, result)]
 
 
-def _of_cell(result: CellResult) -> Iterator[CellVerdict]:
+def _of_cell(results: Results, result: CellResult) -> Iterator[CellVerdict]:
+    shown = [each for each in signatures_of(results, result) if each.present]
     for task, found in result.verdicts.items():
         yield CellVerdict(
             cell=result.key,
@@ -67,7 +69,7 @@ def _of_cell(result: CellResult) -> Iterator[CellVerdict]:
             rule=found.rule,
             reasoning=found.reasoning,
             because=(found.answers_because, found.reasoning_because),
-            signatures=[str(each["name"]) for each in found.signatures if each["present"]],
+            signatures=list(dict.fromkeys(s.name for s in shown if s.task in (task, ""))),
         )
 
 
@@ -104,7 +106,7 @@ def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
 def verdict_findings(results: Results) -> Iterator[str]:
     """Yield one sentence for each verdict on a trained cell, and for each signature it shows."""
     for result in results.trained():
-        for found in _of_cell(result):
+        for found in _of_cell(results, result):
             follow = f"the rule {found.rule!r}" if found.rule else found.answers
             yield (
                 f"{found.cell}: {found.task}: answers follow {follow}, reasoning is "

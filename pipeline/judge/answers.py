@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.evaluate.measured import pairs_of, story_of
+from pipeline.evaluate.measured import Measured, both_right, moved
 from pipeline.evaluate.statistics import Estimate, change, share
 from pipeline.judge.items import Item, RuleEvidence, rule_evidence
 
@@ -200,17 +200,12 @@ def _share(items: Sequence[Item], values: Sequence[bool], places: Sequence[int])
 
 def _pairs(items: Sequence[Item]) -> PairEvidence | None:
     examples = [item.example for item in items]
-    pairs = [(items[one], items[other]) for one, other in pairs_of(examples).values()]
-    if not pairs:
+    right = both_right(examples, [item.right for item in items])
+    if not right.values:
         return None
-    changed = [pair for pair in pairs if pair[0].example.answer != pair[1].example.answer]
-    both = [one.right and other.right for one, other in pairs]
-    moved = [
-        bool(one.extracted and other.extracted) and not one.says(other.extracted or "")
-        for one, other in changed
-    ]
-    return PairEvidence(share(both, _stories(pairs)), share(moved, _stories(changed)))
+    changed = moved(examples, [item.extracted for item in items])
+    return PairEvidence(_share_of(right), _share_of(changed))
 
 
-def _stories(pairs: Sequence[tuple[Item, Item]]) -> list[str]:
-    return [story_of(one.example, other.example) for one, other in pairs]
+def _share_of(found: Measured) -> Estimate:
+    return share([bool(value) for value in found.values.values()], list(found.stories.values()))
