@@ -22,6 +22,10 @@ __all__ = ["served"]
 
 GRPO, REINFORCE, SFT = "nano-hi-grpo", "nano-hi-reinforce-plus-plus", "nano-hi-sft"
 STEPS, SFT_STEPS = 4, 12
+ROWS = 10
+"""Training prompts, four a step: an epoch ends with step 3, in the middle of verl's second pass."""
+COLUMNS = ("hi_tom_orders_0_2", "hi_tom_order_3")
+"""What the probe measures: columns of one task."""
 ARMS: dict[str, dict[str, object]] = {
     "grpo": {"algorithm": "grpo"},
     "reinforce-plus-plus": {"algorithm": "reinforce_plus_plus"},
@@ -56,6 +60,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         save_every=1,
     )
     with edited(checkout / "studies" / "mini.yaml") as content:
+        content["dataset"]["probe"] = {"columns": list(COLUMNS), "limit": 20}
+        content["dataset"]["combinations"]["hi"]["train"][0]["limit"] = ROWS
         del content["grid"]["algorithms"]
         content["grid"]["arms"] = ARMS
         warm_start = content["base"]["models"]["nano"]["warm_start"]

@@ -25,6 +25,7 @@ from pipeline.train.probe import GreedyAccuracy
 from pipeline.train.rollout import Judge
 from tests.conftest import type_command
 from tests.engines.conftest import (
+    COLUMNS,
     GRPO,
     REINFORCE,
     SFT,
@@ -46,6 +47,8 @@ WATCHED = {
     *("weights_seconds", "tokens_per_second", "mfu", "peak_memory_bytes"),
     *("reserved_memory_bytes", "host_memory_share", "host_memory_bytes"),
 }
+PROBES = {f"probe/{name}" for name in COLUMNS}
+PROBED, SFT_PROBED = [0, 3, STEPS], [0, 3, 5, 8, 10, SFT_STEPS]
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +125,7 @@ def manifest(checkout: Path, cell: str) -> dict[str, Any]:
 def test_every_step_has_the_local_trainers_metrics(grpo: tuple[Path, str]) -> None:
     rows = curve(grpo[0], GRPO)
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
-    assert set(rows[0]) == {"step", "validation_accuracy"}
+    assert set(rows[0]) == {"step", "validation_accuracy"} | PROBES
     expected = {
         *("reward_mean", "reward_std", "format_reward_mean", "answer_reward_mean"),
         *("accuracy", "format_rate", "length_mean", "length_median", "length_p95"),
@@ -139,7 +142,7 @@ def test_every_step_has_the_local_trainers_metrics(grpo: tuple[Path, str]) -> No
     }
     expected |= DRIFT
     for row in rows[1:]:
-        assert set(row) == {"step"} | expected
+        assert set(row) - PROBES == {"step"} | expected
         assert 0 <= row["accuracy"] <= row["format_rate"] <= 1
         parts = row["format_reward_mean"] + row["answer_reward_mean"]
         assert row["reward_mean"] == pytest.approx(parts, abs=1e-6)
@@ -152,6 +155,22 @@ def test_every_step_has_the_local_trainers_metrics(grpo: tuple[Path, str]) -> No
     assert all(set(row) >= WATCHED for row in timing[1:])
     shares = [row["host_memory_share"] for row in timing[1:]]
     assert 0 < min(shares) <= max(shares) < 1, shares
+
+
+def test_the_probe_is_the_local_trainers_at_its_steps(grpo: tuple[Path, str]) -> None:
+    checkout, rows = grpo[0], curve(grpo[0], GRPO)
+    assert probed(rows) == PROBED
+    base = read_json(checkout / "runs/mini/base/nano/checkpoints.json")["checkpoints"]["base"]
+    for step, model in ((0, base), (STEPS, manifest(checkout, GRPO)["checkpoints"]["last"])):
+        for name in PROBES:
+            found = accuracy(checkout, checkout / "store" / model["digest"], name)
+            assert found == rows[step][name], (step, name)
+
+
+def probed(rows: list[dict[str, Any]]) -> list[int]:
+    """The steps that have every figure of the probe; no other has any."""
+    assert all(set(row) >= PROBES or not PROBES & set(row) for row in rows)
+    return [row["step"] for row in rows if set(row) >= PROBES]
 
 
 def test_sampler_and_trainer_are_compared_where_the_report_looks(grpo: tuple[Path, str]) -> None:
@@ -204,15 +223,17 @@ def test_a_killed_job_goes_on_to_the_planned_last_step(killed: tuple[Path, str, 
     assert "goes on after step" in shown
     assert step - 1 <= int(shown.rpartition("goes on after step ")[2].split()[0]) <= step + 1
     assert manifest(checkout, REINFORCE)["checkpoints"]["last"]["step"] == STEPS
+    assert probed(rows) == PROBED
 
 
 def test_an_imitating_cell_has_the_local_trainers_metrics(imitated: tuple[Path, str]) -> None:
     rows = curve(imitated[0], SFT)
     assert [row["step"] for row in rows] == list(range(SFT_STEPS + 1))
-    assert set(rows[0]) == {"step", "validation_accuracy"}
+    assert set(rows[0]) == {"step", "validation_accuracy"} | PROBES
+    assert probed(rows) == SFT_PROBED
     sampled = set(curve(imitated[0], GRPO)[1])
     for row in rows[1:]:
-        assert set(row) == (sampled - DRIFT - {"distinct_share"}) | {"advantage_std"}
+        assert set(row) - PROBES == (sampled - DRIFT - {"distinct_share"}) | {"advantage_std"}
         assert row["accuracy"] == row["format_rate"] == row["no_signal_share"] == 1
         assert row["kl"] == row["clip_share"] == row["unfinished_share"] == 0
         assert 0 < row["entropy"] < 6 and row["gradient_norm"] > 0
@@ -239,10 +260,10 @@ def test_a_killed_imitation_goes_on_and_stores_what_it_measured(
         assert found == rows[kept["step"]]["validation_accuracy"]
 
 
-def accuracy(checkout: Path, folder: Path) -> float:
-    """Measure a stored model on the validation prompts as the local trainer does."""
+def accuracy(checkout: Path, folder: Path, prompts: str = "validation") -> float:
+    """Measure a stored model on the validation prompts, or others, as the local trainer does."""
     model, tokenizer = load_model(folder)
-    path = checkout / "data/mini/combos/hi/validation.parquet"
+    path = checkout / f"data/mini/combos/hi/{prompts}.parquet"
     judge = Judge(tokenizer, load_preset("rlvr"))
     return GreedyAccuracy(judge, 24, "float32")(model, load_rows(path, tokenizer, 10**6).rows)
 
@@ -257,6 +278,13 @@ def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) ->
         for row in rows:
             if row["cell"] == cell and row["task"] in grades:
                 assert row["trained"] == grades[row["task"]]["accuracy"]
+
+
+def test_the_report_has_the_probes_of_every_cell(whole: tuple[Path, str]) -> None:
+    probes = read_json(whole[0] / "reports/mini/results.json")["probes"]
+    found = {(each["cell"], each["column"], each["step"]) for each in probes}
+    steps = {GRPO: PROBED, REINFORCE: PROBED, SFT: SFT_PROBED}
+    assert found == {(c, name, step) for c in steps for name in COLUMNS for step in steps[c]}
 
 
 def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) -> None:

@@ -1,7 +1,8 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
 ``Measured`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of rollouts that
-verl does not log itself, and has the nodes' memory watched. ``CheckpointProbe``
+verl does not log itself, and has the nodes' memory watched and the probe's columns measured
+(:mod:`pipeline.train.verl.rl_probe`). ``CheckpointProbe``
 (``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
 the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
 response as it is.
@@ -31,6 +32,7 @@ from pipeline.records import Figures
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.verl.collect import BATCH_PREFIX
 from pipeline.train.verl.layout import PROBE, State
+from pipeline.train.verl.rl_probe import measure_probe
 from pipeline.train.verl.watching import watch
 
 _PARTITION = "probe"
@@ -61,7 +63,10 @@ class Measured(ReplayBuffer):  # type: ignore[misc]
         self._end = int(tokenizer.eos_token_id)
         self._drawn = 0
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
-        watch(settings["refill_fn"].__self__, self.sampler_kwargs["host_memory_share"])
+        trainer = settings["refill_fn"].__self__
+        watch(trainer, self.sampler_kwargs["host_memory_share"])
+        if columns := asked.get("probe"):
+            measure_probe(trainer, Path(columns))
 
     def _draw_more(self, prompts: int) -> int:
         """Draw more prompts for the step, within its bound."""

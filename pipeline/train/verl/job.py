@@ -33,7 +33,7 @@ from pipeline.train.verl import checkpoints
 from pipeline.train.verl.attention import flash_is_installed, packs
 from pipeline.train.verl.collect import step_row
 from pipeline.train.verl.journal import Follower, Journal, LoggedStep
-from pipeline.train.verl.layout import PROBE, State
+from pipeline.train.verl.layout import COLUMNS, PROBE, State
 from pipeline.train.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.train.verl.prompt import write_tokenizer
 from pipeline.train.verl.spec import JobSpec
@@ -125,7 +125,7 @@ class Job:
         self._follow(verl, done)
 
     def _overrides(self, base: Path, done: int) -> Overrides:
-        spec, state = self.spec, self.state
+        spec, state, columns = self.spec, self.state, self.folder / COLUMNS
         paths = JobPaths(
             train=str(self.folder / "train.parquet"),
             validation=str(self.folder / "validation.parquet"),
@@ -135,6 +135,7 @@ class Job:
             checkpoints=str(state.checkpoints),
             validation_dump=str(state.validation),
             folder=str(self.folder),
+            probe=str(columns) if columns.is_dir() else None,
         )
         flash = flash_is_installed()
         if packs(self.recipe, spec.placement, flash=True) and not flash:

@@ -10,6 +10,8 @@ from pipeline.train.attempts import attempts_folder, lease_folder
 
 PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
+COLUMNS = "probe"
+"""Beside the datasets: the folder of the columns that the probe measures; absent without one."""
 
 
 @dataclass(frozen=True)

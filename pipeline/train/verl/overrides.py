@@ -64,6 +64,7 @@ class JobPaths:
         checkpoints: Folder for verl's checkpoints.
         validation_dump: Folder for validation completions, one ``STEP.jsonl`` each.
         folder: What the stage uploaded: the datasets and the description of the job.
+        probe: The columns of the probe, in that folder; None where there is no probe.
     """
 
     train: str
@@ -74,6 +75,7 @@ class JobPaths:
     checkpoints: str
     validation_dump: str
     folder: str
+    probe: str | None = None
 
 
 def verl_overrides(
@@ -104,7 +106,7 @@ def verl_overrides(
         **_reward(recipe, paths),
         **_trainer(cell, recipe, placement, paths, rows),
         **budget_settings(recipe, placement, critic=critic, packed=packed),
-        **hooks(paths.tokenizer, recipe.cluster.host_memory_share),
+        **hooks(paths.tokenizer, recipe.cluster.host_memory_share, paths.probe),
         **recipe_overrides(recipe, algorithm),
         **(_cpu(critic=critic) if placement.on_cpu else {}),
         **recipe.cluster.overrides,
@@ -295,15 +297,16 @@ def _trainer(
     }
 
 
-def hooks(tokenizer: str, host_memory_share: float) -> Overrides:
+def hooks(tokenizer: str, host_memory_share: float, probe: str | None = None) -> Overrides:
     """Return the settings that name what verl calls back, see :mod:`pipeline.train.verl.hooks`.
 
     Args:
         tokenizer: Folder of the tokenizer.
         host_memory_share: Share of a node's own memory above which a grown job ends.
+        probe: The columns of the probe, if there is one.
     """
     module = "pipeline.train.verl.hooks"
-    return {
+    settings: Overrides = {
         "trainer.checkpoint_callback_class": f"{module}.CheckpointProbe",
         "trainer.v1.sampler.custom_sampler.path": f"pkg://{module}",
         "trainer.v1.sampler.custom_sampler.name": "Measured",
@@ -313,6 +316,9 @@ def hooks(tokenizer: str, host_memory_share: float) -> Overrides:
         "reward.reward_manager.name": "Verbatim",
         "reward.reward_manager.module.path": f"pkg://{module}",
     }
+    if probe is not None:
+        settings["+trainer.v1.sampler.sampler_kwargs.probe"] = probe
+    return settings
 
 
 def planned(recipe: Train, rows: int) -> tuple[int, int]:

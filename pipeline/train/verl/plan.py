@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pipeline.config.data import Part
@@ -14,6 +14,7 @@ from pipeline.errors import UserError
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.attention import packs
 from pipeline.train.verl.budgets import Reasons, reasons
+from pipeline.train.verl.layout import COLUMNS
 from pipeline.train.verl.overrides import JobPaths, Overrides
 from pipeline.train.verl.placement import Placement, place
 from pipeline.train.verl.recipes import Difference, memory_differences, notes
@@ -80,7 +81,8 @@ def plan_of(
     probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
     trainer = trainer_of(cell.algorithm)
-    overrides = trainer.overrides(cell, placement, PATHS, rows, _FLASH)
+    paths = replace(PATHS, probe=COLUMNS if probed else None)
+    overrides = trainer.overrides(cell, placement, paths, rows, _FLASH)
     planned = overrides.keys() - cluster.overrides.keys()
     samples, packed = cell.algorithm.samples, packs(recipe, placement, flash=_FLASH)
     why = reasons(recipe, placement, samples=samples, packed=packed)
@@ -91,7 +93,7 @@ def plan_of(
         trainer,
         overrides,
         memory_differences(params.study.paper, placement),
-        notes(cell, probed=probed),
+        notes(cell),
         {name: reason for name, reason in why.items() if name in planned},
     )
 

@@ -73,13 +73,8 @@ def _placed(placement: Placement) -> dict[str, object]:
     }
 
 
-def notes(cell: TrainedCell, *, probed: bool) -> list[str]:
-    """Return what verl does otherwise than the local trainer with the same cell.
-
-    Args:
-        cell: A trained cell.
-        probed: Whether the cell's data has a probe.
-    """
+def notes(cell: TrainedCell) -> list[str]:
+    """Return what verl does otherwise than the local trainer with the same cell."""
     recipe = cell.train
     found = [
         "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "
@@ -106,6 +101,4 @@ def notes(cell: TrainedCell, *, probed: bool) -> list[str]:
             "dynamic_sampling: draws two prompts for each that was left out, and takes the last "
             "draw as it is"
         )
-    if probed and cell.algorithm.samples:
-        found.append("dataset.probe: not measured; only validation is")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -322,6 +323,16 @@ def test_lora_and_dynamic_sampling_arrive() -> None:
         "trainer.v1.sampler.sampler_kwargs.prompts": 8,
     }
     assert {key: found.value(key) for key in expected} == expected
+
+
+def test_the_columns_of_a_probe_arrive_and_change_nothing_else() -> None:
+    pytest.importorskip("verl")
+    chosen = cell()
+    placement = place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster, "tiny")
+    probed = verl_overrides(chosen, placement, replace(PATHS, probe="a folder/probe"), rows=20)
+    found = compose_here(probed).value("trainer.v1.sampler.sampler_kwargs.probe")
+    assert found == probed.pop("+trainer.v1.sampler.sampler_kwargs.probe") == "a folder/probe"
+    assert probed == settings()
 
 
 def test_epochs_are_steps() -> None:
