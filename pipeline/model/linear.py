@@ -36,7 +36,7 @@ class OneDnnLinear(nn.Linear):
         if torch.is_autocast_enabled("cpu") or not all(map(_suits, tensors)):
             return super().forward(rows)
         if not torch.is_grad_enabled():
-            return _product(rows, self.weight, self.bias)
+            return onednn_product(rows, self.weight, self.bias)
         output: Tensor = _Linear.apply(rows, self.weight, self.bias)  # type: ignore[no-untyped-call]
         return output
 
@@ -74,8 +74,11 @@ def _suits(tensor: Tensor) -> bool:
     return tensor.dtype == torch.float32 and tensor.device.type == "cpu" and tensor.numel() > 0
 
 
-def _product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return rows [..., in] times the transpose of weight [out, in], plus bias [out]."""
+def onednn_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Return rows [..., in] times the transpose of weight [out, in], plus bias [out]; no gradient.
+
+    All in single precision on a CPU.
+    """
     output: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
     return output
 
@@ -86,7 +89,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         context.save_for_backward(rows, weight)
-        return _product(rows, weight, bias)
+        return onednn_product(rows, weight, bias)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
@@ -95,13 +98,13 @@ class _Linear(torch.autograd.Function):
         flat, flat_rows = (t.reshape(-1, t.shape[-1]) for t in (gradient, rows))
         of_rows = of_weight = of_bias = None
         if context.needs_input_grad[0]:
-            of_rows = _product(gradient, weight.t(), None)
+            of_rows = onednn_product(gradient, weight.t(), None)
         if context.needs_input_grad[1]:
             # The first operand is copied to be transposed: let it be the narrower one.
             if flat.shape[1] > flat_rows.shape[1]:
-                of_weight = _product(flat_rows.t(), flat.t(), None).t()
+                of_weight = onednn_product(flat_rows.t(), flat.t(), None).t()
             else:
-                of_weight = _product(flat.t(), flat_rows.t(), None)
+                of_weight = onednn_product(flat.t(), flat_rows.t(), None)
         if context.needs_input_grad[2]:
             of_bias = flat.sum(0)
         return of_rows, of_weight, of_bias

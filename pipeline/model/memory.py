@@ -123,8 +123,9 @@ class OwnMemory:
         """Write a token's key and value [B, H, 1, D]; return all so far [B, H, T, D]."""
         size = key.shape[-1]
         keys, values = self.keys[layer], self.values[layer]
-        keys.view(-1, size).index_copy_(0, self.places, key.reshape(-1, size))
-        values.view(-1, size).index_copy_(0, self.places, value.reshape(-1, size))
+        # Under autocast the rotation leaves a token's key in float32.
+        for held, given in ((keys, key), (values, value)):
+            held.view(-1, size).index_copy_(0, self.places, given.to(held.dtype).reshape(-1, size))
         return keys[:, :, : self.used], values[:, :, : self.used]
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
@@ -147,8 +148,12 @@ class SharedMemory:
 
     def __init__(self, prefix: Prefix, room: int) -> None:
         like, rows = prefix.values[0], len(prefix.places)
-        # Under autocast the rotation leaves keys in float32.
-        self.prefix = replace(prefix, keys=tuple(key.to(like.dtype) for key in prefix.keys))
+        # What does not lie in order would be copied to be multiplied, for every token.
+        keys, values = (
+            tuple(tensor.contiguous() for tensor in tensors)
+            for tensors in (prefix.keys, prefix.values)
+        )
+        self.prefix = replace(prefix, keys=keys, values=values)
         shape = (rows, like.shape[1], room, like.shape[3])
         self.keys = [like.new_empty(shape) for _ in prefix.keys]
         self.values = [like.new_empty(shape) for _ in prefix.keys]
@@ -225,7 +230,7 @@ class StandingMemory(SharedMemory):
             self.used = min(max(self.fewest, 2 * self.used), self.room)
 
     def _write(self, layer: int, key: Tensor, value: Tensor) -> None:
-        # Under autocast a cache leaves prompts' values in float32, and a token's are not.
+        # Under autocast the rotation leaves a token's key in float32.
         for held, given in ((self.keys[layer], key), (self.values[layer], value)):
             held.index_copy_(2, self.place, given.to(held.dtype))
 

@@ -13,7 +13,7 @@ from transformers import DynamicCache, PreTrainedModel
 from pipeline.model.batch import pad_right, sent
 from pipeline.model.halves import Halves
 from pipeline.model.memory import Memory
-from pipeline.model.shared_prefix import Prefix, attending, by_key_head, encode_prompts
+from pipeline.model.shared_prefix import Prefix, attending, by_key_head, encode_prompts, held
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,7 @@ class ModulePasses:
                 prefix=prefix,
             )
         logits = halves.head(states[torch.arange(len(rests), device=device), mask.sum(-1) - 1])
-        keys, values = zip(*((layer.keys, layer.values) for layer in cache.layers), strict=True)
-        return Encoded(logits, keys, values, left=False)
+        return Encoded(logits, *held(cache), left=False)
 
     def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
         """See :class:`Passes`."""

@@ -151,8 +151,21 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
         use_cache=True,
         last=1,
     )[:, -1]
-    keys, values = zip(*((layer.keys, layer.values) for layer in cache.layers), strict=True)
+    keys, values = held(cache)
     return EncodedPrompts(states, keys, values)
+
+
+def held(cache: DynamicCache) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the keys and values of each layer in the number format that passes compute with.
+
+    Under autocast the rotation and the cache leave them in float32: twice the memory, and whoever
+    attends to them would cast all of them again for every token.
+    """
+    layers, dtype = cache.layers, cache.layers[0].keys.dtype
+    kind = layers[0].keys.device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+    return [layer.keys.to(dtype) for layer in layers], [layer.values.to(dtype) for layer in layers]
 
 
 def visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
@@ -215,11 +228,10 @@ def attend_both(
     query: Tensor, key: Tensor, value: Tensor, prefix: Prefix, layer: int, scaling: float
 ) -> Tensor:
     """Attend from all own tokens [N, heads, T, D] to them and to a layer's prefix."""
-    # Under autocast the rotation and the cache leave everything but the values in float32.
+    # Under autocast the rotation leaves these in float32.
     query, key = query.to(value.dtype), key.to(value.dtype)
-    prompt = prefix.keys[layer].to(value.dtype), prefix.values[layer].to(value.dtype)
     attend = joined if query.device.type == "cpu" else repeated
-    return attend(query, key, value, *prompt, prefix, scaling)
+    return attend(query, key, value, prefix.keys[layer], prefix.values[layer], prefix, scaling)
 
 
 def by_key_head(query: Tensor, heads: int) -> Tensor:

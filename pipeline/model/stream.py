@@ -26,7 +26,7 @@ from pipeline.model.written_out import passes_of
 
 # Prompts enter once this share of the places is free, and the batch shrinks once it is and none
 # waits: encoding one prompt, or copying the batch, for every single place would cost more.
-_FREE_SHARE = 0.25
+_FREE_SHARE = 0.125
 
 # Of more prompts, what a layer makes fits into no processor's cache.
 _ENCODED_AT_ONCE = 16

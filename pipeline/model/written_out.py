@@ -20,12 +20,16 @@ from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 from transformers import PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.model.batch import pad_right, sent
+from pipeline.model.linear import OneDnnLinear, onednn_product
 from pipeline.model.memory import Memory
 from pipeline.model.passes import Encoded, ModulePasses, Passes, announce
 from pipeline.model.shared_prefix import Prefix, attend_both, for_all_heads
 
 LARGEST = 2**25
 """Parameters of the largest model that is written out: its matrices are held twice."""
+
+_WORTH_ONEDNN = 2**20
+"""Multiplications from which a product is oneDNN's: calls of it cost more than those of MKL."""
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
@@ -47,7 +51,7 @@ def passes_of(model: PreTrainedModel) -> Passes:
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """A layer's matrices, each [inputs, outputs]."""
+    """A layer's matrices, each [outputs, inputs]."""
 
     to_heads: Tensor  # queries, keys, values
     bias: Tensor
@@ -69,10 +73,12 @@ class WrittenOut:
         self.heads, self.key_heads = config.num_attention_heads, config.num_key_value_heads
         self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
         self.epsilon = config.rms_norm_eps
+        # As the model's own layers do.
+        self.onednn = isinstance(inner.layers[0].mlp.down_proj, OneDnnLinear)
         with torch.inference_mode():
             self.embedding = inner.embed_tokens.weight
             self.layers = [self._layer(layer) for layer in inner.layers]
-            self.head = (model.lm_head.weight * inner.norm.weight).t()
+            self.head = model.lm_head.weight * inner.norm.weight
             angles = torch.outer(
                 torch.arange(config.max_position_embeddings, device=model.device),
                 inner.rotary_emb.inv_freq,
@@ -85,11 +91,11 @@ class WrittenOut:
         before, after = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
         both = torch.cat([perceptron.gate_proj.weight, perceptron.up_proj.weight])
         return _Layer(
-            (self._joined([each.weight for each in projections]) * before).t(),
+            self._joined([each.weight for each in projections]) * before,
             self._joined([each.bias for each in projections]),
-            attention.o_proj.weight.t(),
-            (both * after).t(),
-            perceptron.down_proj.weight.t(),
+            attention.o_proj.weight,
+            both * after,
+            perceptron.down_proj.weight,
         )
 
     def _joined(self, tensors: Sequence[Tensor]) -> Tensor:
@@ -181,14 +187,31 @@ class WrittenOut:
         turned = self.heads + self.key_heads
         for index, layer in enumerate(self.layers):
             normed = rms_norm(state, width, None, self.epsilon)
-            made = torch.addmm(layer.bias, normed, layer.to_heads).unflatten(1, (-1, self.size))
+            made = self._added(layer.bias, normed, layer.to_heads).unflatten(1, (-1, self.size))
             pairs = torch.view_as_complex(made[:, :turned].unflatten(2, (-1, 2)))
             heads = torch.view_as_real(pairs * turns).flatten(2)
             found = attend(index, heads[:, : self.heads], heads[:, self.heads :], made[:, turned:])
             if last is not None and index == len(self.layers) - 1:
                 state, found = state[last], found[last]
-            state = torch.addmm(state, found.flatten(1), layer.from_heads)
-            gate, up = (rms_norm(state, width, None, self.epsilon) @ layer.gate_and_up).chunk(2, 1)
-            state = torch.addmm(state, silu(gate).mul_(up), layer.down)
-        logits: Tensor = rms_norm(state, width, None, self.epsilon) @ self.head
-        return logits
+            state = self._added(state, found.flatten(1), layer.from_heads)
+            normed = rms_norm(state, width, None, self.epsilon)
+            gate, up = self._times(normed, layer.gate_and_up).chunk(2, 1)
+            state = self._added(state, silu(gate).mul_(up), layer.down)
+        return self._times(rms_norm(state, width, None, self.epsilon), self.head)
+
+    def _times(self, rows: Tensor, weight: Tensor) -> Tensor:
+        """Return rows [N, in] times the transpose of weight [out, in]."""
+        if self._is_worth_onednn(rows, weight):
+            return onednn_product(rows, weight, None)
+        return rows @ weight.t()
+
+    def _added(self, to: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
+        """Return what :meth:`_times` does, added to [N, out] or [out]."""
+        if self._is_worth_onednn(rows, weight):
+            return onednn_product(rows, weight, None).add_(to)
+        return torch.addmm(to, rows, weight.t())
+
+    def _is_worth_onednn(self, rows: Tensor, weight: Tensor) -> bool:
+        if not self.onednn or rows.device.type != "cpu":
+            return False
+        return rows.shape[0] * weight.numel() > _WORTH_ONEDNN

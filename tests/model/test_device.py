@@ -72,6 +72,18 @@ def test_answers_in_half_precision_cast_each_weight_once() -> None:
         assert weight.dtype == torch.float32 and torch.equal(weight, weights[name])
 
 
+def test_what_prompts_leave_is_cast_once_not_for_every_token() -> None:
+    model, prompts = grouped_heads(vocabulary=100), [[5, 6, 7, 8, 9], [8, 9, 5, 6, 7]]
+    size = model.config.hidden_size // model.config.num_attention_heads
+    shape = torch.Size([len(prompts), model.config.num_key_value_heads, len(prompts[0]), size])
+    counts = []
+    for tokens in (2, 12):
+        with Casts(shape) as casts, answering(model, "bfloat16"):
+            generate(model, prompts, [(0,), (1,)], Sampling(tokens), end=-1)
+        counts.append(casts.count)
+    assert 0 < counts[0] == counts[1]
+
+
 def test_a_frozen_model_held_in_half_precision_says_the_same() -> None:
     model, ids = grouped_heads(vocabulary=100), torch.tensor([[5, 6, 7]])
     cast = copy.deepcopy(model)

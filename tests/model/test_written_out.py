@@ -10,6 +10,7 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.model import written_out
+from pipeline.model.linear import onednn_product, use_onednn
 from pipeline.model.memory import OwnMemory, SharedMemory
 from pipeline.model.passes import ModulePasses, Passes
 from pipeline.model.weights import load_model
@@ -56,10 +57,23 @@ def run(passes: Passes) -> list[Tensor]:
     return logits
 
 
+@pytest.mark.parametrize("onednn", [False, True])
 @pytest.mark.parametrize("build", [shipped, far])
-def test_the_logits_are_those_of_the_modules(build: Callable[[], PreTrainedModel]) -> None:
-    model = build()
+def test_the_logits_are_those_of_the_modules(
+    build: Callable[[], PreTrainedModel], onednn: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, products = build(), []
+
+    def product(*operands: Tensor | None) -> Tensor:
+        products.append(operands)
+        return onednn_product(*operands)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(written_out, "onednn_product", product)
+    monkeypatch.setattr(written_out, "_WORTH_ONEDNN", 0 if onednn else 2**60)
+    if onednn:
+        use_onednn(model)
     ours, theirs = run(WrittenOut(model)), run(ModulePasses(model))
+    assert bool(products) is onednn
     for one, other in zip(ours, theirs, strict=True):
         assert one.shape == other.shape and other.std() > 0.1
         torch.testing.assert_close(one, other, atol=2e-5 * float(other.abs().max()), rtol=0)
