@@ -30,6 +30,7 @@ def sweep_study(
     """
     # Here, since all who only want to know the flow's parameters import this module.
     from flows.sweeps.launch import launch
+    from flows.sweeps.push import push_what_failed
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready
 
@@ -37,7 +38,8 @@ def sweep_study(
     folder = sweep_folder(find_root(), study)
     with owned(folder.path, patience=0.0):
         if not ready(folder, study):
-            get_run_logger().info("study %s is up to date: nothing to run", study)
+            pushed = ", and what was not pushed is now" if push_what_failed(folder) else ""
+            get_run_logger().info("study %s is up to date: nothing to run%s", study, pushed)
             return {}
         try:
             with looked_after():  # the sweep is a run of its own, and begins with no tag

@@ -18,7 +18,7 @@ from flows.sweeps.limits import Limit, held, taken
 from flows.sweeps.outcome import run_page, track_quietly
 from flows.sweeps.partial import leave_partial_report
 from flows.sweeps.progress import told
-from flows.sweeps.push import NotPushed, pushes
+from flows.sweeps.push import NotPushed, push_all, pushes
 from flows.sweeps.record import CellState, SweepFolder
 from flows.sweeps.stopping import Interrupted, stopped_from_outside
 from flows.sweeps.table import description, table_rows
@@ -89,15 +89,9 @@ def finish(work: Work) -> None:
 @task(name="push", cache_policy=NO_CACHE)
 def push(work: Work) -> None:
     """Bring all results to the remotes of the checkout, where it has any."""
-    home, log = work.folder.home, get_run_logger()
-    commands = pushes(home)
-    log.info("to be pushed with: %s", " && ".join(commands) or "nothing, as no remote is set up")
-    failed = [typed for typed, command in commands.items() if work.push(command)]
-    if failed and not work.commands.stopped:
-        raise NotPushed(
-            f"all cells are done and their results are in {home}, but not all were pushed "
-            f"({work.folder.log('push')} says why); push them with: {' && '.join(failed)}"
-        )
+    commands = " && ".join(pushes(work.folder.home)) or "nothing, as no remote is set up"
+    get_run_logger().info("to be pushed with: %s", commands)
+    push_all(work.folder, work.push)
 
 
 @flow(name="sweep", flow_run_name="sweep-{name}")

@@ -26,6 +26,7 @@ class Sweep(Record):
         edited: What was not committed as it began; then the commit is one of these edits.
         began: When, in ISO 8601.
         ended: When all of it was done; empty before.
+        unpushed: Commands that were to bring its results to remotes, and failed.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Sweep(Record):
     edited: list[str]
     began: str
     ended: str = ""
+    unpushed: tuple[str, ...] = ()
 
 
 class CellState(Record):

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,9 @@ from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
 from pipeline.ownership import owned
 from pipeline.processes import Terminated, raise_on_sigterm
+
+if TYPE_CHECKING:
+    from flows.sweeps.record import SweepFolder
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -79,6 +82,8 @@ def sweep(
     with owned(folder.path, patience=0.0):
         if not ready(folder, study, allow_edits):
             console.say(f"study {study} is up to date: nothing to run")
+            if not no_push:
+                _push_what_failed(folder)
             return
         if study_changed(folder):
             console.say(
@@ -160,6 +165,18 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
     folder = sweep_folder(find_root(), name)
     stop(folder)
     console.say(f"stopped; go on with: tomrl sweep --study {folder.sweep().study} --name {name}")
+
+
+def _push_what_failed(folder: SweepFolder) -> None:
+    """Push what could not be pushed as the sweep ended; exits 1 if it fails again."""
+    from flows.sweeps.push import NotPushed, push_what_failed
+
+    try:
+        if push_what_failed(folder):
+            console.say("what was not pushed then is now")
+    except NotPushed as error:
+        Terminal(stderr=True).say(f"error: {error}")
+        raise typer.Exit(1) from None
 
 
 def _run(

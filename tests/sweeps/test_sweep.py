@@ -46,8 +46,8 @@ def seeded(
 Said = subprocess.CompletedProcess[str]
 
 
-def sweep(checkout: Path, *arguments: str) -> Said:
-    return type_command(checkout, checkout.parent, "tomrl", "sweep", *arguments)
+def sweep(checkout: Path, *arguments: str, **extra: str) -> Said:
+    return type_command(checkout, checkout.parent, "tomrl", "sweep", *arguments, **extra)
 
 
 def standing(checkout: Path) -> dict[str, Any]:
@@ -112,8 +112,14 @@ def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Pa
     assert "Data and pipelines are up to date." in clean.stdout
     found = standing(target)
     assert found["ended"] and found["cells"]["nano-hi"]["state"] == "done"
-    again = sweep(target, "--study", "mini")
-    assert again.returncode == 0 and "study mini is up to date: nothing to run" in again.stdout
+    for remote_of_weights, status in ((file, 1), (_weights(tmp_path / "fresh"), 0)):
+        again = sweep(target, "--study", "mini", **remote_of_weights)
+        assert again.returncode == status, again.stdout + again.stderr
+        assert "study mini is up to date: nothing to run" in again.stdout
+        assert ("what was not pushed then is now" in again.stdout) is (status == 0)
+        failed = "push them with: tomrl store push" in " ".join(again.stderr.split())
+        assert failed is bool(status)
+    assert "pushed" not in sweep(target, "--study", "mini").stdout
     _assert_artifact(tmp_path / "prefect" / "prefect.db")
     _assert_sent_once(target)
     _assert_shared(target, tmp_path / "fresh", remote)
@@ -145,22 +151,24 @@ def _assert_sent_once(checkout: Path) -> None:
 def _assert_shared(checkout: Path, fresh: Path, remote: str) -> None:
     """What a sweep has pushed is all that a fresh clone needs."""
     commit(checkout)  # with what DVC knows now
-    weights = {"TOMRL_STORE_REMOTE": str(fresh.parent / "weights")}
     for folder, *command in (
-        (checkout, "tomrl", "store", "push"),
         (fresh.parent, "git", "clone", "--quiet", str(checkout), str(fresh)),
         (fresh, "dvc", "remote", "add", "--local", "-d", "o", remote),
         (fresh, "dvc", "fetch", "--run-cache"),
         (fresh, "dvc", "pull"),
         (fresh, "tomrl", "store", "pull"),
     ):
-        said = type_command(folder, fresh.parent, *command, **weights)
+        said = type_command(folder, fresh.parent, *command, **_weights(fresh))
         assert said.returncode == 0, said.stdout + said.stderr
     assert folder_digests(fresh / "runs") == folder_digests(checkout / "runs")
     pulled, there = (
         {each.name for each in (root / "store").iterdir()} for root in (fresh, checkout)
     )
     assert pulled and pulled <= there
+
+
+def _weights(fresh: Path) -> dict[str, str]:
+    return {"TOMRL_STORE_REMOTE": str(fresh.parent / "weights")}
 
 
 @contextmanager
