@@ -70,7 +70,7 @@ def short_exam(count: int) -> Exam:
     """Return questions to the model that is shipped."""
     folder = find_root() / "models" / "nano-0" / "model"
     prompts = prompts_of(AutoTokenizer.from_pretrained(folder), count)
-    return Exam(folder, prompts, MOST_TOKENS, (32, 64))
+    return Exam(folder, prompts, MOST_TOKENS, (32, 48, 64))
 
 
 def long_exam(count: int, folder: Path) -> Exam:

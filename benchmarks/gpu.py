@@ -19,19 +19,24 @@ from __future__ import annotations
 
 import argparse
 import copy
-import importlib.util
 import json
 import signal
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.machinery import ModuleSpec
 from pathlib import Path
 from random import Random
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from benchmarks.gpu_checks import Check, checks, told
+from benchmarks.gpu_made import (
+    RECIPE,
+    TINY,
+    as_batch,
+    make_model,
+    stand_in_for_absent_libraries,
+)
 
 if TYPE_CHECKING:
     from pipeline.config.training import Train
@@ -41,29 +46,6 @@ PEAKS = {"H200": 989e12, "H100": 989e12, "A100": 312e12}
 SECONDS = 450.0  # all is stopped after this time, unless told otherwise
 SAFE = 0.9  # of the free memory
 MODELS = ("0.5B", "1.5B")
-
-RECIPE: dict[str, Any] = {
-    "reward": "tom-rl-strict",
-    "prompts_per_step": 8,
-    "rollouts": 16,
-    "steps": 1,
-    "learning_rate": 5e-7,
-    "kl_coefficient": 0.001,
-    "entropy_coefficient": 0.001,
-    "max_prompt_tokens": 1024,
-    "max_new_tokens": 512,
-    "validate_every": 1,
-    "save_every": 1,
-    "groups_per_micro_batch": 16,
-    "precision": "bfloat16",
-}
-CHECKED = {  # the first has its layers written out, the second is run by its modules
-    "small vocabulary": (256, 1024, 4, 4, 2, 320, True),
-    "Qwen2.5's": (256, 1024, 4, 4, 2, 151_936, True),
-}
-CLOSE = 1e-3  # of float32; relative
-TIED = 0.1  # of greedy text in bfloat16, where two tokens may be equally likely
-TINY = {"prompts_per_step": 2, "rollouts": 4, "max_prompt_tokens": 24, "max_new_tokens": 12}
 
 
 @dataclass(frozen=True)
@@ -83,39 +65,6 @@ class Measured:
     planned_bytes: int
 
 
-@dataclass(frozen=True)
-class Check:
-    """How far the device is from what it should compute, and how far it may be."""
-
-    what: str
-    error: float
-    allowed: float
-
-    @property
-    def passed(self) -> bool:
-        """Return whether it is near enough; what is not a number is not."""
-        return self.error <= self.allowed
-
-
-def stand_in_for_absent_libraries() -> None:
-    """Let the trainer's modules be imported where only torch, transformers and pydantic are.
-
-    What they take from these libraries at import time is not used by a training step.
-    """
-
-    def stand_in(attribute: str) -> type:
-        if attribute.startswith("__"):
-            raise AttributeError(attribute)
-        return type(attribute, (), {})
-
-    for name in ("pandas", "psutil"):
-        if importlib.util.find_spec(name) is None:
-            module: Any = ModuleType(name)
-            module.__getattr__ = stand_in
-            module.__spec__ = ModuleSpec(name, None)
-            sys.modules[name] = module
-
-
 def flops(shape: Any, prompts: int, group: int, prompt: int, new: int) -> float:
     """Return the FLOPs of one forward pass that encodes every prompt once.
 
@@ -129,138 +78,6 @@ def flops(shape: Any, prompts: int, group: int, prompt: int, new: int) -> float:
     pairs += completions * (new * prompt + new * (new + 1) / 2)
     matrices = 2 * (shape.trunk - embedding) * tokens + 2 * embedding * completions * new
     return matrices + 4 * shape.num_hidden_layers * shape.hidden_size * pairs
-
-
-def make_model(shape: Any, context: int, device: Any) -> Any:
-    """Return a Qwen2 model of a shape with random weights."""
-    import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
-
-    config = Qwen2Config(
-        **asdict(shape), max_position_embeddings=context, attn_implementation="sdpa", pad_token_id=0
-    )
-    torch.manual_seed(0)
-    with torch.device(device):
-        return Qwen2ForCausalLM(config)
-
-
-def checks(device: Any) -> Iterator[Check]:
-    """Compare the device with transformers, and with the CPU."""
-    from pipeline.train.shape import Shape
-
-    for name, numbers in CHECKED.items():
-        shape = Shape(*numbers)
-        ours, theirs = greedy(shape, device, "float32")
-        yield Check(f"{name}: greedy text unlike transformers'", unlike(ours, theirs), 0)
-        near, nearest = (unlike(rows, theirs) for rows in greedy(shape, device, "bfloat16"))
-        limit = max(2 * nearest, TIED)
-        yield Check(f"{name}: greedy text unlike that of float32, bfloat16", near, limit)
-        truth, rounded = learned(shape, "cpu", "float32"), learned(shape, "cpu", "bfloat16")
-        allowed = {"float32": (CLOSE, CLOSE), "bfloat16": tuple(2 * e for e in off(rounded, truth))}
-        for precision, most in allowed.items():
-            errors = off(learned(shape, device, precision), truth)
-            for what, error, limit in zip(("loss", "gradients"), errors, most, strict=True):
-                yield Check(f"{name}: {what}, {precision}", error, max(limit, CLOSE))
-
-
-def told(checks: Iterable[Check]) -> Iterator[Check]:
-    """Say how each check went."""
-    for check in checks:
-        word = "right" if check.passed else "WRONG"
-        print(f"{word}  {check.what}: {check.error:.2g} (at most {check.allowed:.2g})", flush=True)
-        yield check
-
-
-def ragged(shape: Any) -> list[tuple[int, ...]]:
-    """Return prompts of 12 to 40 tokens."""
-    random = Random(1)
-    tokens = range(1, shape.vocab_size)
-    return [tuple(random.choices(tokens, k=length)) for length in (12, 40, 25, 33)]
-
-
-def greedy(shape: Any, device: Any, precision: str) -> tuple[list[Any], list[Any]]:
-    """Return greedy text as it is written here, and by ``transformers.generate``."""
-    import torch
-
-    from pipeline.model.batch import pad_left
-    from pipeline.model.decode import generate
-    from pipeline.model.device import answering
-    from pipeline.model.sampling import Sampling
-
-    model, prompts, new = checked_model(shape).to(device).eval(), ragged(shape), 40
-    ids, mask = pad_left(prompts, 0, model.device)
-    with torch.inference_mode(), answering(model, precision):
-        ours = generate(model, prompts, [(i,) for i in range(4)], Sampling(new, 0.0), end=-1)
-        said = model.generate(
-            input_ids=ids,
-            attention_mask=mask.long(),
-            do_sample=False,
-            max_new_tokens=new,
-            min_new_tokens=new,
-            pad_token_id=0,
-        )[:, ids.shape[1] :].tolist()
-    return [list(one.tokens) for one in ours], said
-
-
-def unlike(found: Sequence[Sequence[int]], truth: Sequence[Sequence[int]]) -> float:
-    """Return the share of all tokens that stand at or after a row's first wrong one."""
-    wrong = total = 0
-    for row, right in zip(found, truth, strict=True):
-        pairs = enumerate(zip(row, right, strict=True))
-        wrong += len(right) - next((n for n, (a, b) in pairs if a != b), len(right))
-        total += len(right)
-    return wrong / total
-
-
-def checked_model(shape: Any) -> Any:
-    """Return a model on the CPU, the same each time, whose tokens are far from equally likely."""
-    import torch
-
-    model = make_model(shape, 128, "cpu")
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.ndim == 2:
-                weight.mul_(3)
-    return model
-
-
-def learned(shape: Any, device: Any, precision: str) -> tuple[float, Any]:
-    """Return the loss of one update, and its gradients as one vector on the CPU."""
-    import torch
-
-    from pipeline.config.algorithms import Grpo
-    from pipeline.config.training import Train
-    from pipeline.model.decode import Completion
-    from pipeline.train.learner import Learner
-    from pipeline.train.update import Updater
-
-    random, prompts, group = Random(2), ragged(shape), 4
-    lengths = [random.randint(3, 24) for _ in range(len(prompts) * group)]
-    texts = [random.choices(range(1, shape.vocab_size), k=length) for length in lengths]
-    completions = [Completion(tuple(text), finished=True) for text in texts]
-    policy, reference = (checked_model(shape).to(device) for _ in range(2))
-    with torch.no_grad():
-        for weight in reference.parameters():
-            weight.mul_(0.99)  # the KL penalty is not zero, then
-    recipe = Train(
-        **RECIPE
-        | {"kl_coefficient": 0.1, "gradient_clip": 1e9, "precision": precision}
-        | {"groups_per_micro_batch": 2}
-    )
-    # A step of 1 along the gradient: what the weights lose is the gradient.
-    before = torch.nn.utils.parameters_to_vector(policy.parameters()).detach().clone()
-    learner = Learner(policy, torch.optim.SGD(policy.parameters(), lr=1.0))
-    updater = Updater.of(recipe, Grpo(), learner, reference.requires_grad_(False), None)
-    loss = updater.update(updater.prepare(as_batch(prompts, completions))).loss
-    after = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
-    return loss, (before - after).cpu()
-
-
-def off(found: tuple[float, Any], truth: tuple[float, Any]) -> tuple[float, float]:
-    """Return the relative errors of a loss and of gradients."""
-    (loss, gradients), (right, direction) = found, truth
-    of_gradients = float((gradients - direction).norm() / direction.norm())
-    return abs(loss - right) / abs(right), of_gradients
 
 
 def fitting(shape: Any, recipe: Train, free: int) -> tuple[int, int]:
@@ -370,22 +187,6 @@ def _measure(
         peak_bytes=peak_memory(device),
         planned_bytes=planned,
     )
-
-
-def as_batch(prompts: Sequence[tuple[int, ...]], completions: Sequence[Any]) -> Any:
-    """Return sampled completions as a batch to learn from, with rewards that differ."""
-    from pipeline.reward.reward import Reward
-    from pipeline.tasks.example import Example
-    from pipeline.tasks.grading import Grade
-    from pipeline.train.data import Row
-    from pipeline.train.rollout import Rollouts
-
-    example = Example("benchmark", "gpu", "", "?", "yes")
-    grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
-    rewards = [Reward(float(index % 2), 0.0, 0.0, grade) for index in range(len(completions))]
-    texts = ("",) * len(completions)
-    rows = tuple(Row(prompt, example) for prompt in prompts)
-    return Rollouts(rows, tuple(completions), texts, tuple(rewards))
 
 
 def timed(action: Callable[[], Any], device: Any) -> tuple[float, Any]:

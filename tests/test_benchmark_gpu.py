@@ -16,7 +16,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks import gpu
+from benchmarks import gpu, gpu_checks, gpu_made
 from pipeline.config.training import Train
 from pipeline.model import decode, recording, shared_prefix
 from pipeline.train.shape import Shape
@@ -103,8 +103,8 @@ def test_the_ways_of_accelerators_are_right(
     monkeypatch.setattr(shared_prefix, "joined", shared_prefix.repeated)
     monkeypatch.setattr(decode, "can_record", lambda device: True)
     monkeypatch.setattr(recording, "record", recorder)
-    monkeypatch.setattr(gpu, "CHECKED", dict(list(gpu.CHECKED.items())[:1]))
-    assert all(check.passed for check in gpu.told(gpu.checks(torch.device("cpu"))))
+    monkeypatch.setattr(gpu_checks, "CHECKED", dict(list(gpu_checks.CHECKED.items())[:1]))
+    assert all(check.passed for check in gpu_checks.told(gpu_checks.checks(torch.device("cpu"))))
     assert sum(recorder.replays) > 30
     assert capsys.readouterr().out.count("right  small vocabulary: ") == 6
 
@@ -112,7 +112,7 @@ def test_the_ways_of_accelerators_are_right(
 def test_what_is_wrong_is_not_measured(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wrong = [gpu.Check("greedy tokens", 3, 0), gpu.Check("loss", float("nan"), 1.0)]
+    wrong = [gpu_checks.Check("greedy tokens", 3, 0), gpu_checks.Check("loss", float("nan"), 1.0)]
     monkeypatch.setattr(gpu, "checks", lambda device: iter(wrong))
     monkeypatch.setattr(sys, "argv", ["gpu", "--tiny"])
     with pytest.raises(SystemExit, match="what is wrong is not measured"):
@@ -141,7 +141,7 @@ def test_when_the_time_is_up_all_is_left_at_once(
 
 
 def test_text_counts_from_its_first_wrong_token() -> None:
-    assert gpu.unlike([[1, 2, 3, 4], [5, 6, 7, 8]], [[1, 9, 3, 4], [5, 6, 7, 8]]) == 3 / 8
+    assert gpu_checks.unlike([[1, 2, 3, 4], [5, 6, 7, 8]], [[1, 9, 3, 4], [5, 6, 7, 8]]) == 3 / 8
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
@@ -159,7 +159,7 @@ def test_without_a_gpu_it_says_so() -> None:
 
 def test_flops_are_those_that_torch_counts() -> None:
     new = 40
-    model = gpu.make_model(SHAPE, context=new, device="cpu")
+    model = gpu_made.make_model(SHAPE, context=new, device="cpu")
     model.set_attn_implementation("eager")  # torch does not count the CPU's fused attention
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(input_ids=torch.ones(1, new, dtype=torch.long), use_cache=False)
@@ -174,7 +174,7 @@ def test_flops_are_those_that_torch_counts() -> None:
 
 
 def test_what_cannot_fit_is_refused_with_the_numbers() -> None:
-    recipe = Train(**gpu.RECIPE)
+    recipe = Train(**gpu_made.RECIPE)
     rows, planned = gpu.fitting(SHAPE, recipe, free=2**40)
     assert rows == 16 and planned > 0
     with pytest.raises(SystemExit, match=r"needs \d+ GiB, but only 0 GiB"):
