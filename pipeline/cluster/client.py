@@ -121,6 +121,10 @@ def _token(environment: Mapping[str, str]) -> str | None:
         ) from error
 
 
+class HeadEnded(TransientError):
+    """A head of this process has ended before its job."""
+
+
 class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
     """Ray's job client with a time limit on every request."""
 
@@ -137,13 +141,12 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         """Check, once a request has failed, that its head may still answer another.
 
         Raises:
-            TransientError: If it is this process's own and has ended.
+            HeadEnded: If it is this process's own and has ended.
         """
         if (words := self._place.last_words()) is not None:
-            raise TransientError(
+            raise HeadEnded(
                 f"{self._place} has ended before the job; what ended by itself: "
-                f"{words or 'nothing that it names'}. Run it again to go on from the last "
-                "checkpoint"
+                f"{words or 'nothing that it names'}"
             )
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:

@@ -82,12 +82,26 @@ def run_job(
     Raises:
         UserError: If the cluster or the job's environment does not fit, before the job starts, or
             if the job says that its user must act.
-        TransientError: If the cluster does not answer.
+        TransientError: If the cluster does not answer, or private heads end again and again.
         KeyboardInterrupt: On SIGTERM and Ctrl-C.
     """
-    with _termination_as_interrupt(), _cluster(job) as (client, running):
-        rules = _Rules(on_line, is_progress, is_saved, judge)
-        return _attempts(client, job, running, rules)
+    from pipeline.cluster.client import HeadEnded
+
+    rules = _Rules(on_line, is_progress, is_saved, judge)
+    deadline: float | None = None
+    with _termination_as_interrupt():
+        for retry in itertools.count(1):
+            try:
+                with _cluster(job) as (client, running):
+                    deadline = deadline or time.monotonic() + job.time_limit
+                    return _attempts(client, job, running, rules, deadline)
+            except HeadEnded as ended:
+                if retry > job.retries:
+                    raise TransientError(
+                        f"{ended}; run it again to go on from the last checkpoint"
+                    ) from ended
+                on_line(f"cluster: {ended}; another is started (retry {retry} of {job.retries})")
+    raise AssertionError("retries do not end")
 
 
 @contextlib.contextmanager
@@ -203,8 +217,9 @@ class _Attempt:
         return self.rules.judge([*self.lines, *ended.message.splitlines()])
 
 
-def _attempts(client: Client, job: Job, running: str | None, rules: _Rules) -> JobOutcome:
-    deadline = time.monotonic() + job.time_limit
+def _attempts(
+    client: Client, job: Job, running: str | None, rules: _Rules, deadline: float
+) -> JobOutcome:
     in_vain = 0
     for number in itertools.count(1):
         _await_accelerators(client, job, deadline, rules.on_line, running)

@@ -133,21 +133,24 @@ def test_a_private_head_that_dies_is_not_waited_for(
     monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
     monkeypatch.setattr(follow, "LOST_SECONDS", 10**6)
     monkeypatch.setattr(client, "LOST_SECONDS", 10**6)
-    folder: list[Path] = []
+    folders: list[Path] = []
 
     def kill_its_head(line: str) -> None:
         heard.lines.append(line)
         if line.startswith("folder "):
-            folder.append(_head_folder(Path(line.split()[1])))
+            folders.append(_head_folder(Path(line.split()[1])))
             for process in psutil.Process().children(recursive=True):
-                if process.name() == "raylet" and str(folder[0]) in " ".join(process.cmdline()):
+                if process.name() == "raylet" and str(folders[-1]) in " ".join(process.cmdline()):
                     process.kill()
 
-    with pytest.raises(TransientError) as ended:
-        run_job(make_job(SLEEP), on_line=kill_its_head, is_progress=lambda _: True)
-    assert "the private Ray head of this machine has ended before the job" in str(ended.value)
-    assert "raylet (exit code=-9" in str(ended.value)
-    assert until(lambda: not folder[0].exists())
+    with pytest.raises(TransientError, match=r"run it again to go on") as ended:
+        run_job(make_job(SLEEP, retries=1), on_line=kill_its_head, is_progress=lambda _: True)
+    why = "the private Ray head of this machine has ended before the job; what ended by itself"
+    assert f"{why}: raylet (exit code=-9" in str(ended.value)
+    (said,) = (line for line in heard.lines if "another is started" in line)
+    assert said.startswith(f"cluster: {why}: raylet") and said.endswith("(retry 1 of 1)")
+    assert len(set(folders)) == 2
+    assert until(lambda: not any(folder.exists() for folder in folders))
 
 
 def test_a_private_head_is_taken_down_after_the_job(
