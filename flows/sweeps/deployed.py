@@ -29,17 +29,22 @@ def sweep_study(
             a time; all cores, or one accelerator, if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
+    from flows.commands import Commands
     from flows.sweeps.launch import launch
-    from flows.sweeps.push import push_what_failed
+    from flows.sweeps.push import push_owed
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready
+    from flows.sweeps.work import Work
 
     check_commit(find_root(), deployment.version, get_run_logger())
     folder = sweep_folder(find_root(), study)
     with owned(folder.path, patience=0.0):
         if not ready(folder, study):
-            pushed = ", and what was not pushed is now" if push_what_failed(folder) else ""
-            get_run_logger().info("study %s is up to date: nothing to run%s", study, pushed)
+            get_run_logger().info("study %s is up to date: nothing to run", study)
+            if folder.exists() and (owed := folder.sweep().unpushed):
+                get_run_logger().info("what was not pushed is pushed now: %s", " && ".join(owed))
+                with Commands(folder.home) as commands:
+                    push_owed(folder, Work(folder, commands).push)
             return {}
         try:
             with looked_after():  # the sweep is a run of its own, and begins with no tag

@@ -18,7 +18,7 @@ from flows.sweeps.limits import Limit, held, taken
 from flows.sweeps.outcome import run_page, track_quietly
 from flows.sweeps.partial import leave_partial_report
 from flows.sweeps.progress import told
-from flows.sweeps.push import NotPushed, push_all, pushes
+from flows.sweeps.push import NotPushed, push_owed, pushes
 from flows.sweeps.record import CellState, SweepFolder
 from flows.sweeps.stopping import Interrupted, stopped_from_outside
 from flows.sweeps.table import description, table_rows
@@ -74,9 +74,9 @@ def run_cell(work: Work, key: str, limit: Limit, needs: int) -> State | None:
 
 
 @task(name="report", cache_policy=NO_CACHE)
-def finish(work: Work) -> None:
+def finish(work: Work, owed: Sequence[str]) -> None:
     """Make the report, restore everything in the checkout, and leave the table of results."""
-    work.finish(_stages_of_log())
+    work.finish(_stages_of_log(), owed)
     home = work.folder.home
     results, report = collect(work.params, home), home / "reports" / work.params.study.name
     create_table_artifact(
@@ -89,9 +89,9 @@ def finish(work: Work) -> None:
 @task(name="push", cache_policy=NO_CACHE)
 def push(work: Work) -> None:
     """Bring all results to the remotes of the checkout, where it has any."""
-    commands = " && ".join(pushes(work.folder.home)) or "nothing, as no remote is set up"
+    commands = " && ".join(work.folder.sweep().unpushed) or "nothing, as no remote is set up"
     get_run_logger().info("to be pushed with: %s", commands)
-    push_all(work.folder, work.push)
+    push_owed(work.folder, work.push)
 
 
 @flow(name="sweep", flow_run_name="sweep-{name}")
@@ -140,7 +140,8 @@ def _run_left(work: Work, limit: Limit, only: Sequence[str], pushing: bool) -> d
     log.info("%d of %d cells are left to do", len(left), len(work.params.cells))
     failed = _fan_out(work, chosen, limit)
     if not failed and len(chosen) == len(left) and not work.commands.stopped:
-        finish(work)
+        # Noted with the sweep's end: a push that is cut off is not forgotten.
+        finish(work, list(pushes(work.folder.home)) if pushing else [])
         if pushing and not work.commands.stopped:
             push(work)
     return failed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +19,7 @@ class NotPushed(TransientError):
 
 RESULTS = "dvc push --run-cache"
 WEIGHTS = "tomrl store push"
+_NEEDS = {RESULTS: "a default remote of DVC", WEIGHTS: REMOTE_VARIABLE}
 
 
 def pushes(home: Path) -> dict[str, list[str]]:
@@ -35,43 +35,28 @@ def pushes(home: Path) -> dict[str, list[str]]:
     return found
 
 
-def push_all(folder: SweepFolder, run: Callable[[list[str]], int]) -> None:
-    """Bring all results to the remotes of the checkout, and note what did not get there.
+def push_owed(folder: SweepFolder, run: Callable[[list[str]], int]) -> None:
+    """Run what a sweep owes its remotes, and note what is owed no more.
 
     Args:
         folder: The sweep's.
         run: Runs a command, whose output goes to the sweep's log of pushes; returns its status.
 
     Raises:
-        NotPushed: If a command fails.
+        NotPushed: If something is owed still: a command failed, or its remote is set up no more.
     """
-    failed = [typed for typed, command in pushes(folder.home).items() if run(command)]
-    folder.write(folder.sweep().model_copy(update={"unpushed": tuple(failed)}))
-    if failed:
+    commands = pushes(folder.home)
+    for typed in folder.sweep().unpushed:
+        if typed in commands and run(commands[typed]) == 0:
+            owed = [each for each in folder.sweep().unpushed if each != typed]
+            folder.write(folder.sweep().model_copy(update={"unpushed": owed}))
+    if owed := folder.sweep().unpushed:
+        absent = [f"set {_NEEDS[typed]} first" for typed in owed if typed not in commands]
+        why = "; ".join(absent) or f"{folder.log('push')} says why"
         raise NotPushed(
             f"all cells are done and their results are in {folder.home}, but not all were pushed "
-            f"({folder.log('push')} says why); push them with: {' && '.join(failed)}"
+            f"({why}); push them with: {' && '.join(owed)}"
         )
-
-
-def push_what_failed(folder: SweepFolder) -> bool:
-    """Push again what could not be pushed as a sweep ended; return whether there was anything.
-
-    Raises:
-        NotPushed: If it fails again.
-    """
-    if not folder.exists() or not folder.sweep().unpushed:
-        return False
-
-    def run(command: list[str]) -> int:
-        with folder.log("push").open("ab") as log:
-            done = subprocess.run(
-                command, cwd=folder.home, stdout=log, stderr=subprocess.STDOUT, check=False
-            )
-        return done.returncode
-
-    push_all(folder, run)
-    return True
 
 
 def _has_remote(home: Path) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.errors import UserError
@@ -17,7 +19,7 @@ SWEEPS = Path("work") / "sweeps"
 
 
 class Sweep(Record):
-    """What a sweep is made from; it stays the same until the sweep has ended.
+    """What a sweep is made from, which stays the same, and how it has ended.
 
     Attributes:
         name: Its name, which is that of its folder.
@@ -26,7 +28,7 @@ class Sweep(Record):
         edited: What was not committed as it began; then the commit is one of these edits.
         began: When, in ISO 8601.
         ended: When all of it was done; empty before.
-        unpushed: Commands that were to bring its results to remotes, and failed.
+        unpushed: Commands that are still to bring its results to remotes, once it has ended.
     """
 
     name: str
@@ -35,7 +37,7 @@ class Sweep(Record):
     edited: list[str]
     began: str
     ended: str = ""
-    unpushed: tuple[str, ...] = ()
+    unpushed: list[str] = Field(default_factory=list)
 
 
 class CellState(Record):

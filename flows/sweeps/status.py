@@ -28,7 +28,8 @@ class Standing:
     def summary(self) -> str:
         """Return one line on all of it."""
         if self.sweep.ended:
-            return f"done at {self.sweep.ended}"
+            owed = " && ".join(self.sweep.unpushed)
+            return f"done at {self.sweep.ended}{f', not yet pushed: {owed}' if owed else ''}"
         counts = Counter(state.state for state in self.cells.values())
         listing = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
         return f"{'under way' if self.under_way else 'not running'}: {listing}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -124,8 +124,12 @@ class Work:
         note(state.model_copy(update={"state": "done", "remaining": None}))
         self._trees.remove(tree)
 
-    def finish(self, say: Hear) -> None:
+    def finish(self, say: Hear, owed: Sequence[str]) -> None:
         """Make the report where results are gathered, and restore everything in the checkout.
+
+        Args:
+            say: Receives the output of DVC.
+            owed: Commands that are then still to bring results to remotes.
 
         Raises:
             CellFailed: If the report cannot be made.
@@ -135,7 +139,7 @@ class Work:
         with locked(self.folder.home / SWEEPS / _MAIN_LOCK):
             self._restore(say)
         ended = datetime.now().astimezone().isoformat(timespec="seconds")
-        self.folder.write(self.sweep.model_copy(update={"ended": ended}))
+        self.folder.write(self.sweep.model_copy(update={"ended": ended, "unpushed": list(owed)}))
         self._trees.remove_all()
 
     def push(self, command: list[str]) -> int:

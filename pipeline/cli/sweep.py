@@ -82,8 +82,8 @@ def sweep(
     with owned(folder.path, patience=0.0):
         if not ready(folder, study, allow_edits):
             console.say(f"study {study} is up to date: nothing to run")
-            if not no_push:
-                _push_what_failed(folder)
+            if not no_push and folder.exists():
+                _push_owed(folder)
             return
         if study_changed(folder):
             console.say(
@@ -149,6 +149,8 @@ def retry(
         chosen = cells or [key for key, each in found.cells.items() if each.state == "failed"]
         if found.sweep.ended or not chosen:
             console.say(f"no cell of sweep {name} has failed: nothing to run")
+            if not no_push:
+                _push_owed(folder)
             return
         _run(root, name, concurrency, tuple(chosen), pushing=not no_push)
 
@@ -167,16 +169,24 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
     console.say(f"stopped; go on with: tomrl sweep --study {folder.sweep().study} --name {name}")
 
 
-def _push_what_failed(folder: SweepFolder) -> None:
-    """Push what could not be pushed as the sweep ended; exits 1 if it fails again."""
-    from flows.sweeps.push import NotPushed, push_what_failed
+def _push_owed(folder: SweepFolder) -> None:
+    """Push what a sweep that has ended could not push; exits 1 if it fails again."""
+    from flows.commands import Commands
+    from flows.sweeps.push import NotPushed, push_owed
+    from flows.sweeps.work import Work
 
+    if not (owed := folder.sweep().unpushed):
+        return
     try:
-        if push_what_failed(folder):
-            console.say("what was not pushed then is now")
+        with Commands(folder.home) as commands:
+            push_owed(folder, Work(folder, commands).push)
+    except KeyboardInterrupt as error:
+        print("stopped; run it again to go on", file=sys.stderr)
+        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
     except NotPushed as error:
         Terminal(stderr=True).say(f"error: {error}")
         raise typer.Exit(1) from None
+    console.say(f"pushed what sweep {folder.name} could not push before: {' && '.join(owed)}")
 
 
 def _run(

@@ -112,14 +112,16 @@ def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Pa
     assert "Data and pipelines are up to date." in clean.stdout
     found = standing(target)
     assert found["ended"] and found["cells"]["nano-hi"]["state"] == "done"
-    for remote_of_weights, status in ((file, 1), (_weights(tmp_path / "fresh"), 0)):
+    unset = {"TOMRL_STORE_REMOTE": ""}
+    for remote_of_weights, status in ((file, 1), (unset, 1), (_weights(tmp_path / "fresh"), 0)):
         again = sweep(target, "--study", "mini", **remote_of_weights)
         assert again.returncode == status, again.stdout + again.stderr
         assert "study mini is up to date: nothing to run" in again.stdout
-        assert ("what was not pushed then is now" in again.stdout) is (status == 0)
-        failed = "push them with: tomrl store push" in " ".join(again.stderr.split())
-        assert failed is bool(status)
-    assert "pushed" not in sweep(target, "--study", "mini").stdout
+        assert ("could not push before: tomrl store push" in again.stdout) is (status == 0)
+        said = " ".join(again.stderr.split())
+        assert ("push them with: tomrl store push" in said) is bool(status)
+        assert ("set TOMRL_STORE_REMOTE first" in said) is (remote_of_weights == unset)
+    assert "push" not in sweep(target, "--study", "mini").stdout
     _assert_artifact(tmp_path / "prefect" / "prefect.db")
     _assert_sent_once(target)
     _assert_shared(target, tmp_path / "fresh", remote)
