@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -40,13 +40,30 @@ class Address:
         url: ``http(s)://host:port``.
         token: Bearer token, or None; never part of a message.
         origin: The variable a person set it with, or what it is, for messages.
-        last_words: What a head said that is this process's own and has ended; None of all others.
+        last_words: Of a head that is this process's own and has ended, which of its processes ended
+            by themselves, and the end of its output; None of all others.
     """
 
     url: str
     token: str | None = field(repr=False)
     origin: str
-    last_words: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
+    last_words: Callable[[], tuple[str, Sequence[str]] | None] = field(
+        default=lambda: None, repr=False, compare=False
+    )
+
+    def check_head(self) -> None:
+        """Check, once a request has failed, that its head may still answer another.
+
+        Raises:
+            HeadEnded: If it is this process's own and has ended.
+        """
+        if words := self.last_words():
+            ended, output = words
+            raise HeadEnded(
+                f"{self} has ended before the job; what ended by itself: "
+                f"{ended or 'nothing that it names'}",
+                output,
+            )
 
     @property
     def headers(self) -> dict[str, str]:
@@ -122,7 +139,16 @@ def _token(environment: Mapping[str, str]) -> str | None:
 
 
 class HeadEnded(TransientError):
-    """A head of this process has ended before its job."""
+    """A head of this process has ended before its job.
+
+    Args:
+        what: Which, and how.
+        output: How its output ends, by line.
+    """
+
+    def __init__(self, what: str, output: Sequence[str]) -> None:
+        super().__init__(what)
+        self.output = output
 
 
 class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
@@ -133,21 +159,13 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         super().__init__(address.url, headers=address.headers)
 
     @property
-    def head_has_ended(self) -> bool:
-        """Return whether the head is this process's own and has ended."""
-        return self._place.last_words() is not None
-
-    def check_head(self) -> None:
-        """Check, once a request has failed, that its head may still answer another.
-
-        Raises:
-            HeadEnded: If it is this process's own and has ended.
-        """
-        if (words := self._place.last_words()) is not None:
-            raise HeadEnded(
-                f"{self._place} has ended before the job; what ended by itself: "
-                f"{words or 'nothing that it names'}"
-            )
+    def head_end(self) -> HeadEnded | None:
+        """Return how the head has ended, if it is this process's own and has."""
+        try:
+            self._place.check_head()
+        except HeadEnded as ended:
+            return ended
+        return None
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
         limits = {"timeout": REQUEST_SECONDS, "proxies": self._place.proxies}
@@ -239,7 +257,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
             try:
                 return request()
             except REQUEST_ERRORS as error:
-                self.check_head()
+                self._place.check_head()
                 if time.monotonic() > deadline:
                     raise TransientError(
                         f"{self._place}: the cluster has not answered for {LOST_SECONDS:g} s; what "
@@ -275,6 +293,7 @@ def _version(address: Address) -> str:
     try:
         response = address.get("/api/version", PROBE_SECONDS)
     except requests.RequestException as error:
+        address.check_head()
         raise TransientError(
             f"{address}: no Ray dashboard answers there ({_reason(error)}). Check that the cluster "
             "runs, that this machine reaches it, and that the port is the dashboard's (8265 unless "

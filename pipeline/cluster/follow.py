@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import queue
 import re
 import threading
@@ -184,7 +185,9 @@ def follow(
                 pass_on(log.last_lines())
                 return _ended(client, submission, last)
             if silent > LOST_SECONDS:
-                return Ended("lost", None, _with_log(f"no answer for {silent:.0f} s", last))
+                pass_on(log.lines(0.0))
+                why = str(client.head_end or f"no answer for {silent:.0f} s")
+                return Ended("lost", None, _with_log(why, last))
             now = time.monotonic()
             if status == JobStatus.PENDING:
                 progress = now
@@ -207,6 +210,8 @@ def _statuses(
 ) -> Iterator[tuple[JobStatus | None, float]]:
     """Yield the status (None: no answer) and the seconds since the last answer, each poll.
 
+    Of a head of this process that has ended no answer is awaited.
+
     A cluster that answers but does not know the submission has lost it with its head: the status
     is then ``FAILED``.
     """
@@ -216,8 +221,9 @@ def _statuses(
             status = client.get_job_status(submission)
             answered = time.monotonic()
         except REQUEST_ERRORS as error:
-            client.check_head()
             status = JobStatus.FAILED if _unknown(submission, error) else None
+            if client.head_end:
+                answered = -math.inf
         yield status, time.monotonic() - answered
         polled = time.monotonic()
         while time.monotonic() - polled < POLL_SECONDS:
@@ -269,6 +275,6 @@ def stop(client: Client, submission: str) -> None:
             if client.get_job_status(submission).is_terminal():
                 return
         except REQUEST_ERRORS as error:
-            if _unknown(submission, error) or client.head_has_ended:
+            if _unknown(submission, error) or client.head_end:
                 return
         time.sleep(0.3)

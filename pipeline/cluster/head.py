@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,6 +30,7 @@ LONGEST_FOLDER = 30
 # What verl's helpers (driver, reward and agent loop workers) and each of its ranks ask for. Ray
 # counts them and binds nothing.
 HELPER_CPUS, RANK_CPUS = 16, 3
+LAST_LINES = 50  # of the output of a head that has ended
 SMALL_OBJECT_STORE = 1 << 30  # bytes; by default Ray takes 30 % of a laptop's memory
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
 NODE_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
@@ -181,13 +182,19 @@ def _close(keeper: subprocess.Popen[bytes]) -> None:
     keeper.wait(CLOSE_SECONDS)
 
 
-def _last_words(keeper: subprocess.Popen[bytes], output: IO[str]) -> str | None:
-    """Return which processes of a head that has ended did so by themselves; None while it lives."""
+def _last_words(
+    keeper: subprocess.Popen[bytes], output: IO[str]
+) -> tuple[str, Sequence[str]] | None:
+    """Return which processes of a head that has ended did so by themselves, and its last output.
+
+    None while it lives.
+    """
     if keeper.poll() is None:
         return None
     output.seek(0)
     said = _COLOUR.sub("", output.read())
-    return ", ".join(f"{name} ({how})" for name, how in _ENDED.findall(said))
+    ended = ", ".join(f"{name} ({how})" for name, how in _ENDED.findall(said))
+    return ended, said.splitlines()[-LAST_LINES:]
 
 
 def _tail(output: IO[str]) -> str:

@@ -88,20 +88,20 @@ def run_job(
     from pipeline.cluster.client import HeadEnded
 
     rules = _Rules(on_line, is_progress, is_saved, judge)
-    deadline: float | None = None
+    tally = _Tally(job.retries)
     with _termination_as_interrupt():
-        for retry in itertools.count(1):
+        while True:
             try:
                 with _cluster(job) as (client, running):
-                    deadline = deadline or time.monotonic() + job.time_limit
-                    return _attempts(client, job, running, rules, deadline)
+                    tally.deadline = tally.deadline or time.monotonic() + job.time_limit
+                    return _attempts(client, job, running, rules, tally, tally.deadline)
             except HeadEnded as ended:
-                if retry > job.retries:
-                    raise TransientError(
-                        f"{ended}; run it again to go on from the last checkpoint"
-                    ) from ended
-                on_line(f"cluster: {ended}; another is started (retry {retry} of {job.retries})")
-    raise AssertionError("retries do not end")
+                for line in ended.output:
+                    on_line(line)
+                if not tally.counted and not tally.may_go_on(saved=False):
+                    raise
+                tally.counted = False
+                on_line("cluster: another private Ray head is started")
 
 
 @contextlib.contextmanager
@@ -196,6 +196,30 @@ class _Rules:
 
 
 @dataclass
+class _Tally:
+    """What is counted over all attempts of a job.
+
+    Attributes:
+        retries: Of these, how many may be in vain in a row.
+        attempts: So far.
+        in_vain: Attempts since something new was saved.
+        deadline: When its time is up, on the monotonic clock; set once it has a cluster.
+        counted: Whether the end of a private head is among those in vain already.
+    """
+
+    retries: int
+    attempts: int = 0
+    in_vain: int = 0
+    deadline: float | None = None
+    counted: bool = False
+
+    def may_go_on(self, *, saved: bool) -> bool:
+        """Count a failure; return whether another attempt may follow."""
+        self.in_vain = 1 if saved else self.in_vain + 1
+        return self.in_vain <= self.retries
+
+
+@dataclass
 class _Attempt:
     """One submission, as its lines show it."""
 
@@ -218,32 +242,38 @@ class _Attempt:
 
 
 def _attempts(
-    client: Client, job: Job, running: str | None, rules: _Rules, deadline: float
+    client: Client,
+    job: Job,
+    running: str | None,
+    rules: _Rules,
+    tally: _Tally,
+    deadline: float,
 ) -> JobOutcome:
-    in_vain = 0
-    for number in itertools.count(1):
+    while True:
+        tally.attempts += 1
         _await_accelerators(client, job, deadline, rules.on_line, running)
         attempt, ended = _attempt(client, job, running, rules, deadline)
         if ended.exit_status == USER_ERROR_STATUS:
             raise UserError(attempt.error or f"job {job.name}: {ended.message}")
         if ended.status in ("succeeded", "timed_out", "stopped"):
-            return JobOutcome(ended.status, number, ended.message)
+            return JobOutcome(ended.status, tally.attempts, ended.message)
         if ended.status == "withdrawn" or (ended.status == "crowded_out" and job.queues):
             rules.on_line(f"cluster: {_UNBEGUN[ended.status]}; it is submitted again")
             running = None
             continue
         verdict = attempt.verdict(ended)
-        in_vain = 1 if attempt.saved else in_vain + 1
-        if in_vain > job.retries or (verdict and not verdict.again):
+        if not tally.may_go_on(saved=attempt.saved) or (verdict and not verdict.again):
             status: Status = "stalled" if ended.status == "stalled" else "failed"
-            return JobOutcome(status, number, ended.message, verdict)
+            return JobOutcome(status, tally.attempts, ended.message, verdict)
         rules.on_line(
-            f"cluster: attempt {number} {ended.status}: {_why(ended, verdict)}; the next goes on "
-            f"from its last checkpoint (retry {in_vain} of {job.retries} since that was saved)"
+            f"cluster: attempt {tally.attempts} {ended.status}: {_why(ended, verdict)}; the next "
+            f"goes on from its last checkpoint (retry {tally.in_vain} of {job.retries} since that "
+            "was saved)"
         )
         # Whatever was lost or could not be stopped may still run; two must not.
+        tally.counted = True
         running = client.running(job.identity)
-    raise AssertionError("attempts do not end")
+        tally.counted = False
 
 
 def _attempt(
