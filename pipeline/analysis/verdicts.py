@@ -30,8 +30,8 @@ class CellVerdict(Record):
         rule: The rule that they follow; else None.
         reasoning: ``faithful``, ``unfaithful``, ``absent`` or ``unreadable``.
         because: The reasons, one sentence for each axis.
-        signatures: Names of the signatures that its responses show, and of what training did to
-            the cell.
+        signatures: Names of the signatures that its responses show; with the cell's first task,
+            also of what training did to the cell.
     """
 
     cell: str
@@ -59,7 +59,9 @@ def cell_verdicts(results: Results) -> list[CellVerdict]:
 
 def _of_cell(results: Results, result: CellResult) -> Iterator[CellVerdict]:
     shown = [each for each in signatures_of(results, result) if each.present]
+    first = next(iter(result.verdicts), None)
     for task, found in result.verdicts.items():
+        asked = {task, ""} if task == first else {task}
         yield CellVerdict(
             cell=result.key,
             model=result.cell.title,
@@ -69,7 +71,7 @@ def _of_cell(results: Results, result: CellResult) -> Iterator[CellVerdict]:
             rule=found.rule,
             reasoning=found.reasoning,
             because=(found.answers_because, found.reasoning_because),
-            signatures=list(dict.fromkeys(s.name for s in shown if s.task in (task, ""))),
+            signatures=list(dict.fromkeys(s.name for s in shown if s.task in asked)),
         )
 
 

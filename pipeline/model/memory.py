@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 import torch
@@ -148,12 +147,7 @@ class SharedMemory:
 
     def __init__(self, prefix: Prefix, room: int) -> None:
         like, rows = prefix.values[0], len(prefix.places)
-        # What does not lie in order would be copied to be multiplied, for every token.
-        keys, values = (
-            tuple(tensor.contiguous() for tensor in tensors)
-            for tensors in (prefix.keys, prefix.values)
-        )
-        self.prefix = replace(prefix, keys=keys, values=values)
+        self.prefix = prefix
         shape = (rows, like.shape[1], room, like.shape[3])
         self.keys = [like.new_empty(shape) for _ in prefix.keys]
         self.values = [like.new_empty(shape) for _ in prefix.keys]

@@ -228,10 +228,11 @@ def attend_both(
     query: Tensor, key: Tensor, value: Tensor, prefix: Prefix, layer: int, scaling: float
 ) -> Tensor:
     """Attend from all own tokens [N, heads, T, D] to them and to a layer's prefix."""
-    # Under autocast the rotation leaves these in float32.
+    # Under autocast the rotation leaves queries and keys in float32.
     query, key = query.to(value.dtype), key.to(value.dtype)
+    prompt = prefix.keys[layer].to(value.dtype), prefix.values[layer].to(value.dtype)
     attend = joined if query.device.type == "cpu" else repeated
-    return attend(query, key, value, prefix.keys[layer], prefix.values[layer], prefix, scaling)
+    return attend(query, key, value, *prompt, prefix, scaling)
 
 
 def by_key_head(query: Tensor, heads: int) -> Tensor:

@@ -25,8 +25,9 @@ from pipeline.model.siblings import Encoder
 from pipeline.model.written_out import passes_of
 
 # Prompts enter once this share of the places is free, and the batch shrinks once it is and none
-# waits: encoding one prompt, or copying the batch, for every single place would cost more.
-_FREE_SHARE = 0.125
+# waits: encoding one prompt, or copying the batch, for every single place would cost more; and more
+# than that on an accelerator, which must be waited for.
+_FREE_SHARE, _FREE_SELDOM = 0.125, 0.25
 
 # Of more prompts, what a layer makes fits into no processor's cache.
 _ENCODED_AT_ONCE = 16
@@ -110,7 +111,8 @@ class _Batch:
 
     def _is_time(self) -> bool:
         """Return whether prompts should enter, or the batch shrink."""
-        return self.rows.count(None) >= max(1, _FREE_SHARE * len(self.rows))
+        share = _FREE_SHARE if self.device.type == "cpu" else _FREE_SELDOM
+        return self.rows.count(None) >= max(1, share * len(self.rows))
 
     def _enter(self) -> None:
         free = [place for place, row in enumerate(self.rows) if row is None]

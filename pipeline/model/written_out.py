@@ -29,7 +29,10 @@ LARGEST = 2**25
 """Parameters of the largest model that is written out: its matrices are held twice."""
 
 _WORTH_ONEDNN = 2**20
-"""Multiplications from which a product is oneDNN's: calls of it cost more than those of MKL."""
+"""Multiplications from which a product is oneDNN's: calls of it cost more than those of MKL.
+
+Fewer than of a module (``plain_below``), which also looks at its operands in each call.
+"""
 
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
@@ -73,7 +76,7 @@ class WrittenOut:
         self.heads, self.key_heads = config.num_attention_heads, config.num_key_value_heads
         self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
         self.epsilon = config.rms_norm_eps
-        # As the model's own layers do.
+        # As the model's own layers, though from smaller products on.
         self.onednn = isinstance(inner.layers[0].mlp.down_proj, OneDnnLinear)
         with torch.inference_mode():
             self.embedding = inner.embed_tokens.weight
@@ -150,8 +153,10 @@ class WrittenOut:
 
         def by_row(layer: int, *heads: Tensor) -> Tensor:
             query, key, value = (each.unflatten(0, ids.shape).transpose(1, 2) for each in heads)
-            keys.append(key)
-            values.append(value)
+            # In order: what is not would be copied by the products of every later token, and keep
+            # all that it was made with.
+            keys.append(key.contiguous())
+            values.append(value.contiguous())
             return attend(layer, query, key, value).transpose(1, 2).flatten(0, 1)
 
         first = sent(begun, device).unsqueeze(1)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.cluster.job import Job, Verdict
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
-from pipeline.config.training import Train
 from pipeline.model.manifest import Manifest, resolve
 from pipeline.stages.common import Stage, input_digest
 from pipeline.stages.training import Settings, say_left_out
@@ -22,7 +22,8 @@ from pipeline.stages.training_job import TrainingJob
 from pipeline.train.attempts import attempts_folder
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
-from pipeline.train.data import CellRows, load_rows
+from pipeline.train.data import CellRows
+from pipeline.train.probe import probed_rows
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.failures import Circumstances, judge
 from pipeline.train.verl.layout import COLUMNS
@@ -59,7 +60,9 @@ class VerlTraining:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, recipe)
         say_left_out(key, rows, cell)
-        check_columns(key, inputs / COLUMNS, tokenizer, recipe)
+        # Before they are left out on the cluster.
+        tell = partial(print, f"train {key}:")
+        probed_rows(inputs / COLUMNS, tokenizer, recipe, tell)
         self._inputs, self.skipped = inputs, rows.train.skipped
         self.total, _ = planned(recipe, len(rows.train.rows))
         self.made_from: Settings = {
@@ -106,30 +109,6 @@ class VerlTraining:
             retries=cluster.retries,
             requires=REQUIRES,
         )
-
-
-def check_columns(
-    key: str, folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train
-) -> None:
-    """Tell of the probe's prompts that are too long, before they are left out on the cluster.
-
-    Args:
-        key: Key of the cell.
-        folder: The columns of the probe; absent without one.
-        tokenizer: Of the policy.
-        recipe: The training recipe.
-
-    Raises:
-        UserError: If a file is not a dataset, or all its prompts are too long.
-    """
-    for path in sorted(folder.glob("*.parquet")):
-        found = load_rows(path, tokenizer, recipe.max_prompt_tokens, think=recipe.think)
-        if found.skipped:
-            print(
-                f"train {key}: probe {path.stem}: {found.skipped} of "
-                f"{found.skipped + len(found.rows)} prompts are longer than "
-                f"{recipe.max_prompt_tokens} tokens and are left out"
-            )
 
 
 def _settings(cell: TrainedCell) -> Settings:

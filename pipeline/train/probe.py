@@ -95,19 +95,36 @@ def load_probe(
     Raises:
         UserError: If a file is not a dataset, or all its prompts are too long.
     """
-    sets = {}
-    for path in sorted((dataset / "probe").glob("*.parquet")):
-        found = load_rows(path, tokenizer, recipe.max_prompt_tokens, think=recipe.think)
-        sets[path.stem] = found.rows
-        if found.skipped:
-            log.warning(
-                "probe %s: %d of %d prompts are longer than %d tokens and are left out",
-                path.stem,
-                found.skipped,
-                found.skipped + len(found.rows),
-                recipe.max_prompt_tokens,
-            )
+    sets = probed_rows(dataset / "probe", tokenizer, recipe, lambda text: log.warning("%s", text))
     if not sets:
         return None
     judge = Judge(tokenizer, preset_of(recipe.reward), recipe.think)
     return AccuracyProbe(sets, GreedyAccuracy(judge, recipe.max_new_tokens, recipe.precision))
+
+
+def probed_rows(
+    folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train, tell: Callable[[str], None]
+) -> dict[str, Sequence[Row]]:
+    """Return the prompts of each column that are not too long.
+
+    Args:
+        folder: The columns, ``COLUMN.parquet``; absent without a probe.
+        tokenizer: Of the policy.
+        recipe: Gives the limit.
+        tell: Is told of each column some prompts of which are left out.
+
+    Raises:
+        UserError: If a file is not a dataset, or all its prompts are too long.
+    """
+    sets: dict[str, Sequence[Row]] = {}
+    limit = recipe.max_prompt_tokens
+    for path in sorted(folder.glob("*.parquet")):
+        found = load_rows(path, tokenizer, limit, think=recipe.think)
+        sets[path.stem] = found.rows
+        if found.skipped:
+            count = found.skipped + len(found.rows)
+            tell(
+                f"probe {path.stem}: {found.skipped} of {count} prompts are longer than {limit} "
+                "tokens and are left out"
+            )
+    return sets

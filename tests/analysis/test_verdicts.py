@@ -87,6 +87,21 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     assert sentence in findings(results)
 
 
+def test_what_training_did_stands_with_the_first_task_of_its_cell() -> None:
+    results = made({OTHER: 40})
+    two = {
+        key: replace(cell, verdicts={**cell.verdicts, "tomi": verdict("neither", None)})
+        for key, cell in results.cells.items()
+    }
+    named = {
+        (each.cell, each.task): each.signatures
+        for each in cell_verdicts(replace(results, cells=two))
+    }
+    assert named["nano-hi", "hi_tom_style"] == ["copied template", "negative transfer"]
+    assert named["nano-hi", "tomi"] == ["copied template"]
+    assert "negative transfer" not in named["nano-base", "hi_tom_style"]
+
+
 def test_every_signature_that_was_looked_for_is_there_with_its_effect() -> None:
     found = [each for each in cell_signatures(made({OTHER: 40})) if each.cell == "nano-hi"]
     told = [(each.task, each.name, each.present) for each in found]

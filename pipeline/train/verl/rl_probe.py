@@ -130,19 +130,19 @@ def _right_by_id(
 
 
 def accuracies(
-    sizes: Mapping[str, int], uids: Sequence[str], right: Mapping[str, float]
+    sizes: Mapping[str, int], uids: Sequence[str], right: Mapping[str, float | None]
 ) -> Figures:
     """Return the share of each column's prompts that are answered rightly, by verl's name of it.
 
     Args:
         sizes: Prompts of each column.
         uids: Ids of all prompts, column after column.
-        right: 1 or 0 by id; a prompt whose answer failed is not in it, and counts as wrong, as in
+        right: 1 or 0 by id; a prompt whose answer failed has none, and counts as wrong, as in
             verl's validation.
     """
     found, start = {}, 0
     for name, size in sizes.items():
-        answered = (right.get(uid, 0.0) for uid in uids[start : start + size])
+        answered = (right.get(uid) or 0.0 for uid in uids[start : start + size])
         found[f"{BATCH_PREFIX}probe/{name}"] = sum(answered) / size
         start += size
     return found

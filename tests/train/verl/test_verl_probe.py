@@ -17,10 +17,10 @@ from pipeline.data.codec import write_dataset
 from pipeline.data.prompt import PROMPTS
 from pipeline.errors import UserError
 from pipeline.model.tiny import make_tokenizer
-from pipeline.stages.train_verl import check_columns
 from pipeline.tasks.example import Example
 from pipeline.train.data import load_rows
 from pipeline.train.job_lines import SPEC
+from pipeline.train.probe import probed_rows
 from pipeline.train.verl.compose import compose_here
 from pipeline.train.verl.job import Job
 from pipeline.train.verl.layout import COLUMNS, State
@@ -209,23 +209,23 @@ def test_an_answer_that_failed_counts_as_wrong_in_its_own_column(
     assert last == {"tomrl/probe/near": 1.0, "tomrl/probe/far": 0.5}
 
 
-def test_what_is_left_out_is_what_the_local_trainer_leaves_out(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_left_out_is_what_the_local_trainer_leaves_out(folder: Path) -> None:
     tokenizer, asked = AutoTokenizer.from_pretrained(folder / "model"), {}
     for path in (folder / COLUMNS).iterdir():
         asked[path.stem] = len(load_rows(path, tokenizer, LIMIT).rows)
     assert asked == {"near": 2, "far": 4}
-    check_columns("nano-hi-grpo", folder / COLUMNS, tokenizer, recipe(max_prompt_tokens=LIMIT))
-    said = "train nano-hi-grpo: probe near: 1 of 3 prompts are longer than 50 tokens"
-    assert capsys.readouterr().out == f"{said} and are left out\n"
+    told: list[str] = []
+    short = recipe(max_prompt_tokens=LIMIT)
+    found = probed_rows(folder / COLUMNS, tokenizer, short, told.append)
+    assert {name: len(rows) for name, rows in found.items()} == asked
+    assert told == ["probe near: 1 of 3 prompts are longer than 50 tokens and are left out"]
     with pytest.raises(UserError, match=r"far.parquet: all 4 prompts are longer than"):
-        check_columns("nano-hi-grpo", folder / COLUMNS, tokenizer, recipe(max_prompt_tokens=4))
+        probed_rows(folder / COLUMNS, tokenizer, recipe(max_prompt_tokens=4), told.append)
 
 
 def test_a_dataset_without_a_probe_has_nothing_to_check(tmp_path: Path) -> None:
-    tokenizer = make_tokenizer([STORY] * 3, 400)
-    check_columns("nano-hi-grpo", tmp_path / COLUMNS, tokenizer, recipe())
+    tokenizer, told = make_tokenizer([STORY] * 3, 400), list[str]()
+    assert probed_rows(tmp_path / COLUMNS, tokenizer, recipe(), told.append) == {} and not told
 
 
 def test_the_job_asks_for_the_columns_that_it_was_sent(folder: Path, tmp_path: Path) -> None:
