@@ -7,7 +7,8 @@ that suits it best of those tried. The questions are those of ``mini`` and of a 
 model has not seen, so that some answers are short and some go on until they are cut. With
 ``--long`` they are those of Hi-ToM, five to each of its long stories, and the model has random
 weights; the engine is measured there without sharing what questions begin with, too.
-Run ``python -m benchmarks.evaluate [--quick] [--long] [--threads N] [--json FILE]``.
+Run ``python -m benchmarks.evaluate [--quick] [--model FOLDER] [--long] [--threads N]
+[--json FILE]``.
 """
 
 from __future__ import annotations
@@ -66,9 +67,8 @@ class Exam:
     batches: Sequence[int]
 
 
-def short_exam(count: int) -> Exam:
-    """Return questions to the model that is shipped."""
-    folder = find_root() / "models" / "nano-0" / "model"
+def short_exam(count: int, folder: Path) -> Exam:
+    """Return questions to a model that answers such."""
     prompts = prompts_of(AutoTokenizer.from_pretrained(folder), count)
     return Exam(folder, prompts, MOST_TOKENS, (32, 48, 64))
 
@@ -226,12 +226,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="100 questions, one round")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="of each engine")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    parser.add_argument("--model", type=Path, metavar="FOLDER", help="asked instead of nano-0")
     parser.add_argument("--long", action="store_true", help="five questions to each long story")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     with TemporaryDirectory() as folder:
         count = 100 if options.quick else 400
-        exam = long_exam(count, Path(folder)) if options.long else short_exam(count)
+        shipped = find_root() / "models" / "nano-0" / "model"
+        asked = options.model or shipped
+        exam = long_exam(count, Path(folder)) if options.long else short_exam(count, asked)
         take(exam, options)
 
 
