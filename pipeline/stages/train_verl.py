@@ -22,8 +22,7 @@ from pipeline.stages.training_job import TrainingJob
 from pipeline.train.attempts import attempts_folder
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
-from pipeline.train.data import CellRows
-from pipeline.train.probe import probed_rows
+from pipeline.train.data import CellRows, probed_rows
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.failures import Circumstances, judge
 from pipeline.train.verl.layout import COLUMNS

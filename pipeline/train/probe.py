@@ -17,7 +17,7 @@ from pipeline.config.training import Train
 from pipeline.model.recording import Recording
 from pipeline.model.sampling import Sampling
 from pipeline.reward.presets import preset_of
-from pipeline.train.data import Row, load_rows
+from pipeline.train.data import Row, probed_rows
 from pipeline.train.rollout import Judge, sample
 
 Probe = Callable[[PreTrainedModel], Mapping[str, float]]
@@ -100,31 +100,3 @@ def load_probe(
         return None
     judge = Judge(tokenizer, preset_of(recipe.reward), recipe.think)
     return AccuracyProbe(sets, GreedyAccuracy(judge, recipe.max_new_tokens, recipe.precision))
-
-
-def probed_rows(
-    folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train, tell: Callable[[str], None]
-) -> dict[str, Sequence[Row]]:
-    """Return the prompts of each column that are not too long.
-
-    Args:
-        folder: The columns, ``COLUMN.parquet``; absent without a probe.
-        tokenizer: Of the policy.
-        recipe: Gives the limit.
-        tell: Is told of each column some prompts of which are left out.
-
-    Raises:
-        UserError: If a file is not a dataset, or all its prompts are too long.
-    """
-    sets: dict[str, Sequence[Row]] = {}
-    limit = recipe.max_prompt_tokens
-    for path in sorted(folder.glob("*.parquet")):
-        found = load_rows(path, tokenizer, limit, think=recipe.think)
-        sets[path.stem] = found.rows
-        if found.skipped:
-            count = found.skipped + len(found.rows)
-            tell(
-                f"probe {path.stem}: {found.skipped} of {count} prompts are longer than {limit} "
-                "tokens and are left out"
-            )
-    return sets

@@ -18,9 +18,8 @@ from pipeline.data.prompt import PROMPTS
 from pipeline.errors import UserError
 from pipeline.model.tiny import make_tokenizer
 from pipeline.tasks.example import Example
-from pipeline.train.data import load_rows
+from pipeline.train.data import load_rows, probed_rows
 from pipeline.train.job_lines import SPEC
-from pipeline.train.probe import probed_rows
 from pipeline.train.verl.compose import compose_here
 from pipeline.train.verl.job import Job
 from pipeline.train.verl.layout import COLUMNS, State
