@@ -29,12 +29,10 @@ def sweep_study(
             a time; all cores, or one accelerator, if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
-    from flows.commands import Commands
     from flows.sweeps.launch import launch
-    from flows.sweeps.push import push_owed
+    from flows.sweeps.push import push_rest
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready
-    from flows.sweeps.work import Work
 
     check_commit(find_root(), deployment.version, get_run_logger())
     folder = sweep_folder(find_root(), study)
@@ -43,8 +41,7 @@ def sweep_study(
             get_run_logger().info("study %s is up to date: nothing to run", study)
             if folder.exists() and (owed := folder.sweep().unpushed):
                 get_run_logger().info("what was not pushed is pushed now: %s", " && ".join(owed))
-                with Commands(folder.home) as commands:
-                    push_owed(folder, Work(folder, commands).push)
+                push_rest(folder)
             return {}
         try:
             with looked_after():  # the sweep is a run of its own, and begins with no tag

@@ -6,7 +6,9 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from flows.commands import Commands
 from flows.sweeps.record import SweepFolder
+from flows.sweeps.work import Work
 from pipeline.checkout import ask_dvc, dvc_command
 from pipeline.errors import TransientError, UserError
 from pipeline.processes import ending_with_this
@@ -57,6 +59,16 @@ def push_owed(folder: SweepFolder, run: Callable[[list[str]], int]) -> None:
             f"all cells are done and their results are in {folder.home}, but not all were pushed "
             f"({why}); push them with: {' && '.join(owed)}"
         )
+
+
+def push_rest(folder: SweepFolder) -> None:
+    """Push what a sweep that has ended still owes.
+
+    Raises:
+        NotPushed: As :func:`push_owed` does.
+    """
+    with Commands(folder.home) as commands:
+        push_owed(folder, Work(folder, commands).push)
 
 
 def _has_remote(home: Path) -> bool:

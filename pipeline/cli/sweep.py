@@ -171,15 +171,12 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
 
 def _push_owed(folder: SweepFolder) -> None:
     """Push what a sweep that has ended could not push; exits 1 if it fails again."""
-    from flows.commands import Commands
-    from flows.sweeps.push import NotPushed, push_owed
-    from flows.sweeps.work import Work
+    from flows.sweeps.push import NotPushed, push_rest
 
     if not (owed := folder.sweep().unpushed):
         return
     try:
-        with Commands(folder.home) as commands:
-            push_owed(folder, Work(folder, commands).push)
+        push_rest(folder)
     except KeyboardInterrupt as error:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None

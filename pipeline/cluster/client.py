@@ -51,19 +51,17 @@ class Address:
         default=lambda: None, repr=False, compare=False
     )
 
-    def check_head(self) -> None:
-        """Check, once a request has failed, that its head may still answer another.
-
-        Raises:
-            HeadEnded: If it is this process's own and has ended.
-        """
-        if words := self.last_words():
-            ended, output = words
-            raise HeadEnded(
-                f"{self} has ended before the job; what ended by itself: "
-                f"{ended or 'nothing that it names'}",
-                output,
-            )
+    @property
+    def head_end(self) -> HeadEnded | None:
+        """Return how the head has ended, if it is this process's own and has."""
+        if (words := self.last_words()) is None:
+            return None
+        ended, output = words
+        return HeadEnded(
+            f"{self} has ended before the job; what ended by itself: "
+            f"{ended or 'nothing that it names'}",
+            output,
+        )
 
     @property
     def headers(self) -> dict[str, str]:
@@ -161,11 +159,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
     @property
     def head_end(self) -> HeadEnded | None:
         """Return how the head has ended, if it is this process's own and has."""
-        try:
-            self._place.check_head()
-        except HeadEnded as ended:
-            return ended
-        return None
+        return self._place.head_end
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
         limits = {"timeout": REQUEST_SECONDS, "proxies": self._place.proxies}
@@ -257,7 +251,8 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
             try:
                 return request()
             except REQUEST_ERRORS as error:
-                self._place.check_head()
+                if ended := self.head_end:
+                    raise ended from error
                 if time.monotonic() > deadline:
                     raise TransientError(
                         f"{self._place}: the cluster has not answered for {LOST_SECONDS:g} s; what "
@@ -293,7 +288,8 @@ def _version(address: Address) -> str:
     try:
         response = address.get("/api/version", PROBE_SECONDS)
     except requests.RequestException as error:
-        address.check_head()
+        if ended := address.head_end:
+            raise ended from error
         raise TransientError(
             f"{address}: no Ray dashboard answers there ({_reason(error)}). Check that the cluster "
             "runs, that this machine reaches it, and that the port is the dashboard's (8265 unless "

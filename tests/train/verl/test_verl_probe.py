@@ -24,10 +24,9 @@ from pipeline.train.verl.compose import compose_here
 from pipeline.train.verl.job import Job
 from pipeline.train.verl.layout import COLUMNS, State
 from pipeline.train.verl.overrides import verl_overrides
-from pipeline.train.verl.placement import place
 from pipeline.train.verl.prompt import write_tokenizer
 from pipeline.train.verl.spec import JobSpec
-from tests.train.verl.verl_cells import PATHS, TINY, cell, recipe
+from tests.train.verl.verl_cells import PATHS, cell, job_spec, recipe
 
 STORY = "1 Ann and Bob entered the hall.\n2 The pear is in the red_box.\n3 Ann exited the hall."
 SHORT, LONG = "Where is the pear?", "Where does Ann think Bob thinks Ann thinks the pear is?"
@@ -61,17 +60,7 @@ def folder(tmp_path: Path) -> Path:
 
 def spec(folder: Path) -> JobSpec:
     chosen = cell(steps=STEPS, max_prompt_tokens=LIMIT)
-    return JobSpec(
-        key="nano-hi-grpo",
-        cell=chosen,
-        placement=place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster, "tiny"),
-        base="",
-        made_by="base@nano",
-        store=str(folder / "store"),
-        state=str(folder / "state"),
-        rows=ROWS,
-        validation={"hi_tom": 2},
-    )
+    return job_spec(chosen, folder, "tiny", rows=ROWS, validation={"hi_tom": 2})
 
 
 class Trainer:

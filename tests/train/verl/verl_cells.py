@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
@@ -10,6 +11,8 @@ from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.train.shape import Shape
 from pipeline.train.verl.overrides import JobPaths
+from pipeline.train.verl.placement import place
+from pipeline.train.verl.spec import JobSpec
 
 PATHS = JobPaths(
     train="a folder/train.parquet",
@@ -58,4 +61,19 @@ def cell(
         train=recipe(**changes),
         evaluate=Evaluate(prompt="compact", max_new_tokens=8),
         gsm8k=SideCheck(task="gsm8k", prompt="boxed", max_new_tokens=8),
+    )
+
+
+def job_spec(chosen: TrainedCell, folder: Path, kind: str, **changes: Any) -> JobSpec:
+    """The description of a job of a cell that keeps its store and its state in a folder."""
+    settings: dict[str, Any] = {"rows": 20, "validation": {}, **changes}
+    return JobSpec(
+        key="nano-hi-grpo",
+        cell=chosen,
+        placement=place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster, kind),
+        base="",
+        made_by="base@nano",
+        store=str(folder / "store"),
+        state=str(folder / "state"),
+        **settings,
     )

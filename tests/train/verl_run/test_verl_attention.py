@@ -13,10 +13,8 @@ from transformers import AutoConfig
 from pipeline.model.weights import save_model
 from pipeline.train.verl.job import Job
 from pipeline.train.verl.layout import State
-from pipeline.train.verl.placement import place
-from pipeline.train.verl.spec import JobSpec
 from tests.train import tiny
-from tests.train.verl.verl_cells import TINY, cell
+from tests.train.verl.verl_cells import cell, job_spec
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +37,7 @@ def test_the_job_looks_for_flash_attention(
         (tmp_path / "flash_attn.py").touch()
         monkeypatch.syspath_prepend(str(tmp_path))
     chosen = cell(precision="bfloat16")
-    spec = JobSpec(
-        key="nano-hi-grpo",
-        cell=chosen,
-        placement=place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster, "hub"),
-        base="",
-        made_by="base@nano",
-        store=str(tmp_path / "store"),
-        state=str(tmp_path / "state"),
-        rows=20,
-        validation={},
-    )
+    spec = job_spec(chosen, tmp_path, "hub")
     job = Job(spec, tmp_path, State(tmp_path / "state", "1-a"), Event())
     found = job._overrides(base, 0)
     model, said = "actor_rollout_ref.model", capsys.readouterr().out
