@@ -11,7 +11,7 @@ from rich.table import Table
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.signatures import signatures_of
 from pipeline.foreign import markdown_text
-from pipeline.judge.answers import followed
+from pipeline.judge.answers import followed, said_to_follow
 from pipeline.records import Record
 
 HEADINGS = ("model", "combination", "task", "answers follow", "reasoning is", "signatures")
@@ -109,9 +109,8 @@ def verdict_findings(results: Results) -> Iterator[str]:
     """Yield one sentence for each verdict on a trained cell, and for each signature it shows."""
     for result in results.trained():
         for found in _of_cell(results, result):
-            follow = f"the rule {found.rule!r}" if found.rule else found.answers
             yield (
-                f"{found.cell}: {found.task}: answers follow {follow}, reasoning is "
-                f"{found.reasoning}: {found.because[0]}; {found.because[1]}."
+                f"{found.cell}: {found.task}: {said_to_follow(found.answers, found.rule)}, "
+                f"reasoning is {found.reasoning}: {found.because[0]}; {found.because[1]}."
             )
         yield from (s.sentence() for s in signatures_of(results, result) if s.present)

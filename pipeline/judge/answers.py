@@ -115,6 +115,14 @@ def followed(follow: str, rule: str | None) -> str:
     return f"{follow} ({rule})" if rule else follow
 
 
+def said_to_follow(follow: str, rule: str | None) -> str:
+    """Return what answers follow as the beginning of a sentence."""
+    if follow == "undecided":
+        return "what answers follow is undecided"
+    neither = "neither beliefs nor a rule" if follow == "neither" else follow
+    return f"answers follow {f'the rule {rule!r}' if rule else neither}"
+
+
 def judge_answers(items: Sequence[Item]) -> AnswerVerdict:
     """Return what answers follow, with the evidence."""
     found = [_against(items, evidence) for evidence in rule_evidence(items)]

@@ -159,7 +159,7 @@ class Rows:
 
     def shape(self) -> tuple[int, int]:
         """Return what the shapes of all tensors of a pass depend on."""
-        return self.count, self.memory.used
+        return self.count, self.memory.width
 
     def go_on(self) -> None:
         """Write a token more in each row."""

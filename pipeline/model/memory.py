@@ -31,25 +31,48 @@ class Memory(Protocol):
         """
 
 
+_STEP = 16
+"""Places by which rows grow at least."""
+
+
+def _room_for(used: int) -> int:
+    """Return how many places a row is given for so many tokens.
+
+    Products read keys that lie without a gap up to twice as fast as the first part of something
+    larger, where a processor cannot read ahead. So the room of rows grows with them, and what holds
+    no token yet is hidden and computed along.
+    """
+    return (used + max(_STEP, used // 8)) // _STEP * _STEP
+
+
+def _with_room(tensors: Sequence[Tensor], places: int) -> list[Tensor]:
+    """Return keys or values [B, H, T, D] with so many places, the first of which are as before."""
+
+    def moved(tensor: Tensor) -> Tensor:
+        rows, heads, held, size = tensor.shape
+        # Zeros, since what is hidden is multiplied by zero.
+        more = tensor.new_zeros(rows, heads, max(places - held, 0), size)
+        return torch.cat([tensor[:, :, :places], more], 2)
+
+    return [moved(tensor) for tensor in tensors]
+
+
 class OwnMemory:
     """All tokens of each row, from its first on; rows come and go. See :class:`Memory`.
 
-    B = rows, H = key-value heads, W = most tokens of a row, D = width of a head, T = tokens so far
-    of the longest row.
+    B = rows, H = key-value heads, W = places of a row, D = width of a head.
 
     Args:
         rows: B.
-        width: W.
     """
 
     keys: list[Tensor]
     values: list[Tensor]
-    used: int
     places: Tensor
     hidden: Tensor
 
-    def __init__(self, rows: int, width: int) -> None:
-        self.rows, self.width = rows, width
+    def __init__(self, rows: int) -> None:
+        self.rows, self.width = rows, 0
         self.keys, self.values = [], []
 
     def take(
@@ -71,19 +94,26 @@ class OwnMemory:
             left: Whether padding stands before the tokens, not after them.
             first: Where in its row each begins; at the row's beginning if absent.
         """
+        begun = first or [0] * len(rows)
+        used = max(map(sum, zip(begun, lengths, strict=True)))
+        if used > self.width:
+            self._make_room(used)
         for held, given in ((self.keys, keys), (self.values, values)):
             for layer, tensors in enumerate(given):
-                spans = zip(rows, first or [0] * len(rows), lengths, tensors, strict=True)
+                spans = zip(rows, begun, lengths, tensors, strict=True)
                 for row, begin, length, tensor in spans:
                     if layer == len(held):
-                        held.append(self._room(tensor))
+                        held.append(self._empty(tensor))
                     skipped = tensor.shape[1] - length if left else 0
                     mine = tensor[:, skipped : skipped + length]
                     held[layer][row, :, begin : begin + length] = mine
 
-    def _room(self, like: Tensor) -> Tensor:
-        # Zeros, since what is hidden is multiplied by zero.
+    def _empty(self, like: Tensor) -> Tensor:
         return like.new_zeros(self.rows, like.shape[0], self.width, like.shape[2])
+
+    def _make_room(self, used: int) -> None:
+        self.width = _room_for(used)
+        self.keys, self.values = (_with_room(h, self.width) for h in (self.keys, self.values))
 
     def keep(self, rows: Sequence[int], used: int) -> list[int]:
         """Forget all other rows; return the rows that are kept in their new order.
@@ -111,21 +141,27 @@ class OwnMemory:
 
     def go_to(self, lengths: Tensor, used: int) -> None:
         """Say where the next token of each row goes [B], and how many the longest has then."""
+        # Where long rows were, short ones would be read with twice as much that is hidden.
+        if used > self.width or _room_for(used) * 2 <= self.width:
+            self._make_room(used)
         rows, heads, width, _ = self.keys[0].shape
         first = torch.arange(rows * heads, device=lengths.device).view(rows, heads) * width
         self.places = (first + lengths.unsqueeze(1)).flatten()
-        beyond = torch.arange(used, device=lengths.device) > lengths.unsqueeze(1)
+        beyond = torch.arange(width, device=lengths.device) > lengths.unsqueeze(1)
         bias = torch.zeros(beyond.shape, dtype=self.keys[0].dtype, device=lengths.device)
-        self.hidden, self.used = bias.masked_fill_(beyond, -torch.inf)[:, None, None], used
+        self.hidden = bias.masked_fill_(beyond, -torch.inf)[:, None, None]
 
     def add(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a token's key and value [B, H, 1, D]; return all so far [B, H, T, D]."""
+        """Write a token's key and value [B, H, 1, D]; return all that the layer holds [B, H, W, D].
+
+        Places that hold no token hold zeros, or what a longer row has left there.
+        """
         size = key.shape[-1]
         keys, values = self.keys[layer], self.values[layer]
         # Under autocast the rotation leaves a token's key in float32.
         for held, given in ((keys, key), (values, value)):
             held.view(-1, size).index_copy_(0, self.places, given.to(held.dtype).reshape(-1, size))
-        return keys[:, :, : self.used], values[:, :, : self.used]
+        return keys, values
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """See :class:`Memory`."""
@@ -142,65 +178,68 @@ class SharedMemory:
         room: Most tokens of a row after its prompt.
 
     Attributes:
-        used: Own tokens that a row attends to, the next one among them.
+        count: Own tokens that a row attends to, the next one among them.
     """
 
     def __init__(self, prefix: Prefix, room: int) -> None:
         like, rows = prefix.values[0], len(prefix.places)
-        self.prefix = prefix
-        shape = (rows, like.shape[1], room, like.shape[3])
-        self.keys = [like.new_empty(shape) for _ in prefix.keys]
-        self.values = [like.new_empty(shape) for _ in prefix.keys]
-        self.used = 0
+        self.prefix, self.room, self.count = prefix, room, 0
+        empty = like.new_empty(rows, like.shape[1], 0, like.shape[3])
+        self.keys = [empty] * len(prefix.keys)
+        self.values = [empty] * len(prefix.keys)
+
+    @property
+    def width(self) -> int:
+        """Return the places of a row, of which those that hold no token are hidden."""
+        return self.keys[0].shape[2]
 
     def go_to(self, count: int) -> None:
         """Say that each row's next token is its ``count``-th of its own."""
-        self.used = count
+        self.count = count
+        if count > self.width:
+            width = min(self._next_width(), self.room)
+            self.keys, self.values = (_with_room(held, width) for held in (self.keys, self.values))
 
     def keep(self, rows: Tensor) -> None:
         """Forget all rows but some, by their indices in order."""
         self.prefix = self.prefix.keep(rows)
         for held in (self.keys, self.values):
-            for layer, tensor in enumerate(held):
-                held[layer] = self._kept(tensor, rows)
+            held[:] = [tensor.index_select(0, rows) for tensor in held]
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """See :class:`Memory`."""
         prefix, query = self.prefix, query.to(value.dtype)
         prompt, prompt_value = prefix.keys[layer], prefix.values[layer]
-        self._write(layer, key, value)
-        own, own_value = (held[layer][:, :, : self.used] for held in (self.keys, self.values))
-        # Only one score per token is copied between the layouts by prompt and by row, no key or
-        # value.
+        own, own_value = self.keys[layer], self.values[layer]
+        for held, given in ((own, key), (own_value, value)):
+            self._write(held, given)
+        # What is copied between the layouts by prompt and by row is a number per own token.
         to_prompt = prefix.stack(query) @ prompt.transpose(-1, -2)
         if prefix.bias is not None:
             to_prompt = to_prompt + prefix.bias
         to_own = self._shown(query @ own.transpose(-1, -2))
-        scores = torch.cat([prefix.unstack(to_prompt), to_own], -1)
+        scores = torch.cat([to_prompt, prefix.stack(to_own)], -1)
         weights = torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype)
         length = prompt.shape[2]
-        found = prefix.unstack(prefix.stack(weights[..., :length]) @ prompt_value)
-        return found + weights[..., length:] @ own_value
+        found = prefix.unstack(weights[..., :length] @ prompt_value)
+        return found + prefix.unstack(weights[..., length:]) @ own_value
 
-    def _write(self, layer: int, key: Tensor, value: Tensor) -> None:
-        self.keys[layer][:, :, self.used - 1 : self.used] = key
-        self.values[layer][:, :, self.used - 1 : self.used] = value
+    def _next_width(self) -> int:
+        return _room_for(self.count)
+
+    def _write(self, held: Tensor, given: Tensor) -> None:
+        held[:, :, self.count - 1 : self.count] = given
 
     def _shown(self, scores: Tensor) -> Tensor:
         """Return scores of a row's own places with those hidden that hold no token."""
+        scores[..., self.count :] = -torch.inf
         return scores
-
-    def _kept(self, tensor: Tensor, rows: Tensor) -> Tensor:
-        kept = tensor.new_empty((len(rows), *tensor.shape[1:]))
-        kept[:, :, : self.used] = tensor[rows, :, : self.used]
-        return kept
 
 
 class StandingMemory(SharedMemory):
     """A shared memory whose tensors keep place and shape from token to token, for a while.
 
-    A pass can then be recorded and replayed: the device itself knows where a token goes, and a row
-    attends to more places than have been written, of which the rest are hidden.
+    A pass can then be recorded and replayed: the device itself knows where a token goes.
 
     Args:
         prefix: The prompts.
@@ -213,24 +252,15 @@ class StandingMemory(SharedMemory):
 
     def __init__(self, prefix: Prefix, room: int, place: Tensor) -> None:
         super().__init__(prefix, room)
-        self.room, self.place = room, place
-        # What is hidden is multiplied by zero, which leaves nothing of a number only.
-        for tensor in (*self.keys, *self.values):
-            tensor.zero_()
+        self.place = place
 
-    def go_to(self, count: int) -> None:
-        """See :class:`SharedMemory`."""
-        while self.used < count:
-            self.used = min(max(self.fewest, 2 * self.used), self.room)
+    def _next_width(self) -> int:
+        return max(self.fewest, 2 * self.width)
 
-    def _write(self, layer: int, key: Tensor, value: Tensor) -> None:
+    def _write(self, held: Tensor, given: Tensor) -> None:
         # Under autocast the rotation leaves a token's key in float32.
-        for held, given in ((self.keys[layer], key), (self.values[layer], value)):
-            held.index_copy_(2, self.place, given.to(held.dtype))
+        held.index_copy_(2, self.place, given.to(held.dtype))
 
     def _shown(self, scores: Tensor) -> Tensor:
-        places = torch.arange(self.used, device=scores.device)
+        places = torch.arange(self.width, device=scores.device)
         return scores.masked_fill(places > self.place, -torch.inf)
-
-    def _kept(self, tensor: Tensor, rows: Tensor) -> Tensor:
-        return tensor.index_select(0, rows)

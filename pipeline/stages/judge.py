@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.evaluate.records import Evaluation
+from pipeline.judge.answers import said_to_follow
 from pipeline.judge.claims import write_claims
 from pipeline.judge.columns import judged_together
 from pipeline.judge.items import Item
@@ -50,7 +51,7 @@ def main(stage: Stage, key: str) -> None:
         Verdicts(tasks=tasks).write(target)
     for task, verdict in tasks.items():
         print(
-            f"judge {key}: {task}: answers follow {verdict.follow}, reasoning is "
+            f"judge {key}: {task}: {said_to_follow(verdict.answers, verdict.rule)}, reasoning is "
             f"{verdict.reasoning}"
         )
 

@@ -12,6 +12,7 @@ from pipeline.audit.reading import read_all
 from pipeline.audit.rules import RULES
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
+from pipeline.judge.answers import said_to_follow
 from pipeline.judge.items import Item, find_answer, items_of
 from pipeline.judge.verdict import Verdict, judge
 from pipeline.tasks.example import Example
@@ -221,3 +222,15 @@ def test_the_evidence_is_json_with_the_three_keys() -> None:
 )
 def test_where_an_answer_is_found(response: str, answer: str | None) -> None:
     assert find_answer(response) == answer
+
+
+def test_what_answers_follow_begins_a_sentence() -> None:
+    assert [said_to_follow(*each) for each in FOLLOWED] == [
+        "answers follow beliefs",
+        "answers follow the rule 'last'",
+        "answers follow neither beliefs nor a rule",
+        "what answers follow is undecided",
+    ]
+
+
+FOLLOWED = [("beliefs", None), ("rule", "last"), ("neither", None), ("undecided", None)]

@@ -118,10 +118,10 @@ def test_one_token_completions_need_no_second_pass(model: PreTrainedModel) -> No
 
 def test_greedy_decoding_equals_the_naive_loop(model: PreTrainedModel) -> None:
     keys = [(i,) for i in range(3)]
-    found = generate(model, PROMPTS, keys, Sampling(8, temperature=0), end=-1)
+    found = generate(model, PROMPTS, keys, Sampling(40, temperature=0), end=-1)
     for prompt, completion in zip(PROMPTS, found, strict=True):
         tokens = list(prompt)
-        for _ in range(8):
+        for _ in range(40):
             tokens.append(int(model(torch.tensor([tokens])).logits[0, -1].argmax()))
         assert completion == Completion(tuple(tokens[len(prompt) :]), finished=False)
 

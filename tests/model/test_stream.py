@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from pipeline.model import stream
 from pipeline.model.decode import Completion, generate
-from pipeline.model.memory import Memory
+from pipeline.model.memory import Memory, OwnMemory
 from pipeline.model.passes import ModulePasses
 from pipeline.model.sampling import Sampling
 from pipeline.model.stream import complete
@@ -90,3 +90,28 @@ def test_places_are_filled_again_instead_of_waiting(
 def test_nothing_to_complete(model: PreTrainedModel) -> None:
     complete(model, [], [], Sampling(4), END, 8, lambda *_: pytest.fail("nothing was asked"))
     assert model.config._attn_implementation == "sdpa"
+
+
+def test_rows_lie_without_gaps_whatever_was_in_them_before(
+    model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    widths: list[int] = []
+    go_to = OwnMemory.go_to
+
+    def watched(memory: OwnMemory, lengths: Tensor, used: int) -> None:
+        go_to(memory, lengths, used)
+        held = [*memory.keys, *memory.values]
+        assert all(tensor.is_contiguous() and tensor.shape[2] >= used for tensor in held)
+        widths.append(memory.width)
+
+    monkeypatch.setattr(OwnMemory, "go_to", watched)
+    prompts = [[5 + n % 90 for n in range(length)] for length in (200, 3, 90, 4, 5, 200, 2)]
+    keys = [(9, n) for n in range(len(prompts))]
+    sampling, found = Sampling(40), dict[int, Completion]()
+    complete(model, prompts, keys, sampling, -1, 2, found.__setitem__)
+    alone = [
+        generate(model, [prompt], [key], sampling, -1)[0]
+        for prompt, key in zip(prompts, keys, strict=True)
+    ]
+    assert [found[n] for n in range(len(prompts))] == alone
+    assert min(widths) < 60 and max(widths) > 200  # as long as the rows that are there

@@ -40,7 +40,7 @@ def far() -> PreTrainedModel:
 def run(passes: Passes) -> list[Tensor]:
     """Encode the prompts and go on with some tokens, forgetting a row on the way."""
     found = passes.encode(PROMPTS)
-    memory = OwnMemory(rows=4, width=12)
+    memory = OwnMemory(rows=4)
     lengths = [3, 6, 0, 1]
     memory.take(found.keys, found.values, [0, 1, 3], [3, 6, 1], found.left)
     logits = [found.logits]
