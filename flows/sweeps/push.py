@@ -10,7 +10,7 @@ from flows.commands import Commands
 from flows.sweeps.record import SweepFolder
 from flows.sweeps.work import Work
 from pipeline.checkout import ask_dvc, dvc_command
-from pipeline.errors import TransientError, UserError
+from pipeline.errors import TransientError
 from pipeline.processes import ending_with_this
 from pipeline.store_remote import REMOTE_VARIABLE
 
@@ -73,7 +73,5 @@ def push_rest(folder: SweepFolder) -> None:
 
 def _has_remote(home: Path) -> bool:
     """Return whether DVC has a remote that it pushes to unless told otherwise."""
-    try:
-        return bool(ask_dvc(home, "config", "core.remote").strip())
-    except UserError:  # it has no such setting
-        return False
+    settings = ask_dvc(home, "config", "--list").splitlines()
+    return any(line.startswith("core.remote=") for line in settings)

@@ -1,4 +1,4 @@
-"""A cell that verl trains with LoRA and dynamic sampling, killed once: what is stored is whole."""
+"""Cells that verl trains with LoRA, killed once: what is stored is whole; and dynamic sampling."""
 
 from __future__ import annotations
 
@@ -11,8 +11,15 @@ from safetensors.torch import load_file
 from pipeline.files import read_json, read_lines
 from pipeline.model.weights import load_model
 from tests.conftest import edited
-from tests.engines.conftest import GRPO, Start, own_checkout, saved_steps
-from tests.engines.test_training import kill_job
+from tests.engines.conftest import (
+    GRPO,
+    SFT,
+    SFT_STEPS,
+    Start,
+    own_checkout,
+    saved_steps,
+)
+from tests.engines.test_training import accuracy, kill_job
 
 RANK, ALPHA, DRAWS, LAST = 4, 8, 3, 3
 
@@ -36,14 +43,49 @@ def trained(
     return checkout, command.output, step
 
 
+@pytest.fixture(scope="module")
+def imitated(
+    study: Path, start: Start, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str, int]:
+    """A checkout whose imitating cell was trained, likewise."""
+    checkout = own_checkout(study, tmp_path_factory.mktemp("lora") / "imitating")
+    with edited(checkout / "params.yaml") as content:
+        content["cells"][SFT]["train"] |= {
+            "lora": {"rank": RANK, "alpha": ALPHA},
+            "learning_rate": 0.01,
+        }
+    command = start(checkout, "dvc", "repro", "--single-item", f"train@{SFT}")
+    command.wait_until(lambda: 2 in saved_steps(checkout))
+    step = kill_job(command, checkout)
+    return checkout, command.output, step
+
+
 def test_the_stored_model_is_the_base_with_adapters_added_up(
     trained: tuple[Path, str, int],
 ) -> None:
     checkout, shown, _ = trained
+    _assert_adapted(checkout, GRPO, LAST, shown)
+
+
+def test_adapters_imitate(imitated: tuple[Path, str, int]) -> None:
+    checkout, shown, step = imitated
+    _assert_adapted(checkout, SFT, SFT_STEPS, shown)
+    assert f"goes on after step {step - 1}" in shown or f"goes on after step {step}" in shown
+    rows = read_lines(checkout / "runs/mini" / SFT / "train/metrics.jsonl")
+    assert [row["step"] for row in rows] == list(range(SFT_STEPS + 1))
+    assert rows[-1]["loss"] < rows[1]["loss"]
+    # Measured in the trainer with the adapters added up, and here on the stored weights.
+    last = read_json(checkout / "runs/mini" / SFT / "train/checkpoints.json")["checkpoints"]["last"]
+    found = accuracy(checkout, checkout / "store" / last["digest"])
+    assert found == rows[-1]["validation_accuracy"]
+
+
+def _assert_adapted(checkout: Path, cell: str, step: int, shown: str) -> None:
+    """The last weights are the base model's, changed by products of a rank where adapters are."""
     runs = checkout / "runs/mini"
     base = read_json(runs / "base/nano/checkpoints.json")["checkpoints"]["base"]["digest"]
-    last = read_json(runs / GRPO / "train/checkpoints.json")["checkpoints"]["last"]
-    assert last["step"] == LAST and "log-probabilities within" in shown
+    last = read_json(runs / cell / "train/checkpoints.json")["checkpoints"]["last"]
+    assert last["step"] == step and "log-probabilities within" in shown
     before = load_file(checkout / "store" / base / "model.safetensors")
     after = load_file(checkout / "store" / last["digest"] / "model.safetensors")
     assert before.keys() == after.keys()

@@ -5,7 +5,7 @@ They take the place of what the recipe's general fields say. verl 0.9.1.
 
 from __future__ import annotations
 
-from pipeline.config.algorithms import Algorithm, DrGrpo, Sft
+from pipeline.config.algorithms import Algorithm, DrGrpo
 from pipeline.config.training import Train
 from pipeline.errors import UserError
 
@@ -19,7 +19,7 @@ def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
     """Return the settings of what is the algorithm's own, of LoRA and of dynamic sampling."""
     return {
         **_objective(recipe, algorithm),
-        **_lora(recipe),
+        **lora_settings(recipe, _MODEL),
         **_dynamic_sampling(recipe),
     }
 
@@ -30,12 +30,6 @@ def check_recipe(recipe: Train, algorithm: Algorithm) -> None:
     Raises:
         UserError: If it cannot; says which field to change.
     """
-    if recipe.lora and isinstance(algorithm, Sft):
-        raise UserError(
-            f"train.lora: found rank {recipe.lora.rank} with sft and train.backend verl; allowed "
-            "there: none, since imitation through verl trains whole models. Remove it, or set "
-            "train.backend: local"
-        )
     if recipe.dynamic_sampling and not algorithm.compares:
         raise UserError(
             f"train.dynamic_sampling: found it with {algorithm.name}, which compares no "
@@ -57,15 +51,16 @@ def _objective(recipe: Train, algorithm: Algorithm) -> Settings:
     return settings
 
 
-def _lora(recipe: Train) -> Settings:
+def lora_settings(recipe: Train, model: str) -> Settings:
+    """Return the settings of LoRA, under the name that a configuration gives its model."""
     if recipe.lora is None:
         return {}
     return {
-        f"{_MODEL}.lora_rank": recipe.lora.rank,
-        f"{_MODEL}.lora_alpha": recipe.lora.alpha,
-        f"{_MODEL}.target_modules": "all-linear",
-        # What samples gets whole weights, as without LoRA: so any of verl's samplers can.
-        f"{_MODEL}.lora.merge": True,
+        f"{model}.lora_rank": recipe.lora.rank,
+        f"{model}.lora_alpha": recipe.lora.alpha,
+        f"{model}.target_modules": "all-linear",
+        # What samples, or is measured, gets whole weights, as without LoRA.
+        f"{model}.lora.merge": True,
     }
 
 

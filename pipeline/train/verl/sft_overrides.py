@@ -25,7 +25,7 @@ from pipeline.train.verl.overrides import (
     sharding,
 )
 from pipeline.train.verl.placement import Placement
-from pipeline.train.verl.recipe_overrides import check_recipe
+from pipeline.train.verl.recipe_overrides import check_recipe, lora_settings
 
 _ONE_FORM = {
     "aggregation": "token-mean",
@@ -73,6 +73,7 @@ def sft_overrides(
     return {
         **_data(cell, recipe, placement, paths),
         **_model(placement, paths),
+        **lora_settings(recipe, "model"),
         **attention("model", packed=packs(recipe, placement, flash=flash)),
         **_engine(cell, recipe, placement),
         **_trainer(cell, recipe, placement, paths, rows),

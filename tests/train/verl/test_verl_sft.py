@@ -157,6 +157,17 @@ def test_every_value_arrives_under_the_name_that_verl_reads() -> None:
     assert {key: found.value(key) for key in expected} == expected
 
 
+def test_adapters_arrive() -> None:
+    found = asked_of_verl(lora=Lora(rank=4, alpha=8))
+    expected = {
+        "model.lora_rank": 4,
+        "model.lora_alpha": 8,
+        "model.target_modules": "all-linear",
+        "model.lora.merge": True,
+    }
+    assert {key: found.value(key) for key in expected} == expected
+
+
 def test_the_optimiser_is_the_local_trainers() -> None:
     optim = asked_of_verl().value("optim")
     assert isinstance(optim, dict)
@@ -233,6 +244,8 @@ def test_imitation_holds_a_whole_copy_to_measure_with_and_no_reference() -> None
     assert found.host == {"copies": 4 * 2 * shape.parameters, "offloaded": 0}
     assert found.tensor_parallel == 1
     assert found.update["optimiser"] == 2 * shape.parameters
+    thin = placement(chosen.model_copy(update={"lora": Lora(rank=32)}), gpu=True)
+    assert thin.host == found.host and 20 * thin.update["optimiser"] < found.update["optimiser"]
 
 
 def test_validation_and_probe_are_measured_under_the_names_of_the_local_trainer(
