@@ -12,7 +12,8 @@ from pipeline.files import digest_of, folder_digests
 def provenance(results: Results, root: Path) -> dict[str, str]:
     """Return what the results depend on, in words, the same for the same results.
 
-    What differs from run to run (commit, machine, durations) is in :mod:`pipeline.analysis.runs`.
+    Which code made them is said by their commit. That, and all else that differs from run to run
+    (machine, durations), is in :mod:`pipeline.analysis.runs`.
     """
     study = results.params.study
     cells = results.cells.values()
@@ -27,7 +28,6 @@ def provenance(results: Results, root: Path) -> dict[str, str]:
         "parameters": _short(results.params.model_dump(mode="json")),
         "training sets": _short(folder_digests(data / "combos")),
         "suite": _short(folder_digests(data / "suite")),
-        "code": _short(folder_digests(root / "code")),
     }
     return {name: value for name, value in found.items() if value}
 
