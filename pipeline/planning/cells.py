@@ -31,6 +31,7 @@ from pipeline.records import read_figures
 from pipeline.tasks import registry
 from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.memory import plan as local_memory
+from pipeline.train.schedule import Schedule
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import shape_of
 from pipeline.train.verl.placement import place
@@ -174,15 +175,28 @@ class _Planner:
         part = Part(task=check.task, limit=check.limit)
         return _rows(self._params, part, None), check.max_new_tokens
 
+    def _asked_while_training(self, cell: TrainedCell, schedule: Schedule) -> int:
+        """Return how many questions of validations and probes are answered in a training run."""
+        data, steps = self._params.dataset[cell.combination], range(schedule.total + 1)
+        validated = sum(_rows(self._params, part, None) for part in data.validation)
+        asked = validated * sum(map(schedule.validates, steps))
+        if data.probe is None:
+            return asked
+        limit = data.probe.limit
+        probed = sum(
+            min(_rows(self._params, part, None), limit) for part in data.probe.columns.values()
+        )
+        return asked + probed * sum(map(schedule.probes, steps))
+
     def _train(
         self, key: str, cell: TrainedCell, shape: Shape
     ) -> tuple[dict[str, Need], dict[str, int]]:
         """Return what training takes in each pool where it fits."""
         rows = count_rows(self._params, cell, self._root)
-        data = self._params.dataset[cell.combination]
-        validated = sum(_rows(self._params, part, None) for part in data.validation)
-        steps = cell.train.total_steps(rows)
-        done = train_operations(shape, run_of(cell.train, cell.algorithm, steps, validated))
+        schedule = Schedule.of(cell.train, rows)
+        asked = self._asked_while_training(cell, schedule)
+        run = run_of(cell.train, cell.algorithm, schedule.total, asked)
+        done = train_operations(shape, run)
         needs: dict[str, Need] = {}
         memory: dict[str, int] = {}
         refused: list[str] = []

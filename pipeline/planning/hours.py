@@ -68,8 +68,7 @@ class Run:
         prompts: Prompts of a step.
         group: Completions of a prompt; 1 where nothing is sampled.
         lengths: Of a prompt and of a completion.
-        validations: How often the validation questions are answered.
-        validated: How many they are.
+        asked: Questions of validations and probes that are answered, in all.
         samples: Whether completions are sampled and scored, or given.
         critic: Whether a critic is trained too.
         recomputes: Whether activations are computed again for the backward pass.
@@ -80,8 +79,7 @@ class Run:
     prompts: int
     group: int
     lengths: Lengths
-    validations: int
-    validated: int
+    asked: int
     samples: bool = True
     critic: bool = False
     recomputes: bool = True
@@ -94,15 +92,14 @@ class Run:
         return self.prompts * (encoded * self.lengths.prompt + self.group * self.lengths.answer)
 
 
-def run_of(recipe: Train, algorithm: Algorithm, steps: int, validated: int) -> Run:
-    """Return the run of a recipe: with so many steps and questions of a validation."""
+def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> Run:
+    """Return the run of a recipe: with so many steps and answers to validations and probes."""
     return Run(
         steps=steps,
         prompts=recipe.prompts_per_step,
         group=recipe.rollouts if algorithm.samples else 1,
         lengths=Lengths.within(recipe.max_prompt_tokens, recipe.max_new_tokens),
-        validations=steps // recipe.validate_every + 1,
-        validated=validated,
+        asked=asked,
         samples=algorithm.samples,
         critic=algorithm.critic is not None,
         recomputes=recipe.backend == "verl" or recipe.gradient_checkpointing,
@@ -120,8 +117,7 @@ def train_operations(shape: Shape, run: Run) -> float:
         step += 2.0 * shape.parameters * (sampled + 2 * tokens)  # policy and reference score
     if run.critic:
         step += (2.0 + learning) * shape.trunk * tokens
-    asked = run.validations * run.validated
-    return run.steps * step + answer_operations(shape, asked, run.lengths)
+    return run.steps * step + answer_operations(shape, run.asked, run.lengths)
 
 
 def answer_operations(shape: Shape, questions: int, lengths: Lengths) -> float:
@@ -152,8 +148,7 @@ _PUBLISHED = Run(
     prompts=8,
     group=16,
     lengths=Lengths.within(1024, 2048),
-    validations=81,
-    validated=400,
+    asked=81 * 400,
 )
 SHARE = train_operations(QWEN25["7B"], _PUBLISHED) / (
     PUBLISHED_HOURS * 3600 * 4 * 1e12 * TERAFLOPS["a100-80"]
