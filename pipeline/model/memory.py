@@ -36,34 +36,35 @@ _STEP = 16
 
 
 def _room_for(used: int) -> int:
-    """Return how many places a row is given for so many tokens.
+    """Return how many places a row is given for so many tokens, on a CPU.
 
     Products read keys that lie without a gap up to twice as fast as the first part of something
     larger, where a processor cannot read ahead. So the room of rows grows with them, and what holds
-    no token yet is hidden and computed along.
+    no token yet is hidden and computed along. Accelerators read as fast with gaps: there rows have
+    all their room from the start, and nothing is moved.
     """
     return (used + max(_STEP, used // 8)) // _STEP * _STEP
 
 
-def _with_room(tensors: Sequence[Tensor], places: int) -> list[Tensor]:
-    """Return keys or values [B, H, T, D] with so many places, the first of which are as before."""
-
-    def moved(tensor: Tensor) -> Tensor:
-        rows, heads, held, size = tensor.shape
+def _give_room(held: list[Tensor], places: int) -> None:
+    """Let keys or values of each layer [B, H, T, D] have so many places, the first as before."""
+    for layer, tensor in enumerate(held):
+        rows, heads, had, size = tensor.shape
         # Zeros, since what is hidden is multiplied by zero.
-        more = tensor.new_zeros(rows, heads, max(places - held, 0), size)
-        return torch.cat([tensor[:, :, :places], more], 2)
-
-    return [moved(tensor) for tensor in tensors]
+        more = tensor.new_zeros(rows, heads, max(places - had, 0), size)
+        held[layer] = torch.cat([tensor[:, :, :places], more], 2)
 
 
 class OwnMemory:
     """All tokens of each row, from its first on; rows come and go. See :class:`Memory`.
 
-    B = rows, H = key-value heads, W = places of a row, D = width of a head.
+    B = rows, H = key-value heads, W = places of a row, D = width of a head, T = those of its places
+    that are attended to.
 
     Args:
         rows: B.
+        most: Tokens of the longest row that will come.
+        grows: Whether room grows with the rows, see :func:`_room_for`.
     """
 
     keys: list[Tensor]
@@ -71,8 +72,9 @@ class OwnMemory:
     places: Tensor
     hidden: Tensor
 
-    def __init__(self, rows: int) -> None:
-        self.rows, self.width = rows, 0
+    def __init__(self, rows: int, most: int, *, grows: bool) -> None:
+        self.rows, self.most, self.grows = rows, most, grows
+        self.width = self.shown = 0
         self.keys, self.values = [], []
 
     def take(
@@ -97,7 +99,7 @@ class OwnMemory:
         begun = first or [0] * len(rows)
         used = max(map(sum, zip(begun, lengths, strict=True)))
         if used > self.width:
-            self._make_room(used)
+            self._give_room(used)
         for held, given in ((self.keys, keys), (self.values, values)):
             for layer, tensors in enumerate(given):
                 spans = zip(rows, begun, lengths, tensors, strict=True)
@@ -111,9 +113,10 @@ class OwnMemory:
     def _empty(self, like: Tensor) -> Tensor:
         return like.new_zeros(self.rows, like.shape[0], self.width, like.shape[2])
 
-    def _make_room(self, used: int) -> None:
-        self.width = _room_for(used)
-        self.keys, self.values = (_with_room(h, self.width) for h in (self.keys, self.values))
+    def _give_room(self, used: int) -> None:
+        self.width = _room_for(used) if self.grows else self.most
+        for held in (self.keys, self.values):
+            _give_room(held, self.width)
 
     def keep(self, rows: Sequence[int], used: int) -> list[int]:
         """Forget all other rows; return the rows that are kept in their new order.
@@ -142,17 +145,18 @@ class OwnMemory:
     def go_to(self, lengths: Tensor, used: int) -> None:
         """Say where the next token of each row goes [B], and how many the longest has then."""
         # Where long rows were, short ones would be read with twice as much that is hidden.
-        if used > self.width or _room_for(used) * 2 <= self.width:
-            self._make_room(used)
+        if used > self.width or (self.grows and _room_for(used) * 2 <= self.width):
+            self._give_room(used)
+        self.shown = self.width if self.grows else used
         rows, heads, width, _ = self.keys[0].shape
         first = torch.arange(rows * heads, device=lengths.device).view(rows, heads) * width
         self.places = (first + lengths.unsqueeze(1)).flatten()
-        beyond = torch.arange(width, device=lengths.device) > lengths.unsqueeze(1)
+        beyond = torch.arange(self.shown, device=lengths.device) > lengths.unsqueeze(1)
         bias = torch.zeros(beyond.shape, dtype=self.keys[0].dtype, device=lengths.device)
         self.hidden = bias.masked_fill_(beyond, -torch.inf)[:, None, None]
 
     def add(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a token's key and value [B, H, 1, D]; return all that the layer holds [B, H, W, D].
+        """Write a token's key and value [B, H, 1, D]; return what is attended to [B, H, T, D].
 
         Places that hold no token hold zeros, or what a longer row has left there.
         """
@@ -161,7 +165,7 @@ class OwnMemory:
         # Under autocast the rotation leaves a token's key in float32.
         for held, given in ((keys, key), (values, value)):
             held.view(-1, size).index_copy_(0, self.places, given.to(held.dtype).reshape(-1, size))
-        return keys, values
+        return keys[:, :, : self.shown], values[:, :, : self.shown]
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """See :class:`Memory`."""
@@ -179,38 +183,36 @@ class SharedMemory:
 
     Attributes:
         count: Own tokens that a row attends to, the next one among them.
+        width: Places that it attends to, of which those that hold no token are hidden.
     """
 
     def __init__(self, prefix: Prefix, room: int) -> None:
         like, rows = prefix.values[0], len(prefix.places)
-        self.prefix, self.room, self.count = prefix, room, 0
+        self.prefix, self.room, self.count, self.width = prefix, room, 0, 0
         empty = like.new_empty(rows, like.shape[1], 0, like.shape[3])
         self.keys = [empty] * len(prefix.keys)
         self.values = [empty] * len(prefix.keys)
-
-    @property
-    def width(self) -> int:
-        """Return the places of a row, of which those that hold no token are hidden."""
-        return self.keys[0].shape[2]
 
     def go_to(self, count: int) -> None:
         """Say that each row's next token is its ``count``-th of its own."""
         self.count = count
         if count > self.width:
-            width = min(self._next_width(), self.room)
-            self.keys, self.values = (_with_room(held, width) for held in (self.keys, self.values))
+            self.width = min(_room_for(count), self.room)
+            for held in (self.keys, self.values):
+                _give_room(held, self.width)
 
     def keep(self, rows: Tensor) -> None:
         """Forget all rows but some, by their indices in order."""
         self.prefix = self.prefix.keep(rows)
         for held in (self.keys, self.values):
-            held[:] = [tensor.index_select(0, rows) for tensor in held]
+            for layer, tensor in enumerate(held):
+                held[layer] = tensor.index_select(0, rows)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
         """See :class:`Memory`."""
         prefix, query = self.prefix, query.to(value.dtype)
         prompt, prompt_value = prefix.keys[layer], prefix.values[layer]
-        own, own_value = self.keys[layer], self.values[layer]
+        own, own_value = (held[layer][:, :, : self.width] for held in (self.keys, self.values))
         for held, given in ((own, key), (own_value, value)):
             self._write(held, given)
         # What is copied between the layouts by prompt and by row is a number per own token.
@@ -223,9 +225,6 @@ class SharedMemory:
         length = prompt.shape[2]
         found = prefix.unstack(weights[..., :length] @ prompt_value)
         return found + prefix.unstack(weights[..., length:]) @ own_value
-
-    def _next_width(self) -> int:
-        return _room_for(self.count)
 
     def _write(self, held: Tensor, given: Tensor) -> None:
         held[:, :, self.count - 1 : self.count] = given
@@ -253,9 +252,14 @@ class StandingMemory(SharedMemory):
     def __init__(self, prefix: Prefix, room: int, place: Tensor) -> None:
         super().__init__(prefix, room)
         self.place = place
+        for held in (self.keys, self.values):
+            _give_room(held, room)
 
-    def _next_width(self) -> int:
-        return max(self.fewest, 2 * self.width)
+    def go_to(self, count: int) -> None:
+        """See :class:`SharedMemory`."""
+        self.count = count
+        while self.width < count:
+            self.width = min(max(self.fewest, 2 * self.width), self.room)
 
     def _write(self, held: Tensor, given: Tensor) -> None:
         # Under autocast the rotation leaves a token's key in float32.

@@ -98,7 +98,8 @@ class _Batch:
         # Tokens of each row whose keys are held; 0 where a place is free.
         self.lengths = [0] * places
         self.next = [0] * places  # the token that each row goes on with
-        self.memory = OwnMemory(places)
+        most = max(map(len, prompts)) + sampling.max_new_tokens
+        self.memory = OwnMemory(places, most, grows=self.device.type == "cpu")
 
     def run(self) -> None:
         while self.waiting or any(self.rows):

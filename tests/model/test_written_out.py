@@ -37,10 +37,10 @@ def far() -> PreTrainedModel:
 
 
 @torch.inference_mode()
-def run(passes: Passes) -> list[Tensor]:
+def run(passes: Passes, *, grows: bool = True) -> list[Tensor]:
     """Encode the prompts and go on with some tokens, forgetting a row on the way."""
     found = passes.encode(PROMPTS)
-    memory = OwnMemory(rows=4)
+    memory = OwnMemory(rows=4, most=12, grows=grows)
     lengths = [3, 6, 0, 1]
     memory.take(found.keys, found.values, [0, 1, 3], [3, 6, 1], found.left)
     logits = [found.logits]
@@ -76,6 +76,12 @@ def test_the_logits_are_those_of_the_modules(
     assert bool(products) is onednn
     for one, other in zip(ours, theirs, strict=True):
         assert one.shape == other.shape and other.std() > 0.1
+        torch.testing.assert_close(one, other, atol=2e-5 * float(other.abs().max()), rtol=0)
+
+
+def test_rows_with_all_their_room_from_the_start_give_the_same_logits() -> None:
+    passes = WrittenOut(far())
+    for one, other in zip(run(passes), run(passes, grows=False), strict=True):
         torch.testing.assert_close(one, other, atol=2e-5 * float(other.abs().max()), rtol=0)
 
 
