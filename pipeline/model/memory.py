@@ -40,8 +40,8 @@ def _room_for(used: int) -> int:
 
     Products read keys that lie without a gap up to twice as fast as the first part of something
     larger, where a processor cannot read ahead. So the room of rows grows with them, and what holds
-    no token yet is hidden and computed along. Accelerators read as fast with gaps: there rows have
-    all their room from the start, and nothing is moved.
+    no token yet is hidden and computed along. On an accelerator rows have all their room from the
+    start: memory that grows would leave holes in what its allocator keeps.
     """
     return (used + max(_STEP, used // 8)) // _STEP * _STEP
 
