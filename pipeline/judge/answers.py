@@ -119,8 +119,9 @@ def said_to_follow(follow: str, rule: str | None) -> str:
     """Return what answers follow as the beginning of a sentence."""
     if follow == "undecided":
         return "what answers follow is undecided"
-    neither = "neither beliefs nor a rule" if follow == "neither" else follow
-    return f"answers follow {f'the rule {rule!r}' if rule else neither}"
+    if follow == "neither":
+        return "answers follow neither beliefs nor a rule"
+    return f"answers follow the rule {rule!r}" if rule else f"answers follow {follow}"
 
 
 def judge_answers(items: Sequence[Item]) -> AnswerVerdict:

@@ -24,23 +24,30 @@ from tests.engines.test_training import accuracy, kill_job
 RANK, ALPHA, DRAWS, LAST = 4, 8, 3, 3
 
 
+def trained_through_a_kill(
+    study: Path, start: Start, folder: Path, cell: str, **recipe: object
+) -> tuple[Path, str, int]:
+    """Train a cell with LoRA in a checkout of its own, whose job is killed once."""
+    checkout = own_checkout(study, folder / "checkout")
+    with edited(checkout / "params.yaml") as content:
+        content["cells"][cell]["train"] |= {
+            "lora": {"rank": RANK, "alpha": ALPHA},
+            "learning_rate": 0.01,
+            **recipe,
+        }
+    command = start(checkout, "dvc", "repro", "--single-item", f"train@{cell}")
+    command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was logged too
+    step = kill_job(command, checkout)
+    return checkout, command.output, step
+
+
 @pytest.fixture(scope="module")
 def trained(
     study: Path, start: Start, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str, int]:
     """The checkout whose cell was trained, what was printed, and the step it was killed after."""
-    checkout = own_checkout(study, tmp_path_factory.mktemp("lora") / "checkout")
-    with edited(checkout / "params.yaml") as content:
-        content["cells"][GRPO]["train"] |= {
-            "lora": {"rank": RANK, "alpha": ALPHA},
-            "dynamic_sampling": {"draws": DRAWS},
-            "learning_rate": 0.01,
-            "steps": LAST,
-        }
-    command = start(checkout, "dvc", "repro", "--single-item", f"train@{GRPO}")
-    command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was logged too
-    step = kill_job(command, checkout)
-    return checkout, command.output, step
+    recipe = {"dynamic_sampling": {"draws": DRAWS}, "steps": LAST}
+    return trained_through_a_kill(study, start, tmp_path_factory.mktemp("lora"), GRPO, **recipe)
 
 
 @pytest.fixture(scope="module")
@@ -48,16 +55,7 @@ def imitated(
     study: Path, start: Start, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str, int]:
     """A checkout whose imitating cell was trained, likewise."""
-    checkout = own_checkout(study, tmp_path_factory.mktemp("lora") / "imitating")
-    with edited(checkout / "params.yaml") as content:
-        content["cells"][SFT]["train"] |= {
-            "lora": {"rank": RANK, "alpha": ALPHA},
-            "learning_rate": 0.01,
-        }
-    command = start(checkout, "dvc", "repro", "--single-item", f"train@{SFT}")
-    command.wait_until(lambda: 2 in saved_steps(checkout))
-    step = kill_job(command, checkout)
-    return checkout, command.output, step
+    return trained_through_a_kill(study, start, tmp_path_factory.mktemp("lora"), SFT)
 
 
 def test_the_stored_model_is_the_base_with_adapters_added_up(

@@ -225,12 +225,10 @@ def test_where_an_answer_is_found(response: str, answer: str | None) -> None:
 
 
 def test_what_answers_follow_begins_a_sentence() -> None:
-    assert [said_to_follow(*each) for each in FOLLOWED] == [
+    verdicts = [("beliefs", None), ("rule", "last"), ("neither", None), ("undecided", None)]
+    assert [said_to_follow(*each) for each in verdicts] == [
         "answers follow beliefs",
         "answers follow the rule 'last'",
         "answers follow neither beliefs nor a rule",
         "what answers follow is undecided",
     ]
-
-
-FOLLOWED = [("beliefs", None), ("rule", "last"), ("neither", None), ("undecided", None)]
