@@ -231,12 +231,14 @@ def _orders(params: Params, column: str) -> tuple[int, ...]:
 
 def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
     random = Random(f"{key} {task}")
-    follow = random.choice(["beliefs", "rule", "neither", "undecided"])
+    follow = random.choice(["beliefs", "simpler mind", "rule", "neither", "undecided"])
     return TaskVerdict.model_validate(
         {
             "columns": columns,
             "answers": follow,
-            "rule": RULES[0] if follow == "rule" else None,
+            "by": RULES[0] if follow == "rule" else None,
+            "explained": random.random(),
+            "found": {"beliefs": 0.7, "rule": 0.6},
             "reasoning": random.choice(["faithful", "unfaithful", "absent", "unreadable"]),
             "answers_because": "where the rule is wrong, 41.0 % (29.0 to 54.0) are right",
             "reasoning_because": "of the claims, 63.0 % (58.0 to 68.0) are true",
@@ -248,7 +250,7 @@ def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
 
 def _against(rule: str, random: Random) -> dict[str, object]:
     right, wrong = ({"value": random.random(), "count": QUESTIONS // 2} for _ in range(2))
-    return {"rule": rule, "where_right": right, "where_wrong": wrong}
+    return {"rule": rule, "kind": "listed", "where_right": right, "where_wrong": wrong}
 
 
 def _signature(name: str, random: Random) -> dict[str, object]:

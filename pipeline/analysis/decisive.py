@@ -94,7 +94,7 @@ def _places(result: CellResult, task: str) -> dict[str, tuple[float, float]]:
     """Return, by rule, accuracy where it is right and where it is wrong; enough of both."""
     verdict = result.verdicts.get(task)
     found = {}
-    for rule in verdict.rules if verdict else []:
+    for rule in verdict.listed if verdict else []:
         right, wrong = rule["where_right"], rule["where_wrong"]
         if all(each is not None and each["count"] >= FEWEST_ITEMS for each in (right, wrong)):
             found[str(rule["rule"])] = (right["value"], wrong["value"])

@@ -171,8 +171,8 @@ def _rule_of(result: CellResult, task: str) -> str | None:
     verdict = result.verdicts.get(task)
     if verdict is None:
         return None
-    best = verdict.rules[0]["rule"] if verdict.rules else None
-    return verdict.rule or best
+    listed = [rule["rule"] for rule in verdict.listed]
+    return verdict.by if verdict.by in listed else next(iter(listed), None)
 
 
 def _kind(item: Item, before: Item | None) -> str:

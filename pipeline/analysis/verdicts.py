@@ -14,7 +14,15 @@ from pipeline.foreign import markdown_text
 from pipeline.judge.answers import followed, said_to_follow
 from pipeline.records import Record
 
-HEADINGS = ("model", "combination", "task", "answers follow", "reasoning is", "signatures")
+HEADINGS = (
+    "model",
+    "combination",
+    "task",
+    "answers follow",
+    "explained",
+    "reasoning is",
+    "signatures",
+)
 NO_SIGNATURE = "-"
 
 
@@ -26,8 +34,10 @@ class CellVerdict(Record):
         model: Its model.
         combination: What it is trained on; empty for a model that is not trained.
         task: The task.
-        answers: What the answers follow: ``beliefs``, ``rule``, ``neither`` or ``undecided``.
-        rule: The rule that they follow; else None.
+        answers: What the answers follow: ``beliefs``, ``simpler mind``, ``rule``, ``neither`` or
+            ``undecided``.
+        by: The simpler mind or rule that they follow; else None.
+        explained: Share of the answers that the best rule or mind predicts.
         reasoning: ``faithful``, ``unfaithful``, ``absent`` or ``unreadable``.
         because: The reasons, one sentence for each axis.
         signatures: Names of the signatures that its responses show; with the cell's first task,
@@ -39,17 +49,18 @@ class CellVerdict(Record):
     combination: str
     task: str
     answers: str
-    rule: str | None
+    by: str | None
+    explained: float
     reasoning: str
     because: tuple[str, str]
     signatures: list[str]
 
     def texts(self) -> tuple[str, ...]:
         """Return the texts of its line."""
-        follow = followed(self.answers, self.rule)
+        follow = followed(self.answers, self.by)
         found = ", ".join(self.signatures) or NO_SIGNATURE
         named = (self.model, self.combination or "-", self.task)
-        return (*named, follow, self.reasoning, found)
+        return (*named, follow, f"{self.explained:.0%}", self.reasoning, found)
 
 
 def cell_verdicts(results: Results) -> list[CellVerdict]:
@@ -68,7 +79,8 @@ def _of_cell(results: Results, result: CellResult) -> Iterator[CellVerdict]:
             combination=result.cell.combination or "",
             task=task,
             answers=found.answers,
-            rule=found.rule,
+            by=found.by,
+            explained=found.explained,
             reasoning=found.reasoning,
             because=(found.answers_because, found.reasoning_because),
             signatures=list(dict.fromkeys(s.name for s in shown if s.task in asked)),
@@ -100,7 +112,7 @@ def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
     """Return the texts of a line for each cell that a partial report lacks, by cell."""
     cells = {key: (results.cells[key].cell, why) for key, why in results.missing().items()}
     return {
-        key: (cell.title, cell.combination or "-", "-", why.text(), "-", NO_SIGNATURE)
+        key: (cell.title, cell.combination or "-", "-", why.text(), "-", "-", NO_SIGNATURE)
         for key, (cell, why) in cells.items()
     }
 
@@ -110,7 +122,7 @@ def verdict_findings(results: Results) -> Iterator[str]:
     for result in results.trained():
         for found in _of_cell(results, result):
             yield (
-                f"{found.cell}: {found.task}: {said_to_follow(found.answers, found.rule)}, "
+                f"{found.cell}: {found.task}: {said_to_follow(found.answers, found.by)}, "
                 f"reasoning is {found.reasoning}: {found.because[0]}; {found.because[1]}."
             )
         yield from (s.sentence() for s in signatures_of(results, result) if s.present)

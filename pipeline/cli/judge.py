@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
+
+if TYPE_CHECKING:
+    from pipeline.judge.answers import AgainstRule, AnswerVerdict
+    from pipeline.judge.found import Found
 
 RULES_SHOWN = 6
 
@@ -32,10 +36,12 @@ def judge(
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print JSON: answers, rule, reasoning, evidence, signatures."),
+        typer.Option(
+            "--json", help="Print JSON: answers, by, explained, reasoning, evidence."
+        ),
     ] = False,
 ) -> None:
-    """Say whether answers follow beliefs or a rule, and whether their reasoning is faithful.
+    """Say whether answers follow beliefs, a simpler mind or a rule, and what their reasoning is.
 
     Answers are read from tags, from JSON, or as they are where they are short. Intervals are 95 %,
     by story. What decides is described in docs/verdict.md.
@@ -66,15 +72,22 @@ def judge(
         return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
 
     console = Terminal()
-    follow = followed(found.answers.follow, found.answers.rule)
+    follow = followed(found.answers.follow, found.answers.by)
     console.say(f"answers follow  {follow}: {found.answers.because}.")
+    if found.answers.best:
+        console.say(
+            f"explained       {found.answers.explained:.1%} of the answers, by "
+            f"{found.answers.best!r}; learned rules speak of stories they were not fitted to."
+        )
+    console.say(f"could be found  {_could_be_found(found.answers.found)}.")
     console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
     table = make_table(
-        f"The {min(RULES_SHOWN, len(found.answers.rules))} best rules, in % (95 % interval)",
-        ["rule"],
+        f"The {min(RULES_SHOWN, len(found.answers.rules))} best rules and minds, in % (95 % "
+        "interval)",
+        ["rule or mind"],
         ("rule right", "answers right where it is", "where it is not", "the rule's there", "of"),
     )
-    for each in found.answers.rules[:RULES_SHOWN]:
+    for each in _shown(found.answers):
         table.add_row(
             each.rule,
             f"{100 * each.accuracy:.1f}",
@@ -90,3 +103,23 @@ def judge(
             f"{signature.name}: {mark}: {signature.what}: {signature.value:.2f} "
             f"({signature.low:.2f} to {signature.high:.2f})"
         )
+
+
+def _shown(found: AnswerVerdict) -> list[AgainstRule]:
+    """Return the rule that decides, or explains most, and the most accurate ones."""
+    first = [each for each in found.rules if each.rule == (found.by or found.best)]
+    others = [each for each in found.rules if each not in first]
+    return [*first, *others][:RULES_SHOWN]
+
+
+def _could_be_found(found: Found) -> str:
+    """Return what these questions could have shown, in words."""
+    parts = (
+        ("beliefs", found.beliefs, "right answers"),
+        ("a rule", found.rule, "of its answers where it is wrong"),
+    )
+    said = [
+        f"{what}: {'at no accuracy' if share is None else f'from {share:.0%} {of}'}"
+        for what, share, of in parts
+    ]
+    return f"with probability 0.8, {'; '.join(said)}"

@@ -26,6 +26,8 @@ class Part(Section):
         rule: Keep questions that the rule of the earliest exit answers (``right``), those it does
             not (``wrong``), or as many of each (``half``), equally many of each order; all if
             absent.
+        hard: Keep only questions that are left when what learned rules answer is filtered out
+            (:mod:`pipeline.data.hard`), which takes a pool ten times as large.
         limit: Number of rows to keep, drawn with the study seed; all if absent.
     """
 
@@ -34,6 +36,7 @@ class Part(Section):
     where: dict[str, bool | int | str] = Field(default={})
     fold: Literal["train", "validation", "test"] | None = None
     rule: Literal["right", "wrong", "half"] | None = None
+    hard: bool = False
     limit: Positive | None = None
 
 

@@ -9,8 +9,9 @@ from random import Random
 
 from pipeline.config.data import Part
 from pipeline.config.params import DatasetEntry, ProbeEntry
-from pipeline.data.contrast import contrasting
+from pipeline.data.contrast import contrasting, rule_is_right
 from pipeline.data.folds import Folds
+from pipeline.data.hard import hard_ones
 from pipeline.data.sources import SOURCES
 from pipeline.data.together import draw, whole_pairs
 from pipeline.errors import UserError
@@ -30,22 +31,14 @@ def select(raw: Path, part: Part, seed: int) -> list[Example]:
         UserError: If fewer than ``limit`` examples are there, or none at all, or if ``limit`` would
             part a pair.
     """
-    task = registry.get(part.task)
-    everything = _examples_of(raw, task)
-    if not everything:
-        source = task.sources[0]
-        raise UserError(
-            f"task {part.task}: {raw / source} holds no rows of it; give that source some in the "
-            f"study, or make it again with: dvc repro --single-item --force acquire@{source}"
-        )
-    examples = [example for example in everything if _wanted(example, part)]
-    if part.fold is not None:
-        folds = Folds.of(_examples_of(raw, registry.get(task.folds_like or task.name)))
-        examples = [e for e in examples if folds.fold_of(e.story_id) == part.fold]
-    examples = whole_pairs(examples)
+    if part.hard:
+        pool = part.model_copy(update={"rule": None, "limit": None, "hard": False})
+        examples = list(_hard_ones(raw, pool.model_dump_json(), seed, _stamp(raw)))
+    else:
+        examples = _fitting(raw, part)
     random = Random(f"{seed}:select:{part.task}")
     if part.rule is not None:
-        examples = contrasting(examples, part.rule, part.limit, random)
+        examples = contrasting(examples, part.rule, part.limit, random, part.hard)
     if not examples or (part.limit is not None and len(examples) < part.limit):
         asked = part.model_dump(exclude_defaults=True)
         raise UserError(
@@ -62,11 +55,40 @@ def select(raw: Path, part: Part, seed: int) -> list[Example]:
     return draw(examples, part.limit, random)
 
 
+def _fitting(raw: Path, part: Part) -> list[Example]:
+    """Return the examples that fit a part's conditions, pairs whole, whatever rules say of them."""
+    task = registry.get(part.task)
+    everything = _examples_of(raw, task)
+    if not everything:
+        source = task.sources[0]
+        raise UserError(
+            f"task {part.task}: {raw / source} holds no rows of it; give that source some in the "
+            f"study, or make it again with: dvc repro --single-item --force acquire@{source}"
+        )
+    examples = [example for example in everything if _wanted(example, part)]
+    if part.fold is not None:
+        folds = Folds.of(_examples_of(raw, registry.get(task.folds_like or task.name)))
+        examples = [e for e in examples if folds.fold_of(e.story_id) == part.fold]
+    return whole_pairs(examples)
+
+
+@lru_cache(maxsize=4)  # the columns where a rule is right and where it is wrong share a pool
+def _hard_ones(raw: Path, pool: str, seed: int, stamp: Stamp) -> tuple[Example, ...]:
+    """Return the hard ones of the examples that fit a part, which stands here as JSON."""
+    part = Part.model_validate_json(pool)
+    examples = _fitting(raw, part)
+    kinds = [(example.order, rule_is_right(example)) for example in examples]
+    return tuple(hard_ones(examples, kinds, Random(f"{seed}:hard:{part.task}")))
+
+
 def _examples_of(raw: Path, task: Task) -> tuple[Example, ...]:
     """Return a task's examples; several parts of a study take rows of the same one."""
+    return _loaded(raw, task.name, _stamp(raw))
+
+
+def _stamp(raw: Path) -> Stamp:
     files = sorted(raw.glob("*/*"))
-    stamp = tuple((str(f), (stat := f.stat()).st_mtime_ns, stat.st_size) for f in files)
-    return _loaded(raw, task.name, stamp)
+    return tuple((str(f), (stat := f.stat()).st_mtime_ns, stat.st_size) for f in files)
 
 
 @lru_cache(maxsize=4)

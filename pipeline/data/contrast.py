@@ -2,8 +2,9 @@
 
 The rule is that of the earliest exit, the best one on Hi-ToM: where the object was when the first
 agent of the chain left. Trained where it is right throughout, a model may learn it; trained where
-it is right half of the time, it gains nothing by it. So that no other rule takes its place, the
-runner-up, the place that the story names last, is right half of the time in every choice.
+it is right half of the time, it gains nothing by it. So that no other rule takes its place, a
+choice among *hard* questions leaves out what learned rules answer (:mod:`pipeline.data.hard`); in
+every other choice the runner-up, the place named last, is right half of the time.
 """
 
 from __future__ import annotations
@@ -77,33 +78,38 @@ def last_named(example: Example) -> str:
 
 
 def contrasting(
-    examples: Sequence[Example], contrast: Contrast, limit: int | None, random: Random
+    examples: Sequence[Example],
+    contrast: Contrast,
+    limit: int | None,
+    random: Random,
+    hard: bool = False,
 ) -> list[Example]:
     """Return as many examples of each belief order, and with ``half`` of each kind, in order.
-
-    Of each order and kind, half of the answers are the place that the story names last.
 
     Args:
         examples: What to choose from.
         contrast: Those the rule answers, those it does not, or half of each.
         limit: Examples at most; as many as there are if None.
         random: Decides which are left out.
+        hard: Whether they are hard ones already. If not, half of the answers of each order and kind
+            are the place that the story names last.
 
     Raises:
         UserError: If an order lacks examples of a kind, or they cannot be as many of each.
     """
     kinds = {"right": (True,), "wrong": (False,), "half": (True, False)}[contrast]
-    groups: dict[tuple[int | None, bool, bool], list[int]] = defaultdict(list)
+    lasts = (None,) if hard else (True, False)
+    groups: dict[tuple[int | None, bool, bool | None], list[int]] = defaultdict(list)
     orders = dict.fromkeys(example.order for example in examples)
     for index, example in enumerate(examples):
-        named_last = last_named(example) == example.answer
+        named_last = None if hard else last_named(example) == example.answer
         groups[example.order, rule_is_right(example), named_last].append(index)
-    wanted = list(product(orders, kinds, (True, False)))
-    if missing := [order for order, *kind in wanted if not groups[order, kind[0], kind[1]]]:
+    wanted = list(product(orders, kinds, lasts))
+    if missing := [order for order, *kind in wanted if not groups[order, bool(kind[0]), kind[1]]]:
+        about = "" if hard else ", half of them about the place that the story names last"
         raise UserError(
-            f"rule: {contrast} wants questions of every order, half of them about the place that "
-            f"the story names last, and there are none of order {missing[0]}; name the orders that "
-            "have some, or draw more stories"
+            f"rule: {contrast} wants questions of every order{about}, and there are none of order "
+            f"{missing[0]}; name the orders that have some, or draw more stories"
         )
     each = min(len(groups[group]) for group in wanted)
     if limit is not None:

@@ -1,23 +1,28 @@
-"""The first axis of the verdict: do the answers follow beliefs, or a rule that learns nothing?
+"""The first axis of the verdict: do the answers follow beliefs, a simpler mind, or a rule?
 
 Where a rule is right, an answer that follows beliefs looks like one that follows the rule. So what
 counts are the questions on which a rule is wrong: there the answer is the gold one, the rule's, or
-another. Counterfactual pairs say the same of two stories that differ in one event.
+another. The rules are the listed ones, those that a learner finds in the answers themselves, and
+the engine's simpler minds. Counterfactual pairs say the same of two stories that differ in one
+event.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pipeline.evaluate.measured import Measured, both_right, moved
 from pipeline.evaluate.statistics import Estimate, change, share
-from pipeline.judge.items import Item, RuleEvidence, rule_evidence
+from pipeline.judge.followers import Follower, Kind, followers_of
+from pipeline.judge.found import Found, Test, least
+from pipeline.judge.items import Item
 
-BELIEFS, RULE, NEITHER, UNDECIDED = "beliefs", "rule", "neither", "undecided"
+Follow = Literal["beliefs", "simpler mind", "rule", "neither", "undecided"]
 
 FEWEST_ITEMS = 30
-"""Questions on which a rule is wrong, below which nothing is decided."""
+"""Questions on which a rule is wrong, and counterfactual pairs, below which nothing is decided."""
 
 FEWEST_STORIES = 10
 """Stories that these must be about."""
@@ -29,22 +34,31 @@ LARGEST_DROP = 0.25
 """From where a rule is right to where it is wrong: the most that accuracy that follows beliefs may
 fall, as far as the lower end of the interval tells."""
 
+BY_RULES = 0.25
+"""Share of counterfactual pairs both of which must be right more often, by the lower end: as many
+as learned rules may reach on pairs that are chosen against them."""
+
+GAIN = 0.03
+"""How many more answers a learned rule must explain than a simpler one to be named instead."""
+
 
 @dataclass(frozen=True, slots=True)
 class AgainstRule:
-    """The answers beside one rule.
+    """The answers beside one rule or simpler mind.
 
     Attributes:
         rule: Its name.
-        accuracy: Share of the questions that the rule answers right.
-        agreement: Share of the answers that are the rule's.
-        where_right: Accuracy of the answers where the rule is right.
+        kind: What it is.
+        accuracy: Share of the questions that it answers right.
+        agreement: Share of the answers that are its own.
+        where_right: Accuracy of the answers where it is right.
         where_wrong: Accuracy where it is wrong.
-        copied: Share of answers that are the rule's where it is wrong.
+        copied: Share of answers that are its own where it is wrong.
         preference: ``where_wrong`` less ``copied``.
     """
 
     rule: str
+    kind: Kind
     accuracy: float
     agreement: float
     where_right: Estimate
@@ -77,16 +91,58 @@ class AgainstRule:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderEvidence:
+    """The answers to the questions of one belief order.
+
+    Attributes:
+        order: The order; None where the notion does not apply.
+        accuracy: Of all answers.
+        rules: Beside each rule and simpler mind, the most accurate first.
+    """
+
+    order: int | None
+    accuracy: Estimate
+    rules: tuple[AgainstRule, ...]
+
+    @property
+    def deciding(self) -> list[AgainstRule]:
+        """Return the rules that are wrong often enough."""
+        return [each for each in self.rules if each.decides]
+
+    @property
+    def enough(self) -> bool:
+        """Return whether the most accurate rule is wrong often enough to decide."""
+        return bool(self.rules) and self.rules[0].decides
+
+    @property
+    def follows_beliefs(self) -> bool:
+        """Return whether the answers follow beliefs rather than any rule."""
+        return self.enough and all(each.follows_beliefs for each in self.deciding)
+
+
+@dataclass(frozen=True, slots=True)
 class PairEvidence:
     """The answers to counterfactual pairs; pairs of the same two stories go together.
 
     Attributes:
         accuracy: Share of pairs both of which are answered right.
         sensitivity: Share of pairs with two gold answers to which two answers were given.
+        by_rules: Share of pairs both of which the best rule answers right.
     """
 
     accuracy: Estimate
     sensitivity: Estimate
+    by_rules: float
+
+    @property
+    def enough(self) -> bool:
+        """Return whether there are enough pairs to decide."""
+        return self.accuracy.count >= FEWEST_ITEMS
+
+    @property
+    def least(self) -> float:
+        """Return the share of pairs that must be exceeded."""
+        return max(BY_RULES, self.by_rules)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,89 +150,150 @@ class AnswerVerdict:
     """What the answers follow.
 
     Attributes:
-        follow: ``beliefs``, ``rule``, ``neither`` or ``undecided``.
-        rule: The rule that they follow; else None.
+        follow: ``beliefs``, ``simpler mind``, ``rule``, ``neither`` or ``undecided``.
+        by: The mind or rule that they follow; else None.
         because: The reason in a sentence.
+        explained: Share of the answers that the best rule or mind predicts, learned ones on stories
+            to which they were not fitted.
+        best: That rule or mind; None where there is none.
+        found: What could have been found.
         accuracy: Of all answers.
         rules: The evidence, the most accurate rule first.
+        orders: The same by belief order, lowest first.
         pairs: Where there are any.
     """
 
-    follow: str
-    rule: str | None
+    follow: Follow
+    by: str | None
     because: str
+    explained: float
+    best: str | None
+    found: Found
     accuracy: Estimate
     rules: tuple[AgainstRule, ...]
+    orders: tuple[OrderEvidence, ...]
     pairs: PairEvidence | None
 
 
-def followed(follow: str, rule: str | None) -> str:
-    """Return what answers follow in words: "rule (earliest exit)"."""
-    return f"{follow} ({rule})" if rule else follow
+def followed(follow: str, by: str | None) -> str:
+    """Return what answers follow in words: "rule (earliest exit)", "simpler mind (sight alone)"."""
+    return f"{follow} ({by})" if by else follow
 
 
-def said_to_follow(follow: str, rule: str | None) -> str:
+def said_to_follow(follow: str, by: str | None) -> str:
     """Return what answers follow as the beginning of a sentence."""
     if follow == "undecided":
         return "what answers follow is undecided"
     if follow == "neither":
         return "answers follow neither beliefs nor a rule"
-    return f"answers follow the rule {rule!r}" if rule else f"answers follow {follow}"
+    if follow == "simpler mind":
+        return f"answers follow a simpler mind, {by!r}"
+    return f"answers follow the rule {by!r}" if by else f"answers follow {follow}"
 
 
 def judge_answers(items: Sequence[Item]) -> AnswerVerdict:
     """Return what answers follow, with the evidence."""
-    found = [_against(items, evidence) for evidence in rule_evidence(items)]
-    rules = tuple(sorted(found, key=lambda each: -each.accuracy))
-    pairs = _pairs(items)
-    follow, rule, because = _decide(rules, pairs)
-    accuracy = _share(items, [item.right for item in items], range(len(items)))
-    return AnswerVerdict(follow, rule, because, accuracy, rules, pairs)
+    followers = followers_of(items)
+    everything = _order(items, followers, None, range(len(items)))
+    orders = tuple(_orders(items, followers))
+    pairs = _pairs(items, followers)
+    follow, by, because = _decide(everything, orders, pairs)
+    best = _simplest(everything.rules)
+    named = next((each for each in everything.rules if each.rule == by), best)
+    return AnswerVerdict(
+        follow=follow,
+        by=by,
+        because=because,
+        explained=named.agreement if named else 0.0,
+        best=named.rule if named else None,
+        found=_found(everything, orders, pairs),
+        accuracy=everything.accuracy,
+        rules=everything.rules,
+        orders=orders,
+        pairs=pairs,
+    )
+
+
+# --- the decision -------------------------------------------------------------------------------
 
 
 def _decide(
-    rules: Sequence[AgainstRule], pairs: PairEvidence | None
-) -> tuple[str, str | None, str]:
-    deciding = [each for each in rules if each.decides]
-    if copied := [each for each in deciding if each.follows_rule]:
-        rule = max(copied, key=lambda each: each.agreement)
+    everything: OrderEvidence, orders: Sequence[OrderEvidence], pairs: PairEvidence | None
+) -> tuple[Follow, str | None, str]:
+    copied = _simplest([each for each in everything.deciding if each.follows_rule])
+    if copied is not None:
         because = (
-            f"where the rule {rule.rule!r} is wrong, {in_percent(rule.copied)} of the answers are "
-            f"the rule's and {in_percent(rule.where_wrong)} are right"
+            f"where the {_called(copied)} is wrong, {in_percent(copied.copied)} of the answers are "
+            f"its own and {in_percent(copied.where_wrong)} are right"
         )
-        return RULE, rule.rule, because
-    best = rules[0] if rules else None
+        if by_belief := [each.order for each in orders if each.follows_beliefs]:
+            return "undecided", None, f"{because}; yet of order {by_belief[0]} most are right"
+        return ("simpler mind" if copied.kind is Kind.MIND else "rule"), copied.rule, because
+    best = everything.rules[0] if everything.rules else None
     if best is None or not best.decides:
         which = "" if best is None else f" on which {best.rule!r}, the best rule, is wrong"
         count = 0 if best is None else best.where_wrong.count
         because = f"{count} questions{which}; {FEWEST_ITEMS} about {FEWEST_STORIES} stories decide"
-        return UNDECIDED, None, because
+        return "undecided", None, because
     because = (
-        f"where the rule {best.rule!r} is wrong, {in_percent(best.where_wrong)} of the answers are "
-        f"right and {in_percent(best.copied)} are the rule's; where it is right, "
+        f"where the {_called(best)} is wrong, {in_percent(best.where_wrong)} of the answers are "
+        f"right and {in_percent(best.copied)} are its own; where it is right, "
         f"{in_percent(best.where_right)} are"
     )
-    if all(each.follows_neither for each in deciding):
-        return NEITHER, None, because
-    if not all(each.follows_beliefs for each in deciding):
-        return UNDECIDED, None, because
-    if pairs is not None and (against := _against_beliefs(pairs)):
-        return UNDECIDED, None, f"{because}; yet {against}"
-    return BELIEFS, None, because
+    if all(each.follows_neither for each in everything.deciding):
+        return "neither", None, because
+    if not everything.follows_beliefs:
+        return "undecided", None, because
+    if against := [*_against_orders(orders), *_against_pairs(pairs)]:
+        return "undecided", None, f"{because}; yet {' and '.join(against)}"
+    return "beliefs", None, because
 
 
-def _against_beliefs(pairs: PairEvidence) -> str | None:
-    """Return what counterfactual pairs say against beliefs, if enough of them do."""
-    found = (
-        ("both of a counterfactual pair are right in", pairs.accuracy),
-        ("two answers are given to counterfactual pairs with two in", pairs.sensitivity),
-    )
-    said = [
-        f"{what} {in_percent(share)}"
-        for what, share in found
-        if share.count >= FEWEST_ITEMS and share.low <= MAJORITY
+def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
+    """Return what explains most answers, the simplest of those that explain nearly as many."""
+    chosen: AgainstRule | None = None
+    for each in sorted(rules, key=lambda rule: (max(rule.kind, Kind.LISTED), -rule.agreement)):
+        gain = 0.0 if chosen is None or _as_simple(each, chosen) else GAIN
+        if chosen is None or each.agreement > chosen.agreement + gain:
+            chosen = each
+    return chosen
+
+
+def _as_simple(one: AgainstRule, other: AgainstRule) -> bool:
+    return max(one.kind, Kind.LISTED) == max(other.kind, Kind.LISTED)
+
+
+def _called(rule: AgainstRule) -> str:
+    return f"{'mind' if rule.kind is Kind.MIND else 'rule'} {rule.rule!r}"
+
+
+def _against_orders(orders: Sequence[OrderEvidence]) -> list[str]:
+    """Return what single belief orders say against beliefs."""
+    failed = [each for each in orders if not each.follows_beliefs]
+    return [
+        f"of order {each.order} {in_percent(each.accuracy)} are right"
+        + ("" if each.enough else f", on too few questions ({each.accuracy.count})")
+        for each in failed
     ]
-    return " and ".join(said) or None
+
+
+def _against_pairs(pairs: PairEvidence | None) -> list[str]:
+    """Return what counterfactual pairs say against beliefs."""
+    if pairs is None or not pairs.enough:
+        count = 0 if pairs is None else pairs.accuracy.count
+        return [f"there are {count} counterfactual pairs; {FEWEST_ITEMS} decide"]
+    said = []
+    if pairs.accuracy.low <= pairs.least:
+        said.append(
+            f"both of a counterfactual pair are right in {in_percent(pairs.accuracy)}, where rules "
+            f"reach {pairs.least:.0%}"
+        )
+    if pairs.sensitivity.count >= FEWEST_ITEMS and pairs.sensitivity.low <= MAJORITY:
+        said.append(
+            "two answers are given to counterfactual pairs with two in "
+            f"{in_percent(pairs.sensitivity)}"
+        )
+    return said
 
 
 def in_percent(found: Estimate) -> str:
@@ -184,20 +301,41 @@ def in_percent(found: Estimate) -> str:
     return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
 
 
-def _against(items: Sequence[Item], evidence: RuleEvidence) -> AgainstRule:
-    wrong = evidence.wrong
-    right = [place for place, is_right in enumerate(evidence.right) if is_right]
+# --- the evidence -------------------------------------------------------------------------------
+
+
+def _orders(items: Sequence[Item], followers: Sequence[Follower]) -> list[OrderEvidence]:
+    """Return the evidence of each belief order; of the world, where truth is the answer, none."""
+    places: dict[int | None, list[int]] = {}
+    for place, item in enumerate(items):
+        places.setdefault(item.example.order, []).append(place)
+    asked = sorted((order for order in places if order is not None and order > 0), key=int)
+    return [_order(items, followers, order, places[order]) for order in asked]
+
+
+def _order(
+    items: Sequence[Item], followers: Sequence[Follower], order: int | None, places: Sequence[int]
+) -> OrderEvidence:
+    found = [_against(items, follower, places) for follower in followers]
+    rules = tuple(sorted(found, key=lambda each: -each.accuracy))
+    return OrderEvidence(order, _share(items, [item.right for item in items], places), rules)
+
+
+def _against(items: Sequence[Item], follower: Follower, places: Sequence[int]) -> AgainstRule:
+    wrong = follower.wrong(places)
+    right = [place for place in places if follower.right[place]]
     correct = [item.right for item in items]
     clusters = [items[place].example.story_id for place in wrong]
     gold = [float(correct[place]) for place in wrong]
-    copied = [float(evidence.copied[place]) for place in wrong]
+    copied = [float(follower.copied[place]) for place in wrong]
     return AgainstRule(
-        rule=evidence.rule,
-        accuracy=evidence.accuracy,
-        agreement=sum(evidence.copied) / len(items),
+        rule=follower.name,
+        kind=follower.kind,
+        accuracy=len(right) / max(1, len(places)),
+        agreement=sum(follower.copied[place] for place in places) / max(1, len(places)),
         where_right=_share(items, correct, right),
         where_wrong=_share(items, correct, wrong),
-        copied=_share(items, evidence.copied, wrong),
+        copied=_share(items, follower.copied, wrong),
         preference=change(copied, gold, clusters),
     )
 
@@ -207,14 +345,36 @@ def _share(items: Sequence[Item], values: Sequence[bool], places: Sequence[int])
     return share([values[place] for place in places], stories)
 
 
-def _pairs(items: Sequence[Item]) -> PairEvidence | None:
+def _pairs(items: Sequence[Item], followers: Sequence[Follower]) -> PairEvidence | None:
     examples = [item.example for item in items]
     right = both_right(examples, [item.right for item in items])
     if not right.values:
         return None
     changed = moved(examples, [item.extracted for item in items])
-    return PairEvidence(_share_of(right), _share_of(changed))
+    rules = [
+        both_right(examples, each.right).values.values()
+        for each in followers
+        if each.kind is not Kind.MIND
+    ]
+    best = max((sum(both) / len(both) for both in rules), default=0.0)
+    return PairEvidence(_share_of(right), _share_of(changed), best)
 
 
 def _share_of(found: Measured) -> Estimate:
     return share([bool(value) for value in found.values.values()], list(found.stories.values()))
+
+
+def _found(
+    everything: OrderEvidence, orders: Sequence[OrderEvidence], pairs: PairEvidence | None
+) -> Found:
+    """Return what could have been found on these questions."""
+    wrong = [each.where_wrong.count for each in everything.deciding]
+    rule = least([Test(min(wrong), MAJORITY)]) if wrong else None
+    parts = [everything, *orders]
+    if pairs is None or not pairs.enough or not orders or not all(each.enough for each in parts):
+        return Found(None, rule)
+    tests = [
+        Test(min(rule.where_wrong.count for rule in each.deciding), MAJORITY) for each in orders
+    ]
+    both = Test(pairs.accuracy.count, pairs.least, lambda accuracy: accuracy**2)
+    return Found(least([*tests, both]), rule)

@@ -8,11 +8,12 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
-from pipeline.judge.answers import followed
+from pipeline.judge.answers import Follow, followed
+from pipeline.judge.followers import Kind
 from pipeline.judge.verdict import Verdict
 from pipeline.records import Record, refuse_foreign
 
-Follow = Literal["beliefs", "rule", "neither", "undecided"]
+LISTED = Kind.LISTED.name.lower()
 Reasoning = Literal["faithful", "unfaithful", "absent", "unreadable"]
 
 
@@ -22,7 +23,11 @@ class TaskVerdict(Record):
     Attributes:
         columns: The columns of the suite that ask its questions.
         answers: What the answers follow.
-        rule: The rule that they follow; else None.
+        by: The simpler mind or rule that they follow; else None.
+        explained: Share of the answers that the best rule or mind predicts on stories that it was
+            not fitted to.
+        found: From which accuracy ``beliefs``, and from which agreement a ``rule``, would have been
+            found with probability 0.8; None where at none.
         reasoning: What the reasoning is.
         answers_because: Why, in a sentence.
         reasoning_because: Why, in a sentence.
@@ -32,7 +37,9 @@ class TaskVerdict(Record):
 
     columns: list[str]
     answers: Follow
-    rule: str | None
+    by: str | None
+    explained: float
+    found: dict[str, float | None]
     reasoning: Reasoning
     answers_because: str
     reasoning_because: str
@@ -41,14 +48,19 @@ class TaskVerdict(Record):
 
     @property
     def follow(self) -> str:
-        """Return what the answers follow, the rule by name."""
-        return followed(self.answers, self.rule)
+        """Return what the answers follow, rule or mind by name."""
+        return followed(self.answers, self.by)
 
     @property
     def rules(self) -> list[dict[str, Any]]:
         """Return what was measured against each rule, the most accurate rule first."""
         found: list[dict[str, Any]] = self.evidence.get("answers", {}).get("rules", [])
         return found
+
+    @property
+    def listed(self) -> list[dict[str, Any]]:
+        """Return what was measured against the rules that are the same for every cell."""
+        return [rule for rule in self.rules if rule["kind"] == LISTED]
 
     @classmethod
     def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:
@@ -57,7 +69,9 @@ class TaskVerdict(Record):
         return cls(
             columns=columns,
             answers=said["answers"],
-            rule=said["rule"],
+            by=said["by"],
+            explained=said["explained"],
+            found=said["found"],
             reasoning=said["reasoning"],
             answers_because=found.answers.because,
             reasoning_because=found.reasoning.because,

@@ -10,6 +10,7 @@ from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.answers import (
     AgainstRule,
     AnswerVerdict,
+    OrderEvidence,
     PairEvidence,
     followed,
     judge_answers,
@@ -28,7 +29,7 @@ class Verdict:
     @property
     def words(self) -> str:
         """Return the verdict in a few words: "rule (earliest exit), unfaithful"."""
-        return f"{followed(self.answers.follow, self.answers.rule)}, {self.reasoning.is_}"
+        return f"{followed(self.answers.follow, self.answers.by)}, {self.reasoning.is_}"
 
     def as_json(self) -> dict[str, Any]:
         """Return it with the evidence behind each axis, shares rounded to four decimals."""
@@ -36,13 +37,17 @@ class Verdict:
         shares = ("silent", "faithful", "true", "follows", "decisive", "wrong_trace")
         return {
             "answers": answers.follow,
-            "rule": answers.rule,
+            "by": answers.by,
+            "explained": round(answers.explained, 4),
+            "found": answers.found.as_json(),
             "reasoning": reasoning.is_,
             "evidence": {
                 "answers": {
                     "because": answers.because,
                     "accuracy": answers.accuracy.as_json(),
+                    "best": answers.best,
                     "rules": [_rule_json(each) for each in answers.rules],
+                    "orders": {str(each.order): _order_json(each) for each in answers.orders},
                     "pairs": _pairs_json(answers.pairs),
                 },
                 "reasoning": {
@@ -72,6 +77,7 @@ def _json(found: Estimate) -> dict[str, float | int] | None:
 def _rule_json(found: AgainstRule) -> dict[str, Any]:
     return {
         "rule": found.rule,
+        "kind": found.kind.name.lower(),
         "accuracy": round(found.accuracy, 4),
         "agreement": round(found.agreement, 4),
         "where_right": _json(found.where_right),
@@ -81,7 +87,20 @@ def _rule_json(found: AgainstRule) -> dict[str, Any]:
     }
 
 
+def _order_json(found: OrderEvidence) -> dict[str, Any]:
+    """Return the answers of one order beside the rules that are wrong often enough there."""
+    return {
+        "accuracy": _json(found.accuracy),
+        "beliefs": found.follows_beliefs,
+        "rules": [_rule_json(each) for each in found.deciding],
+    }
+
+
 def _pairs_json(found: PairEvidence | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    return {"accuracy": _json(found.accuracy), "sensitivity": _json(found.sensitivity)}
+    return {
+        "accuracy": _json(found.accuracy),
+        "sensitivity": _json(found.sensitivity),
+        "by_rules": round(found.by_rules, 4),
+    }

@@ -51,7 +51,7 @@ def main(stage: Stage, key: str) -> None:
         Verdicts(tasks=tasks).write(target)
     for task, verdict in tasks.items():
         print(
-            f"judge {key}: {task}: {said_to_follow(verdict.answers, verdict.rule)}, reasoning is "
+            f"judge {key}: {task}: {said_to_follow(verdict.answers, verdict.by)}, reasoning is "
             f"{verdict.reasoning}"
         )
 

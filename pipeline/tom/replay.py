@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from pipeline.tom.observation import CONTAINER, GONE, ROOM, TOPIC, Chain, Observation
 from pipeline.tom.rules import Rules
+from pipeline.tom.scene import Scene
 from pipeline.tom.story import (
     WAITING_ROOM,
     Action,
@@ -38,8 +39,7 @@ class Replay:
     place_of: dict[str, str] = field(default_factory=dict)  # objects and containers -> room
     container_of: dict[str, str | None] = field(default_factory=dict)  # GONE: taken out of one
     states: dict[str, list[str]] = field(default_factory=dict)  # what can be seen of an object
-    scene: frozenset[str] = _NOBODY  # who takes part in the present scene
-    exits: list[str] = field(default_factory=list)  # and in which order they left it
+    scene: Scene = field(default_factory=Scene)
     observations: list[Observation] = field(default_factory=list)
     moment: int = 0
     peeking: frozenset[str] = _NOBODY  # during the present event
@@ -65,7 +65,7 @@ class Replay:
                 self._enter((agent,), room)
             case Exit(agent):
                 self.room_of.pop(agent, None)
-                self.exits.append(agent)
+                self.scene.leave(agent)
             case Place(thing, container, room):
                 self.place_of[thing], self.container_of[thing] = room, container
                 self.observe(thing, container, self.present(room))
@@ -110,27 +110,25 @@ class Replay:
     def _enter(self, agents: tuple[str, ...], room: str) -> None:
         for agent in agents:
             self.room_of[agent] = room
-        if room == WAITING_ROOM:
-            return
-        self.scene, self.exits = self.present(room), []
-        if self.rules.refresh_on_entry:
+        self.scene.enter(agents, room, self.present(room))
+        if room != WAITING_ROOM and self.rules.refresh_on_entry:
             for thing, where in self.place_of.items():
                 if where == room:
-                    self._look_at(thing, agents)
+                    self._look_at(thing, agents, room)
 
-    def _look_at(self, thing: str, newcomers: tuple[str, ...]) -> None:
+    def _look_at(self, thing: str, newcomers: tuple[str, ...], room: str) -> None:
         """Newcomers see a thing of the room, and all present know that all present see it."""
         if not self.rules.containers_hide:
-            self.observe(thing, self.container_of[thing], self.scene)
+            self.observe(thing, self.container_of[thing], self.present(room))
         elif thing in self.container_of:
             for newcomer in newcomers:
-                self._miss(thing, newcomer)
+                self._miss(thing, newcomer, self.present(room))
         else:
-            self.observe(thing, self.place_of[thing], self.scene, ROOM)
+            self.observe(thing, self.place_of[thing], self.present(room), ROOM)
             for state in self.states.get(thing, ()):
-                self.observe(thing, state, self.scene, state)
+                self.observe(thing, state, self.present(room), state)
 
-    def _miss(self, thing: str, newcomer: str) -> None:
+    def _miss(self, thing: str, newcomer: str, present: frozenset[str]) -> None:
         """A newcomer who knew an object only in the open no longer knows where it is.
 
         It has been put away meanwhile, and everybody present can tell that they do not know.
@@ -140,9 +138,9 @@ class Replay:
             o.aspect for o in self.observations if o.object == thing and o.reaches((newcomer,))
         }
         if known and CONTAINER not in known:
-            aware = (self.scene | self.peeking) - self.distracted
+            aware = (present | self.peeking) - self.distracted
             chains = {(newcomer,)} | {(other, newcomer) for other in aware}
-            chains |= {(newcomer, other) for other in self.scene}
+            chains |= {(newcomer, other) for other in present}
             self.observations.append(
                 Observation(self.moment, thing, GONE, _NOBODY, frozenset(chains), False, ROOM)
             )
@@ -188,14 +186,9 @@ class Replay:
         return frozenset((speaker, listener)) if listener else self.present(self.room_of[speaker])
 
     def _trusts(self, listener: str, speaker: str) -> bool:
-        if not self.rules.trust_by_exit_order:
-            return False
-        if listener not in self.scene:
+        if self.rules.all_trusted:
             return True
-        if listener not in self.exits:
-            return False
-        stayed = speaker not in self.exits
-        return stayed or self.exits.index(listener) < self.exits.index(speaker)
+        return self.rules.trust_by_exit_order and self.scene.trusts(listener, speaker)
 
     def _claim(self, speaker: str, listener: str | None, thing: str, container: str) -> None:
         """The speaker thinks every listener believes it; those who trust the speaker do.

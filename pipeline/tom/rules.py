@@ -19,8 +19,10 @@ class Rules:
         refresh_on_entry: Whoever enters a room silently learns the true place of every object to be
             seen in it, together with everybody already there (all three benchmarks).
         trust_by_exit_order: A listener believes a claim if its speaker left the scene after them,
-            or if they took no part in the scene (Hi-ToM, assumption 3 of the prompt note). If off,
-            claims change nothing but what the speaker thinks of the listener.
+            or if they took no part in the scene (Hi-ToM, assumption 3 of the prompt note; what a
+            scene is: ``pipeline.tom.scene``). If off, claims change nothing but what the speaker
+            thinks of the listener.
+        all_trusted: Every listener believes every claim (a mind that never doubts; no benchmark).
         containers_hide: What is in a container is not seen by those who enter; they keep their old
             belief about it (ExploreToM). If off, containers are open (Hi-ToM, ToMi).
         states_show: Whoever sees an object sees the state it was left in (ExploreToM, where each
@@ -42,6 +44,7 @@ class Rules:
 
     refresh_on_entry: bool = True
     trust_by_exit_order: bool = True
+    all_trusted: bool = False
     containers_hide: bool = False
     states_show: bool = True
     secret_witnesses: bool = True

@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.cues import CUES, Naming, namings
 from pipeline.tom.language import PLAIN, get_language
 from pipeline.tom.observation import CONTAINER, ROOM
 from pipeline.tom.parse.text import ParsedStory
 from pipeline.tom.question import KnowsQuestion, Question, WhereQuestion
+from pipeline.tom.scene import scene_starts
 from pipeline.tom.solve import split_choices
 from pipeline.tom.story import (
     WAITING_ROOM,
@@ -51,6 +53,11 @@ class Surface:
             if seen.value is not None and (not changes or changes[-1][1] != seen.value):
                 changes.append((seen.moment, seen.value))
         return changes
+
+    @property
+    def namings(self) -> tuple[Naming, ...]:
+        """Return where the text puts the object asked about, true or claimed, in order."""
+        return namings(self.story.events, self.question)
 
     @property
     def candidates(self) -> list[str]:
@@ -117,6 +124,32 @@ def earliest_exit(surface: Surface) -> str | None:
     return _place_at_exit(surface, surface.question.chain)
 
 
+def first_claim(surface: Surface) -> str | None:
+    """Answer with the place claimed first, or without claims with the last place of the object."""
+    return _cued(surface, "first claim") or last(surface)
+
+
+def last_claim(surface: Surface) -> str | None:
+    """Answer with the place claimed last, or without claims with the last place of the object."""
+    return _cued(surface, "last claim") or last(surface)
+
+
+def claim_to_innermost(surface: Surface) -> str | None:
+    """Answer with the last claim that the innermost agent heard, else by the earliest exit."""
+    return _cued(surface, "last claim heard by the innermost agent") or earliest_exit(surface)
+
+
+def claim_to_outermost(surface: Surface) -> str | None:
+    """Answer with the last claim that the outermost agent heard, else by the earliest exit."""
+    return _cued(surface, "last claim heard by the outermost agent") or earliest_exit(surface)
+
+
+def _cued(surface: Surface, cue: str) -> str | None:
+    if not isinstance(surface.question, WhereQuestion):
+        return None
+    return CUES[cue](surface.namings, surface.question.chain)
+
+
 def phrase_cue(surface: Surface) -> str | None:
     """Answer with the one option that says somebody does not know."""
     options = surface.choices
@@ -151,6 +184,10 @@ SHORTCUTS: Mapping[str, Rule] = {
     "innermost_exit": innermost_exit,
     "outermost_exit": outermost_exit,
     "earliest_exit": earliest_exit,
+    "first_claim": first_claim,
+    "last_claim": last_claim,
+    "claim_to_innermost": claim_to_innermost,
+    "claim_to_outermost": claim_to_outermost,
     "phrase_cue": phrase_cue,
     "first_choice": first_choice,
     "last_choice": last_choice,
@@ -213,15 +250,11 @@ class _Scene:
 
 def _last_scene(events: Story, thing: str) -> _Scene:
     """Return the last scene in which the object is placed or moved."""
-    starts = [index for index, event in enumerate(events) if _opens_scene(event)] or [0]
-    for start, stop in reversed(list(zip(starts, [*starts[1:], len(events)], strict=True))):
+    starts = scene_starts(events) or (0,)
+    for start, stop in reversed(list(zip(starts, (*starts[1:], len(events)), strict=True))):
         if any(_tells_of(event, thing) for event in events[start:stop]):
             return _Scene(events, start, stop)
     return _Scene(events, 0, len(events))
-
-
-def _opens_scene(event: Event) -> bool:
-    return isinstance(event, Enter) and len(event.agents) > 1 and event.room != WAITING_ROOM
 
 
 def _tells_of(event: Event, thing: str) -> bool:

@@ -86,7 +86,7 @@ def with_noise(respond: Responder, share: float) -> Responder:
 )
 def test_what_answers_follow(respond: Responder, follow: str, rule: str | None) -> None:
     found = judged(respond)
-    assert (found.answers.follow, found.answers.rule) == (follow, rule), found.answers.because
+    assert (found.answers.follow, found.answers.by) == (follow, rule), found.answers.because
 
 
 def test_half_and_half_is_undecided() -> None:

@@ -7,7 +7,7 @@ event, the way the upstream generators do; the engine computes the asked chain o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import count, permutations
 from random import Random
 
 import pytest
@@ -65,8 +65,10 @@ def simulate_hi_tom(story: Story) -> dict[tuple[Chain, str], str]:
     table: dict[tuple[Chain, str], str] = {}
     where: dict[str, str] = {}
     things: dict[str, tuple[str, str]] = {}
-    scene: list[str] = []
-    left: list[str] = []
+    hall: str | None = None  # the room of the present scene
+    met: set[str] = set()
+    gone: dict[str, int] = {}  # when those who took part left
+    clock = count()
 
     def see(group: list[str], thing: str) -> None:
         for chain in chains(4):
@@ -79,16 +81,23 @@ def simulate_hi_tom(story: Story) -> dict[tuple[Chain, str], str]:
     for event in story:
         match event:
             case Enter(agents, room):
+                empty = not inside(room)
                 for agent in agents:
+                    if hall is not None and where.get(agent) == hall != room:
+                        gone[agent] = next(clock)
                     where[agent] = room
                 if room != WAITING_ROOM:
-                    scene, left = inside(room), []
+                    if hall is None or (len(agents) > 1 and (room != hall or empty)):
+                        hall, met, gone = room, set(), {}
+                    if room == hall:
+                        met |= set(inside(room))
+                        gone = {agent: when for agent, when in gone.items() if agent not in agents}
                     for thing, (_, place) in things.items():
                         if place == room:
-                            see(scene, thing)
+                            see(inside(room), thing)
             case Exit(agent, _):
-                where.pop(agent, None)
-                left.append(agent)
+                if where.pop(agent, None) == hall:
+                    gone[agent] = next(clock)
             case Place(thing, container, room):
                 things[thing] = (container, room)
                 see(inside(room), thing)
@@ -100,10 +109,9 @@ def simulate_hi_tom(story: Story) -> dict[tuple[Chain, str], str]:
                     if hearer == speaker:
                         continue
                     table[(speaker, hearer), thing] = container
-                    outside = hearer not in scene
-                    gone_first = hearer in left and (
-                        speaker not in left or left.index(hearer) < left.index(speaker)
-                    )
+                    outside = hearer not in met
+                    stayed = hearer in gone and speaker in met and speaker not in gone
+                    gone_first = stayed or gone.get(hearer, 99) < gone.get(speaker, -1)
                     if outside or gone_first:
                         table[(hearer,), thing] = container
                         table[(hearer, speaker), thing] = container

@@ -1,0 +1,141 @@
+"""Surface features: what a question's text gives away about each of its candidate answers.
+
+For every candidate: which listed rules and cues pick it; how often, how early and how late it is
+shown, moved, claimed and mentioned; where it stands among the options. For every question: its
+order and type, and how much is said. Nothing here follows who was present when something happened,
+but for the listed rules of exits, which are rules that a reader may follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from pipeline.audit.reading import Reading
+from pipeline.audit.rules import RULES, asked_type
+from pipeline.tom.cues import CUES, Kind, Naming
+from pipeline.tom.question import WhereQuestion
+from pipeline.tom.shortcut import Surface
+
+UNDEFINED = -1
+"""The place of a candidate that is not among the candidates, or of no answer at all."""
+
+_YES_NO = ("yes", "no")
+_KINDS: tuple[Kind, ...] = ("shown", "moved", "claimed")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as a rule on its surface sees it.
+
+    Attributes:
+        candidates: The possible answers.
+        picks: What each rule and cue answers, by name; None where it is undefined.
+        rows: The features of each candidate, shape (candidates, features).
+        story: The id of the story.
+    """
+
+    candidates: tuple[str, ...]
+    picks: Mapping[str, str | None]
+    rows: np.ndarray
+    story: str
+
+    def place_of(self, answer: str | None) -> int:
+        """Return the place of an answer among the candidates, or ``UNDEFINED``."""
+        return self.candidates.index(answer) if answer in self.candidates else UNDEFINED
+
+
+def surface_of(readings: Sequence[Reading]) -> list[Asked]:
+    """Return what the surface of each question gives away."""
+    types = sorted({asked_type(reading.example) for reading in readings})
+    return [_asked(reading, types.index(asked_type(reading.example))) for reading in readings]
+
+
+def _asked(reading: Reading, type_number: int) -> Asked:
+    named = reading.surface.namings if reading.surface else ()
+    picks = _picks(reading, named)
+    candidates = _candidates(reading, named, picks)
+    question = _of_question(reading, named, len(candidates), type_number)
+    answers = list(picks.values())
+    rows = np.asarray(
+        [
+            [*_picked(name, answers), *_of_candidate(name, reading, named), *question]
+            for name in candidates
+        ],
+        dtype=np.float32,
+    )
+    return Asked(candidates, picks, rows, reading.example.story_id)
+
+
+def _picks(reading: Reading, named: Sequence[Naming]) -> dict[str, str | None]:
+    chain = _where(reading.surface).chain if named else ()
+    cues = {name: cue(named, chain) if named else None for name, cue in CUES.items()}
+    return {name: rule(reading) for name, rule in RULES.items()} | cues
+
+
+def _where(surface: Surface | None) -> WhereQuestion:
+    assert surface is not None
+    assert isinstance(surface.question, WhereQuestion)
+    return surface.question
+
+
+def _candidates(
+    reading: Reading, named: Sequence[Naming], picks: Mapping[str, str | None]
+) -> tuple[str, ...]:
+    """Return what may be answered: the places named, else the options, else what rules answer."""
+    example = reading.example
+    if example.answer_kind == "yes_no":
+        return _YES_NO
+    if named:
+        return tuple(dict.fromkeys([*reading.candidates, *(naming.place for naming in named)]))
+    if example.choices:
+        return example.choices
+    found = [*reading.mentions, *(answer for answer in picks.values() if answer is not None)]
+    return tuple(dict.fromkeys(found))
+
+
+def _picked(name: str, answers: Sequence[str | None]) -> list[float]:
+    return [UNDEFINED if answer is None else float(answer == name) for answer in answers]
+
+
+def _of_candidate(name: str, reading: Reading, named: Sequence[Naming]) -> list[float]:
+    """Return where, when and how often a candidate is said, from the front and from the back."""
+    at = [place for place, naming in enumerate(named) if naming.place == name]
+    mentioned = [place for place, mention in enumerate(reading.mentions) if mention == name]
+    options = reading.example.choices or ()
+    return [
+        *(sum(named[place].kind == kind for place in at) for kind in _KINDS),
+        *_ends(at, len(named)),
+        len(mentioned),
+        *_ends(mentioned, len(reading.mentions)),
+        options.index(name) if name in options else UNDEFINED,
+        len(options) - options.index(name) if name in options else UNDEFINED,
+    ]
+
+
+def _ends(places: Sequence[int], count: int) -> tuple[int, int]:
+    """Return the first place from the front and the last from the back."""
+    return (places[0], count - 1 - places[-1]) if places else (UNDEFINED, UNDEFINED)
+
+
+def _of_question(
+    reading: Reading, named: Sequence[Naming], candidates: int, type_number: int
+) -> list[float]:
+    """Return what all candidates of a question share."""
+    chain = _where(reading.surface).chain if named else ()
+    kinds = [naming.kind for naming in named]
+    order = reading.example.order
+    return [
+        UNDEFINED if order is None else order,
+        type_number,
+        candidates,
+        *(kinds.count(kind) for kind in _KINDS),
+        sum(one == other == "claimed" for one, other in pairwise(kinds)),
+        sum(naming.kind == "claimed" and naming.by in chain for naming in named),
+        sum(naming.kind == "moved" and naming.by in chain for naming in named),
+        len(set(chain)),
+        len(reading.mentions),
+    ]

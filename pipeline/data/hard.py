@@ -1,0 +1,106 @@
+"""Questions that no rule solves: adversarial filtering against rules learned from the questions.
+
+A learned rule (:mod:`pipeline.audit.learned`) is fitted to the gold answers of a pool, always to
+other stories than those it answers, and a part of what it gets right is left out; then again, until
+neither it nor the best readable list of two rules is right on more than ``ENOUGH`` of what is left.
+Each round fits anew, since leaving out what one rule answers teaches the next its opposite. The
+method is AFLite's (Le Bras et al. 2020, arXiv 2002.04108), with trees on surface features in place
+of linear models on embeddings, and whole pairs in place of single rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+import numpy as np
+
+from pipeline.audit.learned import FEWEST, cross_fitted, cross_fitted_list
+from pipeline.audit.reading import read_all
+from pipeline.audit.surface import Asked, surface_of
+from pipeline.data.together import Group, groups
+from pipeline.tasks.example import Example
+
+ENOUGH = 0.55
+"""Accuracy of the learned rules at which filtering ends; chance is a third to a half."""
+
+ENOUGH_PAIRS = 0.20
+"""Share of pairs both of which they may answer right."""
+
+_LEFT_OUT = 0.4
+"""Share of the groups answered right that each round leaves out."""
+
+
+def hard_ones(
+    examples: Sequence[Example], kinds: Sequence[Hashable], random: Random
+) -> list[Example]:
+    """Return the examples that are left when what learned rules answer is filtered out, in order.
+
+    Pairs stay whole: what counts is whether both members are answered right.
+
+    Args:
+        examples: The pool.
+        kinds: The kind of each; of the kind that has most left, most is left out.
+        random: Decides what is left out of what is answered right.
+    """
+    pool = _Pool.of(examples)
+    kept = groups(examples)
+    while len(kept) >= FEWEST:
+        solved, enough = pool.solved(kept)
+        if enough or not solved:
+            break
+        dropped = _drawn(solved, [kinds[group[0]] for group in kept], random)
+        kept = [group for place, group in enumerate(kept) if place not in dropped]
+    return [examples[place] for group in kept for place in group]
+
+
+def _drawn(solved: Sequence[int], kinds: Sequence[Hashable], random: Random) -> set[int]:
+    """Return which of the solved places are left out, each from the kind that has most left."""
+    left = Counter(kinds)
+    of_kind: dict[Hashable, list[int]] = defaultdict(list)
+    for place in random.sample(solved, len(solved)):
+        of_kind[kinds[place]].append(place)
+    dropped: set[int] = set()
+    for _ in range(max(1, round(_LEFT_OUT * len(solved)))):
+        kind = max((k for k in of_kind if of_kind[k]), key=lambda k: left[k])
+        dropped.add(of_kind[kind].pop())
+        left[kind] -= 1
+    return dropped
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """The questions as rules on their surface see them, and the places of the gold answers."""
+
+    asked: tuple[Asked, ...]
+    gold: np.ndarray
+
+    @classmethod
+    def of(cls, examples: Sequence[Example]) -> _Pool:
+        asked = surface_of(read_all(examples))
+        gold = [each.place_of(e.answer) for each, e in zip(asked, examples, strict=True)]
+        together = list(asked)
+        for group in groups(examples):
+            story = min(asked[place].story for place in group)
+            for place in group:
+                together[place] = replace(asked[place], story=story)
+        return cls(tuple(together), np.asarray(gold))
+
+    def solved(self, kept: Sequence[Group]) -> tuple[list[int], bool]:
+        """Return which groups learned rules answer right throughout, and whether that is few."""
+        places = [place for group in kept for place in group]
+        asked, gold = [self.asked[place] for place in places], self.gold[places]
+        ends = np.cumsum([0, *map(len, kept)])[:-1]
+        solved, enough = np.zeros(len(kept), dtype=bool), True
+        for fit in (cross_fitted, cross_fitted_list):
+            found = fit(asked, gold.tolist())
+            if found is None:
+                continue
+            right = np.asarray(found.answers) == gold
+            whole = np.logical_and.reduceat(right, ends)
+            solved |= whole
+            pairs = len(places) > len(kept)
+            enough &= bool(right.mean() <= ENOUGH and (not pairs or whole.mean() <= ENOUGH_PAIRS))
+        return np.flatnonzero(solved).tolist(), enough

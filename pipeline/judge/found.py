@@ -1,0 +1,73 @@
+"""What could have been found: how sure a model must be of itself before a verdict says so.
+
+A verdict of ``undecided`` says little without it: on few questions nothing can be found. The power
+of each test is that of the score test which Wilson's interval inverts, for answers that are right,
+or the rule's, independently of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from scipy import special  # type: ignore[import-untyped]
+
+from pipeline.evaluate.statistics import LEVEL
+
+POWER = 0.8
+"""How probably it would be said."""
+
+_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What this many questions could have shown with probability ``POWER``.
+
+    Attributes:
+        beliefs: The accuracy from which answers that follow beliefs are found; None if at none.
+        rule: The share of its answers from which a rule is found; None if at none.
+    """
+
+    beliefs: float | None
+    rule: float | None
+
+    def as_json(self) -> dict[str, float | None]:
+        """Return it with three decimals."""
+        return {"beliefs": self.beliefs, "rule": self.rule}
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A share must lie above a threshold, by the lower end of its interval.
+
+    Attributes:
+        count: How many answers, or pairs, the share is of.
+        above: The threshold.
+        share_of: From the accuracy of single answers to the share expected.
+    """
+
+    count: int
+    above: float
+    share_of: Callable[[float], float] = lambda accuracy: accuracy
+
+    def passes(self, accuracy: float) -> float:
+        """Return how probably answers of this accuracy pass."""
+        share = self.share_of(accuracy)
+        reach = special.ndtri((1 + LEVEL) / 2) * (self.above * (1 - self.above) / self.count) ** 0.5
+        spread = max(1e-9, (share * (1 - share) / self.count) ** 0.5)
+        return float(special.ndtr((share - self.above - reach) / spread))
+
+
+def least(tests: Sequence[Test]) -> float | None:
+    """Return the smallest accuracy at which all tests pass with probability ``POWER``.
+
+    Returns:
+        None where there is no test, or none is passed that surely.
+    """
+    for step in range(_STEPS // 2, _STEPS + 1):
+        accuracy = step / _STEPS
+        if tests and prod(test.passes(accuracy) for test in tests) >= POWER:
+            return accuracy
+    return None

@@ -1,0 +1,109 @@
+"""A second reading of stories of free structure, from their text alone, that shares no code.
+
+It scans the lines for one chain of believers at a time and knows three things: who is inside, in
+which order the others left, and what the chain holds.
+"""
+
+from __future__ import annotations
+
+import re
+from random import Random
+
+import pytest
+
+from pipeline.tom.generate import brief
+from pipeline.tom.generate.hi_tom import HiTomSettings
+from pipeline.tom.language import HI_TOM
+from pipeline.tom.solve import solve
+
+_ENTERED = re.compile(r"(.+) entered the (?!waiting_room)\w+\.")
+_LEFT = re.compile(r"(\w+) (?:left|exited the \w+)\.")
+_SHOWN = re.compile(r"(?:The \w+ is in the|\w+ moved (?:it|the \w+) to the) (\w+)\.")
+_SAID = re.compile(
+    r"(\w+) (?:publicly claimed|privately told (\w+)) that (?:the )?\w+ is in the (\w+) now\."
+)
+_NAMES = re.compile(r"[A-Z]\w+")
+
+
+def believed(story: str, chain: tuple[str, ...]) -> str | None:
+    """Return where the chain holds the object to be; the empty chain is the world."""
+    inside: set[str] = set()
+    gone: list[str] = []
+    where = held = None
+    for line in story.splitlines():
+        if found := _SAID.fullmatch(line):
+            speaker, one, place = found.groups()
+            for hearer in [one] if one else sorted({*inside, *gone} - {speaker}):
+                later = speaker in inside or gone.index(speaker) > (
+                    gone.index(hearer) if hearer in gone else len(gone)
+                )
+                trusted = hearer in gone and later
+                if chain == (speaker, hearer) or (
+                    trusted and chain in [(hearer,), (hearer, speaker)]
+                ):
+                    held = place
+            continue
+        if found := _ENTERED.fullmatch(line):
+            inside |= set(_NAMES.findall(found[1]))
+            gone = [name for name in gone if name not in inside]
+        elif found := _LEFT.fullmatch(line):
+            inside.discard(found[1])
+            gone.append(found[1])
+        elif found := _SHOWN.fullmatch(line):
+            where = found[1]
+        else:
+            continue
+        if inside.issuperset(chain) and not _LEFT.fullmatch(line):
+            held = where
+    return held
+
+
+def asked(question: str) -> tuple[str, ...]:
+    """Return the believers that a question names, outermost first."""
+    return tuple(_NAMES.findall(question.removeprefix("Where")))
+
+
+def test_engine_and_text_agree_on_5000_fresh_questions() -> None:
+    seen, returns = 0, 0
+    for seed in range(1400):
+        settings = HiTomSettings(agents=3 + seed % 3, tell=True, noise=0, structure="free")
+        item = HI_TOM.generate(settings, Random(f"text:{seed}"), "benchmark")
+        for text in (item.story, brief.render(item.events)):
+            returns += len(_ENTERED.findall(text)) > 1
+            for question in item.questions:
+                assert question.answer == believed(text, asked(question.text)), (text, question)
+                seen += 1
+    assert seen > 5000
+    assert returns > 500
+
+
+DISPUTED = """Edward, Fiona and Clara entered the hall.
+The hat is in the box.
+Clara moved the hat to the tin.
+Edward exited the hall.
+Fiona exited the hall.
+Clara exited the hall.
+Clara entered the hall.
+Edward privately told Fiona that the hat is in the basket now."""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Where does Fiona really think the hat is?", "tin"),  # Edward left before her
+        ("Where does Edward think Fiona thinks the hat is?", "basket"),
+        ("Where does Fiona think Edward thinks the hat is?", "tin"),
+        ("Where does Edward really think the hat is?", "tin"),
+    ],
+)
+def test_one_agents_return_does_not_end_the_scene(question: str, answer: str) -> None:
+    assert solve("hi_tom", DISPUTED, question).answer == answer
+    assert believed(DISPUTED, asked(question)) == answer
+
+
+def test_a_group_that_meets_anew_trusts_by_its_own_exits() -> None:
+    again = DISPUTED.replace(
+        "\nClara entered the hall.\n",
+        "\nEdward and Fiona entered the hall.\nFiona exited the hall.\nEdward exited the hall.\n",
+    )
+    assert solve("hi_tom", again, "Where does Fiona really think the hat is?").answer == "basket"
