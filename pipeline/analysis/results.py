@@ -234,8 +234,7 @@ class Results:
         for task in columns:
             before, after = base.get(task), result.all_tasks().get(task)
             trained = after if is_trained else None
-            audited = self.audit.columns.get(task)
-            best = None if audited is None else audited.baselines.best
+            best = self.audit.best_rule(task, cell.combination)
             yield Row(
                 cell=result.key,
                 model=cell.title,

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipeline.audit.records import LEARNED
 from pipeline.audit.surface import UNDEFINED, Asked
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
 
-LEARNED = "learned rule"
 FOLDS = 5
 FEWEST = 50
 """Questions below which nothing is fitted."""

@@ -8,6 +8,9 @@ from pydantic import Field
 
 from pipeline.records import Record
 
+LEARNED = "learned rule"
+"""What tables call a rule that is fitted to answers."""
+
 Counts = dict[str, int]
 Shares = dict[str, float]
 
@@ -57,6 +60,23 @@ class Baselines(Record):
     majority: float
     by_order: dict[str, Group]
     by_type: dict[str, Group]
+
+
+class Learned(Record):
+    """What rules score that are learned from gold answers, always on other stories.
+
+    Attributes:
+        accuracy: Of boosted trees on surface features, fitted to other stories of the set.
+        readable: The best list of one rule and another where it is undefined.
+        readable_accuracy: Of the best list by other stories of the set.
+        pairs: Share of counterfactual pairs both of which the better one of these answers right;
+            None where there are no pairs.
+    """
+
+    accuracy: float
+    readable: str
+    readable_accuracy: float
+    pairs: float | None = None
 
 
 class Won(Record):
@@ -173,6 +193,8 @@ class ColumnAudit(Record):
         twin_conflicts: Rows whose twin in the other prompt variant says otherwise, by order.
         balance: How the gold answers are spread.
         baselines: What rules score that learn nothing.
+        learned: What rules score that are learned from the set; None where it is too small.
+        learned_from: Accuracy of a rule learned from a training set, by combination.
         without_answer: What is won by responses that know nothing.
         lexical: The most telling word by kind of question.
         shortcut_conflict: Where the best rule is wrong.
@@ -191,6 +213,8 @@ class ColumnAudit(Record):
     twin_conflicts: Counts
     balance: Balance
     baselines: Baselines
+    learned: Learned | None = None
+    learned_from: Shares = Field(default={})
     without_answer: WonWithoutAnswer
     lexical: dict[str, Lexical]
     shortcut_conflict: ShortcutConflict
@@ -233,14 +257,25 @@ class Audit(Record):
     Attributes:
         columns: What was found in each column.
         training: What is won without an answer on each training set, by combination.
+        learned: What rules score that are learned from each training set, on other stories of it.
         leakage: What each column shares with training, by combination.
         validation: What the validation set shares with training, by combination.
     """
 
     columns: dict[str, ColumnAudit]
     training: dict[str, WonWithoutAnswer] = Field(default={})
+    learned: dict[str, Learned] = Field(default={})
     leakage: dict[str, dict[str, Leak]]
     validation: dict[str, Leak] = Field(default={})
+
+    def best_rule(self, column: str, combination: str | None) -> Best | None:
+        """Return the best rule of a column: a listed one, or one learned from a training set."""
+        found = self.columns.get(column)
+        if found is None:
+            return None
+        learned = found.learned_from.get(combination or "", 0.0)
+        listed = found.baselines.best
+        return Best(rule=LEARNED, accuracy=learned) if learned > listed.accuracy else listed
 
     def won_without_answer(self) -> dict[str, WonWithoutAnswer]:
         """Return what is won without an answer, by the name of the questions."""

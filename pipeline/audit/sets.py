@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pipeline.audit.balance import balance
 from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Overlap
+from pipeline.audit.learned import LearnedRule, cross_fitted, cross_fitted_list
 from pipeline.audit.lexical import LEXICAL_FLAG, lexical_dependence
 from pipeline.audit.reading import Reading, read_all
 from pipeline.audit.records import (
@@ -21,13 +22,15 @@ from pipeline.audit.records import (
     Group,
     LabelConflict,
     Leak,
+    Learned,
     Lexical,
     ShortcutConflict,
 )
 from pipeline.audit.rules import MAJORITY, Baseline, asked_type, baselines, chance
 from pipeline.audit.statistics import binomial_tail
+from pipeline.audit.surface import UNDEFINED, gold_places
 from pipeline.errors import UserError
-from pipeline.tasks.example import Example
+from pipeline.tasks.example import Example, pairs_of
 
 RULE_MARGIN, RULE_P = 0.2, 0.05
 """A rule is flagged that beats the better of chance and majority by so much, so surely.
@@ -37,8 +40,14 @@ Source: arXiv 2606.09092, its rule for flagging theory-of-mind data sets.
 _SHOWN = 10
 
 
-def set_audit(examples: Sequence[Example]) -> ColumnAudit:
+def set_audit(
+    examples: Sequence[Example], training: Mapping[str, LearnedRule] | None = None
+) -> ColumnAudit:
     """Audit a set of examples.
+
+    Args:
+        examples: The set.
+        training: Rules learned from training sets, by combination.
 
     Raises:
         UserError: If there are no examples.
@@ -62,6 +71,8 @@ def set_audit(examples: Sequence[Example]) -> ColumnAudit:
         twin_conflicts=twin_conflicts(examples),
         balance=balance(readings),
         baselines=_baselines(readings, rules),
+        learned=learned_baseline(readings),
+        learned_from=learned_from(training or {}, examples),
         without_answer=won_without_answer(readings),
         lexical=lexical,
         shortcut_conflict=_shortcut_conflict(examples, rules),
@@ -71,6 +82,38 @@ def set_audit(examples: Sequence[Example]) -> ColumnAudit:
             *_label_flags(len(conflicts), len(duplicates)),
         ],
     )
+
+
+def learned_baseline(readings: Sequence[Reading]) -> Learned | None:
+    """Return what learned rules score on a set; None where it is too small."""
+    asked, gold = gold_places(readings)
+    fitted, readable = cross_fitted(asked, gold), cross_fitted_list(asked, gold)
+    if fitted is None or readable is None:
+        return None
+    rights = [
+        [said == place != UNDEFINED for said, place in zip(each.answers, gold, strict=True)]
+        for each in (fitted, readable)
+    ]
+    pairs = pairs_of([reading.example for reading in readings]).values()
+    both = [sum(right[one] and right[other] for one, other in pairs) for right in rights]
+    return Learned(
+        accuracy=sum(rights[0]) / len(gold),
+        readable=readable.name,
+        readable_accuracy=sum(rights[1]) / len(gold),
+        pairs=max(both) / len(pairs) if pairs else None,
+    )
+
+
+def learned_from(
+    training: Mapping[str, LearnedRule], examples: Sequence[Example]
+) -> dict[str, float]:
+    """Return the accuracy of rules learned from training sets on a set of examples."""
+    asked, gold = gold_places(read_all(examples))
+    found = {}
+    for name, rule in training.items():
+        said = rule.answers(asked)
+        found[name] = sum(a == b != UNDEFINED for a, b in zip(said, gold, strict=True)) / len(gold)
+    return found
 
 
 def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, dict[str, Leak]]:

@@ -9,13 +9,14 @@ but for the listed rules of exits, which are rules that a reader may follow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from pipeline.audit.reading import Reading
 from pipeline.audit.rules import RULES, asked_type
+from pipeline.tasks.example import pairs_of
 from pipeline.tom.cues import CUES, Kind, Naming
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.shortcut import Surface
@@ -52,6 +53,22 @@ def surface_of(readings: Sequence[Reading]) -> list[Asked]:
     """Return what the surface of each question gives away."""
     types = sorted({asked_type(reading.example) for reading in readings})
     return [_asked(reading, types.index(asked_type(reading.example))) for reading in readings]
+
+
+def gold_places(readings: Sequence[Reading]) -> tuple[list[Asked], list[int]]:
+    """Return questions with the places of their gold answers; pairs count as one story.
+
+    The two stories of a counterfactual pair are nearly the same, so whoever is fitted to one must
+    not be asked about the other.
+    """
+    asked = surface_of(readings)
+    examples = [reading.example for reading in readings]
+    for one, other in pairs_of(examples).values():
+        story = min(examples[one].story_id, examples[other].story_id)
+        for place in (one, other):
+            asked[place] = replace(asked[place], story=story)
+    gold = [each.place_of(e.answer) for each, e in zip(asked, examples, strict=True)]
+    return asked, gold
 
 
 def _asked(reading: Reading, type_number: int) -> Asked:

@@ -36,9 +36,7 @@ def judge(
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option(
-            "--json", help="Print JSON: answers, by, explained, reasoning, evidence."
-        ),
+        typer.Option("--json", help="Print JSON: answers, by, explained, reasoning, evidence."),
     ] = False,
 ) -> None:
     """Say whether answers follow beliefs, a simpler mind or a rule, and what their reasoning is.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from random import Random
@@ -109,6 +109,27 @@ def _field(example: Example, name: str) -> object:
 def select_parts(raw: Path, parts: Iterable[Part], seed: int) -> list[Example]:
     """Return the examples of several parts, one after the other."""
     return [example for part in parts for example in select(raw, part, seed)]
+
+
+def select_written(
+    raw: Path, parts: Sequence[Part], written: Sequence[str]
+) -> list[Example] | None:
+    """Return the examples of a set that was written before, without drawing them again.
+
+    Args:
+        raw: Folder of the raw sources.
+        parts: What the set consists of.
+        written: The ids of its rows, in order.
+
+    Returns:
+        None where some row fits none of the parts, or there are more or fewer than they ask for.
+    """
+    fitting = {example.id: example for part in parts for example in _fitting(raw, part)}
+    asked = sum(len(_fitting(raw, part)) if part.limit is None else part.limit for part in parts)
+    exact = all(part.limit is not None or not (part.rule or part.hard) for part in parts)
+    if (exact and len(written) != asked) or any(name not in fitting for name in written):
+        return None
+    return [fitting[name] for name in written]
 
 
 def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
 from pipeline.audit.learned import FEWEST, cross_fitted, cross_fitted_list
 from pipeline.audit.reading import read_all
-from pipeline.audit.surface import Asked, surface_of
+from pipeline.audit.surface import Asked, gold_places
 from pipeline.data.together import Group, groups
 from pipeline.tasks.example import Example
 
@@ -79,14 +79,8 @@ class _Pool:
 
     @classmethod
     def of(cls, examples: Sequence[Example]) -> _Pool:
-        asked = surface_of(read_all(examples))
-        gold = [each.place_of(e.answer) for each, e in zip(asked, examples, strict=True)]
-        together = list(asked)
-        for group in groups(examples):
-            story = min(asked[place].story for place in group)
-            for place in group:
-                together[place] = replace(asked[place], story=story)
-        return cls(tuple(together), np.asarray(gold))
+        asked, gold = gold_places(read_all(examples))
+        return cls(tuple(asked), np.asarray(gold))
 
     def solved(self, kept: Sequence[Group]) -> tuple[list[int], bool]:
         """Return which groups learned rules answer right throughout, and whether that is few."""

@@ -11,7 +11,7 @@ from statistics import mean
 
 from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY, sample_figures
 from pipeline.evaluate.samples import majority, pass_at, said_by
-from pipeline.tasks.example import Example
+from pipeline.tasks.example import Example, pairs_of
 from pipeline.tasks.grading import Grade
 
 
@@ -44,15 +44,6 @@ def measured(examples: Sequence[Example], groups: Sequence[Sequence[Grade]]) -> 
     if samples > 1:
         found |= _of_samples(examples, groups, samples)
     return {name: each for name, each in found.items() if each.values}
-
-
-def pairs_of(examples: Sequence[Example]) -> dict[str, tuple[int, int]]:
-    """Return the places of the two members of each counterfactual pair, by its name."""
-    members: dict[str, list[int]] = {}
-    for place, example in enumerate(examples):
-        if "pair" in example.meta:
-            members.setdefault(str(example.meta["pair"]), []).append(place)
-    return {name: (each[0], each[1]) for name, each in members.items() if len(each) == 2}
 
 
 def story_of(one: Example, other: Example) -> str:

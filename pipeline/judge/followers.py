@@ -8,14 +8,14 @@ was not fitted to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
-from pipeline.audit.learned import LEARNED, CrossFitted, cross_fitted, cross_fitted_list
+from pipeline.audit.learned import CrossFitted, cross_fitted, cross_fitted_list
 from pipeline.audit.reading import Reading, read_all
+from pipeline.audit.records import LEARNED
 from pipeline.audit.rules import MAJORITY, RULES, is_gold, majority_answers
-from pipeline.audit.surface import UNDEFINED, Asked, surface_of
-from pipeline.evaluate.measured import pairs_of, story_of
+from pipeline.audit.surface import UNDEFINED, Asked, gold_places
 from pipeline.judge.items import Item
 from pipeline.tom.language import PLAIN, language_of
 from pipeline.tom.minds import MINDS, answers_of_minds
@@ -70,8 +70,8 @@ class Follower:
 def followers_of(items: Sequence[Item]) -> list[Follower]:
     """Return everything that the answers may follow; rules undefined on most are left out."""
     readings = read_all([item.example for item in items])
-    asked = _by_pairs(surface_of(readings), items)
-    found = [*_listed(asked, items), *_minds(readings, items), *_learned(asked, items)]
+    asked, gold = gold_places(readings)
+    found = [*_listed(asked, items), *_minds(readings, items), *_learned(asked, gold, items)]
     return [each for each in found if 2 * _given(each) > len(items)]
 
 
@@ -115,9 +115,10 @@ def _answers_of_minds(reading: Reading) -> dict[str, str | None]:
     return answers_of_minds(surface.story.events, question, language.rules[PLAIN])
 
 
-def _learned(asked: Sequence[Asked], items: Sequence[Item]) -> Iterator[Follower]:
+def _learned(
+    asked: Sequence[Asked], gold: Sequence[int], items: Sequence[Item]
+) -> Iterator[Follower]:
     answered = [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
-    gold = [each.place_of(item.example.answer) for each, item in zip(asked, items, strict=True)]
     found = cross_fitted_list(asked, answered)
     if found is not None:
         yield _follower(found.name, Kind.LIST, found.texts(asked), items)
@@ -137,14 +138,3 @@ def _place_said(asked: Asked, item: Item) -> int:
         return place
     said = (n for n, candidate in enumerate(asked.candidates) if item.says(candidate))
     return next(said, UNDEFINED)
-
-
-def _by_pairs(asked: Sequence[Asked], items: Sequence[Item]) -> list[Asked]:
-    """Return the questions so that both stories of a counterfactual pair count as one."""
-    examples = [item.example for item in items]
-    together = list(asked)
-    for one, other in pairs_of(examples).values():
-        story = story_of(examples[one], examples[other])
-        for place in (one, other):
-            together[place] = replace(asked[place], story=story)
-    return together

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pipeline.audit.card import data_card
 from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
 from pipeline.audit.figures import draw_all
+from pipeline.audit.learned import LearnedRule
 from pipeline.audit.marks import refuse_false_marks
 from pipeline.audit.reading import read_all
-from pipeline.audit.records import Audit, Leak, WonWithoutAnswer
-from pipeline.audit.sets import leakage, set_audit
-from pipeline.config.params import DatasetEntry
-from pipeline.data.build import select_parts
+from pipeline.audit.records import Audit, Leak, Learned, WonWithoutAnswer
+from pipeline.audit.sets import leakage, learned_baseline, set_audit
+from pipeline.audit.surface import gold_places
+from pipeline.config.data import Part
+from pipeline.data.build import select_written
 from pipeline.data.card import DatasetCard
 from pipeline.data.codec import read_column, read_dataset
 from pipeline.data.origin import Origin, StudyOrigins
@@ -31,13 +35,20 @@ def main(stage: Stage) -> None:
     validation: dict[str, Leak] = {}
     won: dict[str, WonWithoutAnswer] = {}
     training: dict[str, Origin] = {}
+    learned: dict[str, Learned] = {}
+    rules: dict[str, LearnedRule] = {}
     for key, entry in stage.params.dataset.items():
-        examples = _training(stage, key, entry)
+        examples = _chosen(stage, key, "train", entry.train, entry.seed)
         known = Fingerprints.of(examples, stage.params.audit.ngram)
         overlaps[key] = {name: known.overlap(column) for name, column in suite.items()}
         refuse_contamination(entry.split, overlaps[key])
-        won[key] = won_without_answer(read_all(examples))
-        validated = select_parts(stage.raw, entry.validation, entry.seed)
+        readings = read_all(examples)
+        won[key] = won_without_answer(readings)
+        if (baseline := learned_baseline(readings)) is not None:
+            learned[key] = baseline
+        if (rule := LearnedRule.fit(*gold_places(readings))) is not None:
+            rules[key] = rule
+        validated = _chosen(stage, key, "validation", entry.validation, entry.seed)
         validation[key] = known.overlap(validated).record()
         training[key] = _origin(stage, examples)
     origins = StudyOrigins(
@@ -45,8 +56,14 @@ def main(stage: Stage) -> None:
         training=training,
     )
     refuse_false_marks(stage.study, stage.params.suite.tasks, origins)
-    columns = {name: set_audit(examples) for name, examples in suite.items()}
-    audit = Audit(columns=columns, training=won, leakage=leakage(overlaps), validation=validation)
+    columns = {name: set_audit(examples, rules) for name, examples in suite.items()}
+    audit = Audit(
+        columns=columns,
+        training=won,
+        learned=learned,
+        leakage=leakage(overlaps),
+        validation=validation,
+    )
     _write(stage, audit, origins)
     for name, column in columns.items():
         best, cheat = column.baselines.best, column.without_answer.cheat
@@ -60,16 +77,16 @@ def _origin(stage: Stage, examples: list[Example]) -> Origin:
     return Origin.of(examples, stage.params.acquire.values())
 
 
-def _training(stage: Stage, key: str, entry: DatasetEntry) -> list[Example]:
-    """Return the training examples: the parquet has prompts, the raw files the texts themselves.
+def _chosen(stage: Stage, key: str, name: str, parts: Sequence[Part], seed: int) -> list[Example]:
+    """Return the examples of a written set: the parquet has prompts, the raw files the texts.
 
     Raises:
-        UserError: If the parquet is not what the parameters select from the raw files.
+        UserError: If the parquet holds rows that the parameters do not select from the raw files.
     """
-    path = stage.data / "combos" / key / "train.parquet"
+    path = stage.data / "combos" / key / f"{name}.parquet"
     written = [row.example.id for row in read_dataset(path)]
-    examples = select_parts(stage.raw, entry.train, entry.seed)
-    if written != [example.id for example in examples]:
+    examples = select_written(stage.raw, parts, written)
+    if examples is None:
         raise UserError(
             f"{path} does not hold what params.yaml selects from {stage.raw}; "
             f"make it again with: dvc repro --single-item --force dataset@{key}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -66,3 +66,12 @@ class Example:
         if not self.id:
             key = (self.benchmark, self.task, self.story, self.question, self.choices, self.answer)
             object.__setattr__(self, "id", content_hash(*key))
+
+
+def pairs_of(examples: Sequence[Example]) -> dict[str, tuple[int, int]]:
+    """Return the places of the two members of each counterfactual pair, by its name."""
+    members: dict[str, list[int]] = {}
+    for place, example in enumerate(examples):
+        if "pair" in example.meta:
+            members.setdefault(str(example.meta["pair"]), []).append(place)
+    return {name: (each[0], each[1]) for name, each in members.items() if len(each) == 2}

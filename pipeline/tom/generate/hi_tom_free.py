@@ -15,7 +15,7 @@ from random import Random
 from pipeline.tom.story import Claim, Enter, Event, Exit, Move, Place
 
 _STEPS = (4, 5, 6, 7)
-_CLAIMS = (0, 1, 2, 3)
+_CLAIMS = (0, 1, 2, 2)
 _LEAVES, _COMES_BACK = 0.5, 0.4  # chances; otherwise somebody in the room moves the object
 
 
