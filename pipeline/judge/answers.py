@@ -15,7 +15,7 @@ from typing import Literal
 
 from pipeline.evaluate.measured import Measured, both_right, moved
 from pipeline.evaluate.statistics import Estimate, change, share
-from pipeline.judge.followers import Follower, Kind, followers_of
+from pipeline.judge.followers import Follower, Kind, Questions, followers_of
 from pipeline.judge.found import Found, Test, least
 from pipeline.judge.items import Item
 
@@ -110,9 +110,14 @@ class OrderEvidence:
         return [each for each in self.rules if each.decides]
 
     @property
+    def best(self) -> AgainstRule | None:
+        """Return the most accurate rule; a mind may be right on all of what takes no more."""
+        return next((each for each in self.rules if each.kind is not Kind.MIND), None)
+
+    @property
     def enough(self) -> bool:
         """Return whether the most accurate rule is wrong often enough to decide."""
-        return bool(self.rules) and self.rules[0].decides
+        return self.best is not None and self.best.decides
 
     @property
     def follows_beliefs(self) -> bool:
@@ -191,9 +196,15 @@ def said_to_follow(follow: str, by: str | None) -> str:
     return f"answers follow the rule {by!r}" if by else f"answers follow {follow}"
 
 
-def judge_answers(items: Sequence[Item]) -> AnswerVerdict:
-    """Return what answers follow, with the evidence."""
-    followers = followers_of(items)
+def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> AnswerVerdict:
+    """Return what answers follow, with the evidence.
+
+    Args:
+        items: The questions with what was answered.
+        questions: What rules and minds say to these questions, where it is known already.
+    """
+    asked = questions or Questions.of([item.example for item in items])
+    followers = followers_of(items, asked)
     everything = _order(items, followers, None, range(len(items)))
     orders = tuple(_orders(items, followers))
     pairs = _pairs(items, followers)
@@ -226,10 +237,10 @@ def _decide(
             f"where the {_called(copied)} is wrong, {in_percent(copied.copied)} of the answers are "
             f"its own and {in_percent(copied.where_wrong)} are right"
         )
-        if by_belief := [each.order for each in orders if each.follows_beliefs]:
-            return "undecided", None, f"{because}; yet of order {by_belief[0]} most are right"
+        if (order := _order_by_belief(orders, copied)) is not None:
+            return "undecided", None, f"{because}; yet of order {order} most are right there"
         return ("simpler mind" if copied.kind is Kind.MIND else "rule"), copied.rule, because
-    best = everything.rules[0] if everything.rules else None
+    best = everything.best
     if best is None or not best.decides:
         which = "" if best is None else f" on which {best.rule!r}, the best rule, is wrong"
         count = 0 if best is None else best.where_wrong.count
@@ -257,6 +268,15 @@ def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
         if chosen is None or each.agreement > chosen.agreement + gain:
             chosen = each
     return chosen
+
+
+def _order_by_belief(orders: Sequence[OrderEvidence], copied: AgainstRule) -> int | None:
+    """Return a belief order in which answers follow beliefs where the copied rule is wrong."""
+    for each in orders:
+        for rule in each.deciding:
+            if rule.rule == copied.rule and rule.follows_beliefs:
+                return each.order
+    return None
 
 
 def _as_simple(one: AgainstRule, other: AgainstRule) -> bool:

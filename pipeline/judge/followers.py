@@ -8,15 +8,16 @@ was not fitted to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
-from pipeline.audit.learned import CrossFitted, cross_fitted, cross_fitted_list
+from pipeline.audit.learned import cross_fitted, cross_fitted_list
 from pipeline.audit.reading import Reading, read_all
 from pipeline.audit.records import LEARNED
 from pipeline.audit.rules import MAJORITY, RULES, is_gold, majority_answers
 from pipeline.audit.surface import UNDEFINED, Asked, gold_places
 from pipeline.judge.items import Item
+from pipeline.tasks.example import Example
 from pipeline.tom.language import PLAIN, language_of
 from pipeline.tom.minds import MINDS, answers_of_minds
 from pipeline.tom.question import NOW, WhereQuestion
@@ -67,42 +68,88 @@ class Follower:
         return [p for p in places if self.answers[p] is not None and not self.right[p]]
 
 
-def followers_of(items: Sequence[Item]) -> list[Follower]:
+Answers = Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What can be said of questions whoever answers them.
+
+    Attributes:
+        asked: The questions as rules on their surface see them.
+        said: What each listed rule, each mind, and a rule learned from gold answers them.
+    """
+
+    asked: tuple[Asked, ...]
+    said: tuple[tuple[str, Kind, Answers], ...]
+
+    @classmethod
+    def of(cls, examples: Sequence[Example]) -> Questions:
+        """Read the questions, and apply every rule and mind."""
+        readings = read_all(examples)
+        asked, gold = gold_places(readings)
+        learned = cross_fitted(asked, gold)
+        by_gold = [(GOLD, Kind.LEARNED, learned.texts(asked))] if learned else []
+        said = [*_listed(asked, examples), *_minds(readings), *by_gold]
+        return cls(tuple(asked), tuple(each for each in said if _is_defined(each[2])))
+
+
+def _is_defined(answers: Answers) -> bool:
+    """Return whether a rule says something to most questions."""
+    return 2 * sum(answer is not None for answer in answers) > len(answers)
+
+
+def followers_of(items: Sequence[Item], questions: Questions) -> list[Follower]:
     """Return everything that the answers may follow; rules undefined on most are left out."""
-    readings = read_all([item.example for item in items])
-    asked, gold = gold_places(readings)
-    found = [*_listed(asked, items), *_minds(readings, items), *_learned(asked, gold, items)]
-    return [each for each in found if 2 * _given(each) > len(items)]
+    held = _Held(items)
+    learned = (each for each in _learned(questions.asked, items) if _is_defined(each[2]))
+    return [_follower(*each, held) for each in (*questions.said, *learned)]
 
 
-def _given(follower: Follower) -> int:
-    return sum(answer is not None for answer in follower.answers)
-
-
-def _follower(
-    name: str, kind: Kind, answers: Sequence[str | None], items: Sequence[Item]
-) -> Follower:
-    pairs = list(zip(answers, items, strict=True))
+def _follower(name: str, kind: Kind, answers: Answers, held: _Held) -> Follower:
+    pairs = list(enumerate(answers))
     return Follower(
         name=name,
         kind=kind,
         answers=tuple(answers),
-        right=tuple(a is not None and is_gold(a, item.example) for a, item in pairs),
-        copied=tuple(a is not None and item.says(a) for a, item in pairs),
+        right=tuple(a is not None and held.is_right(place, a) for place, a in pairs),
+        copied=tuple(a is not None and held.is_said(place, a) for place, a in pairs),
     )
 
 
-def _listed(asked: Sequence[Asked], items: Sequence[Item]) -> Iterator[Follower]:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The answers that rules give, held against gold and against what was said, each once."""
+
+    items: Sequence[Item]
+    right: dict[tuple[int, str], bool] = field(default_factory=dict)
+    said: dict[tuple[int, str], bool] = field(default_factory=dict)
+
+    def is_right(self, place: int, answer: str) -> bool:
+        key = place, answer
+        if key not in self.right:
+            self.right[key] = is_gold(answer, self.items[place].example)
+        return self.right[key]
+
+    def is_said(self, place: int, answer: str) -> bool:
+        key = place, answer
+        if key not in self.said:
+            self.said[key] = self.items[place].says(answer)
+        return self.said[key]
+
+
+def _listed(
+    asked: Sequence[Asked], examples: Sequence[Example]
+) -> Iterator[tuple[str, Kind, Answers]]:
     for name in RULES:
-        yield _follower(name, Kind.LISTED, [each.picks[name] for each in asked], items)
-    common = majority_answers([item.example for item in items])
-    yield _follower(MAJORITY, Kind.LISTED, common, items)
+        yield name, Kind.LISTED, [each.picks[name] for each in asked]
+    yield MAJORITY, Kind.LISTED, majority_answers(examples)
 
 
-def _minds(readings: Sequence[Reading], items: Sequence[Item]) -> Iterator[Follower]:
+def _minds(readings: Sequence[Reading]) -> Iterator[tuple[str, Kind, Answers]]:
     said = [_answers_of_minds(reading) for reading in readings]
     for name in MINDS:
-        yield _follower(name, Kind.MIND, [each.get(name) for each in said], items)
+        yield name, Kind.MIND, [each.get(name) for each in said]
 
 
 def _answers_of_minds(reading: Reading) -> dict[str, str | None]:
@@ -115,20 +162,15 @@ def _answers_of_minds(reading: Reading) -> dict[str, str | None]:
     return answers_of_minds(surface.story.events, question, language.rules[PLAIN])
 
 
-def _learned(
-    asked: Sequence[Asked], gold: Sequence[int], items: Sequence[Item]
-) -> Iterator[Follower]:
+def _learned(asked: Sequence[Asked], items: Sequence[Item]) -> Iterator[tuple[str, Kind, Answers]]:
+    """Yield the rules that are learned from what was answered."""
     answered = [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
-    found = cross_fitted_list(asked, answered)
-    if found is not None:
-        yield _follower(found.name, Kind.LIST, found.texts(asked), items)
-    near = f"{LEARNED}, near {found.name}" if found is not None else LEARNED
-    for name, fitted in (
-        (near, cross_fitted(asked, answered)),
-        (GOLD, cross_fitted(asked, gold)),
-    ):
-        if isinstance(fitted, CrossFitted):
-            yield _follower(name, Kind.LEARNED, fitted.texts(asked), items)
+    readable, fitted = cross_fitted_list(asked, answered), cross_fitted(asked, answered)
+    if readable is not None:
+        yield readable.name, Kind.LIST, readable.texts(asked)
+    if fitted is not None:
+        near = f", near {readable.name}" if readable is not None else ""
+        yield f"{LEARNED}{near}", Kind.LEARNED, fitted.texts(asked)
 
 
 def _place_said(asked: Asked, item: Item) -> int:
