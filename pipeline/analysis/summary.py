@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pipeline.analysis.against_paper import AgainstPaper
 from pipeline.analysis.findings import findings
+from pipeline.analysis.ledger.claim import Entry
+from pipeline.analysis.ledger.ledger import ledger
 from pipeline.analysis.probes import ColumnProbe, column_probes
 from pipeline.analysis.published import BesidePublished, beside_published
 from pipeline.analysis.results import Results, Row
@@ -31,6 +33,7 @@ class Report(Record):
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
         published: The results beside those that this paper publishes, figure by figure.
+        ledger: The claims of the papers, each with what the results decide of it.
         provenance: What the results were made from.
     """
 
@@ -46,6 +49,7 @@ class Report(Record):
     findings: list[str]
     against_paper: AgainstPaper | None
     published: list[BesidePublished]
+    ledger: list[Entry]
     provenance: dict[str, str]
 
 
@@ -64,5 +68,6 @@ def summarise(results: Results, recorded: Recorded) -> Report:
         findings=findings(results),
         against_paper=results.against,
         published=beside_published(results),
+        ledger=ledger(results, recorded),
         provenance=dict(recorded.provenance),
     )
