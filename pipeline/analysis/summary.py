@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from pipeline.analysis.against_paper import AgainstPaper
 from pipeline.analysis.findings import findings
 from pipeline.analysis.ledger.claim import Entry
@@ -33,8 +35,8 @@ class Report(Record):
         findings: What the numbers say, in sentences.
         against_paper: The study beside the paper that it re-runs, statement by statement.
         published: The results beside those that this paper publishes, figure by figure.
-        ledger: The claims of the papers, each with what the results decide of it.
         provenance: What the results were made from.
+        ledger: The claims of the papers, each with what the results decide of it.
     """
 
     study: str
@@ -49,8 +51,8 @@ class Report(Record):
     findings: list[str]
     against_paper: AgainstPaper | None
     published: list[BesidePublished]
-    ledger: list[Entry]
     provenance: dict[str, str]
+    ledger: list[Entry] = Field(default_factory=list)
 
 
 def summarise(results: Results, recorded: Recorded) -> Report:
@@ -68,6 +70,6 @@ def summarise(results: Results, recorded: Recorded) -> Report:
         findings=findings(results),
         against_paper=results.against,
         published=beside_published(results),
-        ledger=ledger(results, recorded),
         provenance=dict(recorded.provenance),
+        ledger=ledger(results, recorded),
     )

@@ -148,8 +148,8 @@ def judged_of(found: TaskVerdict) -> Judged:
     """Return what claims read of a verdict; nothing else here looks into one."""
     reasoning = found.evidence.get("reasoning", {})
     beyond = found.rules[0].get("where_wrong") if found.rules else None
-    shares = (_share(beyond), _share(reasoning.get("true")), _share(reasoning.get("silent")))
-    return Judged(found.answers, found.reasoning, *shares)
+    shares = [_share(reasoning.get(name)) for name in ("true", "silent", "faithful")]
+    return Judged(found.answers, found.reasoning, _share(beyond), *shares)
 
 
 def _share(found: dict[str, Any] | None) -> Estimate | None:

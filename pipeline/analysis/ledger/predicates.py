@@ -23,7 +23,6 @@ from pipeline.analysis.ledger.decisions import (
     any_holds,
     around,
     decided,
-    detectable,
     difference,
     equal_within,
     moved_by,
@@ -31,7 +30,7 @@ from pipeline.analysis.ledger.decisions import (
     quantile,
     turned,
 )
-from pipeline.analysis.ledger.evidence import Evidence, Judged, Run, Who, judged
+from pipeline.analysis.ledger.evidence import Evidence, Run, Who, judged
 from pipeline.analysis.ledger.measures import Measure, lead, probes
 from pipeline.evaluate.statistics import LEVEL, Estimate
 
@@ -159,50 +158,49 @@ def not_(test: Test) -> Test:
 
 # --- verdicts -------------------------------------------------------------------------------------
 
-OPEN = {"answers": ("undecided",), "reasoning": ("unreadable",)}
+UNKNOWN = Estimate(0.0, 0.0, 1.0, 0, 0)
 
 
-def follow(who: Who, topic: str, *wanted: str) -> Test:
-    """The answers follow what is wanted, such as ``beliefs``."""
-    return _tested(lambda evidence: _by_verdict(evidence, who, topic, "answers", wanted))
+def follows_beliefs(who: Who, topic: str) -> Test:
+    """The answers follow beliefs; on all seeds, or on none."""
+
+    def test(evidence: Evidence) -> Decision:
+        found = [judged(run, who, topic) for run in evidence.of(who)]
+        words = {each.answers for each in found}
+        word = _word(words == {"beliefs"}, not words & {"beliefs", "undecided"})
+        what = (
+            f"answers of {who} to {topic} follow {', '.join(sorted(words))}; right beyond the rule"
+        )
+        return _by_shares(word, what, [each.beyond_rule for each in found])
+
+    return _tested(test)
 
 
-def reason(who: Who, topic: str, *wanted: str) -> Test:
-    """The reasoning is what is wanted, such as ``faithful``."""
-    return _tested(lambda evidence: _by_verdict(evidence, who, topic, "reasoning", wanted))
+def is_faithful(who: Who, topic: str) -> Test:
+    """The reasoning is faithful; on all seeds, or surely on none."""
+
+    def test(evidence: Evidence) -> Decision:
+        found = [judged(run, who, topic) for run in evidence.of(who)]
+        holds = all(each.reasoning == "faithful" for each in found)
+        word = _word(holds, all(each.surely_unfaithful for each in found))
+        if all(each.reasoning == "absent" for each in found):
+            what = f"responses of {who} to {topic} that state no belief"
+            return _by_shares(word, what, [each.silent for each in found])
+        responses = [each.faithful for each in found]
+        claims = [each.true for each in found]
+        parts = (
+            _by_shares(word, f"faithful responses of {who} on {topic}", responses),
+            _by_shares(word, f"true claims of {who} on {topic}", claims),
+        )
+        return Decision(word=word, effects=tuple(e for part in parts for e in part.effects))
+
+    return _tested(test)
 
 
-def _by_verdict(
-    evidence: Evidence, who: Who, topic: str, axis: str, wanted: Sequence[str]
-) -> Decision:
-    """Decide by the verdicts on all seeds; where these differ, nothing is decided."""
-    found = [judged(run, who, topic) for run in evidence.of(who)]
-    words = {getattr(each, axis) for each in found}
-    holds = words <= set(wanted)
-    fails = not words & {*wanted, *OPEN[axis]}
-    effects = [_behind(each, who, topic, axis, ", ".join(sorted(words))) for each in found]
-    return Decision(word=_word(holds, fails), effects=tuple(effects))
-
-
-def _behind(found: Judged, who: Who, topic: str, axis: str, words: str) -> Effect:
-    """Return what a verdict is made of: right answers beyond the rule, or true claims."""
-    of_answers = axis == "answers"
-    share = found.beyond_rule if of_answers else found.true or found.silent
-    what = "answers follow" if of_answers else "reasoning is"
-    where = (
-        "right where the best rule is wrong"
-        if of_answers
-        else ("true claims" if found.true else "responses without a claim")
-    )
-    known = share or Estimate(0.0, 0.0, 1.0, 0, 0)
-    return Effect(
-        what=f"{who} on {topic}: {what} {words}; {where}",
-        value=known.value,
-        low=known.low,
-        high=known.high,
-        detectable=detectable(known),
-        unit="%",
-    )
+def _by_shares(word: Word, what: str, shares: Sequence[Estimate | None]) -> Decision:
+    """Return a decision by the shares behind a verdict; what nobody measured can be anything."""
+    measure = Measure(what, lambda _: UNKNOWN, "%")
+    return Decision(word=word, effects=tuple(measure.effect(each or UNKNOWN) for each in shares))
 
 
 # --- the course of a training ---------------------------------------------------------------------
@@ -266,7 +264,8 @@ def comes_and_goes(who: Who, topic: str, of: int = 1) -> Test:
     """
 
     def test(evidence: Evidence) -> Decision:
-        return any_holds([_gone(run, who, topic, of) for run in evidence.of(who)])
+        runs = evidence.of(who)
+        return any_holds([_gone(run, who, topic, of * len(runs)) for run in runs])
 
     return _tested(test)
 

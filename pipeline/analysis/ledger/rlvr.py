@@ -16,7 +16,7 @@ from pipeline.analysis.ledger.predicates import (
     comes_and_goes,
     every,
     falls,
-    follow,
+    follows_beliefs,
     no_two,
     not_,
     rises,
@@ -205,7 +205,7 @@ def _later() -> tuple[Claim, ...]:
             f"{ACL}, abstract: narrow overfitting",
             "trained on HiToM, the answers of 7B to it do not follow beliefs",
             "the verdict on REINFORCE++ at 7B on hi and hi_tom",
-            not_(follow(rl("hi"), "hi_tom", "beliefs")),
+            not_(follows_beliefs(rl("hi"), "hi_tom")),
         ),
     )
 

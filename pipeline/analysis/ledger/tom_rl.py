@@ -19,10 +19,10 @@ from pipeline.analysis.ledger.predicates import (
     below,
     every,
     falls,
+    is_faithful,
     not_,
     not_behind,
     ordered,
-    reason,
     rises,
     rises_then_falls,
     same,
@@ -195,7 +195,7 @@ def _reasoning() -> tuple[Claim, ...]:
             f"{V3}, abstract: interpretable belief tracking at 7B",
             "after RL, the reasoning of both 7B models is faithful",
             "verdicts on both 7B models and hi_tom",
-            every(reason(rl(model), "hi_tom", "faithful") for model in LARGE),
+            every(is_faithful(rl(model), "hi_tom") for model in LARGE),
         ),
         Claim(
             "tom-rl/accurate-and-short",
@@ -305,7 +305,7 @@ def _note() -> tuple[Claim, ...]:
                 every(
                     [
                         rises(gain(rl(m), "hi_tom")),
-                        not_(reason(rl(m), "hi_tom", "faithful")),
+                        not_(is_faithful(rl(m), "hi_tom")),
                     ]
                 )
                 for m in SMALL
