@@ -10,6 +10,8 @@ from markupsafe import Markup
 
 from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
 from pipeline.analysis.decisive import panels
+from pipeline.analysis.ledger.ledger import HEADINGS as LEDGER_HEADINGS
+from pipeline.analysis.ledger.ledger import ledger_summary
 from pipeline.analysis.looks import SHAPES, looks
 from pipeline.analysis.packed import packed
 from pipeline.analysis.probes import probe_points
@@ -99,6 +101,9 @@ def render(
         unlike=_unlike(results.against),
         published_headings=PUBLISHED_HEADINGS,
         published=report.published,
+        ledger_headings=LEDGER_HEADINGS,
+        ledger_summary=ledger_summary(report.ledger),
+        ledger=report.ledger,
         won=results.audit.won_without_answer(),
     )
 

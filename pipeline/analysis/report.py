@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
+from pipeline.analysis.ledger.ledger import ledger_markdown
 from pipeline.analysis.page import render
 from pipeline.analysis.published import published_markdown
 from pipeline.analysis.results import Results
@@ -69,6 +70,7 @@ def _markdown(results: Results, report: Report) -> str:
         "Verdicts": verdicts_markdown(results, report.verdicts),
         "Results": markdown(results),
         "Against the published results": published_markdown(report.published),
+        "Claims": ledger_markdown(report.ledger),
         "What the numbers say": findings,
         "Data": "".join(_of_data(*each) for each in results.cards.items()),
         "Provenance": "".join(f"- {n}: {markdown_text(v)}\n" for n, v in report.provenance.items()),

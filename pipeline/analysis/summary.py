@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from pipeline.analysis.against_paper import AgainstPaper
 from pipeline.analysis.findings import findings
+from pipeline.analysis.ledger.claim import Entry
+from pipeline.analysis.ledger.ledger import ledger
 from pipeline.analysis.probes import ColumnProbe, column_probes
 from pipeline.analysis.published import BesidePublished, beside_published
 from pipeline.analysis.results import Results, Row
@@ -32,6 +36,7 @@ class Report(Record):
         against_paper: The study beside the paper that it re-runs, statement by statement.
         published: The results beside those that this paper publishes, figure by figure.
         provenance: What the results were made from.
+        ledger: The claims of the papers, each with what the results decide of it.
     """
 
     study: str
@@ -47,6 +52,7 @@ class Report(Record):
     against_paper: AgainstPaper | None
     published: list[BesidePublished]
     provenance: dict[str, str]
+    ledger: list[Entry] = Field(default_factory=list)
 
 
 def summarise(results: Results, recorded: Recorded) -> Report:
@@ -65,4 +71,5 @@ def summarise(results: Results, recorded: Recorded) -> Report:
         against_paper=results.against,
         published=beside_published(results),
         provenance=dict(recorded.provenance),
+        ledger=ledger(results, recorded),
     )

@@ -38,6 +38,7 @@ def report(
     params = read_params(root / "params.yaml")
     results, page = _partial(params, root) if partial else _whole(params, root)
     _show(results)
+    _show_ledger(page.parent / "results.json")
     copy = page if partial else _copy(params, root, page)
     console.print(f"\nReport:  {escape(str(copy))}", soft_wrap=True, highlight=False)
     if copy != page:
@@ -107,6 +108,16 @@ def _show(results: Results) -> None:
     console.print(rich_table(results))
     for sentence in findings(results):
         console.print(f"- {escape(sentence)}", highlight=False)
+
+
+def _show_ledger(path: Path) -> None:
+    """Count the claims of papers by what the report decides of them, where it has any."""
+    from pipeline.analysis.ledger.ledger import ledger_summary
+    from pipeline.analysis.summary import Report
+
+    found = Report.read(path, "report").ledger if path.is_file() else []
+    if found:
+        console.print(f"- {escape(ledger_summary(found))}; the report has each.", highlight=False)
 
 
 def _runs_at(root: Path, page: Path) -> str:

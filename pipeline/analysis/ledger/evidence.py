@@ -1,0 +1,188 @@
+"""What claims are decided by: models, how they were trained, and what they answered.
+
+A claim speaks of topics (``hi_tom``, ``opentom``), not of the columns of one study: what columns a
+study has of a topic is looked up when the evidence is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pipeline.analysis.ledger.decisions import NotRun
+from pipeline.analysis.paired import Answers
+from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.reasoning import ENOUGH_TRUE, MAJORITY
+from pipeline.records import Figures
+
+TRAINED, OTHERS = "trained columns", "other columns"
+"""Topics that differ by what a model was trained on."""
+
+
+NAMES = {
+    "qwen25-05b": "0.5B",
+    "qwen25-15b": "1.5B",
+    "qwen25-3b": "3B",
+    "qwen25-7b": "7B",
+    "qwen25-7b-1m": "7B-1M",
+}
+"""What people call the models that both papers train, by key in the studies."""
+
+
+class Who(NamedTuple):
+    """Models that a claim speaks of.
+
+    Attributes:
+        model: Key of the model in the studies.
+        data: What it was trained on; empty for the base model.
+        way: How: the algorithm, and what is unusual; of a base model how it was asked.
+    """
+
+    model: str
+    data: str = ""
+    way: str = ""
+
+    def __str__(self) -> str:
+        name = NAMES.get(self.model, self.model)
+        if self.data:
+            return f"{name} after {self.way} on {self.data}"
+        return f"{name} asked {self.way}" if self.way else f"{name} base"
+
+
+class Judged(NamedTuple):
+    """The verdict on the answers to one topic.
+
+    Attributes:
+        answers: What they follow.
+        reasoning: What the reasoning is.
+        beyond_rule: Share that is right where the best rule is wrong, if that is known.
+        true: Share of the claims that are true, if there are any.
+        silent: Share of the responses that state no belief, if that is known.
+        faithful: Share of those with claims that state what decides and answer by it.
+    """
+
+    answers: str
+    reasoning: str
+    beyond_rule: Estimate | None = None
+    true: Estimate | None = None
+    silent: Estimate | None = None
+    faithful: Estimate | None = None
+
+    @property
+    def surely_unfaithful(self) -> bool:
+        """Return whether faithful reasoning is excluded, not only unproven."""
+        if self.reasoning == "absent":
+            return True
+        bounds = ((self.true, ENOUGH_TRUE), (self.faithful, MAJORITY))
+        short = any(share is not None and share.high < least for share, least in bounds)
+        return self.reasoning == "unfaithful" and short
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What needs no model.
+
+    Attributes:
+        best: Accuracy of the best rule.
+        blind: Accuracy of the better one of chance and the most common answer; None where nobody
+            looked.
+        count: Questions.
+    """
+
+    best: float
+    blind: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One model, and what it answered.
+
+    Attributes:
+        answers: By column.
+        topics: The columns of each topic.
+        orders: Accuracy by column and belief order.
+        judged: Verdicts by topic.
+        said: The responses to some topics with the story of each.
+        curve: How its training went, the base model first.
+        probed: Questions that a probe asks of each column.
+    """
+
+    answers: Mapping[str, Answers]
+    topics: Mapping[str, Sequence[str]]
+    orders: Mapping[tuple[str, int], Estimate] = field(default_factory=dict)
+    judged: Mapping[str, Judged] = field(default_factory=dict)
+    said: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    curve: Sequence[Figures] = ()
+    probed: int | None = None
+
+
+class Run(NamedTuple):
+    """One model, and the base model that it was trained from; twice the same if it was not."""
+
+    base: Asked
+    asked: Asked
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that is known of some models.
+
+    Attributes:
+        runs: Their runs, one for each seed.
+        rules: What needs no model, by topic.
+        several: Those that a study trains in several ways which no claim tells apart.
+        absent: Why a model has no results, where that is known.
+    """
+
+    runs: Mapping[Who, Sequence[Run]]
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    several: frozenset[Who] = frozenset()
+    absent: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, who: Who) -> Sequence[Run]:
+        """Return the runs of a model.
+
+        Raises:
+            NotRun: If there are none.
+        """
+        if who in self.several:
+            raise NotRun("single way of training", who)
+        if not self.runs.get(who):
+            why = self.absent.get(who.model)
+            raise NotRun("results", f"{who} ({why})" if why else who)
+        return self.runs[who]
+
+    def rule(self, topic: str) -> Rule:
+        """Return what rules score on a topic.
+
+        Raises:
+            NotRun: If that is not known.
+        """
+        if topic not in self.rules:
+            raise NotRun("rules", topic)
+        return self.rules[topic]
+
+
+def columns_of(asked: Asked, who: Who, topic: str) -> Sequence[str]:
+    """Return the columns of a topic that a model answered.
+
+    Raises:
+        NotRun: If there are none.
+    """
+    found = [name for name in asked.topics.get(topic, ()) if name in asked.answers]
+    if not found:
+        raise NotRun(f"answers to {topic}", who)
+    return found
+
+
+def judged(run: Run, who: Who, topic: str) -> Judged:
+    """Return the verdict on a topic.
+
+    Raises:
+        NotRun: If there is none.
+    """
+    if topic not in run.asked.judged:
+        raise NotRun(f"verdict on {topic}", who)
+    return run.asked.judged[topic]

@@ -1,0 +1,58 @@
+"""The ledger: every claim of the papers with what a study decides of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from pipeline.analysis.ledger import rlvr, shortcuts, tom_rl
+from pipeline.analysis.ledger.claim import Entry
+from pipeline.analysis.ledger.decisions import WORDS
+from pipeline.analysis.ledger.evidence import Evidence
+from pipeline.analysis.ledger.of_study import evidence_of
+from pipeline.analysis.results import Results
+from pipeline.analysis.samples import Recorded
+from pipeline.foreign import markdown_text
+from pipeline.plural import counted
+
+CLAIMS = (*tom_rl.CLAIMS, *rlvr.CLAIMS, *shortcuts.CLAIMS)
+HEADINGS = ("claim", "made in", "it says", "word", "by what")
+
+_RE_RUN = re.compile(r"arXiv \d{4}\.\d{5}(?: and arXiv \d{4}\.\d{5})*")
+
+
+def ledger(results: Results, recorded: Recorded | None = None) -> list[Entry]:
+    """Return every claim with what a study decides; nothing of one that re-runs no paper."""
+    if not re_runs_a_paper(results.params.study.paper):
+        return []
+    return entries(evidence_of(results, recorded))
+
+
+def re_runs_a_paper(paper: str | None) -> bool:
+    """Return whether a study is of a whole paper.
+
+    One that takes over its data alone, or what it asks for next, says so behind the paper's number.
+    """
+    return _RE_RUN.fullmatch(paper or "") is not None
+
+
+def entries(evidence: Evidence) -> list[Entry]:
+    """Return every claim with what evidence decides of it."""
+    return [claim.decided(evidence) for claim in CLAIMS]
+
+
+def ledger_summary(found: Sequence[Entry]) -> str:
+    """Return in one sentence how many claims have which word."""
+    count = Counter(each.word for each in found)
+    said = ", ".join(f"{count[word]} {word}" for word in WORDS)
+    return f"of {counted(len(found), 'claim')} of the papers: {said}"
+
+
+def ledger_markdown(found: Sequence[Entry]) -> str:
+    """Return the ledger in one sentence and a Markdown table; nothing where there are no claims."""
+    if not found:
+        return ""
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
+    table = "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
+    return f"{ledger_summary(found)}.\n\n{table}"

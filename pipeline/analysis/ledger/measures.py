@@ -1,0 +1,331 @@
+"""What predicates look at: one estimate of evidence, with its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from pipeline.analysis.ledger.decisions import (
+    Effect,
+    NotRun,
+    Unit,
+    detectable,
+    difference,
+    moved_by,
+    over_seeds,
+)
+from pipeline.analysis.ledger.evidence import (
+    Asked,
+    Evidence,
+    Run,
+    Who,
+    columns_of,
+    judged,
+)
+from pipeline.analysis.paired import Answers, side_by_side, whether_right
+from pipeline.evaluate import statistics
+from pipeline.evaluate.statistics import Estimate
+
+REFLECTS = re.compile(
+    r"\b(?:wait\b|hmm+\b|aha\b|on second thoughts?\b|i made a mistake|"
+    r"re-?(?:check|think|consider|evaluate)\b|double-check|let(?:'s| me|us) verify)",
+    re.IGNORECASE,
+)
+"""Words of somebody who goes back over what was thought."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Something to measure.
+
+    Attributes:
+        what: What it is, in words.
+        of: How it is taken from evidence; raises :class:`NotRun` where it is not there.
+        unit: What it is counted in.
+    """
+
+    what: str
+    of: Callable[[Evidence], Estimate]
+    unit: Unit = "points"
+
+    def effect(self, found: Estimate, shows: float | None = None) -> Effect:
+        """Return what was measured as an effect."""
+        size = detectable(found) if shows is None else shows
+        ends = {"value": found.value, "low": found.low, "high": found.high}
+        return Effect(what=self.what, **ends, detectable=size, unit=self.unit)
+
+
+def level(who: Who, topic: str, order: int | None = None) -> Measure:
+    """Accuracy of a model."""
+    return Measure(
+        f"accuracy of {who} on {_named(topic, order)}",
+        lambda evidence: _level(evidence, who, topic, order),
+        "%",
+    )
+
+
+def gain(who: Who, topic: str, order: int | None = None) -> Measure:
+    """What training changed: question by question; of one belief order, by both accuracies."""
+
+    def of(evidence: Evidence) -> Estimate:
+        runs = evidence.of(who)
+        if order is None:
+            return over_seeds([_changed(run, who, topic) for run in runs])
+        return over_seeds(
+            [
+                difference(
+                    _by_order(r.asked, who, topic, order), _by_order(r.base, who, topic, order)
+                )
+                for r in runs
+            ]
+        )
+
+    return Measure(f"change of {who} on {_named(topic, order)}", of)
+
+
+def lead(who: Who, other: Who, topic: str, order: int | None = None) -> Measure:
+    """By how much one model is ahead of another on the same questions."""
+
+    def of(evidence: Evidence) -> Estimate:
+        ours, theirs = evidence.of(who), evidence.of(other)
+        if order is not None:
+            levels = (_level(evidence, each, topic, order) for each in (who, other))
+            return difference(*levels)
+        pairs = [Run(b.asked, a.asked) for a, b in zip(ours, theirs, strict=False)]
+        return over_seeds([_changed(pair, who, topic) for pair in pairs])
+
+    return Measure(f"{who} less {other} on {_named(topic, order)}", of)
+
+
+def lead_of_orders(who: Who, topic: str, order: int, other: int) -> Measure:
+    """By how much a model is better at one belief order than at another."""
+
+    def of(evidence: Evidence) -> Estimate:
+        levels = (_level(evidence, who, topic, each) for each in (order, other))
+        return difference(*levels)
+
+    return Measure(f"{who} on {topic}, order {order} less order {other}", of)
+
+
+def lead_of_topics(who: Who, topic: str, other: str) -> Measure:
+    """By how much more a model gains in one topic than in another."""
+    return less(gain(who, topic), gain(who, other))
+
+
+def less(one: Measure, other: Measure) -> Measure:
+    """One measure less another, which were taken apart."""
+    what = f"{one.what} less {other.what}"
+    unit: Unit = "points" if one.unit == "%" else one.unit
+    return Measure(what, lambda evidence: difference(one.of(evidence), other.of(evidence)), unit)
+
+
+def lead_over_published(who: Who, other: str, topic: str, share: float, count: int) -> Measure:
+    """By how much a model is ahead of one that may not have been run.
+
+    Where it was not, its published accuracy stands for it, as if of so many unrelated questions.
+    """
+
+    def of(evidence: Evidence) -> Estimate:
+        if evidence.runs.get(Who(other)):
+            return lead(who, Who(other), topic).of(evidence)
+        right = round(share * count)
+        published = statistics.share([True] * right + [False] * (count - right), range(count))
+        return difference(_level(evidence, who, topic, None), published)
+
+    return Measure(f"{who} less {other} on {topic}", of)
+
+
+def rule_lead(topic: str, who: Who) -> Measure:
+    """By how much the best rule that learns nothing is ahead of a model."""
+
+    def of(evidence: Evidence) -> Estimate:
+        found = _level(evidence, who, topic, None)
+        turned = Estimate(-found.value, -found.high, -found.low, found.count, found.clusters)
+        return moved_by(turned, evidence.rule(topic).best)
+
+    return Measure(f"the best rule less {who} on {topic}", of)
+
+
+def rule_gain(topic: str) -> Measure:
+    """By how much the best rule is ahead of the better one of chance and the commonest answer."""
+
+    def of(evidence: Evidence) -> Estimate:
+        rule = evidence.rule(topic)
+        if rule.blind is None:
+            raise NotRun("blind guess", topic)
+        right = round(rule.best * rule.count)
+        wrong = rule.count - right
+        return moved_by(
+            statistics.share([True] * right + [False] * wrong, range(rule.count)), -rule.blind
+        )
+
+    return Measure(f"the best rule less a blind guess on {topic}", of)
+
+
+def pairs_lead(who: Who, other: Who, figure: str) -> Measure:
+    """By how much one model is ahead of another in a figure of counterfactual pairs."""
+
+    def values(run: Run, each: Who) -> tuple[list[float], list[str]]:
+        found = [run.asked.answers[name].beside for name in columns_of(run.asked, each, "pairs")]
+        measured = [beside[figure] for beside in found if figure in beside]
+        if not measured:
+            raise NotRun(figure, each)
+        names = [name for each in measured for name in each.values]
+        return [v for each in measured for v in each.values.values()], names
+
+    def of(evidence: Evidence) -> Estimate:
+        found = [
+            [statistics.change([0.0] * len(shares), shares, names) for shares, names in taken]
+            for taken in ([values(run, each) for run in evidence.of(each)] for each in (who, other))
+        ]
+        return difference(*map(over_seeds, found))
+
+    return Measure(f"{figure}: {who} less {other}", of)
+
+
+def longer(who: Who, topic: str, typical: bool = False) -> Measure:
+    """By what share of it the length of responses changed: of their mean, or of their median."""
+
+    def of(evidence: Evidence) -> Estimate:
+        ratio = _ratio_of_medians if typical else statistics.ratio
+        return over_seeds(
+            [moved_by(ratio(*_lengths(run, who, topic)), -1) for run in evidence.of(who)]
+        )
+
+    kind = "median" if typical else "mean"
+    return Measure(f"{kind} length of {who} on {topic}", of, "% of length")
+
+
+def reflecting(who: Who, topic: str) -> Measure:
+    """Share of the responses that go back over what was thought."""
+
+    def of(evidence: Evidence) -> Estimate:
+        said = [run.asked.said.get(topic, ()) for run in evidence.of(who)]
+        if not all(said):
+            raise NotRun(f"responses to {topic}", who)
+        return over_seeds([_sharing(REFLECTS, each) for each in said])
+
+    return Measure(f"responses of {who} to {topic} that reflect", of, "%")
+
+
+def stating_nothing(who: Who, topic: str) -> Measure:
+    """Share of the responses that state no belief."""
+
+    def of(evidence: Evidence) -> Estimate:
+        found = [judged(run, who, topic).silent for run in evidence.of(who)]
+        known = [each for each in found if each is not None]
+        if not known:
+            raise NotRun(f"claims on {topic}", who)
+        return over_seeds(known)
+
+    return Measure(f"responses of {who} to {topic} that state no belief", of, "%")
+
+
+def late(who: Who, topic: str) -> Measure:
+    """What the last third of the probes changed from the first third after the base model."""
+
+    def of(evidence: Evidence) -> Estimate:
+        found = []
+        for run in evidence.of(who):
+            points = probes(run, who, topic)
+            third = len(points) // 3
+            first, last = points[1 : 1 + third], points[-third:]
+            found.append(difference(_mean_of(last), _mean_of(first)))
+        return over_seeds(found)
+
+    return Measure(f"late change of {who} on {topic}", of)
+
+
+FEWEST_PROBES = 4
+"""Probes from which a rise and a fall can be told."""
+
+
+def probes(run: Run, who: Who, topic: str) -> list[Estimate]:
+    """Return accuracy over the probed columns of a topic while training went on, base first.
+
+    Raises:
+        NotRun: If there are too few probes.
+    """
+    names = [f"probe/{column}" for column in run.asked.topics.get(topic, ())]
+    rows = [[row[name] for name in names if name in row] for row in run.asked.curve]
+    points = [row for row in rows if row]
+    if len(points) < FEWEST_PROBES or run.asked.probed is None:
+        raise NotRun(f"{FEWEST_PROBES} probes or more on {topic}", who)
+    return [_probe(row, run.asked.probed * len(row)) for row in points]
+
+
+def _probe(row: Sequence[float], count: int) -> Estimate:
+    right = round(fmean(row) * count)
+    return statistics.share([True] * right + [False] * (count - right), range(count))
+
+
+def _mean_of(points: Sequence[Estimate]) -> Estimate:
+    """Return the mean of probes: their questions are the same ones, so it is no surer than one."""
+    value, low, high = (fmean(getattr(p, end) for p in points) for end in ("value", "low", "high"))
+    return Estimate(value, low, high, points[0].count, points[0].clusters)
+
+
+def _named(topic: str, order: int | None) -> str:
+    return topic if order is None else f"{topic}, order {order}"
+
+
+def _sharing(words: re.Pattern[str], said: Sequence[tuple[str, str]]) -> Estimate:
+    """Return the share of responses with some words, given with the story of each."""
+    found = [bool(words.search(response)) for _, response in said]
+    return statistics.share(found, [story for story, _ in said])
+
+
+def _level(evidence: Evidence, who: Who, topic: str, order: int | None) -> Estimate:
+    runs = evidence.of(who)
+    if order is not None:
+        return over_seeds([_by_order(run.asked, who, topic, order) for run in runs])
+    found = []
+    for run in runs:
+        answers = [run.asked.answers[name] for name in columns_of(run.asked, who, topic)]
+        right = [is_right for each in answers for is_right in each.right.values()]
+        stories = [story for each in answers for story in each.stories.values()]
+        found.append(statistics.share(right, stories))
+    return over_seeds(found)
+
+
+def _by_order(asked: Asked, who: Who, topic: str, order: int) -> Estimate:
+    for column in asked.topics.get(topic, ()):
+        if (column, order) in asked.orders:
+            return asked.orders[column, order]
+    raise NotRun(f"answers to {_named(topic, order)}", who)
+
+
+def _pairs(run: Run, who: Who, topic: str) -> list[tuple[Answers, Answers]]:
+    names = columns_of(run.asked, who, topic)
+    there = [name for name in names if name in run.base.answers]
+    if not there:
+        raise NotRun(f"answers of another model to {topic} to compare with those", who)
+    return [(run.base.answers[name], run.asked.answers[name]) for name in there]
+
+
+def _changed(run: Run, who: Who, topic: str) -> Estimate:
+    before, after, stories = side_by_side(_pairs(run, who, topic), whether_right)
+    if not before:
+        raise NotRun(f"question of {topic} that another model answered as well as that", who)
+    return statistics.change(before, after, stories)
+
+
+def _lengths(run: Run, who: Who, topic: str) -> tuple[list[int], list[int], list[str]]:
+    pairs = _pairs(run, who, topic)
+    if not all(first.words and then.words for first, then in pairs):
+        raise NotRun(f"counted words on {topic}", who)
+    found = side_by_side(pairs, lambda each: each.words)
+    if not sum(found[0]):
+        raise NotRun(f"words on {topic} before training", who)
+    return found
+
+
+def _ratio_of_medians(
+    before: Sequence[float], after: Sequence[float], clusters: Sequence[str]
+) -> Estimate:
+    first, then = statistics.median(before, clusters), statistics.median(after, clusters)
+    whole = max(1.0, first.value)
+    low, high = then.low / max(1.0, first.high), then.high / max(1.0, first.low)
+    return Estimate(then.value / whole, low, high, then.count, then.clusters)

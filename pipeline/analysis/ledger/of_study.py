@@ -1,0 +1,178 @@
+"""Evidence from the results of a study."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.analysis.ledger.evidence import (
+    OTHERS,
+    TRAINED,
+    Asked,
+    Evidence,
+    Judged,
+    Rule,
+    Run,
+    Who,
+)
+from pipeline.analysis.results import CellResult, Results, TrainedResult
+from pipeline.analysis.samples import Recorded
+from pipeline.analysis.seeds import groups
+from pipeline.config.params import Params, TrainedCell
+from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.records import TaskVerdict
+from pipeline.plugins import CONTROLS
+
+_TOPICS = (
+    *("hi_tom", "hi_tom_order4", "tomi", "explore_tom", "explore_tom_infilled"),
+    *("fantom_yes_no", "fantom_list", "gsm8k"),
+)
+_LIKE = {"explore_tom_sample": "explore_tom", "hi_tom_style_pairs": "pairs"}
+
+
+def evidence_of(results: Results, recorded: Recorded | None = None) -> Evidence:
+    """Return what a study says for claims.
+
+    Args:
+        results: Its results.
+        recorded: What its cells answered, for what is read off responses.
+    """
+    columns = _columns(results.params)
+    asked = {
+        key: _asked(results, result, columns, recorded)
+        for key, result in results.cells.items()
+        if result.was_run
+    }
+    runs: dict[Who, Sequence[Run]] = {
+        Who(result.cell.model): [Run(asked[key], asked[key])]
+        for key, result in results.cells.items()
+        if key in asked and result.cell.kind in ("base", "api")
+    }
+    several = set()
+    for group in groups(results):
+        who = _who(results.params, group.cells[0].cell)
+        if who in runs:
+            several.add(who)
+        runs[who] = [Run(asked[results.base_of(r).key], asked[r.key]) for r in group.cells]
+    absent = {r.cell.model: why for r in results.cells.values() if (why := _why_absent(r))}
+    return Evidence(runs, _rules(results, columns), frozenset(several), absent)
+
+
+def _why_absent(result: CellResult) -> str | None:
+    return result.missing.text() if result.missing is not None else result.absent
+
+
+def topic_of(task: str) -> str | None:
+    """Return the topic that a task is about; None of those that no claim speaks of."""
+    if task.startswith("opentom_"):
+        return "opentom"
+    return task if task in _TOPICS else _LIKE.get(task)
+
+
+def _columns(params: Params) -> dict[str, list[str]]:
+    """Return the columns of each topic."""
+    found: dict[str, list[str]] = {"gsm8k": ["gsm8k"]}
+    for name, column in params.suite.tasks.items():
+        if (topic := topic_of(column.task)) is not None:
+            found.setdefault(topic, []).append(name)
+    return found
+
+
+def _who(params: Params, cell: TrainedCell) -> Who:
+    """Return which models the cells of a group are.
+
+    What a reward or a control makes of an algorithm is another way than the algorithm.
+    """
+    tasks = {part.task for part in params.dataset[cell.combination].train}
+    data = "study-1" if "tom_rl_train" in tasks else cell.combination
+    imitates = getattr(cell.algorithm, "imitates", "answers")
+    unusual = (
+        f" of {imitates}" if imitates != "answers" else "",
+        "" if cell.train.think else " without thinking",
+        f" for {cell.train.reward.preset}" if cell.train.reward.preset in CONTROLS else "",
+    )
+    return Who(cell.model, data, cell.algorithm.name + "".join(unusual))
+
+
+def _asked(
+    results: Results,
+    result: CellResult,
+    columns: Mapping[str, Sequence[str]],
+    recorded: Recorded | None,
+) -> Asked:
+    suite = results.params.suite.tasks
+    inside = [name for name in suite if results.is_trained(name, result.cell)]
+    topics = {**columns, TRAINED: inside, OTHERS: [name for name in suite if name not in inside]}
+    judged = {
+        topic: judged_of(verdict)
+        for task, verdict in result.verdicts.items()
+        if (topic := topic_of(task)) is not None
+    }
+    entry = results.params.dataset.get(result.cell.combination or "")
+    probe = None if entry is None else entry.probe
+    return Asked(
+        answers=result.answers,
+        topics=topics,
+        orders=dict(_orders(result)),
+        judged=judged,
+        said=_said(result, columns, recorded),
+        curve=result.curve if isinstance(result, TrainedResult) else (),
+        probed=None if probe is None else probe.limit,
+    )
+
+
+def _orders(result: CellResult) -> Iterator[tuple[tuple[str, int], Estimate]]:
+    """Yield accuracy by column and order, each question counting as a story of its own."""
+    for column, scores in result.tasks.items():
+        for order, share in scores.by_order.items():
+            if re.fullmatch(r"\d+", order):
+                ends = (share.accuracy, *share.interval)
+                yield (column, int(order)), Estimate(*ends, share.count, share.count)
+
+
+def _said(
+    result: CellResult, columns: Mapping[str, Sequence[str]], recorded: Recorded | None
+) -> dict[str, list[tuple[str, str]]]:
+    """Return the responses to Hi-ToM with the story of each; no claim reads others."""
+    items = {} if recorded is None else recorded.items.get(result.key, {})
+    found = [
+        (item.example.story_id, item.response)
+        for column in columns.get("hi_tom", ())
+        for item in items.get(column, ())
+    ]
+    return {"hi_tom": found} if found else {}
+
+
+def judged_of(found: TaskVerdict) -> Judged:
+    """Return what claims read of a verdict; nothing else here looks into one."""
+    reasoning = found.evidence.get("reasoning", {})
+    beyond = found.rules[0].get("where_wrong") if found.rules else None
+    shares = [_share(reasoning.get(name)) for name in ("true", "silent", "faithful")]
+    return Judged(found.answers, found.reasoning, _share(beyond), *shares)
+
+
+def _share(found: dict[str, Any] | None) -> Estimate | None:
+    """Return a share as verdicts record it."""
+    if not found or "low" not in found:
+        return None
+    return Estimate(**{name: found[name] for name in ("value", "low", "high", "count", "clusters")})
+
+
+def _rules(results: Results, columns: Mapping[str, Sequence[str]]) -> dict[str, Rule]:
+    """Return the best rule on the columns of each topic together, and the blind guess."""
+    found = {}
+    for topic, names in columns.items():
+        audited = [results.audit.columns[name] for name in names if name in results.audit.columns]
+        rows = sum(each.rows for each in audited)
+        if not rows:
+            continue
+        everywhere = set.intersection(*(set(each.baselines.rules) for each in audited))
+        scores = [
+            sum(each.baselines.rules[rule] * each.rows for each in audited) / rows
+            for rule in everywhere
+        ]
+        guess = (max(e.baselines.chance, e.baselines.majority) * e.rows for e in audited)
+        if scores:
+            found[topic] = Rule(max(scores), sum(guess) / rows, rows)
+    return found

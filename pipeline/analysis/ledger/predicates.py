@@ -1,0 +1,288 @@
+"""The predicates that claims are made of: each takes measures and says what evidence decides.
+
+An effect counts as nothing where its interval excludes one of :data:`MARGIN`. Intervals are 95 %;
+things are equal where the 90 % interval lies inside the margin (two one-sided tests at 5 %,
+Schuirmann 1987).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+
+from pipeline.analysis.ledger.decisions import (
+    Decision,
+    Effect,
+    NotRun,
+    Word,
+    all_hold,
+    among,
+    any_holds,
+    around,
+    decided,
+    difference,
+    equal_within,
+    moved_by,
+    one_at_most,
+    quantile,
+    turned,
+)
+from pipeline.analysis.ledger.evidence import Evidence, Run, Who, judged
+from pipeline.analysis.ledger.measures import Measure, lead, probes
+from pipeline.evaluate.statistics import LEVEL, Estimate
+
+MARGIN = 0.05
+"""The smallest change of accuracy that anybody would care about."""
+
+Test = Callable[[Evidence], Decision]
+
+
+def _tested(test: Test) -> Test:
+    """Return a test that says what is missing where something is."""
+
+    def run(evidence: Evidence) -> Decision:
+        try:
+            return test(evidence)
+        except NotRun as error:
+            return Decision(word="not run", missing=((error.what, error.whose),))
+
+    return run
+
+
+def _word(holds: bool, fails: bool) -> Word:
+    return "supported" if holds else "contradicted" if fails else "undecided"
+
+
+# --- one measure ----------------------------------------------------------------------------------
+
+
+def rises(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1) -> Test:
+    """More than ``by``; contradicted where a rise of ``least``, or of ``by``, is excluded.
+
+    Args:
+        measure: What is looked at.
+        by: What it must exceed.
+        least: The smallest rise that would count.
+        of: How many such tests are made together.
+    """
+
+    def test(evidence: Evidence) -> Decision:
+        found = among(measure.of(evidence), of)
+        word = _word(found.low > by, found.high < max(by, least))
+        return decided(word, measure.effect(found))
+
+    return _tested(test)
+
+
+def falls(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1) -> Test:
+    """Less than ``-by``; contradicted where a fall of ``least``, or of ``by``, is excluded."""
+
+    def test(evidence: Evidence) -> Decision:
+        found = among(measure.of(evidence), of)
+        word = _word(found.high < -by, found.low > -max(by, least))
+        return decided(word, measure.effect(found))
+
+    return _tested(test)
+
+
+def same(measure: Measure, margin: float = MARGIN, around_value: float = 0.0) -> Test:
+    """Within a margin of a value: an equivalence test, by two one-sided ones."""
+
+    def test(evidence: Evidence) -> Decision:
+        found = measure.of(evidence)
+        off = moved_by(found, -around_value)
+        narrow = around(off, quantile(off, LEVEL))
+        inside = -margin < narrow.low and narrow.high < margin
+        word = _word(inside, off.high < -margin or off.low > margin)
+        return decided(word, measure.effect(found, equal_within(off)))
+
+    return _tested(test)
+
+
+def not_behind(measure: Measure, margin: float = MARGIN) -> Test:
+    """Above, or below by less than a margin: a test of non-inferiority."""
+
+    def test(evidence: Evidence) -> Decision:
+        found = measure.of(evidence)
+        narrow = around(found, quantile(found, LEVEL))
+        word = _word(narrow.low > -margin, found.high < -margin)
+        return decided(word, measure.effect(found, equal_within(found)))
+
+    return _tested(test)
+
+
+def above(measure: Measure, threshold: float) -> Test:
+    """More than a threshold; contradicted where it is less."""
+    return rises(measure, by=threshold, least=threshold)
+
+
+def below(measure: Measure, threshold: float) -> Test:
+    """Less than a threshold; contradicted where it is more."""
+    return not_(above(measure, threshold))
+
+
+def ordered(whos: Sequence[Who], topic: str) -> Test:
+    """Each model is ahead of the one before it."""
+    leads = (lead(after, before, topic) for before, after in pairwise(whos))
+    return every(rises(each, least=0.0) for each in leads)
+
+
+# --- several --------------------------------------------------------------------------------------
+
+
+def every(tests: Iterable[Test]) -> Test:
+    """All of some tests hold."""
+    parts = tuple(tests)
+    return lambda evidence: all_hold([part(evidence) for part in parts])
+
+
+def some(tests: Iterable[Test]) -> Test:
+    """One of some tests holds, or more."""
+    parts = tuple(tests)
+    return lambda evidence: any_holds([part(evidence) for part in parts])
+
+
+def no_two(tests: Iterable[Test]) -> Test:
+    """One of some tests holds at most."""
+    parts = tuple(tests)
+    return lambda evidence: one_at_most([part(evidence) for part in parts])
+
+
+def not_(test: Test) -> Test:
+    """The contrary."""
+    return lambda evidence: turned(test(evidence))
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+UNKNOWN = Estimate(0.0, 0.0, 1.0, 0, 0)
+
+
+def follows_beliefs(who: Who, topic: str) -> Test:
+    """The answers follow beliefs; on all seeds, or on none."""
+
+    def test(evidence: Evidence) -> Decision:
+        found = [judged(run, who, topic) for run in evidence.of(who)]
+        words = {each.answers for each in found}
+        word = _word(words == {"beliefs"}, not words & {"beliefs", "undecided"})
+        what = (
+            f"answers of {who} to {topic} follow {', '.join(sorted(words))}; right beyond the rule"
+        )
+        return _by_shares(word, what, [each.beyond_rule for each in found])
+
+    return _tested(test)
+
+
+def is_faithful(who: Who, topic: str) -> Test:
+    """The reasoning is faithful; on all seeds, or surely on none."""
+
+    def test(evidence: Evidence) -> Decision:
+        found = [judged(run, who, topic) for run in evidence.of(who)]
+        holds = all(each.reasoning == "faithful" for each in found)
+        word = _word(holds, all(each.surely_unfaithful for each in found))
+        if all(each.reasoning == "absent" for each in found):
+            what = f"responses of {who} to {topic} that state no belief"
+            return _by_shares(word, what, [each.silent for each in found])
+        responses = [each.faithful for each in found]
+        claims = [each.true for each in found]
+        parts = (
+            _by_shares(word, f"faithful responses of {who} on {topic}", responses),
+            _by_shares(word, f"true claims of {who} on {topic}", claims),
+        )
+        return Decision(word=word, effects=tuple(e for part in parts for e in part.effects))
+
+    return _tested(test)
+
+
+def _by_shares(word: Word, what: str, shares: Sequence[Estimate | None]) -> Decision:
+    """Return a decision by the shares behind a verdict; what nobody measured can be anything."""
+    measure = Measure(what, lambda _: UNKNOWN, "%")
+    return Decision(word=word, effects=tuple(measure.effect(each or UNKNOWN) for each in shares))
+
+
+# --- the course of a training ---------------------------------------------------------------------
+
+BLOCKS = 8
+"""Parts of a stretch of training whose means are taken for independent."""
+
+
+def rises_then_falls(who: Who, metric: str, turn: float) -> Test:
+    """A metric of training goes up until a share of the run, and down from there."""
+
+    def test(evidence: Evidence) -> Decision:
+        up, down = (_slope(evidence, who, metric, *part) for part in ((0, turn), (turn, 1)))
+        word = _word(
+            up.value > 0 > down.value and up.low > 0 > down.high, up.high < 0 or down.low > 0
+        )
+        return Decision(word=word, effects=(up, down))
+
+    return _tested(test)
+
+
+def steady(who: Who, metric: str, margin: float) -> Test:
+    """A metric of training ends where it began, within a share of it."""
+
+    def test(evidence: Evidence) -> Decision:
+        whole = _slope(evidence, who, metric, 0, 1)
+        word = _word(
+            -margin < whole.low and whole.high < margin,
+            whole.high < -margin or whole.low > margin,
+        )
+        return decided(word, whole)
+
+    return _tested(test)
+
+
+def _slope(evidence: Evidence, who: Who, metric: str, start: float, end: float) -> Effect:
+    """Return the change over a stretch of training by the line through the means of its blocks."""
+    (run, *_) = evidence.of(who)
+    rows = [(row["step"], row[metric]) for row in run.asked.curve if metric in row]
+    last = max((step for step, _ in rows), default=0)
+    part = [value for step, value in rows if start * last <= step <= end * last]
+    if len(part) < 2 * BLOCKS:
+        raise NotRun(f"{metric} of {2 * BLOCKS} steps from {start:.0%} to {end:.0%}", who)
+    means = [float(block.mean()) for block in np.array_split(np.asarray(part), BLOCKS)]
+    places = np.linspace(0, 1, BLOCKS)
+    (slope, _), covariance = np.polyfit(places, means, 1, cov=True)
+    whole = fmean(value for _, value in rows) or 1.0
+    change, error = float(slope) / whole, float(covariance[0, 0]) ** 0.5 / abs(whole)
+    bare = Estimate(change, change, change, len(part), BLOCKS - 1)
+    reach = quantile(bare, (1 + LEVEL) / 2) * error
+    found = Estimate(change, change - reach, change + reach, len(part), BLOCKS - 1)
+    what = f"{metric} of {who} from {start:.0%} to {end:.0%} of its training"
+    return Measure(what, lambda _: found, "% of length").effect(found)
+
+
+def comes_and_goes(who: Who, topic: str, of: int = 1) -> Test:
+    """Along the run a gain appears that is gone at its end.
+
+    The highest probe between the first and the last is looked at, allowing for its choice among all
+    (Bonferroni). Contradicted where no gain that counts ever was, or what was gained stays.
+    """
+
+    def test(evidence: Evidence) -> Decision:
+        runs = evidence.of(who)
+        return any_holds([_gone(run, who, topic, of * len(runs)) for run in runs])
+
+    return _tested(test)
+
+
+def _gone(run: Run, who: Who, topic: str, of: int) -> Decision:
+    first, *between, last = probes(run, who, topic)
+    peak = max(between, key=lambda probe: probe.value)
+    looks = of * len(between)
+    gained, lost = (among(difference(peak, other), looks) for other in (first, last))
+    kept = difference(last, first)
+    word = _word(
+        gained.low > 0 and lost.low > 0,
+        gained.high < MARGIN or (kept.low > 0 and lost.high < MARGIN),
+    )
+    named = f"of {who} on {topic} at its highest probe"
+    effects = [
+        Measure(f"{what} {named}", lambda _: gained).effect(each)
+        for what, each in (("gain", gained), ("loss after that", lost))
+    ]
+    return Decision(word=word, effects=tuple(effects))

@@ -1,0 +1,133 @@
+"""Evidence made up for tests of claims: models that are right on given shares of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pipeline.analysis.ledger.evidence import Asked, Evidence, Judged, Rule, Run, Who
+from pipeline.analysis.paired import Answers
+from pipeline.evaluate.measured import Measured
+from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY
+from pipeline.evaluate.statistics import Estimate, share
+from pipeline.records import Figures
+
+QUESTIONS = 1200
+"""Of each topic, each about a story of its own."""
+
+BASE = 0.4
+"""Accuracy of base models."""
+
+
+def share_of(right: float, count: int = QUESTIONS) -> Estimate:
+    return share([place < right * count for place in range(count)], range(count))
+
+
+def answers(right: float, words: int = 100, count: int = QUESTIONS) -> Answers:
+    """So many right answers of about so many words; counterfactual pairs are right as often."""
+    names = [f"q{place}" for place in range(count)]
+    known = {name: place < right * count for place, name in enumerate(names)}
+    stories = {name: name for name in names}
+    values = {name: float(is_right) for name, is_right in known.items()}
+    return Answers(
+        right=known,
+        stories=stories,
+        words={name: words + place % 3 for place, name in enumerate(names)},
+        beside={f: Measured(values, stories) for f in (PAIR_ACCURACY, SENSITIVITY)},
+    )
+
+
+def asked(
+    scores: Mapping[str, float | Mapping[int, float]], words: int = 100, **more: Any
+) -> Asked:
+    """A model with an accuracy for each topic, or for each belief order of one."""
+    orders = {
+        (topic, order): share_of(right)
+        for topic, found in scores.items()
+        if not isinstance(found, float)
+        for order, right in found.items()
+    }
+    whole = {t: found if isinstance(found, float) else BASE for t, found in scores.items()}
+    return Asked(
+        answers={topic: answers(right, words) for topic, right in whole.items()},
+        topics={topic: (topic,) for topic in scores},
+        orders=orders,
+        **more,
+    )
+
+
+def evidence(models: Mapping[Who, Asked], rules: Mapping[str, Rule] | None = None) -> Evidence:
+    """Models beside their base models, where these are among them."""
+    runs = {who: [Run(models.get(Who(who.model), each), each)] for who, each in models.items()}
+    return Evidence(runs, rules or {})
+
+
+def shifted(
+    whos: Iterable[Who],
+    by: float,
+    *topics: str,
+    order: int | None = None,
+    words: tuple[int, int] = (100, 100),
+) -> Evidence:
+    """Trained models that are better than their base models by so much."""
+    models: dict[Who, Asked] = {}
+    for who in whos:
+        for each, right, length in ((Who(who.model), BASE, 0), (who, BASE + by, 1)):
+            scores = {t: right if order is None else {order: right} for t in topics}
+            models[each] = asked(scores, words[length])
+    return evidence(models)
+
+
+def levels(topic: str, scores: Mapping[Who, float | Mapping[int, float]]) -> Evidence:
+    """Models of given accuracies on one topic."""
+    return evidence({who: asked({topic: right}) for who, right in scores.items()})
+
+
+def lengths(words: Mapping[Who, int]) -> Evidence:
+    """Models after training, all from base models of a hundred words."""
+    bases = {Who(who.model): asked({"hi_tom": BASE}) for who in words}
+    return evidence({**bases, **{w: asked({"hi_tom": BASE}, n) for w, n in words.items()}})
+
+
+def curved(who: Who, metric: str, values: Sequence[float]) -> Evidence:
+    """A model by the course of a metric."""
+    curve: list[Figures] = [
+        {"step": step, metric: value + step % 2} for step, value in enumerate(values)
+    ]
+    return evidence({who: asked({}, curve=curve)})
+
+
+def probed(courses: Mapping[Who, Mapping[str, Sequence[float]]]) -> Evidence:
+    """Models by accuracy on topics along their training, the base model first."""
+    models: dict[Who, Asked] = {}
+    for who, topics in courses.items():
+        points = zip(*topics.values(), strict=True)
+        curve: list[Figures] = [
+            {"step": step, **{f"probe/{t}": p for t, p in zip(topics, point, strict=True)}}
+            for step, point in enumerate(points)
+        ]
+        columns = {topic: (topic,) for topic in topics}
+        models[who] = Asked({}, columns, curve=curve, probed=4 * QUESTIONS)
+    return evidence(models)
+
+
+def verdicts(found: Mapping[Who, Judged], by: float = 0.3) -> Evidence:
+    """Models by the verdict on Hi-ToM; trained ones are better by so much."""
+    models: dict[Who, Asked] = {}
+    for who, each in found.items():
+        models[Who(who.model)] = models.get(Who(who.model)) or asked({"hi_tom": BASE})
+        right = BASE + (by if who.data else 0)
+        models[who] = asked({"hi_tom": right}, judged={"hi_tom": each})
+    return evidence(models)
+
+
+def saying(whos: Iterable[Who], response: str) -> Evidence:
+    """Models that answer the same to everything."""
+    said = {"hi_tom": [(str(place), response) for place in range(200)]}
+    return evidence({who: asked({}, said=said) for who in whos})
+
+
+def both(one: Evidence, other: Evidence) -> Evidence:
+    """The models of one evidence, then of the other those that are not in it."""
+    return replace(one, runs={**other.runs, **one.runs})

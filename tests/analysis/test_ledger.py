@@ -1,0 +1,408 @@
+"""The ledger: every claim called rightly on results that support it and that contradict it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.made_study import write_results
+from pipeline.analysis.ledger.claim import Claim
+from pipeline.analysis.ledger.decisions import detectable, equal_within
+from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Evidence, Judged, Rule, Who
+from pipeline.analysis.ledger.ledger import CLAIMS, entries, ledger, ledger_summary, re_runs_a_paper
+from pipeline.analysis.ledger.measures import Measure, gain
+from pipeline.analysis.ledger.of_recorded import recorded_evidence
+from pipeline.analysis.ledger.of_study import evidence_of
+from pipeline.analysis.ledger.predicates import rises, same
+from pipeline.analysis.ledger.rlvr import SETS
+from pipeline.analysis.ledger.rlvr import rl as rlvr
+from pipeline.analysis.ledger.shortcuts import imitating, thinking
+from pipeline.analysis.ledger.tom_rl import LARGE, MODELS, SMALL, rl, sft
+from pipeline.analysis.report import write_report
+from pipeline.analysis.results import collect
+from pipeline.analysis.samples import Recorded
+from pipeline.config.expand import expand
+from pipeline.config.params import Cell
+from pipeline.config.study_files import find_study
+from pipeline.evaluate.statistics import Estimate, change
+from tests.analysis.made_evidence import (
+    asked,
+    both,
+    curved,
+    evidence,
+    lengths,
+    levels,
+    probed,
+    saying,
+    share_of,
+    shifted,
+    verdicts,
+)
+from tests.conftest import PROJECT, TINY
+
+Sides = tuple[Evidence, Evidence]
+BOTH_SIZES = ("qwen25-3b", "qwen25-7b")
+B7, M7 = rl("qwen25-7b"), rl("qwen25-7b-1m")
+ALL, LITTLE, LARGER = ([rl(m) for m in names] for names in (MODELS, SMALL, LARGE))
+SEVEN = [rlvr(data) for data in SETS]
+
+
+def rising(whos: list[Who], *topics: str, order: int | None = None) -> Sides:
+    return shifted(whos, 0.3, *topics, order=order), shifted(whos, 0.0, *topics, order=order)
+
+
+def one_ahead(topic: str, pairs: Mapping[Who, Who], order: int | None = None) -> Sides:
+    """The first of each pair ahead of the second, and behind it."""
+
+    def of(first: float, second: float) -> Evidence:
+        scores: dict[Who, float | Mapping[int, float]] = {}
+        for one, other in pairs.items():
+            scores |= {one: first, other: second} if order is None else {}
+            scores |= {} if order is None else {one: {order: first}, other: {order: second}}
+        return levels(topic, scores)
+
+    return of(0.8, 0.5), of(0.5, 0.8)
+
+
+def at_orders(who: Who, better: int, worse: int) -> Sides:
+    found = ({better: a, worse: b} for a, b in ((0.8, 0.4), (0.4, 0.8)))
+    high, low = (levels("hi_tom", {who: each}) for each in found)
+    return high, low
+
+
+def shrinking(model: str, to: int = 20, against: int = 100) -> Sides:
+    return lengths({rl(model): to}), lengths({rl(model): against})
+
+
+def judged(reasoning: str, answers: str = "beliefs", silent: float = 0.1) -> Judged:
+    faithful = share_of(0.8 if reasoning == "faithful" else 0.3)
+    shares = (share_of(0.6), share_of(0.8), share_of(silent), faithful)
+    return Judged(answers, reasoning, *shares)
+
+
+def silent(before: float, after: float) -> Evidence:
+    bases = {Who(m): judged("unfaithful", silent=before) for m in SMALL}
+    return verdicts({**bases, **{w: judged("absent", silent=after) for w in LITTLE}})
+
+
+def with_rule(best: float, topic: str = "hi_tom") -> Evidence:
+    return evidence({M7: asked({topic: 0.8})}, {topic: Rule(best, 0.2, 600)})
+
+
+def apart(inside: str, outside: str, whos: list[Who]) -> Sides:
+    """One topic rises and the other does not, and the other way round."""
+    ends = ((0.8, 0.4), (0.4, 0.8))
+    found = [
+        evidence(
+            {
+                **{Who(w.model): asked({inside: 0.4, outside: 0.4}) for w in whos},
+                **{w: asked({inside: a, outside: b}) for w in whos},
+            }
+        )
+        for a, b in ends
+    ]
+    return found[0], found[1]
+
+
+FOREIGN = ("hi_tom", "fantom_yes_no", "explore_tom", "fantom_list", "opentom")
+TENT = [*range(100, 175), *range(175, 50, -1)]
+WAVE, STAYS = {OTHERS: [0.4, 0.7, 0.45, 0.4]}, {OTHERS: [0.4, 0.6, 0.7, 0.7]}
+CLIMB = [0.4, 0.5, 0.6, 0.8]
+GOOD, BAD, ABSENT = judged("faithful"), judged("unfaithful"), judged("absent")
+ASSUMED = {Who(m, "", "with the assumptions"): Who(m, "", "without them") for m in MODELS}
+PROMPTED = {Who(m, "", "with another prompt"): Who(m) for m in MODELS}
+OVER_SFT = {thinking(m): imitating(m) for m in BOTH_SIZES}
+OVER_BLUNT = {
+    thinking(m, "study-1"): Who(m, "study-1", "grpo without thinking") for m in BOTH_SIZES
+}
+
+
+def alike(pairs: Mapping[Who, Who], topic: str) -> Evidence:
+    return levels(topic, dict.fromkeys((*pairs, *pairs.values()), 0.5))
+
+
+CASES: dict[str, Sides] = {
+    "tom-rl/hi-tom": rising(ALL, "hi_tom"),
+    "tom-rl/order-4-set": rising(ALL, "hi_tom_order4"),
+    "tom-rl/order-4": rising(ALL, "hi_tom", order=4),
+    "tom-rl/tomi": rising(ALL, "tomi"),
+    "tom-rl/explore-tom": rising(ALL, "explore_tom"),
+    "tom-rl/infilled": rising(ALL, "explore_tom_infilled"),
+    "tom-rl/gsm8k": (shifted(ALL, 0.0, "gsm8k"), shifted(ALL, -0.2, "gsm8k")),
+    "tom-rl/gpt-4o": (levels("hi_tom", {M7: 0.85}), levels("hi_tom", {M7: 0.6})),
+    "tom-rl/deepseek-v3": one_ahead("hi_tom", {M7: Who("deepseek-v3")}),
+    "tom-rl/size": (
+        levels("hi_tom", dict(zip(ALL, (0.5, 0.6, 0.7, 0.8), strict=False))),
+        levels("hi_tom", dict(zip(ALL, (0.8, 0.7, 0.6, 0.5), strict=False))),
+    ),
+    "tom-rl/long-context": one_ahead("hi_tom", {M7: B7}),
+    "tom-rl/collapse-05b": shrinking("qwen25-05b"),
+    "tom-rl/collapse-15b": shrinking("qwen25-15b"),
+    "tom-rl/collapse-3b": shrinking("qwen25-3b"),
+    "tom-rl/shrinks-by-88": shrinking("qwen25-15b", 11, 50),
+    "tom-rl/stable-7b": shrinking("qwen25-7b", 98, 30),
+    "tom-rl/stable-7b-1m": shrinking("qwen25-7b-1m", 98, 30),
+    "tom-rl/rises-then-falls": (
+        curved(B7, "length_mean", TENT),
+        curved(B7, "length_mean", [300 - each for each in TENT]),
+    ),
+    "tom-rl/steady-7b-1m": (
+        curved(M7, "length_mean", [100] * 200),
+        curved(M7, "length_mean", [*range(300, 100, -1)]),
+    ),
+    "tom-rl/by-scale": (
+        lengths({B7: 90, rl("qwen25-3b"): 20}),
+        lengths({B7: 20, rl("qwen25-3b"): 90}),
+    ),
+    "tom-rl/no-aha": (saying(LARGER, "So it is."), saying(LARGER, "Wait, let me verify.")),
+    "tom-rl/belief-tracking": (
+        verdicts(dict.fromkeys(LARGER, GOOD)),
+        verdicts(dict.fromkeys(LARGER, BAD)),
+    ),
+    "tom-rl/accurate-and-short": (
+        shifted(LITTLE, 0.3, "hi_tom", words=(100, 20)),
+        shifted(LITTLE, 0.3, "hi_tom"),
+    ),
+    "tom-rl/less-meaning": (silent(0.1, 0.9), silent(0.9, 0.1)),
+    "tom-rl/transfer-despite-collapse": rising(LITTLE, "tomi"),
+    "tom-rl/no-reasoning-needed": (with_rule(0.9), with_rule(0.6)),
+    "tom-rl/assumptions": (alike(ASSUMED, "hi_tom"), one_ahead("hi_tom", ASSUMED)[0]),
+    "tom-rl/prompt-moves-gsm8k": (one_ahead("gsm8k", PROMPTED)[0], alike(PROMPTED, "gsm8k")),
+    "tom-rl/yes-no-impairs": one_ahead(
+        "hi_tom", {B7: Who("qwen25-7b", "study-1 with yes/no", "grpo")}
+    ),
+    "tom-rl/sft-hi-tom": one_ahead("hi_tom", {sft(m): rl(m) for m in MODELS}),
+    "tom-rl/sft-tomi": one_ahead("tomi", {sft(m): rl(m) for m in MODELS}),
+    "tom-rl/sft-infilled": one_ahead("explore_tom_infilled", {sft(m): rl(m) for m in MODELS}),
+    "tom-rl/sft-generalises": rising([sft(m) for m in MODELS], "tomi"),
+    "collapse-note/no-tracking": (
+        verdicts(dict.fromkeys(LITTLE, ABSENT)),
+        verdicts(dict.fromkeys(LITTLE, GOOD)),
+    ),
+    "collapse-note/hidden-by-scores": (
+        lengths({B7: 90, rl("qwen25-3b"): 20}),
+        both(
+            evidence({B7: asked({"hi_tom": 0.9})}),
+            lengths({B7: 90, rl("qwen25-3b"): 20}),
+        ),
+    ),
+    "rlvr/gain-hi": rising([rlvr("hi")], TRAINED),
+    "rlvr/gain-fan": rising([rlvr("fan")], TRAINED),
+    "rlvr/gain-exp": rising([rlvr("exp")], TRAINED),
+    "rlvr/opentom-flat": rising(SEVEN, "opentom")[::-1],
+    "rlvr/list-flat": rising(SEVEN, "fantom_list")[::-1],
+    "rlvr/format-collapse": apart("fantom_yes_no", "fantom_list", [rlvr("fan")]),
+    "rlvr/all-do-not-carry": rising([rlvr("hi-fan-exp")], "opentom")[::-1],
+    "rlvr/inside-not-outside": apart(TRAINED, OTHERS, [rlvr(d) for d in ("hi", "fan", "exp")]),
+    "rlvr/negative-transfer": (shifted(SEVEN, -0.2, *FOREIGN), shifted(SEVEN, 0.0, *FOREIGN)),
+    "rlvr/narrow": rising([rlvr(d) for d in ("hi", "fan", "exp")], *FOREIGN)[::-1],
+    "rlvr/prolonged": (
+        probed({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: [0.4] * 4}}),
+        probed({rlvr("hi-fan"): {TRAINED: CLIMB, OTHERS: CLIMB}}),
+    ),
+    "rlvr/base-by-order": at_orders(Who("qwen25-7b"), 1, 4),
+    "rlvr/inverted": at_orders(rlvr("hi"), 4, 1),
+    "rlvr/order-123-to-4": rising([rlvr("orders-1-2-3")], "hi_tom", order=4),
+    "rlvr/order-4-to-1": (
+        shifted([rlvr("order-4")], -0.3, "hi_tom", order=1),
+        shifted([rlvr("order-4")], 0.3, "hi_tom", order=1),
+    ),
+    "rlvr/order-2-to-1": (
+        shifted([rlvr("order-2")], -0.3, "hi_tom", order=1),
+        shifted([rlvr("order-2")], 0.3, "hi_tom", order=1),
+    ),
+    "rlvr/order-2-up-not-down": at_orders(rlvr("order-2"), 3, 1),
+    "rlvr/comes-and-goes": (
+        probed(dict.fromkeys(SEVEN, WAVE)),
+        probed(dict.fromkeys(SEVEN, STAYS)),
+    ),
+    "rlvr/gains-not-shared": rising(SEVEN, "fantom_list", "opentom")[::-1],
+    "rlvr/narrow-overfitting": (
+        verdicts({rlvr("hi"): judged("faithful", "rule")}),
+        verdicts({rlvr("hi"): judged("faithful", "beliefs")}),
+    ),
+    "shortcuts/hi-tom": (with_rule(0.9), with_rule(0.25)),
+    "shortcuts/tomi": (with_rule(0.9, "tomi"), with_rule(0.25, "tomi")),
+    "shortcuts/explore-tom": (with_rule(0.9, "explore_tom"), with_rule(0.25, "explore_tom")),
+    "shortcuts/fantom": (with_rule(0.9, "fantom_yes_no"), with_rule(0.25, "fantom_yes_no")),
+    "shortcuts/opentom-clean": (with_rule(0.25, "opentom"), with_rule(0.9, "opentom")),
+    "shortcuts/rl-over-sft": one_ahead(TRAINED, OVER_SFT),
+    "shortcuts/rl-over-sft-higher-order": one_ahead("hi_tom", OVER_SFT, order=4),
+    "shortcuts/lead-grows-with-order": (
+        levels(
+            "hi_tom",
+            {
+                w: {1: 0.6, 4: 0.8 if w in OVER_SFT else 0.4}
+                for w in (*OVER_SFT, *OVER_SFT.values())
+            },
+        ),
+        levels("hi_tom", {w: {1: 0.01, 4: 0.01} for w in (*OVER_SFT, *OVER_SFT.values())}),
+    ),
+    "shortcuts/rl-generalises-better": one_ahead(OTHERS, OVER_SFT),
+    "shortcuts/counterfactuals": one_ahead("pairs", OVER_SFT),
+    "shortcuts/sensitivity": one_ahead("pairs", OVER_SFT),
+    "shortcuts/thinking": one_ahead(TRAINED, OVER_BLUNT),
+    "shortcuts/thinking-elsewhere": one_ahead(OTHERS, OVER_BLUNT),
+}
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_a_claim_is_called_rightly_on_what_supports_and_contradicts_it(claim: Claim) -> None:
+    supporting, contradicting = (claim.decided(each) for each in CASES[claim.id])
+    assert (supporting.word, contradicting.word) == ("supported", "contradicted")
+    assert supporting.effects and contradicting.effects
+    nothing = claim.decided(Evidence({}))
+    assert nothing.word == "not run" and nothing.why.startswith("no ") and not nothing.effects
+
+
+def test_every_claim_is_there_once_with_its_source() -> None:
+    names = [claim.id for claim in CLAIMS]
+    assert len(names) == len(set(names)) == len(CASES) >= 40
+    for claim in CLAIMS:
+        assert re.search(r"arXiv \d{4}\.\d{5}|ACL Findings 2026", claim.source), claim.id
+        assert claim.says and claim.needs
+
+
+# --- how small an effect would have shown ---------------------------------------------------------
+
+
+def test_undecided_names_what_would_have_shown() -> None:
+    who = rlvr("order-4")
+    (found,) = (c for c in CLAIMS if c.id == "rlvr/order-4-to-1")
+    entry = found.decided(shifted([who], -0.02, "hi_tom", order=1))
+    assert entry.word == "undecided"
+    (effect,) = entry.effects
+    assert f"with probability 0.8 this much data shows {100 * effect.detectable:.1f}" in entry.why
+    bigger = found.decided(shifted([who], -1.1 * effect.detectable, "hi_tom", order=1))
+    assert bigger.word == "supported"
+
+
+def _given(found: Estimate, _: Evidence) -> Estimate:
+    return found
+
+
+def test_reasoning_that_may_be_faithful_is_undecided() -> None:
+    (claim,) = (claim for claim in CLAIMS if claim.id == "tom-rl/belief-tracking")
+    unsure = judged("unfaithful")._replace(faithful=share_of(0.52, 60))
+    entry = claim.decided(verdicts(dict.fromkeys(LARGER, unsure)))
+    assert entry.word == "undecided" and "with probability 0.8" in entry.why
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_what_is_called_detectable_shows_in_four_of_five(equal: bool) -> None:
+    random = np.random.default_rng(0)
+    steps = random.choice([-1.0, 0.0, 1.0], size=(600, 200), p=[0.2, 0.6, 0.2])
+    first = change([0.0] * 200, list(steps[0]), range(200))
+    size = equal_within(first) if equal else detectable(first)
+    words = []
+    for drawn in steps + (0.0 if equal else size):
+        found = change([0.0] * 200, list(drawn), range(200))
+        measure = Measure("made", partial(_given, found))
+        test = same(measure, margin=size) if equal else rises(measure)
+        words.append(test(Evidence({})).word)
+    assert 0.72 < words.count("supported") / len(words) < 0.88
+
+
+# --- from studies ---------------------------------------------------------------------------------
+
+
+def accuracy(key: str, cell: Cell, column: str) -> float:
+    """Training helps by thirty points wherever it is not OpenToM, lists of FANToM, or sums."""
+    still = column.startswith("opentom") or column in ("fantom_list", "gsm8k")
+    return 0.5 if cell.combination is None or still else 0.8
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        (
+            "tom-rl",
+            {
+                "tom-rl/hi-tom": "supported",
+                "tom-rl/tomi": "supported",
+                "tom-rl/no-aha": "not run",
+                "tom-rl/sft-tomi": "not run",
+                "rlvr/gain-fan": "not run",
+            },
+        ),
+        (
+            "rlvr",
+            {
+                "rlvr/gain-fan": "supported",
+                "rlvr/format-collapse": "supported",
+                "rlvr/opentom-flat": "supported",
+                "rlvr/narrow": "contradicted",
+                "rlvr/order-2-to-1": "not run",
+                "tom-rl/hi-tom": "not run",
+            },
+        ),
+        ("order-ablation", {"rlvr/order-123-to-4": "supported", "rlvr/gain-hi": "not run"}),
+    ],
+)
+def test_studies_that_re_run_a_paper_have_a_ledger(
+    name: str, words: dict[str, str], tmp_path: Path
+) -> None:
+    params = expand(find_study(PROJECT, name))
+    write_results(params, tmp_path, accuracy)
+    found = {each.id: each.word for each in ledger(collect(params, tmp_path))}
+    assert len(found) == len(CLAIMS)
+    assert {key: found[key] for key in words} == words
+
+
+@pytest.mark.parametrize("path", sorted((PROJECT / "studies").glob("*.yaml")), ids=lambda p: p.stem)
+def test_which_studies_re_run_a_paper(path: Path) -> None:
+    named = {"tom-rl", "rlvr", "order-ablation", "grid"}
+    assert re_runs_a_paper(find_study(PROJECT, path.stem).paper) == (path.stem in named)
+
+
+def test_a_partial_study_says_what_is_missing(tmp_path: Path) -> None:
+    params = expand(find_study(PROJECT, "tom-rl"))
+    write_results(params, tmp_path, accuracy)
+    (tmp_path / "runs/tom-rl/qwen25-3b-hi-exp/judge/verdicts.json").unlink()
+    found = evidence_of(collect(params, tmp_path, {"qwen25-3b-hi-exp": "no memory"}))
+    (claim,) = (claim for claim in CLAIMS if claim.id == "tom-rl/hi-tom")
+    entry = claim.decided(found)
+    assert entry.word == "not run"
+    assert entry.why == "no results of 3B after grpo on study-1 (failed: no memory)"
+
+
+def test_the_report_shows_the_ledger_of_such_a_study_alone(tmp_path: Path) -> None:
+    for root, name in ((PROJECT, "order-ablation"), (TINY, "mini")):
+        params, target = expand(find_study(root, name)), tmp_path / name
+        write_results(params, target)
+        write_report(collect(params, target), Recorded({}, {}), target / "report")
+        page = (target / "report" / "index.html").read_text()
+        lines = (target / "report" / "report.md").read_text()
+        written = json.loads((target / "report" / "results.json").read_text())["ledger"]
+        assert len(written) == (0 if name == "mini" else len(CLAIMS))
+        assert ('id="ledger"' in page) == ("## Claims" in lines) == bool(written)
+        assert (f"of {len(CLAIMS)} claims of the papers: " in page) == bool(written)
+
+
+# --- from the answers that the authors of Study 1 recorded ----------------------------------------
+
+
+def test_what_the_recorded_answers_decide_is_in_the_docs() -> None:
+    folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere") / "recorded"
+    if not folder.is_dir():
+        pytest.skip("TOMRL_DATA_MIRROR names no folder with the recorded responses")
+    everything = entries(recorded_evidence(folder))
+    found = [each for each in everything if each.word != "not run"]
+    text = (PROJECT / "docs" / "ledger.md").read_text(encoding="utf-8")
+    _, _, text = text.partition("## What the recorded answers decide")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    shown = [tuple(cell.strip() for cell in row.strip("| ").split(" | ")) for row in rows]
+    assert shown == [(f"`{each.id}`", each.says, each.word, each.why) for each in found]
+    assert ledger_summary(everything) in " ".join(text.split())
+
+
+def test_a_gain_is_taken_question_by_question() -> None:
+    found = gain(rlvr("hi"), "opentom").of(shifted([rlvr("hi")], 0.3, "opentom"))
+    assert found.value == pytest.approx(0.3) and found.low > 0.25
