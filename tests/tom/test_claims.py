@@ -14,7 +14,7 @@ import pytest
 from pipeline.tom.claims.lexicon import ROLES
 from pipeline.tom.claims.reader import EARLIER, END, BeliefClaim, read_claims
 from pipeline.tom.claims.story import ReadStory, read_story
-from pipeline.tom.claims.tokens import Vocabulary
+from pipeline.tom.claims.vocabulary import Vocabulary
 from pipeline.tom.language import HI_TOM, Language
 from pipeline.tom.rules import HI_TOM as RULES
 

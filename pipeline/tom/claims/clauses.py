@@ -10,11 +10,16 @@ from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
 
 _SO = frozenset({"so", "therefore", "thus", "hence", "then"})
+_TURNS = frozenset({"but", "however", "so", "therefore", "thus", "hence", "consequently"})
+"""What stands between what would be and what is."""
 
 
 def comma(sentence: Sentence, token: Token, index: int) -> None:
     """A comma: ends what is complete."""
-    clause = sentence.clause
+    clause, follows = sentence.clause, sentence.following(index)
+    lists = follows is not None and follows.role is Role.PERSON and clause.verb is None
+    if not (lists and clause.subject):
+        sentence.hypothesis = False
     if sentence.outer is not None:
         outer, sentence.outer = sentence.outer, None
         sentence.reset()
@@ -26,14 +31,12 @@ def comma(sentence: Sentence, token: Token, index: int) -> None:
     if clause.noun and not clause.stated and not _tells_place(sentence, index):
         sentence.reset()
         return
-    follows = sentence.following(index)
     if _is_aside(sentence, follows):
         sentence.outer = list(clause.believers), clause.subject
         sentence.reset()
         sentence.clause.closed = True
         return
     clause.interrupted = clause.verb is Role.BELIEVE and not clause.stated
-    lists = follows is not None and follows.role is Role.PERSON and clause.verb is None
     if clause.subject is not None and clause.verb is None and not clause.believers:
         if not lists:
             sentence.main = sentence.main or clause.subject
@@ -66,9 +69,18 @@ def _tells_place(sentence: Sentence, index: int) -> bool:
 def colon(sentence: Sentence, token: Token, index: int) -> None:
     """A colon: what stands before it is a heading."""
     clause = sentence.clause
+    follows = sentence.following(index)
     if clause.believers or clause.located:
         clause.closed = False
+        if clause.noun and not clause.stated:  # "Ann's belief: she moved it to the box, so she"
+            sentence.remember(clause.believers[-1])
+            clause.fixed = True
+        if clause.fixed and follows is not None and follows.role is Role.CONTAINER:  # "Ann: box"
+            clause.located = sentence.item = True
+            clause.closed = sentence.memory.history
     elif clause.verb is not Role.SPEAK:
+        if sentence.former or clause.verb in EVENTS:
+            sentence.item = sentence.memory.history = True
         sentence.reset()
 
 
@@ -135,7 +147,9 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
         return
     if token.value in _SO:
         sentence.former = sentence.hinted = False
-    sentence.supposed = False
+    if token.value in _TURNS:
+        sentence.unreal = False
+    sentence.supposed = sentence.hypothesis = False
     sentence.reset()
 
 
@@ -165,12 +179,6 @@ def when(sentence: Sentence, token: Token, index: int) -> None:
     sentence.supposed = token.value == "before"
 
 
-def if_(sentence: Sentence, token: Token, index: int) -> None:
-    """A supposition."""
-    sentence.reset()
-    sentence.supposed = True
-
-
 def former_(sentence: Sentence, token: Token, index: int) -> None:
     """A word for a former moment."""
     sentence.former = True
@@ -195,8 +203,3 @@ def now_(sentence: Sentence, token: Token, index: int) -> None:
 def silence(sentence: Sentence, token: Token, index: int) -> None:
     """The final answer, or the question: no claim."""
     sentence.silent = True
-
-
-def that(sentence: Sentence, token: Token, index: int) -> None:
-    """ "The answer is that"; a negation does not reach over it."""
-    sentence.silent = sentence.clause.denied = False
