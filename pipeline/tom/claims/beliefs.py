@@ -60,10 +60,10 @@ def unaware(sentence: Sentence, token: Token, index: int) -> None:
 
 def look(sentence: Sentence, token: Token, index: int) -> None:
     """A verb of search: where one looks for a thing is where one thinks that it is."""
-    clause, before = sentence.clause, sentence.tokens[index - 1]
-    follows = sentence.following(index)
+    clause, follows = sentence.clause, sentence.following(index)
     at = follows is not None and follows.value == "at"
-    if clause.subject is None or at or (token.value == "check" and before.value not in _MODAL):
+    would = any(before.value in _MODAL for before in sentence.tokens[max(0, index - 2) : index])
+    if clause.subject is None or at or (token.value == "check" and not would):
         return
     sentence.add_believer(clause.subject)
     sentence.settle_negation()
@@ -108,8 +108,11 @@ def event(sentence: Sentence, token: Token, index: int) -> None:
             return
         clause.seen = not clause.known
     people = clause.subject
-    if role is Role.SPEAK and (people is not None or _tells(sentence, index)):
+    if role is Role.SPEAK and _is_told(sentence, token, index):
         clause.reported = True
+        sentence.doubt()
+    if role is Role.PERCEIVE and not clause.denied and sentence.tokens[index - 1].value != "last":
+        sentence.doubt()  # "if she had seen it", "if she saw it"
     if people is not None and not (clause.verb is Role.BELIEVE and clause.believers):
         sentence.remember(people)
     if role is Role.SPEAK and clause.denied and not clause.believers:
@@ -128,10 +131,11 @@ def event(sentence: Sentence, token: Token, index: int) -> None:
     clause.subject, clause.owner = None, None
 
 
-def _tells(sentence: Sentence, index: int) -> bool:
-    """Return whether a noun for what somebody said is told: "Ann's claim that"."""
-    follows = sentence.following(index)
-    return sentence.clause.owner is not None and follows is not None and follows.role is Role.THAT
+def _is_told(sentence: Sentence, token: Token, index: int) -> bool:
+    """Return whether what follows is what somebody says: "Ann claims", "Ann's claim that"."""
+    clause, follows = sentence.clause, sentence.following(index)
+    noun = clause.owner is not None and follows is not None and follows.role is Role.THAT
+    return clause.subject is not None or noun or token.value.endswith("ing")
 
 
 def be(sentence: Sentence, token: Token, index: int) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline.tom.claims import people
 from pipeline.tom.claims.clause import BELIEVING, EVENTS, PASSED, PLACES, SUBJECTS
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
 
 _SO = frozenset({"so", "therefore", "thus", "hence", "then"})
+_SHOWS = frozenset(
+    {"mean", "means", "indicate", "indicates", "imply", "implies", "suggest", "suggests"}
+)
 _TURNS = frozenset({"but", "however", "so", "therefore", "thus", "hence", "consequently"})
 """What stands between what would be and what is."""
 
@@ -132,6 +136,8 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
     follows = sentence.following(index)
     if token.value == "then" and _goes_on(sentence, index):
         return
+    if token.value == "but" and people.except_(sentence, token, index):
+        return
     if token.value == "which" and follows is not None and follows.role is Role.BE:
         after = sentence.tokens[index + 2 : index + 5]
         if any(t.role is Role.WHERE for t in after):
@@ -150,7 +156,12 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
     if token.value in _TURNS:
         sentence.unreal = False
     sentence.supposed = sentence.hypothesis = False
+    clause = sentence.clause
+    shows = token.value in _SHOWS
+    denied = shows and (clause.denied or clause.negated)
+    reported = shows and clause.subject is not None and clause.verb is None
     sentence.reset()
+    sentence.clause.closed, sentence.clause.reported = denied, reported
 
 
 def _is_that(sentence: Sentence, index: int) -> bool:

@@ -11,6 +11,7 @@ from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
 
 _SUPPOSING = frozenset({"suppose", "assume", "imagine"})
+_ASSUMING = frozenset({"supposing", "assuming", "imagining"})
 _SPOKEN_OF = frozenset({Role.BELIEVE, Role.SPEAK})
 
 
@@ -97,6 +98,8 @@ def have(sentence: Sentence, token: Token, index: int) -> None:
         if inverted and follows is not None and follows.role in SUBJECTS:
             sentence.suppose(trails=True)
         sentence.doubt()
+    if token.value.startswith("lack"):
+        clause.denied = True
     if clause.subject is not None:
         sentence.remember(clause.subject)
     clause.having = clause.subject
@@ -110,9 +113,13 @@ def were(sentence: Sentence, index: int) -> None:
 
 
 def suppose(sentence: Sentence, token: Token, index: int) -> None:
-    """ "Suppose that", "if we assume that"."""
+    """ "Suppose that", "if we assume that"; "assuming that" may be so."""
     if token.value in _SUPPOSING and (index == 0 or sentence.hypothesis):
         sentence.suppose()
+        sentence.doubt()
+    elif token.value in _ASSUMING and index == 0:
+        sentence.suppose()
+    elif token.value == "knew":
         sentence.doubt()
 
 

@@ -94,10 +94,11 @@ _WORDS: Mapping[Role, str] = {
     "knowing knew assume assumes assuming assumed conclude concludes concluded infer infers "
     "inferred expect expects expected suppose supposes supposed suspect suspects suspected "
     "remember remembers remembering remembered recall recalls recalled imagine imagines imagined "
+    "imagining supposing "
     "guess guesses understand understands understood realize realizes realise realises realized "
     "perceive perceives deduce deduces deduced presume presumes presumed learn learns learned "
     "discover discovers discovered aware convinced certain sure confident",
-    Role.UNAWARE: "unaware ignorant doubts doubted disbelieves forgets forgot",
+    Role.UNAWARE: "unaware ignorant doubts doubted disbelieves forgets forgot forgotten",
     Role.BELIEF: "belief beliefs knowledge thoughts assumption memory opinion",
     Role.VIEW: "perspective view viewpoint mind",
     Role.LOOK: "look looks looking search searches searching check",
@@ -111,7 +112,7 @@ _WORDS: Mapping[Role, str] = {
     "announced report reports reported lie lies lied lying share shares shared assert "
     "asserts asserted declare declares declared insist insists insisted argue argues argued deny "
     "denies denied pretend pretends pretended admit admits admitted explain explains explained "
-    "whisper whispers whispered statement message",
+    "whisper whispers whispered hint hints hinted suggested statement message",
     Role.MOVE: "move moves moved moving movement put puts putting places placed placing take "
     "takes took taking taken transfer transfers transferred transferring relocate relocates "
     "relocated relocating shift shifts shifted store stores stored hide hides hid bring brings "
@@ -136,15 +137,15 @@ _WORDS: Mapping[Role, str] = {
     Role.NOW: "now currently",
     Role.WHEN: "when while until before after once during upon",
     Role.BREAK: "because since so therefore thus hence but however although though whereas as "
-    "which consequently meaning indicating implying means indicates implies meanwhile suggesting "
-    "suggests then",
+    "which consequently meanwhile meaning mean means indicating indicate indicates implying "
+    "imply implies suggesting suggest suggests then",
     Role.IF: "if unless",
     Role.WHETHER: "whether",
     Role.THAT: "that",
     Role.AND: "and",
     Role.OR: "or",
     Role.NOT: "not never no cannot neither nor without fail fails failed failing refuse refuses "
-    "refused unable stop stops stopped cease ceases ceased",
+    "refused unable hardly nothing stop stops stopped cease ceases ceased",
     Role.FALSE: "false incorrect untrue wrong misleading mistake mistaken inaccurate impossible "
     "unlikely",
     Role.TRUE: "true correct right accurate case",
@@ -153,7 +154,7 @@ _WORDS: Mapping[Role, str] = {
     Role.THEY: "they both",
     Role.THEIR: "their",
     Role.WHAT: "what wherever",
-    Role.HAVE: "has have had having",
+    Role.HAVE: "has have had having lack lacks lacked lacking",
     Role.WHO: "who whom whoever",
     Role.WE: "we i you us one",
     Role.ALL: "everyone everybody others rest else nobody none anyone someone somebody characters "

@@ -7,6 +7,8 @@ from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
 
+_NEGATED = frozenset({Role.BELIEVE, Role.EXCEPT})
+_BEFORE_EXCEPTED = PASSED | {Role.FOR}
 _BEFORE_BELIEF = PASSED | {Role.BE, Role.WAS, Role.HAVE, Role.ABOUT, Role.ALL, Role.AGENT}
 
 
@@ -105,9 +107,15 @@ def _is_counted(sentence: Sentence, index: int) -> Token | None:
 
 
 def every(sentence: Sentence, token: Token, index: int) -> None:
-    """ "They all"."""
-    before = sentence.preceding(index)
-    if token.value == "all" and before is not None and before.value == "they":
+    """ "They all", "all three think", "the other thinks"."""
+    before, follows = sentence.preceding(index), sentence.following(index)
+    believes = follows is not None and follows.role is Role.BELIEVE
+    if token.value == "other":
+        if believes:
+            others(sentence, index)
+    elif (before is not None and before.value == "they") or (
+        believes and sentence.clause.subject is None
+    ):
         them(sentence)
 
 
@@ -134,7 +142,7 @@ def others(sentence: Sentence, index: int) -> None:
 def nobody(sentence: Sentence, index: int) -> None:
     """ "Nobody thinks": everyone does not; of what nobody did there is nothing to tell."""
     believes = sentence.following(index, _BEFORE_BELIEF)
-    if believes is not None and believes.role is Role.BELIEVE:
+    if believes is not None and (believes.role in _NEGATED or believes.value == "but"):
         sentence.set_subject(sentence.memory.everyone)
         sentence.clause.denied = True
     else:
@@ -149,9 +157,12 @@ def them(sentence: Sentence) -> None:
         everyone(sentence)
 
 
-def except_(sentence: Sentence, token: Token, index: int) -> None:
-    """ "Everyone except Ann"."""
-    sentence.clause.excepted = sentence.clause.subject is sentence.memory.everyone
+def except_(sentence: Sentence, token: Token, index: int) -> bool:
+    """ "Everyone except Ann": return whether it is that."""
+    clause, follows = sentence.clause, sentence.following(index, _BEFORE_EXCEPTED)
+    named = follows is not None and follows.role is Role.PERSON
+    clause.excepted = named and clause.verb is None and clause.subject is sentence.memory.everyone
+    return clause.excepted
 
 
 def who(sentence: Sentence, token: Token, index: int) -> None:
@@ -166,6 +177,8 @@ def we(sentence: Sentence, token: Token, index: int) -> None:
     """Nobody of the story: "we know" says what is so. "No one" is someone else."""
     if token.value == "one" and sentence.tokens[index - 1].value == "no":
         nobody(sentence, index)
+        return
+    if sentence.clause.reported:  # "told us"
         return
     sentence.reset()
     sentence.clause.subject, sentence.clause.thing = None, True

@@ -32,7 +32,7 @@ def read_sentence(tokens: Sequence[Token], memory: Memory) -> list[Found]:
     return sentence.found
 
 
-HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], None]] = MappingProxyType(
+HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], object]] = MappingProxyType(
     {
         Role.PERSON: people.person,
         Role.HE: people.he,

@@ -142,7 +142,7 @@ class Sentence:
     def is_claim(self, token: Token) -> bool:
         """Return whether something is said to be in a place."""
         clause = self.clause
-        if self.mute or clause.seen:
+        if clause.seen:
             return False
         people = clause.subject is not None
         match clause.preposition, clause.verb:
@@ -170,6 +170,8 @@ class Sentence:
     def state(self, place: str, token: Token) -> None:
         """Write down a claim, one for each of several believers."""
         clause = self.clause
+        if clause.believers:  # "if Ann thinks that it is in the box, Ben would": who knows
+            self.doubt()
         if self.mute or (self.supposed and not clause.believers):
             return
         for holders in product(*clause.believers):

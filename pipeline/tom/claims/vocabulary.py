@@ -9,7 +9,7 @@ from functools import cached_property
 
 from pipeline.tom.claims.lexicon import ROLES, Role
 
-DETERMINERS = frozenset({"the", "that", "this", "same", "a", "an"})
+DETERMINERS = frozenset({"the", "same", "a", "an"})
 _NAME_WORDS = re.compile(r"[^\W_]+")
 
 Name = tuple[tuple[str, ...], Role, str, bool]
