@@ -28,6 +28,9 @@ def believe(sentence: Sentence, token: Token, index: int) -> None:
         clause.thing, clause.verb = False, None
         sentence.settle_negation()
         return
+    if clause.located and clause.verb is Role.BE and clause.believers and not clause.stated:
+        clause.subject = None  # "thinks it is in the last place she knew of, which is"
+        return
     people = clause.subject
     if people is None:
         participle = token.value.endswith("ing")

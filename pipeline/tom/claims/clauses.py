@@ -40,7 +40,7 @@ def comma(sentence: Sentence, token: Token, index: int) -> None:
         sentence.reset()
         sentence.clause.closed = True
         return
-    clause.interrupted = clause.verb is Role.BELIEVE and not clause.stated
+    clause.interrupted = clause.verb is Role.BELIEVE and not (clause.stated or clause.fixed)
     if clause.subject is not None and clause.verb is None and not clause.believers:
         if not lists:
             sentence.main = sentence.main or clause.subject
@@ -127,7 +127,7 @@ def or_(sentence: Sentence, token: Token, index: int) -> None:
     clause = sentence.clause
     follows = sentence.following(index, frozenset({Role.SKIP, Role.IN}))
     if follows is not None and follows.role in PLACES and sentence.found and clause.stated:
-        sentence.found = [f for f in sentence.found if f.start != clause.start]
+        sentence.retract(clause.start)
         clause.closed = True
 
 
@@ -184,6 +184,10 @@ def when(sentence: Sentence, token: Token, index: int) -> None:
         latest = sentence.found[-1]
         if latest.end == before.end and not latest.holders:
             sentence.found[-1] = replace(latest, former=True)
+        elif clause.past and any(
+            t.role is Role.PERCEIVE for t in sentence.tokens[index : index + 4]
+        ):
+            sentence.retract(latest.start)  # "it was there when she saw it" is no belief
     aside = sentence.main is not None
     sentence.reset()
     sentence.clause.aside = aside

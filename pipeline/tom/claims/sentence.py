@@ -118,10 +118,14 @@ class Sentence:
         self.reset()
         self.hypothesis, self.real = True, real
 
+    def retract(self, start: int) -> None:
+        """Take back the claims that begin at one place."""
+        self.found = [each for each in self.found if each.start != start]
+
     def doubt(self) -> None:
         """Take the condition, if there is one, as contrary to fact."""
         if self.hypothesis and not self.real:
-            self.found = [each for each in self.found if each.start != self.conditional]
+            self.retract(self.conditional)
             self.unreal = True
 
     def close_where(self) -> None:
@@ -209,7 +213,7 @@ class Sentence:
             return
         group = [each for each in self.found if each.start == first.start]
         places = [t for t in self.tokens if t.role in _SAID_PLACES and t.end >= first.end]
-        self.found = [each for each in self.found if each.start != first.start]
+        self.retract(first.start)
         if len(group) == len(places):
             self.found += [
                 replace(each, place=token.value, end=token.end)
