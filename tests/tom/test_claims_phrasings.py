@@ -546,3 +546,23 @@ def test_who_is_meant() -> None:
     assert read("Leo moved it, so it thinks the fig is in the red_pan.") == ["Leo: red_pan"]
     last = "Mia thinks Leo thinks it is in the last place she knew of, which is the red_pan."
     assert read(last) == ["Mia Leo: red_pan"]
+
+
+@pytest.mark.parametrize(
+    ("text", "claims"),
+    [
+        (f"Mia, upon hearing Leo's claim, would believe that {PAN}.", ["Mia: red_pan"]),
+        (
+            f"Leo, being aware of the fig's new location, thinks Mia thinks {PAN}.",
+            ["Leo Mia: red_pan"],
+        ),
+        ("The last known location of the fig for Leo is the red_pan.", ["Leo: red_pan"]),
+        ("It would be thought of as being in the red_pan by Mia.", []),
+        (
+            f"Since Mia left its location, and Zoe knows where it is, Leo thinks Mia thinks {PAN}.",
+            ["Leo Mia: red_pan"],
+        ),
+    ],
+)
+def test_long_sentences(text: str, claims: list[str]) -> None:
+    assert read(text) == claims

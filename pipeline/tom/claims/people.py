@@ -196,7 +196,6 @@ def it(sentence: Sentence, token: Token, index: int) -> None:
     if place and sentence.clause.preposition is Role.IN and sentence.clause.thing:
         if sentence.is_claim(token):
             sentence.state(place, token)
-        sentence.clause.stated = True
         return
     _thing(sentence, index)
 
