@@ -558,6 +558,11 @@ def test_who_is_meant() -> None:
         ),
         ("The last known location of the fig for Leo is the red_pan.", ["Leo: red_pan"]),
         ("It would be thought of as being in the red_pan by Mia.", []),
+        ("The fig is found in the red_pan.", [": red_pan"]),
+        ("Leo found the fig in the red_pan.", []),
+        (f"Leo ((who left) before Mia) thinks {PAN}.", ["Leo: red_pan"]),
+        (f"Leo (he left) thinks {PAN}.", ["Leo: red_pan"]),
+        (f"1. {TRUE}.", ["Leo: red_crate"]),
         (
             f"Since Mia left its location, and Zoe knows where it is, Leo thinks Mia thinks {PAN}.",
             ["Leo Mia: red_pan"],
