@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.judge.items import Item
-from pipeline.reward.fidelity import read_case
+from pipeline.reward.fidelity import case_of
 from pipeline.tom.claims.reader import END, BeliefClaim
 
 LONGEST_SHOWN = 6_000
@@ -43,8 +43,7 @@ def pieces(item: Item) -> list[Piece]:
 
 
 def _claims(item: Item) -> list[tuple[BeliefClaim, bool]]:
-    example = item.example
-    case = read_case(example.benchmark, example.story, example.question)
+    case = case_of(item.example)
     if case is None:
         return []
     claims = case.story.claims(item.response, case.question.object)

@@ -23,7 +23,7 @@ from pipeline.tom.claims.story import read_story
 from pipeline.tom.language import get_language
 from pipeline.tom.parse.text import ParseError, without_options
 from pipeline.tom.rules import Rules
-from pipeline.tom.solve import Answer
+from pipeline.tom.solve import Answer, split_choices
 from pipeline.tom.solve import solve as solve_question
 
 app = typer.Typer(
@@ -193,7 +193,7 @@ def claims(
         typer.Argument(
             metavar="IN.jsonl",
             help="One JSON object a line, with the fields story, question and response, as text; "
-            "id is optional.",
+            "optional are id and choices (as for `tomrl tom solve`): places that can be claimed.",
         ),
     ],
     output: Annotated[
@@ -240,7 +240,8 @@ def _claims(benchmark: Benchmark, row: Row, rules: Rules) -> list[dict[str, obje
     try:
         asked = language.question(without_options(row["question"]))
         thing = getattr(asked, "object", "")
-        story = read_story(language, row["story"], rules, thing)
+        options = split_choices(row.get("choices"))
+        story = read_story(language, row["story"], rules, thing).with_places(options)
     except (ParseError, KeyError):
         return None
     return [

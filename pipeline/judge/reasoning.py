@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.judge.answers import in_percent
 from pipeline.judge.items import Item
-from pipeline.reward.fidelity import Case, Said, claims_about, read_case
+from pipeline.reward.fidelity import Case, Said, case_of, claims_about
 from pipeline.tom.observation import Chain
 
 FAITHFUL, UNFAITHFUL, ABSENT, UNREADABLE = "faithful", "unfaithful", "absent", "unreadable"
@@ -77,8 +77,7 @@ class ReasoningVerdict:
 
 def statements(item: Item) -> Statements | None:
     """Return what a response states; None where the engine cannot read the story or question."""
-    example = item.example
-    case = read_case(example.benchmark, example.story, example.question)
+    case = case_of(item.example)
     if case is None:
         return None
     made = claims_about(item.response, case.question, case.story)

@@ -25,6 +25,7 @@ from pipeline.tom.claims.story import ReadStory, read_story
 from pipeline.tom.language import PLAIN, UPSTREAM, language_of
 from pipeline.tom.observation import Chain
 from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.solve import split_choices
 
 LONGEST_GIVEN = 100_000
 """Characters of a story, and of a question, in which copied sentences are looked for."""
@@ -39,7 +40,7 @@ def fidelity(response: str, example: Example) -> Fidelity | None:
     Returns:
         None where the engine cannot read the story or the question: nothing can be checked then.
     """
-    case = read_case(example.benchmark, example.story, example.question)
+    case = case_of(example)
     if case is None:
         return None
     made = {
@@ -64,7 +65,7 @@ def has_own_words(response: str, example: Example) -> bool:
 
 def is_readable(example: Example) -> bool:
     """Return whether the engine can check reasoning about this example."""
-    return read_case(example.benchmark, example.story, example.question) is not None
+    return case_of(example) is not None
 
 
 def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
@@ -110,9 +111,24 @@ class Case:
     copied: frozenset[Said]  # found in the question itself
 
 
+def case_of(example: Example) -> Case | None:
+    """Return what checking needs to know of an example; None where the engine cannot read it."""
+    options = split_choices(example.choices)
+    return read_case(example.benchmark, example.story, example.question, options)
+
+
 @lru_cache(maxsize=4096)  # the completions of a prompt follow each other, epoch after epoch
-def read_case(benchmark: str, story: str, question: str) -> Case | None:
-    """Return a story and its question as the engine reads them; None where it cannot."""
+def read_case(
+    benchmark: str, story: str, question: str, options: tuple[str, ...] = ()
+) -> Case | None:
+    """Return a story and its question as the engine reads them; None where it cannot.
+
+    Args:
+        benchmark: Whose words they are in.
+        story: Its text.
+        question: As asked.
+        options: Answers to choose from; a place among them can be claimed.
+    """
     language = language_of(benchmark)
     if language is None or not story:
         return None
@@ -121,7 +137,7 @@ def read_case(benchmark: str, story: str, question: str) -> Case | None:
         asked = language.question(question)
         if not isinstance(asked, WhereQuestion) or asked.when != NOW:
             return None
-        told = read_story(language, story, rules, asked.object)
+        told = read_story(language, story, rules, asked.object).with_places(options)
     except (ValueError, KeyError):
         return None
     copied = frozenset(claims_about(question.replace("(", "\n"), asked, told))

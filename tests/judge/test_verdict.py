@@ -181,6 +181,13 @@ def test_false_reasons_for_right_answers_are_unfaithful() -> None:
     assert found.wrong_trace.value > 0.9
 
 
+def test_reasons_that_make_up_places_are_unfaithful() -> None:
+    found = with_reasons(
+        lambda example, trace: (example.answer, trace.replace(example.answer, "grey_shed"))
+    )
+    assert found.reasoning.is_ == "unfaithful"
+
+
 @pytest.mark.parametrize("reason", ["", "reasoning process here", "Let us think step by step."])
 def test_no_reasons_are_absent(reason: str) -> None:
     assert with_reasons(lambda example, trace: (example.answer, reason)).reasoning.is_ == "absent"

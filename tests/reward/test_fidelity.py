@@ -55,6 +55,14 @@ def test_scores(reasoning: str, score: float) -> None:
     assert checked(reasoning).score == pytest.approx(score)
 
 
+def test_places_that_the_story_does_not_have_are_claims_too() -> None:
+    assert checked(f"{BOB} {ANN}garage.") == Fidelity(2, 1, 2, 1)
+    known = "Ann's last known location of the hat is the trunk."
+    assert checked(known).made == 0
+    asked = replace(EXAMPLE, choices=("A. trunk", "B. blue_jar"))
+    assert checked(known, asked) == Fidelity(1, 0, 2, 0)
+
+
 def test_naming_every_container_does_not_pay() -> None:
     places = ("red_box", "blue_jar", "green_bag", "tin")
     hedge = " ".join(f"{who}{p}." for p in places for who in (ANN, "Bob thinks the hat is in the "))

@@ -14,7 +14,7 @@ import pytest
 from pipeline.tom.claims.lexicon import ROLES
 from pipeline.tom.claims.reader import EARLIER, END, BeliefClaim, read_claims
 from pipeline.tom.claims.story import ReadStory, read_story
-from pipeline.tom.claims.tokens import Vocabulary
+from pipeline.tom.claims.vocabulary import Vocabulary
 from pipeline.tom.language import HI_TOM, Language
 from pipeline.tom.rules import HI_TOM as RULES
 
@@ -234,16 +234,16 @@ def counts(name: str) -> tuple[int, int, int]:
     return found, invented, missed
 
 
-@pytest.mark.parametrize("name", ["building", "measuring"])
-def test_real_responses(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "expected"), [("building", (379, 20, 53)), ("measuring", (143, 9, 31))]
+)
+def test_real_responses(name: str, expected: tuple[int, int, int]) -> None:
     """Labels by hand of what seven models answered; ``measuring`` was never looked at.
 
-    Measured when written: building 238 responses, precision 0.94, recall 0.86; measuring 84
-    responses, precision 0.94, recall 0.82.
+    The figures are those of docs/verdict.md: building 238 responses, precision 0.95, recall 0.88;
+    measuring 84 responses, precision 0.94, recall 0.82. Who changes the reader measures again.
     """
-    found, invented, missed = counts(name)
-    assert found / (found + invented) >= 0.90
-    assert found / (found + missed) >= 0.75
+    assert counts(name) == expected
 
 
 def test_a_claim_as_a_row() -> None:

@@ -6,7 +6,7 @@ from random import Random
 
 from pipeline.tom.belief import beliefs
 from pipeline.tom.claims.reader import read_claims
-from pipeline.tom.claims.tokens import Vocabulary
+from pipeline.tom.claims.vocabulary import Vocabulary
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.hi_tom_items import generate_item
 from pipeline.tom.parse.hi_tom import parse_question

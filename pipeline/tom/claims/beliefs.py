@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from pipeline.tom.claims import doubt
 from pipeline.tom.claims.clause import EVENTS
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
 
+_MODAL = frozenset({"will", "would", "should", "might", "may", "must", "could"})
+
 
 def believe(sentence: Sentence, token: Token, index: int) -> None:
     """A verb of belief: its subject is one more believer."""
     clause, before = sentence.clause, sentence.preceding(index)
+    doubt.suppose(sentence, token, index)
+    if clause.reported and not clause.stated:
+        clause.closed = True
     if clause.owner is not None:
         if token.value in ("thought", "understanding"):
             belief(sentence, token, index)
             return
         clause.owner = None
-    if clause.thing and not clause.believers:  # "it is known that", "we can conclude that"
+    if before is not None and before.role is Role.IT and token.value in ("thinks", "believes"):
+        clause.subject = sentence.memory.person  # "it thinks", of a person
+    elif clause.thing and not clause.believers:  # "it is known that", "we can conclude that"
         clause.thing, clause.verb = False, None
         sentence.settle_negation()
+        return
+    if clause.located and clause.verb is Role.BE and clause.believers and not clause.stated:
+        clause.subject = None  # "thinks it is in the last place she knew of, which is"
         return
     people = clause.subject
     if people is None:
@@ -50,6 +61,18 @@ def unaware(sentence: Sentence, token: Token, index: int) -> None:
     believe(sentence, token, index)
 
 
+def look(sentence: Sentence, token: Token, index: int) -> None:
+    """A verb of search: where one looks for a thing is where one thinks that it is."""
+    clause, follows = sentence.clause, sentence.following(index)
+    at = follows is not None and follows.value == "at"
+    would = any(before.value in _MODAL for before in sentence.tokens[max(0, index - 2) : index])
+    if clause.subject is None or at or (token.value == "check" and not would):
+        return
+    sentence.add_believer(clause.subject)
+    sentence.settle_negation()
+    clause.located = True
+
+
 def belief(sentence: Sentence, token: Token, index: int) -> None:
     """A noun for a belief: its owner is a believer."""
     clause = sentence.clause
@@ -67,14 +90,6 @@ def view(sentence: Sentence, token: Token, index: int) -> None:
     clause = sentence.clause
     if clause.owner is not None:
         sentence.add_believer(clause.owner, heading=True)
-
-
-def have(sentence: Sentence, token: Token, index: int) -> None:
-    """ "She has no knowledge of it being in the box"."""
-    clause = sentence.clause
-    if clause.subject is not None:
-        sentence.remember(clause.subject)
-    clause.having = clause.subject
 
 
 def known(sentence: Sentence, token: Token, index: int) -> None:
@@ -96,6 +111,11 @@ def event(sentence: Sentence, token: Token, index: int) -> None:
             return
         clause.seen = not clause.known
     people = clause.subject
+    if role is Role.SPEAK and _is_told(sentence, token, index):
+        clause.reported = True
+        sentence.doubt()
+    if role is Role.PERCEIVE and not clause.denied and sentence.tokens[index - 1].value != "last":
+        sentence.doubt()  # "if she had seen it", "if she saw it"
     if people is not None and not (clause.verb is Role.BELIEVE and clause.believers):
         sentence.remember(people)
     if role is Role.SPEAK and clause.denied and not clause.believers:
@@ -114,6 +134,13 @@ def event(sentence: Sentence, token: Token, index: int) -> None:
     clause.subject, clause.owner = None, None
 
 
+def _is_told(sentence: Sentence, token: Token, index: int) -> bool:
+    """Return whether what follows is what somebody says: "Ann claims", "Ann's claim that"."""
+    clause, follows = sentence.clause, sentence.following(index)
+    noun = clause.owner is not None and follows is not None and follows.role is Role.THAT
+    return clause.subject is not None or noun or token.value.endswith("ing")
+
+
 def be(sentence: Sentence, token: Token, index: int) -> None:
     """A form of "be"."""
     clause = sentence.clause
@@ -126,28 +153,14 @@ def be(sentence: Sentence, token: Token, index: int) -> None:
         return
     clause.past = clause.past or token.role is Role.WAS
     clause.stays = token.value.startswith("stay")
+    if token.value == "were":
+        doubt.were(sentence, index)
     if clause.verb is Role.BELIEVE and clause.subject:
         pass  # "Ann thinks Ben is": of a person
     elif clause.verb not in EVENTS or clause.thing or clause.located or told:
         clause.verb = Role.BE
-    sentence.settle_negation()
-
-
-def negate(sentence: Sentence, token: Token, index: int) -> None:
-    """A negation, which belongs to the verb before it ("is not") or after it."""
-    clause, before = sentence.clause, sentence.preceding(index)
-    if before is not None and before.role in (Role.BE, Role.WAS) and clause.verb is Role.BE:
-        clause.negated = True
-    clause.denied = True
-
-
-def hint(sentence: Sentence, token: Token, index: int) -> None:
-    """ "There is no sign that Ann knows"."""
-    clause = sentence.clause
-    if clause.denied or clause.negated:
-        clause.denied, sentence.hinted = False, True
-    elif not clause.believers:
-        clause.verb = Role.SPEAK
+    if not clause.subject:  # else "would not be aware"
+        sentence.settle_negation()
 
 
 def this(sentence: Sentence, token: Token, index: int) -> None:

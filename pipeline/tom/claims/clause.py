@@ -13,7 +13,7 @@ NOBODY: People = ()
 
 EVENTS = frozenset({Role.MOVE, Role.GO, Role.PERCEIVE, Role.SPEAK})
 SUBJECTS = frozenset({Role.PERSON, Role.HE, Role.THEY, Role.ALL})
-PASSED = frozenset({Role.SKIP, Role.FINAL})
+PASSED = frozenset({Role.SKIP, Role.FINAL, Role.TRUE})
 BELIEVING = frozenset({Role.BELIEVE, Role.UNAWARE})
 PLACES = frozenset({Role.CONTAINER, Role.ROOM})
 
@@ -24,16 +24,24 @@ class Memory:
 
     Attributes:
         object: "It".
+        asked: The object asked about.
+        everyone: All people of the story.
         person: "He", "she".
         people: "They".
         place: "There".
+        history: Whether a list of what happened is being read: "Initially: red_box".
+        named: Whom "the others" leave out.
         recent: The place, if this sentence or the one before names it; else nothing.
     """
 
     object: str
+    asked: str = ""
+    everyone: People = NOBODY
     person: People = NOBODY
     people: People = NOBODY
     place: str = ""
+    history: bool = False
+    named: frozenset[str] = frozenset()
     recent: str = ""
 
 
@@ -83,6 +91,9 @@ class Clause:
         seen: Whether it is one of an event.
         denied: Whether a negation waits for its verb.
         negated: Whether what it says is negated.
+        untrue: Whether it is said to be false: "it is not true that".
+        reported: Whether it is what somebody said.
+        excepted: Whether the people to come are left out: "everyone except".
         preposition: What stands before the next word.
         with_thing: Whether it begins "with the lime".
         place_before: The place of "the box, where Ann thinks it is".
@@ -108,6 +119,9 @@ class Clause:
     seen: bool = False
     denied: bool = False
     negated: bool = False
+    untrue: bool = False
+    reported: bool = False
+    excepted: bool = False
     preposition: Role | None = None
     with_thing: bool = False
     place_before: str = ""

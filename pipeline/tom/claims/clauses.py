@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pipeline.tom.claims import people
 from pipeline.tom.claims.clause import BELIEVING, EVENTS, PASSED, PLACES, SUBJECTS
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
 
 _SO = frozenset({"so", "therefore", "thus", "hence", "then"})
+_SHOWS = frozenset(
+    {"mean", "means", "indicate", "indicates", "imply", "implies", "suggest", "suggests"}
+)
+_TURNS = frozenset({"but", "however", "so", "therefore", "thus", "hence", "consequently"})
+"""What stands between what would be and what is."""
 
 
 def comma(sentence: Sentence, token: Token, index: int) -> None:
     """A comma: ends what is complete."""
-    clause = sentence.clause
+    clause, follows = sentence.clause, sentence.following(index)
+    lists = follows is not None and follows.role is Role.PERSON and clause.verb is None
+    if not (lists and clause.subject):
+        sentence.hypothesis = False
     if sentence.outer is not None:
         outer, sentence.outer = sentence.outer, None
         sentence.reset()
@@ -26,14 +35,12 @@ def comma(sentence: Sentence, token: Token, index: int) -> None:
     if clause.noun and not clause.stated and not _tells_place(sentence, index):
         sentence.reset()
         return
-    follows = sentence.following(index)
     if _is_aside(sentence, follows):
         sentence.outer = list(clause.believers), clause.subject
         sentence.reset()
         sentence.clause.closed = True
         return
-    clause.interrupted = clause.verb is Role.BELIEVE and not clause.stated
-    lists = follows is not None and follows.role is Role.PERSON and clause.verb is None
+    clause.interrupted = clause.verb is Role.BELIEVE and not (clause.stated or clause.fixed)
     if clause.subject is not None and clause.verb is None and not clause.believers:
         if not lists:
             sentence.main = sentence.main or clause.subject
@@ -66,9 +73,18 @@ def _tells_place(sentence: Sentence, index: int) -> bool:
 def colon(sentence: Sentence, token: Token, index: int) -> None:
     """A colon: what stands before it is a heading."""
     clause = sentence.clause
+    follows = sentence.following(index)
     if clause.believers or clause.located:
         clause.closed = False
+        if clause.noun and not clause.stated:  # "Ann's belief: she moved it to the box, so she"
+            sentence.remember(clause.believers[-1])
+            clause.fixed = True
+        if clause.fixed and follows is not None and follows.role is Role.CONTAINER:  # "Ann: box"
+            clause.located = sentence.item = True
+            clause.closed = sentence.memory.history
     elif clause.verb is not Role.SPEAK:
+        if sentence.former or clause.verb in EVENTS:
+            sentence.item = sentence.memory.history = True
         sentence.reset()
 
 
@@ -111,7 +127,7 @@ def or_(sentence: Sentence, token: Token, index: int) -> None:
     clause = sentence.clause
     follows = sentence.following(index, frozenset({Role.SKIP, Role.IN}))
     if follows is not None and follows.role in PLACES and sentence.found and clause.stated:
-        sentence.found = [f for f in sentence.found if f.start != clause.start]
+        sentence.retract(clause.start)
         clause.closed = True
 
 
@@ -119,6 +135,8 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
     """A conjunction that opens a clause."""
     follows = sentence.following(index)
     if token.value == "then" and _goes_on(sentence, index):
+        return
+    if token.value == "but" and people.except_(sentence, token, index):
         return
     if token.value == "which" and follows is not None and follows.role is Role.BE:
         after = sentence.tokens[index + 2 : index + 5]
@@ -135,8 +153,15 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
         return
     if token.value in _SO:
         sentence.former = sentence.hinted = False
-    sentence.supposed = False
+    if token.value in _TURNS:
+        sentence.unreal = False
+    sentence.supposed = sentence.hypothesis = False
+    clause = sentence.clause
+    shows = token.value in _SHOWS
+    denied = shows and (clause.denied or clause.negated)
+    reported = shows and clause.subject is not None and clause.verb is None
     sentence.reset()
+    sentence.clause.closed, sentence.clause.reported = denied, reported
 
 
 def _is_that(sentence: Sentence, index: int) -> bool:
@@ -159,16 +184,14 @@ def when(sentence: Sentence, token: Token, index: int) -> None:
         latest = sentence.found[-1]
         if latest.end == before.end and not latest.holders:
             sentence.found[-1] = replace(latest, former=True)
+        elif clause.past and any(
+            t.role is Role.PERCEIVE for t in sentence.tokens[index : index + 4]
+        ):
+            sentence.retract(latest.start)  # "it was there when she saw it" is no belief
     aside = sentence.main is not None
     sentence.reset()
     sentence.clause.aside = aside
     sentence.supposed = token.value == "before"
-
-
-def if_(sentence: Sentence, token: Token, index: int) -> None:
-    """A supposition."""
-    sentence.reset()
-    sentence.supposed = True
 
 
 def former_(sentence: Sentence, token: Token, index: int) -> None:
@@ -195,8 +218,3 @@ def now_(sentence: Sentence, token: Token, index: int) -> None:
 def silence(sentence: Sentence, token: Token, index: int) -> None:
     """The final answer, or the question: no claim."""
     sentence.silent = True
-
-
-def that(sentence: Sentence, token: Token, index: int) -> None:
-    """ "The answer is that"; a negation does not reach over it."""
-    sentence.silent = sentence.clause.denied = False

@@ -19,11 +19,13 @@ class Role(IntEnum):
     OBJECT = auto()
     CONTAINER = auto()
     ROOM = auto()
+    INVENTED = auto()  # a place that the story does not have
     # Beliefs.
     BELIEVE = auto()  # has a believer before it and a claim after it
     UNAWARE = auto()  # the same, negated
     BELIEF = auto()  # a noun for one, after its owner: Ann's belief
     VIEW = auto()  # opens one: from her perspective
+    LOOK = auto()  # has a believer before it and a place after it: Ann will look in
     ACCORDING = auto()  # the same: according to Ann
     KNOWN = auto()  # makes a location one of a belief: Ann's last known location
     # Events.
@@ -52,11 +54,13 @@ class Role(IntEnum):
     # Clauses.
     BREAK = auto()
     IF = auto()
+    WHETHER = auto()
     THAT = auto()
     AND = auto()
     OR = auto()
     NOT = auto()
     FALSE = auto()
+    TRUE = auto()
     # Who and what.
     HE = auto()
     HIS = auto()
@@ -67,6 +71,10 @@ class Role(IntEnum):
     HAVE = auto()
     WE = auto()  # nobody of the story
     ALL = auto()  # people of the story, none by name
+    EVERY = auto()  # before a noun for people: all agents
+    AGENT = auto()  # such a noun
+    EXCEPT = auto()
+    RESPECTIVELY = auto()
     IT = auto()
     FOR = auto()
     HINT = auto()  # after "no": what follows is not said
@@ -77,6 +85,7 @@ class Role(IntEnum):
     # Signs.
     COMMA = auto()
     COLON = auto()
+    ASKED = auto()  # a question mark
     SKIP = auto()  # may stand between any two words
 
 
@@ -85,20 +94,25 @@ _WORDS: Mapping[Role, str] = {
     "knowing knew assume assumes assuming assumed conclude concludes concluded infer infers "
     "inferred expect expects expected suppose supposes supposed suspect suspects suspected "
     "remember remembers remembering remembered recall recalls recalled imagine imagines imagined "
+    "imagining supposing "
     "guess guesses understand understands understood realize realizes realise realises realized "
-    "perceive perceives deduce deduces deduced presume presumes presumed aware convinced certain "
-    "sure confident",
-    Role.UNAWARE: "unaware ignorant",
+    "perceive perceives deduce deduces deduced presume presumes presumed learn learns learned "
+    "discover discovers discovered aware convinced certain sure confident",
+    Role.UNAWARE: "unaware ignorant doubts doubted disbelieves forgets forgot forgotten",
     Role.BELIEF: "belief beliefs knowledge thoughts assumption memory opinion",
     Role.VIEW: "perspective view viewpoint mind",
+    Role.LOOK: "look looks looking search searches searching check",
     Role.ACCORDING: "according",
     Role.KNOWN: "known perceived",
     Role.PERCEIVE: "see sees saw seeing witness witnesses witnessed witnessing observe observes "
     "observed observing notice notices noticed noticing watch watches watched watching find finds "
-    "found hear hears heard hearing",
+    "found hear hears heard hearing looked searched checked",
     Role.SPEAK: "claim claims claimed claiming tell tells told telling say says said saying state "
     "states stated stating inform informs informed mention mentions mentioned announce announces "
-    "announced report reports reported lie lies lied lying share shares shared statement message",
+    "announced report reports reported lie lies lied lying share shares shared assert "
+    "asserts asserted declare declares declared insist insists insisted argue argues argued deny "
+    "denies denied pretend pretends pretended admit admits admitted explain explains explained "
+    "whisper whispers whispered hint hints hinted suggested statement message",
     Role.MOVE: "move moves moved moving movement put puts putting places placed placing take "
     "takes took taking taken transfer transfers transferred transferring relocate relocates "
     "relocated relocating shift shifts shifted store stores stored hide hides hid bring brings "
@@ -123,23 +137,33 @@ _WORDS: Mapping[Role, str] = {
     Role.NOW: "now currently",
     Role.WHEN: "when while until before after once during upon",
     Role.BREAK: "because since so therefore thus hence but however although though whereas as "
-    "which consequently meaning indicating implying means indicates implies meanwhile suggesting "
-    "suggests then",
-    Role.IF: "if unless whether",
+    "which consequently meanwhile meaning mean means indicating indicate indicates implying "
+    "imply implies suggesting suggest suggests then",
+    Role.IF: "if unless",
+    Role.WHETHER: "whether",
     Role.THAT: "that",
     Role.AND: "and",
     Role.OR: "or",
-    Role.NOT: "not never no cannot neither nor without",
-    Role.FALSE: "false incorrect untrue wrong misleading",
+    Role.NOT: "not never no cannot neither nor without fail fails failed failing refuse refuses "
+    "refused unable hardly nothing stop stops stopped cease ceases ceased",
+    Role.FALSE: "false incorrect untrue wrong misleading mistake mistaken inaccurate impossible "
+    "unlikely",
+    Role.TRUE: "true correct right accurate case",
     Role.HE: "he she",
     Role.HIS: "his her",
     Role.THEY: "they both",
     Role.THEIR: "their",
     Role.WHAT: "what wherever",
-    Role.HAVE: "has have had having",
+    Role.HAVE: "has have had having lack lacks lacked lacking",
     Role.WHO: "who whom whoever",
     Role.WE: "we i you us one",
-    Role.ALL: "everyone everybody others rest nobody anyone someone somebody characters people",
+    Role.ALL: "everyone everybody others rest else nobody none anyone someone somebody characters "
+    "people",
+    Role.EVERY: "all every each other",
+    Role.AGENT: "them agent agents character person persons individual individuals participant "
+    "participants",
+    Role.EXCEPT: "except excluding besides",
+    Role.RESPECTIVELY: "respectively",
     Role.IT: "it",
     Role.FOR: "for",
     Role.THIS: "this these",

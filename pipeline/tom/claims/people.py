@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from pipeline.tom.claims.clause import NOBODY
+from pipeline.tom.claims.clause import NOBODY, PASSED
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
+
+_NEGATED = frozenset({Role.BELIEVE, Role.EXCEPT})
+_BEFORE_EXCEPTED = PASSED | {Role.FOR}
+_BEFORE_BELIEF = PASSED | {Role.BE, Role.WAS, Role.HAVE, Role.ABOUT, Role.ALL, Role.AGENT}
 
 
 def person(sentence: Sentence, token: Token, index: int) -> None:
@@ -17,7 +21,12 @@ def person(sentence: Sentence, token: Token, index: int) -> None:
     if sentence.tokens[max(0, index - 2)].role is Role.ACCORDING:  # "according to Ann"
         sentence.add_believer((token.value,), heading=True)
         return
-    joined = before is not None and before.role in (Role.AND, Role.OR, Role.COMMA)
+    if clause.excepted and clause.subject is not None:
+        clause.subject = tuple(name for name in clause.subject if name != token.value)
+        return
+    joined = before is not None and (
+        before.role in (Role.AND, Role.OR, Role.COMMA) or before.value == "nor"
+    )
     if joined and clause.subject and clause.verb in (None, Role.BELIEVE) and not clause.stated:
         clause.subject = (*clause.subject, token.value)
         if len(clause.subject) > 1:
@@ -60,19 +69,117 @@ def their(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def somebody(sentence: Sentence, token: Token, index: int) -> None:
-    """People without names."""
-    sentence.set_subject(NOBODY)
+    """People without names: all of the story, the others, or no one in particular."""
+    match token.value:
+        case "everyone" | "everybody":
+            everyone(sentence)
+        case "others" | "rest" | "else":
+            others(sentence, index)
+        case "nobody" | "none":
+            nobody(sentence, index)
+        case "characters" | "people" if _is_counted(sentence, index):
+            agent(sentence, token, index)
+        case _:
+            sentence.set_subject(NOBODY)
+
+
+def agent(sentence: Sentence, token: Token, index: int) -> None:
+    """A noun for people, or "them": those that "all", "each" or "other" before it says."""
+    before = _is_counted(sentence, index)
+    if before is None:
+        return
+    if before.value == "other":
+        others(sentence, index)
+    elif token.value == "them":
+        them(sentence)
+    else:
+        everyone(sentence)
+
+
+def _is_counted(sentence: Sentence, index: int) -> Token | None:
+    """Return the word that says how many: "all of" before "the agents"."""
+    for before in reversed(sentence.tokens[max(0, index - 3) : index]):
+        if before.role is Role.EVERY:
+            return before
+        if before.role not in (Role.SKIP, Role.ABOUT):
+            break
+    return None
+
+
+def every(sentence: Sentence, token: Token, index: int) -> None:
+    """ "They all", "all three think", "the other thinks"."""
+    before, follows = sentence.preceding(index), sentence.following(index)
+    believes = follows is not None and follows.role is Role.BELIEVE
+    if token.value == "other":
+        if believes:
+            others(sentence, index)
+    elif (before is not None and before.value == "they") or (
+        believes and sentence.clause.subject is None
+    ):
+        them(sentence)
+
+
+def everyone(sentence: Sentence) -> None:
+    """All people of the story; not so "not everyone", and "the location that everyone knew"."""
+    clause = sentence.clause
+    vague = clause.denied or clause.located
+    sentence.set_subject(NOBODY if vague else sentence.memory.everyone)
+
+
+def others(sentence: Sentence, index: int) -> None:
+    """All but those named before; no one in particular, if none was."""
+    clause, memory, before = sentence.clause, sentence.memory, sentence.preceding(index)
+    named = memory.named | sentence.named
+    joined = clause.subject if before is not None and before.role is Role.AND else None
+    if joined and clause.verb is None:
+        named = named.union(joined)
+    else:
+        joined = NOBODY
+    rest = tuple(name for name in memory.everyone if name not in named) if named else NOBODY
+    sentence.set_subject((*joined, *rest))
+
+
+def nobody(sentence: Sentence, index: int) -> None:
+    """ "Nobody thinks": everyone does not; of what nobody did there is nothing to tell."""
+    believes = sentence.following(index, _BEFORE_BELIEF)
+    if believes is not None and (believes.role in _NEGATED or believes.value == "but"):
+        sentence.set_subject(sentence.memory.everyone)
+        sentence.clause.denied = True
+    else:
+        sentence.set_subject(NOBODY)
+
+
+def them(sentence: Sentence) -> None:
+    """ "All of them", "neither of them": those named together last, or everyone."""
+    if people := sentence.memory.people:
+        sentence.set_subject(people)
+    else:
+        everyone(sentence)
+
+
+def except_(sentence: Sentence, token: Token, index: int) -> bool:
+    """ "Everyone except Ann": return whether it is that."""
+    clause, follows = sentence.clause, sentence.following(index, _BEFORE_EXCEPTED)
+    named = follows is not None and follows.role is Role.PERSON
+    clause.excepted = named and clause.verb is None and clause.subject is sentence.memory.everyone
+    return clause.excepted
 
 
 def who(sentence: Sentence, token: Token, index: int) -> None:
     """Begins to tell more about a person."""
     sentence.clause.thing = False
-    if sentence.clause.subject is None:
+    clause, everyone_ = sentence.clause, sentence.memory.everyone
+    if clause.subject is None or (clause.subject is everyone_ and clause.verb is None):
         sentence.clause.subject = NOBODY
 
 
 def we(sentence: Sentence, token: Token, index: int) -> None:
-    """Nobody of the story: "we know" says what is so."""
+    """Nobody of the story: "we know" says what is so. "No one" is someone else."""
+    if token.value == "one" and sentence.tokens[index - 1].value == "no":
+        nobody(sentence, index)
+        return
+    if sentence.clause.reported:  # "told us"
+        return
     sentence.reset()
     sentence.clause.subject, sentence.clause.thing = None, True
 
@@ -84,7 +191,12 @@ def thing(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def it(sentence: Sentence, token: Token, index: int) -> None:
-    """A pronoun for an object."""
+    """A pronoun for an object, or for a place: "still in it"."""
+    place = sentence.memory.place
+    if place and sentence.clause.preposition is Role.IN and sentence.clause.thing:
+        if sentence.is_claim(token):
+            sentence.state(place, token)
+        return
     _thing(sentence, index)
 
 

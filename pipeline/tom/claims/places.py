@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.tom.claims.clause import Clause
+from pipeline.tom.claims.clause import NOBODY
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
@@ -29,7 +29,10 @@ def seen(sentence: Sentence, token: Token, index: int) -> None:
 
 def preposition(sentence: Sentence, token: Token, index: int) -> None:
     """A word before a place."""
-    sentence.clause.preposition = token.role
+    clause, everyone = sentence.clause, sentence.memory.everyone
+    clause.preposition = token.role
+    if token.role is Role.IN and clause.verb is None and clause.subject is everyone:
+        clause.subject = NOBODY  # "everyone in the hall" is not everyone
 
 
 def where(sentence: Sentence, token: Token, index: int) -> None:
@@ -75,9 +78,18 @@ def place(sentence: Sentence, token: Token, index: int) -> None:
     clause.stated = True
 
 
-def false(sentence: Sentence, token: Token, index: int) -> None:
-    """ "... claims that it is in the box, which is false"."""
-    if sentence.spoken is not None:
-        sentence.clause = Clause(negated=True, start=sentence.spoken.start)
-        sentence.state(sentence.spoken.value, sentence.spoken)
-        sentence.spoken = None
+def invented(sentence: Sentence, token: Token, index: int) -> None:
+    """A place that the story does not have: a claim where it can be nothing else.
+
+    Somebody believes that the object asked about *is* there.
+    """
+    clause, memory = sentence.clause, sentence.memory
+    plain = clause.verb is Role.BE and clause.thing and bool(clause.believers)
+    if plain and not clause.stated and memory.object == memory.asked and sentence.is_claim(token):
+        sentence.state(token.value, token)
+        clause.stated = True
+
+
+def respectively(sentence: Sentence, token: Token, index: int) -> None:
+    """Believers and places are told in the same order."""
+    sentence.respective = True

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from pipeline.tom.claims.clause import Found, Memory
 from pipeline.tom.claims.reading import read_sentence
-from pipeline.tom.claims.tokens import Vocabulary, sentences
+from pipeline.tom.claims.tokens import sentences
+from pipeline.tom.claims.vocabulary import Vocabulary
 from pipeline.tom.observation import Chain
 
 END, EARLIER = "end", "earlier"
@@ -51,10 +52,12 @@ def read_claims(text: str, vocabulary: Vocabulary, thing: str = "") -> list[Beli
         vocabulary: The names of its story.
         thing: The object asked about, which "it" means until another is named.
     """
-    text = _ANSWER.sub(lambda match: "." * len(match.group()), text[:LONGEST_RESPONSE])
-    memory, found = Memory(thing), list[Found]()
-    for tokens in sentences(text, vocabulary):
-        found += read_sentence(tokens, memory)
+    text = _ANSWER.sub(lambda match: "\n".ljust(len(match.group())), text[:LONGEST_RESPONSE])
+    memory, found = Memory(thing, thing, vocabulary.everyone), list[Found]()
+    for tokens, copied in sentences(text, vocabulary):
+        claims = read_sentence(tokens, memory)
+        if not copied:
+            found += claims
     return list(_distinct(found))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from pipeline.tom.claims import beliefs, clauses, people, places
+from pipeline.tom.claims import beliefs, clauses, doubt, people, places
 from pipeline.tom.claims.clause import Found, Memory
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
@@ -27,12 +27,12 @@ def read_sentence(tokens: Sequence[Token], memory: Memory) -> list[Found]:
             handle(sentence, token, index)
         if token.role not in _KEEP_PREPOSITION:
             sentence.clause.preposition = None
-    sentence.close_where()
+    sentence.finish()
     memory.recent = memory.place if sentence.last is not None else ""
     return sentence.found
 
 
-HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], None]] = MappingProxyType(
+HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], object]] = MappingProxyType(
     {
         Role.PERSON: people.person,
         Role.HE: people.he,
@@ -40,13 +40,17 @@ HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], None]] = MappingProxyTy
         Role.HIS: people.his,
         Role.THEIR: people.their,
         Role.ALL: people.somebody,
+        Role.EVERY: people.every,
+        Role.AGENT: people.agent,
+        Role.EXCEPT: people.except_,
         Role.WHO: people.who,
         Role.WHAT: places.what,
-        Role.HAVE: beliefs.have,
+        Role.HAVE: doubt.have,
         Role.WE: people.we,
         Role.OBJECT: people.thing,
         Role.IT: people.it,
         Role.BELIEVE: beliefs.believe,
+        Role.LOOK: beliefs.look,
         Role.UNAWARE: beliefs.unaware,
         Role.BELIEF: beliefs.belief,
         Role.VIEW: beliefs.view,
@@ -56,7 +60,7 @@ HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], None]] = MappingProxyTy
         Role.GO: beliefs.event,
         Role.BE: beliefs.be,
         Role.WAS: beliefs.be,
-        Role.NOT: beliefs.negate,
+        Role.NOT: doubt.negate,
         Role.LOCATION: places.location,
         Role.KNOWN: beliefs.known,
         Role.SEEN: places.seen,
@@ -66,25 +70,30 @@ HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], None]] = MappingProxyTy
         Role.WHERE: places.where,
         Role.THERE: places.there,
         Role.THIS: beliefs.this,
-        Role.HINT: beliefs.hint,
+        Role.HINT: doubt.hint,
         Role.CONTAINER: places.place,
         Role.ROOM: places.place,
+        Role.INVENTED: places.invented,
         Role.COMMA: clauses.comma,
         Role.COLON: clauses.colon,
         Role.AND: clauses.and_,
         Role.OR: clauses.or_,
         Role.BREAK: clauses.break_,
         Role.WHEN: clauses.when,
-        Role.IF: clauses.if_,
+        Role.IF: doubt.if_,
         Role.FORMER: clauses.former_,
         Role.MOMENT: clauses.moment,
         Role.FINAL: clauses.final_,
         Role.NOW: clauses.now_,
         Role.ABOUT: places.preposition,
-        Role.FALSE: places.false,
+        Role.TRUE: doubt.true,
+        Role.WHETHER: doubt.whether,
+        Role.ASKED: doubt.ask,
+        Role.RESPECTIVELY: places.respectively,
+        Role.FALSE: doubt.false,
         Role.ANSWER: clauses.silence,
         Role.QUESTION: clauses.silence,
-        Role.THAT: clauses.that,
+        Role.THAT: doubt.that,
     }
 )
 """What each kind of word does."""

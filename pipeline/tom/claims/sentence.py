@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
+from dataclasses import replace
+from itertools import pairwise, product
 
-from pipeline.tom.claims.clause import PASSED, Clause, Found, Memory, People
+from pipeline.tom.claims.clause import PASSED, PLACES, Clause, Found, Memory, People
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.tokens import Token
+
+_SAID_PLACES = PLACES | {Role.INVENTED}
 
 
 class Sentence:
@@ -32,6 +35,13 @@ class Sentence:
         self.former = False  # it speaks of a former moment
         self.final = False  # of the end
         self.supposed = False  # after "if": no claim about the world
+        self.hypothesis = False  # between "if" and its comma: no claim
+        self.unreal = False  # what would follow from what never was: no claim
+        self.real = True  # a condition that changes nothing: "even if"
+        self.conditional = -1  # where the claims that a condition is told of begin
+        self.respective = False  # believers and places are told in the same order
+        self.item = False  # of a list with a name and a place
+        self.named = frozenset[str]()  # people that it is about
         self.silent = False  # the final answer, or the question: no claim
         self.hinted = False  # "there is no sign that": no claim
         self.spoken: Token | None = None  # the place that somebody named
@@ -80,6 +90,8 @@ class Sentence:
     def remember(self, people: People) -> None:
         """Remember whom the pronouns to come mean: no one inside a belief or an aside."""
         aside = self.clause.aside and self.main is not None
+        if people is not self.memory.everyone:
+            self.named = self.named.union(people)
         if self.main is None:
             self.main = people
         if aside or len(self.clause.believers) > 1:
@@ -95,6 +107,27 @@ class Sentence:
         if clause.denied:
             clause.negated, clause.denied = True, False
 
+    def suppose(self, trails: bool = False, real: bool = False) -> None:
+        """Begin a condition.
+
+        Args:
+            trails: Whether the last claim is made on it: "she would think so if".
+            real: Whether what is said holds all the same: "even if".
+        """
+        self.conditional = self.found[-1].start if trails and self.found else -1
+        self.reset()
+        self.hypothesis, self.real = True, real
+
+    def retract(self, start: int) -> None:
+        """Take back the claims that begin at one place."""
+        self.found = [each for each in self.found if each.start != start]
+
+    def doubt(self) -> None:
+        """Take the condition, if there is one, as contrary to fact."""
+        if self.hypothesis and not self.real:
+            self.retract(self.conditional)
+            self.unreal = True
+
     def close_where(self) -> None:
         """Settle "the box, where Ann thinks it is" at the end of the clause."""
         clause = self.clause
@@ -107,12 +140,13 @@ class Sentence:
     @property
     def mute(self) -> bool:
         """Whether nothing said here is a claim."""
-        return self.clause.closed or self.silent or self.hinted
+        unsaid = self.clause.closed or self.silent or self.hinted
+        return unsaid or self.hypothesis or self.unreal
 
     def is_claim(self, token: Token) -> bool:
         """Return whether something is said to be in a place."""
         clause = self.clause
-        if self.mute or clause.seen:
+        if clause.seen:
             return False
         people = clause.subject is not None
         match clause.preposition, clause.verb:
@@ -140,15 +174,19 @@ class Sentence:
     def state(self, place: str, token: Token) -> None:
         """Write down a claim, one for each of several believers."""
         clause = self.clause
+        if clause.believers:  # "if Ann thinks that it is in the box, Ben would": who knows
+            self.doubt()
         if self.mute or (self.supposed and not clause.believers):
             return
         for holders in product(*clause.believers):
+            if any(a == b for a, b in pairwise(holders)):  # "Ann thinks everyone thinks"
+                continue
             self.found.append(
                 Found(
                     holders,
                     self.memory.object,
                     place,
-                    clause.negated,
+                    clause.negated is not clause.untrue,
                     self.former,
                     clause.past,
                     self.final or (clause.known and not self.former),
@@ -156,6 +194,31 @@ class Sentence:
                     token.end,
                 )
             )
+
+    def finish(self) -> None:
+        """End the sentence."""
+        self.close_where()
+        if self.respective:
+            self._pair()
+        if not self.item:
+            self.memory.history = False
+        told = any(each.holders for each in self.found)
+        if told or self.named:
+            self.memory.named = self.named | self.memory.named if told else self.named
+
+    def _pair(self) -> None:
+        """Give each of several believers the place that stands where their name does."""
+        first = next((each for each in self.found if each.holders), None)
+        if first is None:
+            return
+        group = [each for each in self.found if each.start == first.start]
+        places = [t for t in self.tokens if t.role in _SAID_PLACES and t.end >= first.end]
+        self.retract(first.start)
+        if len(group) == len(places):
+            self.found += [
+                replace(each, place=token.value, end=token.end)
+                for each, token in zip(group, places, strict=True)
+            ]
 
     def reset(self) -> None:
         """Begin a new clause."""

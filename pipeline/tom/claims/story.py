@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Never
 
 from pipeline.tom.belief import Beliefs
+from pipeline.tom.claims.lexicon import ROLES
 from pipeline.tom.claims.reader import END, BeliefClaim, read_claims
-from pipeline.tom.claims.tokens import Vocabulary, sentences_of
+from pipeline.tom.claims.tokens import sentences_of
+from pipeline.tom.claims.vocabulary import Vocabulary
 from pipeline.tom.language import Language
 from pipeline.tom.observation import CONTAINER, ROOM
 from pipeline.tom.rules import Rules
@@ -34,6 +36,18 @@ class ReadStory:
     def claims(self, response: str, thing: str) -> list[BeliefClaim]:
         """Return the claims of a response; ``thing`` is the object asked about."""
         return read_claims(response, self.vocabulary, thing)
+
+    def with_places(self, places: Iterable[str]) -> ReadStory:
+        """Return the story, with places to read that it need not have: the options of a question.
+
+        Nothing is believed to be in those that it does not have.
+        """
+        names = self.vocabulary
+        known = names.people | names.objects | names.rooms | names.containers
+        added = {name for name in places if name not in known and name.lower() not in ROLES}
+        if not added:
+            return self
+        return replace(self, vocabulary=replace(names, options=frozenset(added)))
 
     def holds(self, claim: BeliefClaim) -> bool:
         """Return whether a claim is true: at the end, or at any moment where it is about one.
