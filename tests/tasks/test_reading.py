@@ -125,7 +125,7 @@ def test_rows_say_where_they_are(tmp_path: Path) -> None:
         Row(f"{path}, line 4", {"a": "4", "b": "5"}),
     ]
     book = Workbook()
-    for line in (["a", "b"], [1, "x"], [2, None]):
+    for line in (["a", "b"], [1, "x"], [2, "=1+1"]):  # nobody has computed the formula yet
         book.active.append(line)
     book.save(tmp_path / "a.xlsx")
     name = tmp_path / "a.xlsx"
