@@ -18,7 +18,7 @@ from pipeline.audit.lexical import lexical_dependence
 from pipeline.audit.reading import Reading, read_all
 from pipeline.audit.records import ColumnAudit
 from pipeline.audit.sets import set_audit
-from pipeline.audit.statistics import dependence, entropy, evenness
+from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 
@@ -29,6 +29,13 @@ DEN = "Eve and Dan entered the den.\nThe pen is in the bin.\nEve moved the pen t
 def row(story: str, question: str = "Where?", answer: str = "jar", **fields: object) -> Example:
     told = {"story": story, "question": question, "answer": answer}
     return Example(**{"benchmark": "b", "task": "hi_tom", **told, **fields})  # type: ignore[arg-type]
+
+
+def test_what_is_no_binomial_experiment() -> None:
+    for wrong in ((2, 1, 0.5), (-1, 1, 0.5), (1, 2, 1.5), (1, 2, -0.5)):
+        with pytest.raises(ValueError, match="{} of {} with probability {}".format(*wrong)):
+            binomial_tail(*wrong)
+    assert (binomial_tail(1, 2, 1), binomial_tail(1, 2, 0), binomial_tail(0, 2, 0)) == (1, 0, 1)
 
 
 def test_entropy_and_evenness() -> None:
@@ -178,6 +185,16 @@ def test_a_word_stands_and_is_missing_in_one_of_fifty(rare: str, usual: str, row
     assert found.word == ((rare or usual) if rows == 50 else "")
 
 
+def test_a_word_in_two_places_is_missing_from_the_usual_one_often_enough() -> None:
+    fields = {"question": "Is it so?", "answer_kind": "yes_no"}
+    rows = [
+        row("so" if n == 0 else "s", answer="no" if n == 0 else "yes", story_id=name, **fields)
+        for half in (0, 1)
+        for n, name in enumerate(islice(in_half(half), 51))
+    ]
+    assert lexical_dependence(rows).word == "", "one of 51 rows is too few"
+
+
 def test_it_counts_in_which_option_a_word_stands() -> None:
     """The option without the word is right, and so is each letter half of the time."""
     options = (("it is", "so it is"), ("so it is", "it is"))
@@ -275,6 +292,12 @@ def test_the_kind_of_a_question_tells_form_and_what_is_asked_of_a_parsed_story()
         "b, order_2, order 1, yes_no",
         "hi_tom, order 1, container",
     ]
+
+
+def test_stories_that_are_not_read_are_counted_where_a_parser_should_read_them() -> None:
+    told = [("hi_tom", HALL), ("hi_tom", "So."), ("hi_tom_style", "So so."), ("fantom", "So.")]
+    rows = [row(story, "Where is the hat really?", benchmark=name) for name, story in told]
+    assert set_audit(rows).unread == 2
 
 
 def test_repeats_and_contradictions_are_shown_up_to_ten() -> None:
