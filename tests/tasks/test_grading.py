@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from pipeline.tasks import fantom_rules, opentom_rules
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import (
+    Grade,
     Matcher,
+    TooLate,
     extract_json,
     extract_tagged,
     extract_tagged_or_all,
@@ -19,7 +21,9 @@ from pipeline.tasks.grading import (
     grade,
     match_equal,
     match_suffix,
+    match_verbatim,
     normalise,
+    repeats_a_tag,
 )
 from pipeline.tasks.registry import get
 
@@ -189,3 +193,72 @@ def test_no_text_breaks_a_rule(text: str, rule: tuple[Matcher, Matcher, Example]
     match, strict, example = rule
     for response in (text, f"<answer>{text}</answer>", f"\\boxed{{{text}}}"):
         grade(response, example, match, strict, extract_tagged_or_all)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "same"),
+    [
+        ("a green drawer", "Green_Drawer", True),
+        ("an drawer", "the drawer", True),
+        ("the a box", "box", False),  # one article only
+        ("the", "the", True),
+        ("the ", "box", False),
+        ("?", "?", False),
+        ("box" + " " * 9_996, "box", True),  # 9,999 characters
+        ("box" + " " * 9_997, "box", False),
+    ],
+)
+def test_the_strict_rule_leaves_out_one_article(answer: str, gold: str, same: bool) -> None:
+    assert match_equal(answer, Example("b", "t", "s", "q", gold)) is same
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "right"),
+    [
+        (" In the green_drawer.. ", "green_drawer", True),
+        ("evergreen_drawer", "green_drawer", True),
+        ("green drawer", "green_drawer", False),
+        ("green_drawer!", "green_drawer", False),
+        ("GREEN_drawer", "Green_Drawer", True),
+        ("box", "", False),
+    ],
+)
+def test_the_rule_before_it_was_expanded(answer: str, gold: str, right: bool) -> None:
+    assert match_verbatim(answer, Example("b", "t", "s", "q", gold)) is right
+
+
+def test_suffixes_of_empty_and_odd_truths() -> None:
+    for answer, gold, right in (
+        ("box", "", False),
+        ("", "", False),
+        ("a b)", "b)", False),
+        ("b)", "b)", True),
+        ("x 10_", "10_", False),  # its end is a space, once normalised
+        ("x 10", "10", True),
+        ("x é", "é", True),
+    ):
+        assert match_suffix(answer, Example("b", "t", "s", "q", gold)) is right, answer
+
+
+def test_repeated_tags() -> None:
+    assert not repeats_a_tag("x</think><answer>y</answer>") and not repeats_a_tag("")
+    for tag in ("<think>", "</think></think>", "<answer><answer>", "</answer></answer>"):
+        assert repeats_a_tag(f"x {tag} y"), tag
+
+
+def test_a_grade_of_several_answers_and_of_one_that_comes_too_late() -> None:
+    def late(answer: str, example: Example) -> bool:
+        raise TooLate
+
+    one, two = "x</think><answer>a</answer>", "x</think><answer>b</answer><answer>a</answer>"
+    gold = Example("b", "t", "s", "q", "a")
+    assert grade(one, gold, match_suffix, match_equal) == Grade(True, True, True, "a")
+    assert grade(two, gold, match_suffix, match_equal) == Grade(True, False, False, "a")
+    for tag in ("<answer>", "</answer>"):
+        found = grade(f"x{tag} {one}", gold, match_suffix, match_equal)
+        assert (found.correct, found.strict, found.extracted) == (True, False, "a")
+    assert grade(one, gold, late, match_equal) == Grade(False, True, True, "a", too_late=True)
+    assert grade("a", gold, match_suffix, match_equal) == Grade(False, False, False, None)
+    blank = "x</think><answer> </answer>"
+    assert grade(blank, gold, match_suffix, match_equal) == Grade(False, False, True, "")
+    assert grade("a", gold, match_suffix, match_equal, extract_tagged_or_all).strict
