@@ -37,6 +37,14 @@ def plan(
             "cores for studies of tiny models.",
         ),
     ] = None,
+    effect: Annotated[
+        float | None,
+        typer.Option(
+            metavar="POINTS",
+            help="Say instead how many questions, stories and seeds it takes to find a change of "
+            "so many points.",
+        ),
+    ] = None,
     as_json: Annotated[
         bool,
         typer.Option(
@@ -58,12 +66,43 @@ def plan(
 
     root = find_root()
     params = read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
+    if effect is not None:
+        _show_effect(effect, params, as_json)
+        return
     place = _assumed(params) if cluster is None else read_cluster(cluster)
     found = plan_study(params, place, root)
     if as_json:
         print(json.dumps(found.as_json()))
         return
     _show(found, params, place)
+
+
+def _show_effect(points: float, params: Params, as_json: bool) -> None:
+    from pipeline.planning.effect import ASSUMPTIONS, found_by, needed
+
+    wanted = needed(points)
+    columns = {
+        name: found_by(column.limit)
+        for name, column in params.suite.tasks.items()
+        if column.limit is not None
+    }
+    if as_json:
+        print(json.dumps({**wanted.as_json(), "columns": columns}))
+        return
+    console = Terminal()
+    table = make_table(
+        f"{params.study.name}: changes found with probability 0.8, one seed",
+        ("column",),
+        ("questions", "points"),
+    )
+    for name, found in columns.items():
+        table.add_row(name, str(params.suite.tasks[name].limit), f"{found:.1f}")
+    console.print(table)
+    console.say(
+        f"a change of {points:g} points takes {counted(wanted.questions, 'question')} about "
+        f"{wanted.stories} stories for one seed, and "
+        f"{counted(wanted.seeds, 'seed')} to be said of the training. Assumed: {ASSUMPTIONS}."
+    )
 
 
 def _assumed(params: Params) -> ClusterFile:

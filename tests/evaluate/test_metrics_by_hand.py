@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from pipeline.evaluate.engine import Prompt, Response
-from pipeline.evaluate.measured import both_right, measured, moved, pairs_of
+from pipeline.evaluate.measured import both_right, measured, moved
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.runner import (
     Asking,
@@ -21,7 +21,7 @@ from pipeline.evaluate.runner import (
 )
 from pipeline.evaluate.statistics import share
 from pipeline.model.sampling import Sampling
-from pipeline.tasks.example import Example
+from pipeline.tasks.example import Example, pairs_of
 from pipeline.tasks.grading import Grade
 
 
