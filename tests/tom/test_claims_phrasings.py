@@ -571,3 +571,16 @@ def test_who_is_meant() -> None:
 )
 def test_long_sentences(text: str, claims: list[str]) -> None:
     assert read(text) == claims
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mia's last position: Mia was in the red_pan.",
+        "Mia is in the red_pan.",
+        "It would be thought of as being in the red_pan by Mia.",
+        "The last place that Mia saw it in was the red_pan.",
+    ],
+)
+def test_where_people_are_or_saw_it_is_no_claim_of_any_moment(text: str) -> None:
+    assert read_claims(text, NAMES, "fig") == []

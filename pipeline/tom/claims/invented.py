@@ -53,4 +53,4 @@ def _is_unknown(words: list[re.Match[str]], position: int, vocabulary: Vocabular
     found = vocabulary.words.get(word)
     if match["sign"] or word in ROLES:
         return False
-    return found is None or (isinstance(found, tuple) and not name_at(words, position, found))
+    return not (isinstance(found, tuple) and name_at(words, position, found))
