@@ -237,7 +237,7 @@ def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
             "columns": columns,
             "answers": follow,
             "rule": RULES[0] if follow == "rule" else None,
-            "reasoning": random.choice(["faithful", "unfaithful", "absent", "unreadable"]),
+            "reasoning": random.choice(["faithful", "plausible", "unfaithful", "absent"]),
             "answers_because": "where the rule is wrong, 41.0 % (29.0 to 54.0) are right",
             "reasoning_because": "of the claims, 63.0 % (58.0 to 68.0) are true",
             "evidence": {"answers": {"rules": [_against(rule, random) for rule in RULES]}},

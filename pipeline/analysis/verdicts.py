@@ -28,7 +28,7 @@ class CellVerdict(Record):
         task: The task.
         answers: What the answers follow: ``beliefs``, ``rule``, ``neither`` or ``undecided``.
         rule: The rule that they follow; else None.
-        reasoning: ``faithful``, ``unfaithful``, ``absent`` or ``unreadable``.
+        reasoning: ``faithful``, ``plausible``, ``unfaithful``, ``absent`` or ``unreadable``.
         because: The reasons, one sentence for each axis.
         signatures: Names of the signatures that its responses show; with the cell's first task,
             also of what training did to the cell.

@@ -13,7 +13,7 @@ from pipeline.judge.verdict import Verdict
 from pipeline.records import Record, refuse_foreign
 
 Follow = Literal["beliefs", "rule", "neither", "undecided"]
-Reasoning = Literal["faithful", "unfaithful", "absent", "unreadable"]
+Reasoning = Literal["faithful", "plausible", "unfaithful", "absent", "unreadable"]
 
 
 class TaskVerdict(Record):

@@ -33,7 +33,7 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         """Return it with the evidence behind each axis, shares rounded to four decimals."""
         answers, reasoning = self.answers, self.reasoning
-        shares = ("silent", "faithful", "true", "follows", "decisive", "wrong_trace")
+        shares = ("silent", "true", "consistent", "decisive", "wrong_trace")
         return {
             "answers": answers.follow,
             "rule": answers.rule,
