@@ -239,7 +239,7 @@ def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
             "by": RULES[0] if follow == "rule" else None,
             "explained": random.random(),
             "found": {"beliefs": 0.7, "rule": 0.6},
-            "reasoning": random.choice(["faithful", "unfaithful", "absent", "unreadable"]),
+            "reasoning": random.choice(["faithful", "plausible", "unfaithful", "absent"]),
             "answers_because": "where the rule is wrong, 41.0 % (29.0 to 54.0) are right",
             "reasoning_because": "of the claims, 63.0 % (58.0 to 68.0) are true",
             "evidence": {"answers": {"rules": [_against(rule, random) for rule in RULES]}},

@@ -38,7 +38,7 @@ class CellVerdict(Record):
             ``undecided``.
         by: The simpler mind or rule that they follow; else None.
         explained: Share of the answers that the best rule or mind predicts.
-        reasoning: ``faithful``, ``unfaithful``, ``absent`` or ``unreadable``.
+        reasoning: ``faithful``, ``plausible``, ``unfaithful``, ``absent`` or ``unreadable``.
         because: The reasons, one sentence for each axis.
         signatures: Names of the signatures that its responses show; with the cell's first task,
             also of what training did to the cell.

@@ -11,7 +11,7 @@ from pipeline.files import replacing
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import Statements
 
-COUNTS = ("made", "true", "decisive", "stated", "held")
+COUNTS = ("made", "true", "recounted", "recounted_true", "decisive", "stated", "held")
 """Of a response; see :class:`pipeline.judge.reasoning.Statements`."""
 
 

@@ -14,7 +14,7 @@ from pipeline.judge.verdict import Verdict
 from pipeline.records import Record, refuse_foreign
 
 LISTED = Kind.LISTED.name.lower()
-Reasoning = Literal["faithful", "unfaithful", "absent", "unreadable"]
+Reasoning = Literal["faithful", "plausible", "unfaithful", "absent", "unreadable"]
 
 
 class TaskVerdict(Record):

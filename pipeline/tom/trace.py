@@ -6,13 +6,12 @@ statement is a belief claim that the engine can check.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.tom.belief import Beliefs
-from pipeline.tom.observation import Observation
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.story import Claim, Event, Story, agents_of
+from pipeline.tom.recount import recount
+from pipeline.tom.story import Story
 
 
 def write_trace(question: WhereQuestion, beliefs: Beliefs) -> str:
@@ -40,21 +39,8 @@ def write_recount(question: WhereQuestion, events: Story, beliefs: Beliefs) -> s
     the fig is in the jar.`` What a chain of agents believes can be read off: the last place that
     all of them saw together, unless one heard otherwise later.
     """
-    thing, people = question.object, agents_of(events)
-    told = [
-        _told(observation, events[observation.moment], people)
-        for observation in beliefs.observations
-        if (observation.object, observation.aspect) == (thing, question.aspect)
-    ]
-    place = question.answer(beliefs)
+    thing, place = question.object, question.answer(beliefs)
     who = "".join(f"{agent} thinks " for agent in question.chain)
-    believed = f"{who}the {thing} is in the {place}."
-    return " ".join([*told, believed if who else f"The {thing} is really in the {place}."])
-
-
-def _told(observation: Observation, event: Event, people: Sequence[str]) -> str:
-    if not isinstance(event, Claim):
-        return f"{observation.value}: {' '.join(a for a in people if a in observation.group)}."
-    heard = [agent for agent in people if (event.speaker, agent) in observation.chains]
-    trusting = [f"{a} {'trusts' if (a,) in observation.chains else 'doubts'}." for a in heard]
-    return f"{event.container} from {event.speaker}: {' '.join(trusting)}"
+    believed = f"{who}the {thing} is in" if who else f"The {thing} is really in"
+    told = map(str, recount(question, events, beliefs))
+    return " ".join([*told, f"{believed} the {place}."])

@@ -137,9 +137,9 @@ def test_judge_gives_the_verdict_in_words_and_as_json(tmp_path: Path) -> None:
     told = [json.dumps(ROW).replace("hat", f"hat{place}") for place in range(40)]
     path = lines(tmp_path / "in.jsonl", *map(json.loads, told))
     text = run("judge", path)
-    assert "answers follow  undecided" in text and "reasoning is    faithful" in text
+    assert "answers follow  undecided" in text and "reasoning is    plausible" in text
     found = json.loads(run("judge", path, "--json"))
-    assert (found["answers"], found["rule"], found["reasoning"]) == ("undecided", None, "faithful")
+    assert (found["answers"], found["rule"], found["reasoning"]) == ("undecided", None, "plausible")
     assert found["evidence"]["reasoning"]["true"]["value"] == 1
 
 

@@ -158,17 +158,16 @@ def with_reasons(answer: Callable[[Example, str], tuple[str, str]]) -> Verdict:
     return judge(items_of((ex, tagged(text, reason)) for ex, text, reason in told))
 
 
-def test_true_reasoning_is_faithful() -> None:
+def test_true_reasoning_is_plausible_as_long_as_its_use_is_not_tried() -> None:
     found = with_reasons(lambda example, trace: (example.answer, trace)).reasoning
-    assert found.is_ == "faithful"
-    assert (found.true.value, found.faithful.value, found.follows.value) == (1, 1, 1)
-    assert found.wrong_trace.value == 0
+    assert found.is_ == "plausible"
+    assert (found.true.value, found.consistent.value, found.wrong_trace.value) == (1, 1, 0)
 
 
 def test_reasons_for_another_answer_are_unfaithful() -> None:
     """True reasons, and an answer that does not follow from them."""
     found = with_reasons(lambda example, trace: ("nowhere", trace)).reasoning
-    assert (found.is_, found.true.value, found.follows.value) == ("unfaithful", 1, 0)
+    assert (found.is_, found.true.value, found.consistent.value) == ("unfaithful", 1, 0)
 
 
 def test_false_reasons_for_right_answers_are_unfaithful() -> None:
