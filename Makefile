@@ -11,8 +11,11 @@ export TORCH_INDEX
 
 READY := .venv/.ready
 IN_ENVIRONMENT := source .venv/bin/activate &&
+# Two targets at a time, the output of each in one piece.
+BOTH := $(MAKE) --no-print-directory --jobs=2 --output-sync
 
-.PHONY: help setup repro models test test-engines test-nightly check-infra sbom setup-vllm setup-trainer lint lock
+.PHONY: help setup repro models environments test check-code check-infra test-engines test-nightly sbom setup-browser \
+	setup-engines setup-export setup-infra setup-trainer setup-vllm lint lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -28,27 +31,44 @@ repro: $(READY) ## Run the default study and print its results
 models: $(READY) ## Make the tiny base models in models/ again; half an hour
 	@$(IN_ENVIRONMENT) tomrl models make
 
-test: $(READY) check-infra ## Lint, type-check, check images and manifests, and run the tests
-	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
-	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest --ignore=tests/engines -n 2 --dist loadgroup
+environments: ## Create all environments that the tests need, and install a browser for them
+	@$(BOTH) setup setup-browser
+	@$(BOTH) setup-engines setup-vllm setup-infra setup-export
 
-test-engines: $(READY) setup-vllm ## Set up the environments of verl, vLLM and other tools, and go through them
-	@PYTHON="$(PYTHON)" scripts/setup_engines.sh
-	@PYTHON="$(PYTHON)" scripts/setup_export.sh
-	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest tests/engines
+test: $(READY) ## Lint, type-check, check images and manifests, and run the tests
+	@$(BOTH) check-code check-infra
+	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest --ignore=tests/engines \
+		-n 2 --dist loadgroup --no-loadscope-reorder --durations=25
+
+check-code: $(READY) ## Lint and type-check
+	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
+
+test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools, and go through them
+	@$(BOTH) setup-engines setup-vllm setup-export
+	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest tests/engines --durations=25
 
 test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, and five seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m nightly
 	@$(IN_ENVIRONMENT) for name in plan judge report sweep learning; do \
 		OMP_NUM_THREADS=1 python -m "benchmarks.$$name"; done
 
-check-infra: $(READY) ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others
-	@PYTHON="$(PYTHON)" scripts/setup_infra.sh
+check-infra: setup-infra ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others
 	@.venv-infra/bin/python scripts/check_infra.py
 
-sbom: $(READY) ## List what the environments here hold, as CycloneDX files in build/sbom
-	@PYTHON="$(PYTHON)" scripts/setup_infra.sh
+sbom: setup-infra ## List what the environments here hold, as CycloneDX files in build/sbom
 	@scripts/sbom.sh
+
+setup-browser: ## Install Chromium, with which tests look at pages
+	@scripts/setup_browser.sh || echo "tests that look at pages are skipped"
+
+setup-engines: $(READY) ## Create .venv-engines, with which verl trains, 2 GB
+	@PYTHON="$(PYTHON)" scripts/setup_engines.sh
+
+setup-export: $(READY) ## Create .venv-export, the tools that open what tomrl export writes
+	@PYTHON="$(PYTHON)" scripts/setup_export.sh
+
+setup-infra: $(READY) ## Create .venv-infra, the tools that read docker/ and infra/
+	@PYTHON="$(PYTHON)" scripts/setup_infra.sh
 
 setup-trainer: $(READY) ## Create .venv-trainer, what the nodes of a GPU cluster need, 12 GB
 	@PYTHON="$(PYTHON)" scripts/setup_trainer.sh

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
+from pipeline.locks import locked
+
 PROJECT = Path(__file__).resolve().parent.parent
 TINY = PROJECT / "tests" / "tiny"
 """A folder of studies like a checkout's, of a shape that no shipped study changes."""
@@ -22,15 +24,14 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each file's tests to one process, and so all files that share ``reproduced``.
+    """Give each file's tests to one process, the files that run the whole chain before others.
 
-    It takes a minute or two to make, and each process would make one. First, since pytest-xdist
-    reads the groups in a hook of the same name.
+    First, since pytest-xdist reads the groups in a hook of the same name.
     """
-    sharing = {item.path for item in items if "reproduced" in getattr(item, "fixturenames", ())}
     for item in items:
-        group = "reproduced" if item.path in sharing else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
+        item.add_marker(pytest.mark.xdist_group(item.path.name))
+    long = {item.path for item in items if item.get_closest_marker("chain")}
+    items.sort(key=lambda item: item.path not in long)
 
 
 @pytest.fixture(scope="session")
@@ -162,9 +163,19 @@ def prepare(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A checkout in a path with spaces on which ``dvc repro`` has run."""
-    checkout = prepare(tmp_path_factory.mktemp("one") / "a folder with spaces")
-    done = type_command(checkout, checkout.parent, "dvc", "repro")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return checkout, done.stdout
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout in a path with spaces on which ``dvc repro`` has run; tests copy it.
+
+    It takes a minute to make, so all processes of pytest-xdist share the first one's.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "reproduced"
+    done = shared / "done"
+    with locked(shared.with_suffix(".lock")):
+        if not done.exists():
+            shutil.rmtree(shared, ignore_errors=True)
+            checkout = prepare(shared / "a folder with spaces")
+            made = type_command(checkout, shared, "dvc", "repro")
+            assert made.returncode == 0, made.stdout + made.stderr
+            done.touch()
+    return shared / "a folder with spaces"

@@ -28,6 +28,13 @@ def contents(checkout: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
+def checkout(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout on which ``dvc repro`` has run."""
+    target = tmp_path_factory.mktemp("one") / "a folder with spaces"
+    return Path(shutil.copytree(reproduced, target, symlinks=True))
+
+
+@pytest.fixture(scope="module")
 def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Another checkout on which ``tomrl run`` has run, with no server set up beforehand."""
     checkout = prepare(tmp_path_factory.mktemp("two") / "clone")
@@ -36,18 +43,15 @@ def flown(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return checkout, done.stdout + done.stderr
 
 
-def test_a_second_repro_runs_nothing(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_a_second_repro_runs_nothing(checkout: Path) -> None:
     again = type_command(checkout, checkout.parent, "dvc", "repro")
     assert again.returncode == 0
     assert "Data and pipelines are up to date." in again.stdout
     assert "Running stage" not in again.stdout
 
 
-def test_both_doors_give_the_same_bytes(
-    reproduced: tuple[Path, str], flown: tuple[Path, str]
-) -> None:
-    one, two = contents(reproduced[0]), contents(flown[0])
+def test_both_doors_give_the_same_bytes(checkout: Path, flown: tuple[Path, str]) -> None:
+    one, two = contents(checkout), contents(flown[0])
     assert one.keys() == two.keys()
     assert [name for name in one if one[name] != two[name]] == []
     assert {"runs/mini/nano-hi/train/metrics.jsonl", "runs/mini/audit/audit.json"} <= one.keys()
@@ -58,8 +62,7 @@ def test_logs_hold_no_bars_and_no_migrations(flown: tuple[Path, str]) -> None:
     assert [noise for noise in ("%|", "\r", "alembic", "mlflow.store") if noise in shown] == []
 
 
-def test_the_report_says_what_was_measured(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_the_report_says_what_was_measured(checkout: Path) -> None:
     shown = type_command(checkout, checkout.parent, "tomrl", "report")
     assert shown.returncode == 0, shown.stderr
     metrics = json.loads((checkout / "runs/mini/nano-hi/evaluate/metrics.json").read_text())
@@ -78,8 +81,7 @@ def test_the_report_says_what_was_measured(reproduced: tuple[Path, str]) -> None
     assert all(f"<figcaption>{title}" in text for title in ("Accuracy by", "Against rules"))
 
 
-def test_every_cell_and_task_has_a_verdict(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_every_cell_and_task_has_a_verdict(checkout: Path) -> None:
     shown = type_command(checkout, checkout.parent, "tomrl", "report", COLUMNS="80")
     assert "Verdicts" in shown.stdout and "answers follow" in shown.stdout
     report = json.loads((checkout / "reports/mini/results.json").read_text())
@@ -96,8 +98,7 @@ def test_every_cell_and_task_has_a_verdict(reproduced: tuple[Path, str]) -> None
     assert {"answers.hi_tom_style", "reasoning.hi_tom_style"} <= tags
 
 
-def test_every_change_has_its_interval(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_every_change_has_its_interval(checkout: Path) -> None:
     rows = json.loads((checkout / "reports/mini/results.json").read_text())["rows"]
     lines = [line for row in rows for line in (row, *row["beside"].values())]
     changed = [line for line in lines if line["change"] is not None]
@@ -107,8 +108,7 @@ def test_every_change_has_its_interval(reproduced: tuple[Path, str]) -> None:
         assert low <= line["change"] <= high and 0 <= line["table_p_value"] <= 1
 
 
-def test_two_cells_are_compared_question_by_question(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_two_cells_are_compared_question_by_question(checkout: Path) -> None:
     cells = ("nano-base", "mini/nano-hi")
     shown = type_command(checkout, checkout.parent, "tomrl", "compare", *cells, COLUMNS="100")
     assert shown.returncode == 0, shown.stderr
@@ -130,8 +130,7 @@ def test_two_cells_are_compared_question_by_question(reproduced: tuple[Path, str
     assert "there are of mini: nano-base, nano-hi" in error
 
 
-def test_mlflow_has_one_run_for_each_cell(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_mlflow_has_one_run_for_each_cell(checkout: Path) -> None:
     with sqlite3.connect(checkout / "mlflow.db") as database:
         names = [name for (name,) in database.execute("select name from runs order by name")]
         metrics = {key for (key,) in database.execute("select distinct key from metrics")}
@@ -148,8 +147,7 @@ def test_mlflow_has_one_run_for_each_cell(reproduced: tuple[Path, str]) -> None:
     assert list((checkout / "mlartifacts").rglob("index.html"))
 
 
-def test_sync_stores_nothing_twice(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_sync_stores_nothing_twice(checkout: Path) -> None:
 
     def count() -> int:
         with sqlite3.connect(checkout / "mlflow.db") as database:
@@ -213,8 +211,7 @@ def test_a_corrupt_dataset_is_named(flown: tuple[Path, str]) -> None:
     assert mended.returncode == 0, mended.stderr
 
 
-def test_ctrl_c_in_training_loses_nothing(reproduced: tuple[Path, str]) -> None:
-    checkout, _ = reproduced
+def test_ctrl_c_in_training_loses_nothing(checkout: Path) -> None:
     before = contents(checkout)
     params = (checkout / "params.yaml").read_text()
     longer = params.replace("    steps: 4\n    epochs", "    steps: 12\n    epochs")
@@ -252,9 +249,8 @@ def test_ctrl_c_in_training_loses_nothing(reproduced: tuple[Path, str]) -> None:
 
 
 def test_sigterm_inside_a_long_step_saves_and_ends_within_10_seconds(
-    reproduced: tuple[Path, str],
+    checkout: Path,
 ) -> None:
-    checkout, _ = reproduced
     before, params = contents(checkout), (checkout / "params.yaml").read_text()
     with edited(checkout / "params.yaml") as content:
         content["cells"]["nano-hi"]["train"] |= {

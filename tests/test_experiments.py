@@ -16,10 +16,10 @@ LENGTH = "cells.nano-hi.gsm8k.max_new_tokens"
 
 
 @pytest.fixture(scope="module")
-def clone(reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of a checkout on which everything was run, committed."""
     target = tmp_path_factory.mktemp("experiments") / "a clone"
-    shutil.copytree(reproduced[0], target, symlinks=True)
+    shutil.copytree(reproduced, target, symlinks=True)
     for command in (
         ("git", "config", "user.name", "a"),
         ("git", "config", "user.email", "a@b.c"),
@@ -83,16 +83,26 @@ def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
 def test_experiments_in_copies_share_store_and_runs(clone: Path) -> None:
     said = dvc(clone, "dvc", "exp", "run", "--temp", "-n", "apart", "-S", f"{LENGTH}=6")
     assert "Running stage 'gsm8k@nano-hi'" in said
+    assert experiments(clone)["apart"]["max_new_tokens"] == 6
+    assert_shared(clone)
+
+
+def assert_shared(clone: Path) -> None:
+    """What experiments in copies of the checkout made is in the checkout's own store and runs."""
+    copies = list((clone / ".dvc/tmp/exps").rglob("mlflow.db"))
+    assert not copies and not list((clone / ".dvc/tmp/exps").rglob("store"))
+
+
+@pytest.mark.nightly
+def test_a_queued_experiment_is_run(clone: Path) -> None:
     dvc(clone, "dvc", "exp", "run", "--queue", "-n", "queued", "-S", f"{LENGTH}=5")
     dvc(clone, "dvc", "queue", "start")
     deadline = time.monotonic() + 180
     while "queued" not in (done := finished(clone)) and time.monotonic() < deadline:
         time.sleep(1)
     assert done.get("queued") == "Success", dvc(clone, "dvc", "queue", "logs", "queued")
-    lengths = {name: cell["max_new_tokens"] for name, cell in experiments(clone).items()}
-    assert lengths["apart"] == 6 and lengths["queued"] == 5
-    copies = list((clone / ".dvc/tmp/exps").rglob("mlflow.db"))
-    assert not copies and not list((clone / ".dvc/tmp/exps").rglob("store"))
+    assert experiments(clone)["queued"]["max_new_tokens"] == 5
+    assert_shared(clone)
 
 
 def finished(clone: Path) -> dict[str, str]:

@@ -22,13 +22,13 @@ COLUMNS = {"hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic"}
 
 
 @pytest.fixture
-def study(reproduced: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def study(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the results of a study, in use."""
     there = tmp_path / "study"
     for name in ("runs", "data", "logs", "studies"):
-        shutil.copytree(reproduced[0] / name, there / name)
+        shutil.copytree(reproduced / name, there / name)
     for name in ("params.yaml", "dvc.yaml"):
-        shutil.copy(reproduced[0] / name, there / name)
+        shutil.copy(reproduced / name, there / name)
     monkeypatch.chdir(there)
     return there
 

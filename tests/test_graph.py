@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
 
 from flows.order import CELL_STAGES
 from pipeline.closure import CARRIERS, closure
@@ -96,20 +97,19 @@ def test_the_line_to_edit_is_there(name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def clone(reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clone(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of a checkout on which everything was run."""
     target = tmp_path_factory.mktemp("graph") / "a clone"
-    shutil.copytree(reproduced[0], target, symlinks=True)
+    shutil.copytree(reproduced, target, symlinks=True)
     return target
 
 
 def would_run(clone: Path) -> set[str]:
     """The stages that ``dvc repro`` would start with, once the digests of the code are made."""
-    made = type_command(clone, clone.parent, "dvc", "repro", "-q", "-s", "code")
+    made = type_command(clone, clone.parent, "python", "-m", "pipeline.stages.code")
     assert made.returncode == 0, made.stderr
-    shown = type_command(clone, clone.parent, "dvc", "status", "--json")
-    assert shown.returncode == 0, shown.stderr
-    return set(json.loads(shown.stdout or "{}"))
+    with Repo(str(clone)) as repo:
+        return {name.rpartition(":")[2] for name in repo.status()} - {"code"}
 
 
 @pytest.mark.parametrize("name", EDITS)
@@ -144,26 +144,45 @@ def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) 
     assert ran == {"code", "report", *DATA}
 
 
-@pytest.mark.parametrize(
-    ("stage", "file"),
-    [
-        ("acquire arithmetic", "acquire"),
-        ("dataset hi", "dataset"),
-        ("suite", "suite"),
-        ("audit", "audit"),
-        ("base nano", "base-tiny"),
-        ("train nano-base", "train-none"),
-        ("train nano-hi", "train-local reward-rlvr"),
-        ("evaluate nano-hi", "evaluate-hf"),
-        ("judge nano-hi", "judge"),
-        ("gsm8k nano-hi", "gsm8k-hf"),
-        ("report", "report"),
-    ],
-)
-def test_what_a_stage_really_loads_is_in_its_digest(clone: Path, stage: str, file: str) -> None:
-    command = [sys.executable, "-X", "importtime", "-m", f"pipeline.stages.{stage.split()[0]}"]
+LOADS = """
+import importlib, json, os, runpy, sys, traceback
+
+for name in ("mlflow", "torch", "transformers"):
+    importlib.import_module(name)
+for stage in sys.argv[1:]:
+    if child := os.fork():
+        assert os.waitpid(child, 0)[1] == 0, stage
+        continue
+    name, *sys.argv[1:] = stage.split()
+    try:
+        runpy.run_module(f"pipeline.stages.{name}", run_name="__main__", alter_sys=True)
+        ours = [each for each in sys.modules if each.partition(".")[0] == "pipeline"]
+        print("\\n" + json.dumps({stage: ours}), flush=True)
+        os._exit(0)
+    except BaseException:
+        traceback.print_exc()
+    os._exit(1)
+"""
+DIGESTS = {
+    "acquire arithmetic": "acquire",
+    "dataset hi": "dataset",
+    "suite": "suite",
+    "audit": "audit",
+    "base nano": "base-tiny",
+    "train nano-base": "train-none",
+    "train nano-hi": "train-local reward-rlvr",
+    "evaluate nano-hi": "evaluate-hf",
+    "judge nano-hi": "judge",
+    "gsm8k nano-hi": "gsm8k-hf",
+    "report": "report",
+}
+
+
+@pytest.fixture(scope="module")
+def loads(clone: Path) -> dict[str, set[str]]:
+    """The modules of this package that each stage loads, in a fork of what has the libraries."""
     done = subprocess.run(
-        [*command, *stage.split()[1:]],
+        [sys.executable, "-c", LOADS, *DIGESTS],
         cwd=clone,
         env=environment(clone.parent),
         capture_output=True,
@@ -171,8 +190,18 @@ def test_what_a_stage_really_loads_is_in_its_digest(clone: Path, stage: str, fil
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    loaded = set(re.findall(r"\| +(pipeline(?:\.\w+)*)$", done.stderr, re.MULTILINE))
-    known = {n for f in file.split() for n in json.loads((clone / f"code/{f}.json").read_text())}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return {stage: set(ours) for line in lines for stage, ours in json.loads(line).items()}
+
+
+@pytest.mark.parametrize("stage", DIGESTS)
+def test_what_a_stage_really_loads_is_in_its_digest(
+    clone: Path, loads: dict[str, set[str]], stage: str
+) -> None:
+    loaded, files = loads[stage], DIGESTS[stage].split()
+    known = {
+        name for file in files for name in json.loads((clone / f"code/{file}.json").read_text())
+    }
     data = known_by_data(clone) if stage.split()[0] in CELL_STAGES else set()
     carried = {n for n in loaded if any(n == c or n.startswith(f"{c}.") for c in CARRIERS)}
     carried |= set(closure(clone, ["pipeline.stages.mirror"]))  # for its own use

@@ -14,6 +14,7 @@ from pipeline.errors import UserError
 from pipeline.ports import free_ports
 
 
+@pytest.mark.nightly
 def test_a_server_lists_what_it_holds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

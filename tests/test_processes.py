@@ -67,8 +67,13 @@ def assert_ended_once_asked(dvc: subprocess.Popen[bytes], pipeline: Path) -> Non
     assert (pipeline / "asked").read_text() == "once "
 
 
-@pytest.mark.parametrize("command", ["python slow.py", "python slow.py && echo a shell between"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "command"),
+    [
+        (signal.SIGTERM, "python slow.py"),
+        (signal.SIGKILL, "python slow.py && echo a shell between"),
+    ],
+)
 def test_a_stage_stops_when_its_dvc_is_gone(
     pipeline: Path, command: str, number: signal.Signals
 ) -> None:
@@ -165,10 +170,10 @@ def test_a_process_that_is_hidden_may_be_alive(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.fixture
-def training(reproduced: tuple[Path, str], tmp_path: Path) -> Iterator[Path]:
+def training(reproduced: Path, tmp_path: Path) -> Iterator[Path]:
     """A checkout where all but the training of a cell is done, and that takes long."""
     checkout = tmp_path / "another folder"
-    shutil.copytree(reproduced[0], checkout, symlinks=True)
+    shutil.copytree(reproduced, checkout, symlinks=True)
     shutil.rmtree(checkout / "work", ignore_errors=True)  # of trainings that were interrupted
     with edited(checkout / "params.yaml") as content:
         content["cells"]["nano-hi"]["train"] |= {"steps": 2000, "validate_every": 500}

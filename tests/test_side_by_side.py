@@ -13,14 +13,13 @@ import pytest
 from tests.conftest import edited, environment, type_command
 
 pytestmark = pytest.mark.chain
-CELLS = ("nano-hi-s0", "nano-hi-s1", "nano-hi-s2")
 
 
 @pytest.fixture
-def seeded(reproduced: tuple[Path, str], tmp_path: Path) -> Path:
+def seeded(reproduced: Path, tmp_path: Path) -> Path:
     """The reproduced checkout, whose study now has three seeds: data and base are there."""
     target = tmp_path / "a clone"
-    shutil.copytree(reproduced[0], target, symlinks=True)
+    shutil.copytree(reproduced, target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
         study["grid"]["seeds"] = [0, 1, 2]
     used = type_command(target, tmp_path, "tomrl", "study", "use", "mini")
@@ -32,35 +31,6 @@ def metrics(checkout: Path, cell: str) -> bytes:
     return (checkout / "runs/mini" / cell / "train/metrics.jsonl").read_bytes()
 
 
-def test_cells_side_by_side_are_what_dvc_makes(
-    reproduced: tuple[Path, str], seeded: Path, tmp_path: Path
-) -> None:
-    done = type_command(seeded, tmp_path, "tomrl", "repro", "--jobs", "3")
-    assert done.returncode == 0, done.stdout + done.stderr
-    for cell in CELLS:
-        assert f"{cell} | Running stage 'train@{cell}'" in done.stdout
-    assert metrics(seeded, "nano-hi-s0") == metrics(reproduced[0], "nano-hi")
-    assert metrics(seeded, "nano-hi-s0") != metrics(seeded, "nano-hi-s1")
-    status = type_command(seeded, tmp_path, "dvc", "status")
-    assert "Data and pipelines are up to date." in status.stdout
-    again = type_command(seeded, tmp_path, "tomrl", "repro")
-    assert "study mini is up to date: nothing to run" in again.stdout and again.returncode == 0
-
-
-def test_other_cells_go_on_when_one_fails(seeded: Path, tmp_path: Path) -> None:
-    blocked = seeded / "runs/mini/nano-hi-s1"
-    blocked.write_text("in the way")
-    done = type_command(seeded, tmp_path, "tomrl", "repro", "mini", "--jobs", "2")
-    assert done.returncode == 1
-    assert "error: 1 of 4 cells failed: nano-hi-s1; the causes are printed" in done.stderr
-    assert metrics(seeded, "nano-hi-s0") and metrics(seeded, "nano-hi-s2")
-    blocked.unlink()
-    done = type_command(seeded, tmp_path, "tomrl", "repro", "--jobs", "2")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Running stage 'train@nano-hi-s1'" in done.stdout
-    assert "Running stage 'train@nano-hi-s0'" not in done.stdout
-
-
 @pytest.mark.parametrize(
     ("number", "status"),
     [
@@ -68,11 +38,12 @@ def test_other_cells_go_on_when_one_fails(seeded: Path, tmp_path: Path) -> None:
         pytest.param(signal.SIGTERM, 143, marks=pytest.mark.nightly),
     ],
 )
-def test_it_stops_with_all_its_cells(
-    seeded: Path, tmp_path: Path, number: signal.Signals, status: int
+def test_cells_side_by_side_are_what_dvc_makes(
+    reproduced: Path, seeded: Path, tmp_path: Path, number: signal.Signals, status: int
 ) -> None:
+    """Though all are stopped first, and then one fails."""
     with subprocess.Popen(
-        ["tomrl", "repro", "--jobs", "2"],
+        ["tomrl", "repro", "--jobs", "3"],
         cwd=seeded,
         env=environment(tmp_path),
         stdout=subprocess.PIPE,
@@ -87,5 +58,24 @@ def test_it_stops_with_all_its_cells(
         process.stdout.read()
         assert process.wait(60) == status and time.monotonic() - started < 30
         assert "run it again to go on" in process.stderr.read()
-    done = type_command(seeded, tmp_path, "tomrl", "repro", "--jobs", "2")
+
+    folder = seeded / "runs/mini/nano-hi-s1"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.write_text("in the way")
+    failed = type_command(seeded, tmp_path, "tomrl", "repro", "mini", "--jobs", "2")
+    assert failed.returncode == 1
+    assert "error: 1 of 4 cells failed: nano-hi-s1; the causes are printed" in failed.stderr
+    for cell in ("nano-hi-s0", "nano-hi-s2"):
+        assert f"{cell} | Running stage 'train@{cell}'" in failed.stdout
+    assert metrics(seeded, "nano-hi-s0") == metrics(reproduced, "nano-hi")
+    assert metrics(seeded, "nano-hi-s0") != metrics(seeded, "nano-hi-s2")
+
+    folder.unlink()
+    done = type_command(seeded, tmp_path, "tomrl", "repro")
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "Running stage 'train@nano-hi-s1'" in done.stdout
+    assert "Running stage 'train@nano-hi-s0'" not in done.stdout
+    left = type_command(seeded, tmp_path, "dvc", "status")
+    assert "Data and pipelines are up to date." in left.stdout
+    again = type_command(seeded, tmp_path, "tomrl", "repro")
+    assert "study mini is up to date: nothing to run" in again.stdout and again.returncode == 0

@@ -41,12 +41,14 @@ def test_a_dry_run_says_what_would_go_and_how_much(typed: Run, checkout: Path) -
     assert done.stdout.startswith("removed runs, work, ")
     assert not (checkout / "work").exists() and not left.exists() and not stored.exists()
     assert (checkout / "store").exists()
+    assert (checkout / "studies/mini.yaml").exists() and (checkout / "params.yaml").exists()
     assert typed("tomrl", "clean", "--yes").stdout == "nothing to remove\n"
 
 
 def test_work_under_way_is_not_cleaned(typed: Run, checkout: Path) -> None:
-    folder = checkout / "work" / "ab"
+    folder, made = checkout / "work" / "ab", checkout / "data" / "mini"
     folder.mkdir(parents=True)
+    made.mkdir(parents=True)
     owner = start_owner(folder)
     try:
         done = typed("tomrl", "clean", "--yes")
@@ -56,7 +58,7 @@ def test_work_under_way_is_not_cleaned(typed: Run, checkout: Path) -> None:
     assert done.returncode == 2 and folder.exists()
     assert f"work/ab is in use by process {owner.pid}" in done.stderr
     assert typed("tomrl", "clean", "--yes").returncode == 0
-    assert not folder.exists()
+    assert not folder.exists() and not made.exists()
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from tests.corpus.watch import damaged
 
 
 @pytest.fixture(scope="module")
-def stand(reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> Stand:
+def stand(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Stand:
     """A copy of the reproduced checkout, which other tests use too."""
     home = tmp_path_factory.mktemp("corpus")
-    shutil.copytree(reproduced[0], home / "a folder with spaces", symlinks=True)
+    shutil.copytree(reproduced, home / "a folder with spaces", symlinks=True)
     return Stand(home / "a folder with spaces", home)
 
 

@@ -22,10 +22,10 @@ def shared() -> Iterator[dict[str, str]]:
 
 
 def test_a_fresh_clone_gets_checkpoints_and_trains_on(
-    reproduced: tuple[Path, str], shared: dict[str, str], tmp_path: Path
+    reproduced: Path, shared: dict[str, str], tmp_path: Path
 ) -> None:
     home, clone = tmp_path / "home", tmp_path / "a clone"
-    shutil.copytree(reproduced[0], home, symlinks=True)
+    shutil.copytree(reproduced, home, symlinks=True)
     objects = sorted(path.name for path in (home / "store").iterdir())
 
     def typed(folder: Path, *command: str) -> str:

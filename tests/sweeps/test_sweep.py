@@ -26,13 +26,11 @@ CELLS = ("nano-hi-s0", "nano-hi-s1")
 
 
 @pytest.fixture(scope="module")
-def seeded(
-    reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Path]:
+def seeded(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A committed clone with two seeds; what cells share, and ``nano-base``, are in its cache."""
     home = tmp_path_factory.mktemp("sweep")
     target = home / "a clone"
-    shutil.copytree(reproduced[0], target, symlinks=True)
+    shutil.copytree(reproduced, target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
         study["grid"]["seeds"] = [0, 1]
     # A cell that the study has no longer: the report is made again where it reads other results.
@@ -83,9 +81,9 @@ def under_way(checkout: Path, *arguments: str, **extra: str) -> Iterator[subproc
     assert until(lambda: not alive(checkout.parent)), alive(checkout.parent)
 
 
-def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_sweep_does_what_is_missing(reproduced: Path, tmp_path: Path) -> None:
     target = tmp_path / "a clone"
-    shutil.copytree(reproduced[0], target, symlinks=True)
+    shutil.copytree(reproduced, target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
         study["gsm8k"]["max_new_tokens"] = 7
     commit(target)
@@ -113,7 +111,7 @@ def test_a_sweep_does_what_is_missing(reproduced: tuple[Path, str], tmp_path: Pa
     found = standing(target)
     assert found["ended"] and found["cells"]["nano-hi"]["state"] == "done"
     unset = {"TOMRL_STORE_REMOTE": ""}
-    for remote_of_weights, status in ((file, 1), (unset, 1), (_weights(tmp_path / "fresh"), 0)):
+    for remote_of_weights, status in ((unset, 1), (_weights(tmp_path / "fresh"), 0)):
         again = sweep(target, "--study", "mini", **remote_of_weights)
         assert again.returncode == status, again.stdout + again.stderr
         assert "study mini is up to date: nothing to run" in again.stdout
@@ -201,7 +199,7 @@ def in_an_outage(checkout: Path, after: str, **extra: str) -> Iterator[subproces
 
 
 @pytest.mark.nightly
-def test_a_sweep_outlives_what_happens_to_it(reproduced: tuple[Path, str], seeded: Path) -> None:
+def test_a_sweep_outlives_what_happens_to_it(reproduced: Path, seeded: Path) -> None:
     folder = seeded / "work" / "sweeps" / "mini"
     data = folder / "trees" / "cells" / CELLS[1] / "data/mini/combos/hi/train.parquet"
     study = seeded / "studies" / "mini.yaml"
@@ -248,7 +246,7 @@ def test_a_sweep_outlives_what_happens_to_it(reproduced: tuple[Path, str], seede
     assert "Data and pipelines are up to date." in clean.stdout
     for name in ("train/metrics.jsonl", "evaluate/responses.parquet"):
         mine = seeded / "runs" / "mini" / CELLS[0] / name
-        assert mine.read_bytes() == (reproduced[0] / "runs/mini/nano-hi" / name).read_bytes()
+        assert mine.read_bytes() == (reproduced / "runs/mini/nano-hi" / name).read_bytes()
     for key in CELLS:  # each stage ended once, whatever was stopped
         log = (folder / "logs" / f"{key}.log").read_text()
         assert log.count("Updating lock file") == 4

@@ -31,16 +31,14 @@ def nodes() -> Iterator[Nodes]:
 
 
 @pytest.fixture
-def make_clone(
-    reproduced: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[MakeClone]:
+def make_clone(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeClone]:
     """Make committed clones whose cells train for long enough to lose a node meanwhile."""
     homes = []
 
     def make(name: str) -> Path:
         homes.append(tmp_path_factory.mktemp(name))
         target = homes[-1] / "a clone"
-        shutil.copytree(reproduced[0], target, symlinks=True)
+        shutil.copytree(reproduced, target, symlinks=True)
         shutil.rmtree(target / "runs" / "mini" / "nano-hi")
         with edited(target / "studies" / "mini.yaml") as study:
             study["grid"]["seeds"] = list(SEEDS)

@@ -1,6 +1,7 @@
-"""A tiny training run, for tests; ``python -m tests.train.tiny WORK`` runs it in its own process.
+"""A tiny training run, for tests.
 
-The process says on its output what it is about to do, so that a test can kill it there.
+``python -m tests.train.tiny WORK ALGORITHM INSTANT...`` runs it in a process of its own, first in
+copies of this process that die at these instants, one after the other.
 """
 
 from __future__ import annotations
@@ -8,8 +9,9 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import os
+import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -105,34 +107,33 @@ def digest(run: LocalTrainer) -> str:
     return found.hexdigest()
 
 
-def _say(text: str) -> None:
-    print(text, flush=True)
-    time.sleep(0.05)  # whoever kills at this point gets to do so
-
-
-def main(work: Path, algorithm: AlgorithmName) -> None:
-    """Train, announcing every update, every finished step, and the halves of every checkpoint."""
+def main(work: Path, algorithm: AlgorithmName, end_at: str = "") -> None:
+    """Train, and die at an instant: by an update, a finished step, or a half of a checkpoint."""
     run = trainer(work, algorithm=algorithm)
     write, update, done = checkpoints.write_tensors, Updater.update, [0]  # type: ignore[attr-defined]
+
+    def come_to(instant: str) -> None:
+        if instant == end_at:
+            os.kill(os.getpid(), signal.SIGKILL)
 
     def write_in_halves(path: Path, tensors: dict[str, torch.Tensor]) -> None:
         write(path, tensors)
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
-        _say(f"half written after {done[0]}")
+        come_to(f"half written after {done[0]}")
         path.write_bytes(whole)
-        _say(f"written after {done[0]}")
+        come_to(f"written after {done[0]}")
 
-    def update_slowly(updater: Updater, batch: Batch) -> UpdateStatistics:
-        _say(f"updating after {done[0]}")
+    def update_and_tell(updater: Updater, batch: Batch) -> UpdateStatistics:
+        come_to(f"updating after {done[0]}")
         return update(updater, batch)
 
     def report(history: History) -> None:
         done[0] = history.last.step
-        _say(f"done {done[0]}")
+        come_to(f"done {done[0]}")
 
     checkpoints.write_tensors = write_in_halves  # type: ignore[attr-defined]
-    Updater.update = update_slowly  # type: ignore[method-assign]
+    Updater.update = update_and_tell  # type: ignore[method-assign]
     run.report = report
     run.run()
     print(f"digest {digest(run)}", flush=True)
@@ -140,4 +141,11 @@ def main(work: Path, algorithm: AlgorithmName) -> None:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    for instant in sys.argv[3:]:  # the same run is killed again and again
+        child = os.fork()
+        if not child:
+            main(Path(sys.argv[1]), sys.argv[2], instant)  # type: ignore[arg-type]
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == -signal.SIGKILL, f"it never came to {instant}"
     main(Path(sys.argv[1]), sys.argv[2])  # type: ignore[arg-type]
