@@ -32,7 +32,8 @@ def select(raw: Path, part: Part, seed: int) -> list[Example]:
             part a pair.
     """
     if part.hard:
-        pool = part.model_copy(update={"rule": None, "limit": None, "hard": False})
+        conditions = part.model_dump(include={"task", "orders", "where", "fold"})
+        pool = Part.model_validate(conditions)
         examples = list(_hard_ones(raw, pool.model_dump_json(), seed, _stamp(raw)))
     else:
         examples = _fitting(raw, part)
