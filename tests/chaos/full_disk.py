@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from tests.chaos.operations import Chain, copy_checkout, load_everything, run_stage
+from tests.chaos.operations import Chain, chain_in, copy_checkout, run_stage
 from tests.chaos.study import Outcome, altered, leftovers, results
 
 _ROOM = (0, 12, 100)  # KiB beyond what is there
@@ -143,11 +143,10 @@ def main() -> None:
     """Print the figures; exit 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.full_disk", description=__doc__)
     parser.add_argument("--sample", type=int, help="so many of them only, drawn")
+    parser.add_argument("--chain", type=Path, help="folder with the study, made if it is missing")
     options = parser.parse_args()
-    load_everything()
     bad = 0
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        chain = Chain.build(Path(folder))
+    with chain_in(options.chain) as chain:
         trials = list(_trials(chain.stages))
         if options.sample:
             trials = Random(0).sample(trials, options.sample)

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -159,8 +160,11 @@ class Chain:
 
     @classmethod
     def build(cls, folder: Path) -> Chain:
-        """Run a study once, keeping the checkout before each stage."""
-        checkout = prepare(folder / "whole" / "a checkout")
+        """Run a study once, keeping the checkout before each stage, unless the folder has them."""
+        checkout = folder / "whole" / "a checkout"
+        if (folder / "end").exists():
+            return cls(folder, stage_names(read_params(checkout / "params.yaml")))
+        prepare(checkout)
         chain = cls(folder, stage_names(read_params(checkout / "params.yaml")))
         for stage in chain.stages:
             copy_checkout(checkout, chain.before(stage))
@@ -231,6 +235,17 @@ def copy_checkout(checkout: Path, target: Path) -> Path:
     return target
 
 
+@contextmanager
+def chain_in(folder: Path | None) -> Iterator[Chain]:
+    """Give the chain of a folder, which is kept, or of one that is not."""
+    load_everything()
+    if folder:
+        yield Chain.build(folder)
+    else:
+        with tempfile.TemporaryDirectory(prefix="chaos-") as temporary:
+            yield Chain.build(Path(temporary))
+
+
 def load_everything() -> None:
     """Import what stages import, so that forks need not."""
     for name in ("mlflow", "torch", "transformers", "pipeline.stages.base_tiny"):
@@ -245,10 +260,9 @@ def main() -> None:
     """Print the figures of all kills, or of a sample; exit 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.operations", description=__doc__)
     parser.add_argument("--sample", type=int, help="so many operations only, drawn")
+    parser.add_argument("--chain", type=Path, help="folder with the study, made if it is missing")
     options = parser.parse_args()
-    load_everything()
-    with tempfile.TemporaryDirectory(prefix="chaos-") as folder:
-        chain = Chain.build(Path(folder))
+    with chain_in(options.chain) as chain:
         moments = chain.moments()
         if options.sample:
             moments = sorted(Random(0).sample(moments, options.sample))

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.chain
+
 
 def faultless(project: Path, driver: str, *options: str) -> str:
     """Run a driver, which ends with 1 if there was a fault, and return its last line."""
@@ -24,16 +26,24 @@ def faultless(project: Path, driver: str, *options: str) -> str:
     return figures
 
 
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder for the study that drivers share; the first makes it."""
+    return str(tmp_path_factory.mktemp("chain"))
+
+
 def test_some_kills_at_random_moments(project: Path) -> None:
     assert faultless(project, "driver", "--kills", "2", "--each", "2").startswith("2 kills")
 
 
-def test_some_kills_before_a_file_operation(project: Path) -> None:
-    assert faultless(project, "operations", "--sample", "6").endswith(": 0 with a fault")
+def test_some_kills_before_a_file_operation(project: Path, chain: str) -> None:
+    said = faultless(project, "operations", "--sample", "6", "--chain", chain)
+    assert said.endswith(": 0 with a fault")
 
 
-def test_some_stages_on_a_full_disk(project: Path) -> None:
-    assert faultless(project, "full_disk", "--sample", "5").startswith("5 stages")
+def test_some_stages_on_a_full_disk(project: Path, chain: str) -> None:
+    said = faultless(project, "full_disk", "--sample", "5", "--chain", chain)
+    assert said.startswith("5 stages")
 
 
 def test_some_transfers_over_a_network_that_fails(project: Path) -> None:
@@ -63,10 +73,10 @@ def test_50_faults_of_a_sweep_and_its_servers(project: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_a_kill_before_every_file_operation(project: Path) -> None:
-    faultless(project, "operations")
+def test_a_kill_before_every_file_operation(project: Path, chain: str) -> None:
+    faultless(project, "operations", "--chain", chain)
 
 
 @pytest.mark.nightly
-def test_every_stage_on_a_full_disk(project: Path) -> None:
-    faultless(project, "full_disk")
+def test_every_stage_on_a_full_disk(project: Path, chain: str) -> None:
+    faultless(project, "full_disk", "--chain", chain)

@@ -22,55 +22,55 @@ DIED = (
 )
 
 
-def _prints(*lines: str) -> str:
-    return f"print({chr(10).join(lines)!r}); raise SystemExit(1)"
-
-
-# How a job ends by each cause: Python that prints what torch, verl or Ray print, or dies so.
-ENDS = {
-    "disk full": _prints("(WorkerDict pid=9) OSError: [Errno 28] No space left on device: '/s/x'"),
-    "not a finite number": _prints("RuntimeError: step 3: loss is nan, not a finite number"),
-    "bad configuration": _prints(
+# What torch, verl, Ray or a job print where it ends by a cause.
+SAID = {
+    "disk full": "(WorkerDict pid=9) OSError: [Errno 28] No space left on device: '/s/x'",
+    "not a finite number": "RuntimeError: step 3: loss is nan, not a finite number",
+    "bad configuration": (
         "Could not override 'actor_rollout_ref.rollout.nonsense'.\n"
         "To append to your config use +actor_rollout_ref.rollout.nonsense=1\n"
         "Key 'nonsense' is not in struct"
     ),
-    "wrong accelerators": _prints(
-        "RuntimeError: FlashAttention only supports Ampere GPUs or newer."
-    ),
-    "too few accelerators": _prints(
+    "wrong accelerators": "RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
+    "too few accelerators": (
         "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
     ),
-    "accelerator memory": _prints(
+    "accelerator memory": (
         "(WorkerDict pid=8) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.3 GiB."
     ),
-    "host memory growth": _prints(
+    "host memory growth": (
         "(TaskRunner pid=7) pipeline.train.verl.watching.HostMemoryFull: host memory of node-3 has "
         "grown to 91% of 503.5 GiB, above 90%: step 120 is saved"
     ),
-    "host memory": _prints(
+    "host memory": (
         "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
     ),
-    "preemption": _prints(DIED + "\tthe actor's node was preempted: spot instance"),
-    "lost node": _prints(
+    "preemption": DIED + "\tthe actor's node was preempted: spot instance",
+    "lost node": (
         DIED + "\tthe actor's node was terminated unexpectedly: "
         "health check failed due to missing too many heartbeats"
     ),
-    "lost head": _prints(
+    "lost head": (
         "[2026-01-01 00:00:00,000 C 1 1] gcs_client.cc: Failed to connect to GCS within 60 seconds."
     ),
-    "lost lease": _prints(
+    "lost lease": (
         "TOMRL_NOTE ends and writes nothing more: its lease was taken over by process 1 on b"
     ),
-    "lost contact": _prints(
+    "lost contact": (
         "(WorkerDict pid=9, ip=10.0.0.5) [rank1]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:685] "
         "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1580, "
         "OpType=ALLREDUCE, NumelIn=4661, NumelOut=4661, Timeout(ms)=600000) ran for 600067 "
         "milliseconds before timing out."
     ),
+}
+# How a job ends by each cause: Python that prints so, or dies so.
+ENDS = {
+    **{name: f"print({said!r}); raise SystemExit(1)" for name, said in SAID.items()},
     "hung": "import time; time.sleep(600)",
     "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
 }
+SAMPLE = {"disk full", "host memory", "lost lease", "hung", "killed"}
+"""The causes that jobs end by in `make test`; by the others they do every night."""
 STALL = {"hung": 3.0}
 # Ends as the cause does; with a checkpoint, it goes on from there and is done.
 PROGRAM = """
@@ -100,7 +100,22 @@ def _run(job_of: MakeJob, cause: Cause, heard: Heard, tmp_path: Path, steps: boo
     )
 
 
-@pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+@pytest.mark.parametrize("stepped", [True, False])
+@pytest.mark.parametrize("name", SAID)
+def test_a_cause_is_recognised_by_what_was_said(name: str, stepped: bool) -> None:
+    verdict = judge(SAID[name].splitlines(), CELL, stepped=stepped)
+    (cause,) = (cause for cause in CAUSES if cause.name == name)
+    assert verdict and verdict.cause == name
+    assert verdict.again == (cause.again == "yes" or (cause.again == "after a step" and stepped))
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        pytest.param(each, marks=() if each.name in SAMPLE else pytest.mark.nightly, id=each.name)
+        for each in CAUSES
+    ],
+)
 def test_a_cause_is_recognised_and_tried_again_or_not(
     cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path, cause: Cause
 ) -> None:
@@ -123,14 +138,10 @@ def _names_the_change(outcome: JobOutcome, cause: Cause) -> None:
     assert str(error).endswith(cause.change.format_map(vars(CELL)))
 
 
-@pytest.mark.parametrize(
-    "cause",
-    [cause for cause in CAUSES if cause.again == "after a step"],
-    ids=lambda cause: cause.name,
-)
 def test_memory_that_is_out_before_the_first_step_is_for_the_user(
-    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path, cause: Cause
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path
 ) -> None:
+    (cause,) = (cause for cause in CAUSES if cause.name == "host memory")
     outcome = _run(make_job, cause, heard, tmp_path, steps=False)
     assert outcome.attempts == 1
     _names_the_change(outcome, cause)

@@ -65,6 +65,7 @@ def test_the_stored_model_is_the_base_with_adapters_added_up(
     _assert_adapted(checkout, GRPO, LAST, shown)
 
 
+@pytest.mark.nightly
 def test_adapters_imitate(imitated: tuple[Path, str, int]) -> None:
     checkout, shown, step = imitated
     _assert_adapted(checkout, SFT, SFT_STEPS, shown)

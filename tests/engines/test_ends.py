@@ -92,6 +92,7 @@ def test_training_goes_on_once_there_is_room(
     assert f"goes on after step {saved[-1]} of {STEPS}" in done.stdout
 
 
+@pytest.mark.nightly
 def test_a_node_out_of_memory_names_the_parameter(checkout: Path) -> None:
     done = type_command(
         checkout,
@@ -105,6 +106,7 @@ def test_a_node_out_of_memory_names_the_parameter(checkout: Path) -> None:
     assert f"cells.{GRPO}.train.cluster.nodes (now 1)" in done.stderr
 
 
+@pytest.mark.nightly
 def test_a_job_whose_memory_has_grown_saves_and_goes_on(
     checkout: Path, start: Start, tmp_path: Path
 ) -> None:

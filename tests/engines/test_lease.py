@@ -16,6 +16,7 @@ from pipeline.store import LocalStore
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, is_alive, saved_steps
 
+pytestmark = pytest.mark.nightly
 STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
 JOB = "-m pipeline.train.verl.job"
 

@@ -46,12 +46,14 @@ def complete(engine: Engine, sampling: Sampling) -> list[Response]:
     return responses
 
 
+@pytest.mark.parametrize("replicas", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_greedy_text_equals_transformers_token_for_token(
-    model: Path, project: Path, tmp_path: Path
+    model: Path, project: Path, tmp_path: Path, replicas: int
 ) -> None:
+    """Also where two processes share the prompts, as two accelerators would have them."""
     sampling = Sampling(NEW_TOKENS, temperature=0)
     expected = complete(TransformersEngine(model, tmp_path / "hf", 16), sampling)
-    engine = VllmEngine(model, tmp_path / "work", Here(project, threads=1))
+    engine = VllmEngine(model, tmp_path / "work", Here(project, threads=1), replicas=replicas)
     found = complete(engine, sampling)
     assert found == expected
     assert len({response.text for response in expected}) > PROMPTS // 2
@@ -60,14 +62,3 @@ def test_greedy_text_equals_transformers_token_for_token(
     assert engine.effort.tokens == tokens
     assert engine.effort.load_seconds > 0 and engine.effort.seconds > 0
     print(f"\n{len(found)} prompts, {tokens} tokens, all equal")
-
-
-def test_replicas_share_the_prompts_and_the_texts_stay_the_same(
-    model: Path, project: Path, tmp_path: Path
-) -> None:
-    """Two processes, as two accelerators would have them."""
-    sampling = Sampling(NEW_TOKENS, temperature=0)
-    expected = complete(TransformersEngine(model, tmp_path / "hf", 16), sampling)
-    engine = VllmEngine(model, tmp_path / "work", Here(project, threads=1), replicas=2)
-    assert complete(engine, sampling) == expected
-    assert engine.effort.tokens == sum(response.completion_tokens for response in expected)
