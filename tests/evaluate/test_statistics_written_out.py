@@ -45,6 +45,7 @@ PAIRS = [
     ((0, 0, 0, 1), (1, 0, 0, 0), "aaaa"),
     ((0, 1), (0, 1), "ab"),
     ((0,) * 9 + (1,), (1,) * 9 + (0,), "abcdefghij"),
+    ((0,) * 19 + (1,), (1,) * 10 + (0,) * 9 + (1,), "aaaaabbbbbcccccddddd"),  # stories decide
 ]
 
 
@@ -111,20 +112,28 @@ def test_changed_by_chance(before: Sequence[float], after: Sequence[float], stor
     assert changed_by_chance(before, after, stories) == pytest.approx(max(exact, student))
 
 
+def uneven(count: int) -> tuple[list[float], list[str]]:
+    """Return values that no two stories have in common, each story with one to three of them."""
+    stories = [name for place, name in enumerate("abcdefghijk") for _ in range(1 + place % 3)]
+    values = np.random.default_rng(count).normal(3, 1, len(stories))
+    return [float(value) for value in values], stories
+
+
 def test_bootstraps_of_changes_and_ratios_draw_whole_stories() -> None:
-    before, after, stories = [3.0, 1, 4, 1, 0, 0.5], [2.0, 7, 1, 8, 2, 8], "aabbbc"
+    (before, stories), (after, _) = uneven(1), uneven(2)
+    index = numbered(stories)
     for seed in (0, 3):
-        drawn = np.random.default_rng(seed).integers(0, 3, size=(DRAWS, 3))
+        drawn = np.random.default_rng(seed).integers(0, 11, size=(DRAWS, 11))
         changes, ratios = [], []
         for draw in drawn:
-            places = [p for story in draw for p, s in enumerate(numbered(stories)) if s == story]
+            places = [p for story in draw for p, s in enumerate(index) if s == story]
             first, then = sum(before[p] for p in places), sum(after[p] for p in places)
             changes.append((then - first) / len(places))
             ratios.append(then / first)
         given = {} if seed == 0 else {"seed": seed}
         found = bootstrap_change(before, after, stories, **given)
         assert found == pytest.approx(quantiles(changes))
-        expected = Estimate(28 / 9.5, *quantiles(ratios), 6, 3)
+        expected = Estimate(sum(after) / sum(before), *quantiles(ratios), len(index), 11)
         assert_alike(ratio(before, after, stories, **given), expected)
 
 
@@ -135,9 +144,10 @@ def test_a_ratio_bears_stories_without_anything_before() -> None:
         ratio([0, 0], [1, 1], "ab")
 
 
-@pytest.mark.parametrize("stories", ["aabbbcd", "abcdefg"])
-def test_the_median_of_draws_is_the_lower_one(stories: str) -> None:
-    values, index = [5.0, 1, 4, 2, 8, 6, 3], numbered(stories)
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_median_of_draws_is_the_lower_one(apart: bool) -> None:
+    values, stories = uneven(1)
+    index = list(range(len(values))) if apart else numbered(stories)
     count = max(index) + 1
     for seed in (0, 3):
         drawn = np.random.default_rng(seed).multinomial(count, [1 / count] * count, DRAWS)
@@ -146,13 +156,13 @@ def test_the_median_of_draws_is_the_lower_one(stories: str) -> None:
             several = sorted(v for v, s in zip(values, index, strict=True) for _ in range(times[s]))
             medians.append(several[(len(several) - 1) // 2])
         given = {} if seed == 0 else {"seed": seed}
-        found = median(values, stories, **given)
-        assert_alike(found, Estimate(4.0, *quantiles(medians), 7, count))
+        expected = Estimate(float(np.median(values)), *quantiles(medians), len(values), count)
+        assert_alike(median(values, index, **given), expected)
 
 
 def test_seeds_and_stories_are_drawn_apart() -> None:
-    steps = [[1.0, 0, 0.5], [0.0, 1, 1, 0.25], [0.5]]
-    stories = ["aab", "bcca", "d"]
+    steps = [[1.1, 0.03, 0.52], [0.41, 0.8], [0.07, 1.3, 0.9, 0.26]]
+    stories = ["aab", "cd", "bcca"]  # the last seed is not asked about the last story
     index = numbered("".join(stories))
     starts = [0, *accumulate(map(len, steps))]
     for seed in (0, 3):
@@ -184,6 +194,13 @@ def test_holm(p_values: list[float]) -> None:
         return min(1.0, max((len(ordered) - i) * q for i, q in enumerate(ordered) if q <= p))
 
     assert holm(p_values) == pytest.approx([corrected(p) for p in p_values])
+
+
+def test_what_does_not_pair_up_is_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2"):
+        mcnemar([0, 1], [0])
+    with pytest.raises(ValueError, match="argument 2"):
+        mcnemar([0, 1], [0, 1, 1])
 
 
 def test_an_estimate_is_written_with_four_decimals() -> None:
