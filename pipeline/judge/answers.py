@@ -263,7 +263,8 @@ def _decide(
 def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
     """Return what explains most answers, the simplest of those that explain nearly as many."""
     chosen: AgainstRule | None = None
-    for each in sorted(rules, key=lambda rule: (max(rule.kind, Kind.LISTED), -rule.agreement)):
+    tiers = sorted(rules, key=lambda r: (max(r.kind, Kind.LISTED), -r.agreement, r.kind))
+    for each in tiers:
         gain = 0.0 if chosen is None or _as_simple(each, chosen) else GAIN
         if chosen is None or each.agreement > chosen.agreement + gain:
             chosen = each
@@ -271,10 +272,11 @@ def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
 
 
 def _order_by_belief(orders: Sequence[OrderEvidence], copied: AgainstRule) -> int | None:
-    """Return a belief order in which answers follow beliefs where the copied rule is wrong."""
+    """Return an order in which, where the copied rule is wrong, more answers are right than its."""
     for each in orders:
-        for rule in each.deciding:
-            if rule.rule == copied.rule and rule.follows_beliefs:
+        for rule in each.rules:
+            few = rule.where_wrong.count < FEWEST_STORIES
+            if rule.rule == copied.rule and not few and rule.preference.low > 0:
                 return each.order
     return None
 

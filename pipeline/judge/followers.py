@@ -166,7 +166,7 @@ def _learned(asked: Sequence[Asked], items: Sequence[Item]) -> Iterator[tuple[st
     """Yield the rules that are learned from what was answered."""
     answered = [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
     readable, fitted = cross_fitted_list(asked, answered), cross_fitted(asked, answered)
-    if readable is not None:
+    if readable is not None and readable.name not in RULES:
         yield readable.name, Kind.LIST, readable.texts(asked)
     if fitted is not None:
         near = f", near {readable.name}" if readable is not None else ""

@@ -79,7 +79,7 @@ def noisy(respond: Respond, share: float) -> Respond:
     def answer(place: int, random: Random) -> str:
         meant = respond(place, random)
         others = [each for each in candidates(place) if each != meant]
-        return random.choice(others) if random.random() < share else meant
+        return random.choice(others) if others and random.random() < share else meant
 
     return answer
 

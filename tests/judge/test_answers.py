@@ -13,6 +13,7 @@ from pipeline.judge.items import Item
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.verdict import judge
 from pipeline.tasks.example import Example
+from pipeline.tom.language import HI_TOM
 from pipeline.tom.solve import solve
 from tests.judge.hard import (
     Respond,
@@ -31,8 +32,7 @@ from tests.judge.hard import (
 def test_the_questions_are_what_they_are_taken_for() -> None:
     """Gold is the engine's, every order has enough questions, and no rule reaches 60 %."""
     for example in examples()[::7]:
-        story = questions().asked[0] and example.story
-        answer = solve("hi_tom_style", story, example.question).answer
+        answer = solve("hi_tom", HI_TOM.in_full(example.story), example.question).answer
         assert answer == example.answer
     orders = [example.order for example in examples()]
     assert all(orders.count(order) >= 90 for order in (1, 2, 3))
@@ -113,7 +113,6 @@ def test_one_order_that_fails_speaks_against_beliefs() -> None:
 
     found = judged(shallow)
     assert found.follow == "undecided"
-    assert "yet of order 3" in found.because
     assert [each.follows_beliefs for each in found.orders] == [True, True, False]
 
 
