@@ -119,7 +119,9 @@ def test_one_order_that_fails_speaks_against_beliefs() -> None:
 def test_an_order_by_belief_speaks_against_a_rule() -> None:
     def deep(place: int, random: Random) -> str:
         order = examples()[place].order
-        return gold(place, random) if order == 3 else saying("earliest exit")(place, random)
+        return (
+            gold(place, random) if order == 3 else saying("first claim", "initial")(place, random)
+        )
 
     found = judged(deep)
     assert found.follow == "undecided"
@@ -189,10 +191,10 @@ def test_what_could_have_been_found_is_found_as_often_as_promised() -> None:
     promised = judged(gold).found
     assert promised.beliefs is not None
     assert promised.rule is not None
-    believers = [judged(noisy(gold, 1 - promised.beliefs), seed).follow for seed in range(12)]
-    assert believers.count("beliefs") >= 7, believers
-    unsure = [judged(noisy(gold, 1.12 - promised.beliefs), seed).follow for seed in range(6)]
-    assert unsure.count("beliefs") <= 4, unsure
+    believers = [judged(noisy(gold, 1 - promised.beliefs), seed).follow for seed in range(8)]
+    assert believers.count("beliefs") >= 5, believers
+    unsure = [judged(noisy(gold, 1.12 - promised.beliefs), seed).follow for seed in range(4)]
+    assert unsure.count("beliefs") <= 3, unsure
 
 
 @pytest.mark.parametrize(
