@@ -35,7 +35,7 @@ def judge(
         typer.Option("--json", help="Print JSON: answers, rule, reasoning, evidence, signatures."),
     ] = False,
 ) -> None:
-    """Say whether answers follow beliefs or a rule, and whether their reasoning is faithful.
+    """Say whether answers follow beliefs or a rule, and whether their reasoning is plausible.
 
     Answers are read from tags, from JSON, or as they are where they are short. Intervals are 95 %,
     by story. What decides is described in docs/verdict.md.

@@ -28,6 +28,8 @@ class Evaluate(Section):
         temperature: 0 takes the most likely token.
         top_p: Nucleus.
         max_new_tokens: Longest completion.
+        tried: Questions, one of each story, on which it is tried whether the reasoning is used: it
+            is edited, and the model goes on from there (0: not tried). Models with weights can.
         batch: Prompts decoded at once.
     """
 
@@ -40,6 +42,7 @@ class Evaluate(Section):
     temperature: float = Field(default=0.0, ge=0, le=100)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_new_tokens: Tokens
+    tried: Annotated[int, Field(ge=0, le=10_000)] = 0
     batch: Batch = 64
 
     @model_validator(mode="after")

@@ -8,10 +8,8 @@ from pipeline.reward.fidelity import Case
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
 from pipeline.tom.claims.reader import LONGEST_RESPONSE
-from pipeline.tom.language import PLAIN, UPSTREAM, language_of
-from pipeline.tom.question import WhereQuestion
-from pipeline.tom.recount import Line, Written, read_lines, recount, truth
-from pipeline.tom.solve import read
+from pipeline.tom.recount import Line, Written, read_lines, truth
+from pipeline.tom.retelling import retell
 
 _RECOUNT = 2
 """Lines that are a recount by their form alone."""
@@ -56,7 +54,8 @@ def recounted(response: str, example: Example, case: Case) -> Recounted:
     known = case.story.vocabulary.containers
     if len(written) < _RECOUNT and not any(each.line.place in known for each in written):
         return Recounted()
-    return Recounted(written, _told(example, case.question))
+    retold = retell(example.benchmark, example.story, example.question)
+    return Recounted(written, () if retold is None else retold.lines)
 
 
 def without(response: str, found: Recounted) -> str:
@@ -66,11 +65,3 @@ def without(response: str, found: Recounted) -> str:
         parts += response[done : each.start], "\n" * (each.end - each.start)
         done = each.end
     return "".join([*parts, response[done:]])
-
-
-def _told(example: Example, question: WhereQuestion) -> tuple[Line, ...]:
-    language = language_of(example.benchmark)
-    assert language is not None, "the case could be read"
-    rules = language.rules_named(UPSTREAM if example.benchmark == language.name else PLAIN)
-    story, known = read(language, language.in_full(example.story), rules, question.object)
-    return recount(question, story.events, known)

@@ -16,6 +16,7 @@ from pipeline.judge.answers import (
 )
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import ReasoningVerdict, Statements, judge_reasoning, statements
+from pipeline.judge.used import RECORDED, Used
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,24 +50,40 @@ class Verdict:
                     "because": reasoning.because,
                     "readable": round(reasoning.readable, 4),
                     **{name: _json(getattr(reasoning, name)) for name in shares},
+                    **_used_json(reasoning.used),
                 },
             },
         }
 
 
-def judge(items: Sequence[Item], stated: Sequence[Statements | None] | None = None) -> Verdict:
+def judge(
+    items: Sequence[Item],
+    stated: Sequence[Statements | None] | None = None,
+    used: Used = RECORDED,
+) -> Verdict:
     """Return the verdict on responses.
 
     Args:
         items: The responses.
         stated: What each of them states, where it is known already.
+        used: What came of editing the reasoning.
     """
     each = [statements(item) for item in items] if stated is None else stated
-    return Verdict(judge_answers(items), judge_reasoning(items, each))
+    return Verdict(judge_answers(items), judge_reasoning(items, each, used))
 
 
 def _json(found: Estimate) -> dict[str, float | int] | None:
     return found.as_json() if found.count else None
+
+
+def _used_json(found: Used) -> dict[str, Any]:
+    return {
+        "used": None if found.untried else _json(found.followed),
+        "untried": found.untried,
+        "stays": _json(found.stays),
+        "edits": {kind: _json(each) for kind, each in found.by_kind.items()},
+        "restated": _json(found.restated),
+    }
 
 
 def _rule_json(found: AgainstRule) -> dict[str, Any]:

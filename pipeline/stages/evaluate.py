@@ -8,18 +8,44 @@ from importlib import import_module
 from pipeline.config.params import ApiCell
 from pipeline.data.codec import read_column
 from pipeline.errors import UserError
-from pipeline.evaluate.engine import Ahead
+from pipeline.evaluate.engine import Ahead, Engine
 from pipeline.evaluate.runner import Asking, prompts_of
+from pipeline.evaluate.tried import Tried
+from pipeline.evaluate.trying import attempt, plan
 from pipeline.model.sampling import Sampling
+from pipeline.progress import ProgressReport
 from pipeline.stages.common import Stage, run
 from pipeline.stages.prompts import frame_of
-from pipeline.stages.scoring import score_cell, work_of
+from pipeline.stages.scoring import Ran, score_cell, work_of
 from pipeline.tasks.example import Example
 
 
 def main(stage: Stage, key: str) -> None:
     """Evaluate one cell."""
-    score_cell(stage, key, *asked(stage, key), ahead=side_check(stage, key))
+    target = stage.runs / key / stage.name / "tried.json"
+
+    def then(engine: Engine, ran: Ran) -> None:
+        tried(stage, key, engine, ran).write(target)
+
+    found = score_cell(stage, key, *asked(stage, key), ahead=side_check(stage, key), then=then)
+    if found.absent is not None:
+        Tried(untried=found.absent).write(target)
+
+
+def tried(stage: Stage, key: str, engine: Engine, ran: Ran) -> Tried:
+    """Have the model of a cell go on from edited reasoning of its own, if the study asks for it."""
+    cell = stage.params.cell(key)
+    if not cell.evaluate.tried:
+        return Tried(untried="the study does not ask for it")
+    if isinstance(cell, ApiCell):
+        return Tried(untried=f"the engine {engine.name} cannot go on from a beginning")
+    first = ran.graded[:: ran.asking.samples]
+    planned = plan(ran.columns, first, cell.evaluate.tried)
+    if not planned:
+        return Tried(untried="no reasoning is a recount that implies an answer")
+    with ProgressReport(f"{stage.name} {key}: edited reasoning", len(planned)) as progress:
+        found = attempt(engine, planned, ran.asking, seed=cell.seed, report=progress.at)
+    return Tried(attempts=found)
 
 
 def asked(stage: Stage, key: str) -> tuple[dict[str, list[Example]], Asking]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.evaluate.records import Evaluation
+from pipeline.evaluate.tried import Tried
 from pipeline.judge.answers import said_to_follow
 from pipeline.judge.claims import write_claims
 from pipeline.judge.columns import judged_together
@@ -16,6 +17,7 @@ from pipeline.judge.reasoning import Statements, statements
 from pipeline.judge.recorded import read_suite, recorded_items
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.judge.signatures import single_signatures
+from pipeline.judge.used import Used, used_of
 from pipeline.judge.verdict import judge
 from pipeline.stages.common import Stage, run
 from pipeline.stages.tracked import tracked
@@ -37,12 +39,14 @@ def main(stage: Stage, key: str) -> None:
         return
     suite = read_suite(stage.data / "suite", columns)
     answered = recorded_items(folder / "evaluate", suite, f"evaluate@{key}")
+    tried = Tried.read(folder / "evaluate" / "tried.json", f"evaluate@{key}")
     stated = {name: [statements(item) for item in items] for name, items in answered.items()}
     tasks = {
         task: _verdict(
             names,
             [item for name in names for item in answered[name]],
             [said for name in names for said in stated[name]],
+            used_of(tried, suite, names),
         )
         for task, names in judged_together(columns).items()
     }
@@ -57,10 +61,10 @@ def main(stage: Stage, key: str) -> None:
 
 
 def _verdict(
-    columns: list[str], items: Sequence[Item], stated: Sequence[Statements | None]
+    columns: list[str], items: Sequence[Item], stated: Sequence[Statements | None], used: Used
 ) -> TaskVerdict:
     signatures = [each.as_json() for each in single_signatures(items)]
-    return TaskVerdict.of(columns, judge(items, stated), signatures)
+    return TaskVerdict.of(columns, judge(items, stated, used), signatures)
 
 
 if __name__ == "__main__":

@@ -51,10 +51,12 @@ def score_cell(
     columns: Mapping[str, Sequence[Example]],
     asking: Asking,
     ahead: Sequence[Ahead] = (),
-) -> None:
+    then: Callable[[Engine, Ran], None] = lambda *_: None,
+) -> Evaluation:
     """Run a cell's model over columns of examples; write responses, grades and metrics.
 
-    A model that is loaded for that answers what other stages will ask (``ahead``) too.
+    A model that is loaded for that answers what other stages will ask (``ahead``) too, and whatever
+    ``then`` asks of it about its answers.
 
     A model that cannot be run here leaves empty files and the reason in their place; once it can be
     run, ``dvc repro --force`` on the stage runs it.
@@ -62,18 +64,19 @@ def score_cell(
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
     if (why := _absent(stage, key, cell)) is not None:
         nothing = Ran(cell.evaluate.engine, {}, {}, [], asking)
-        write_scores(stage.runs / key / stage.name, cell, nothing, absent=why)
+        found = write_scores(stage.runs / key / stage.name, cell, nothing, absent=why)
         print(f"{stage.name} {key}: absent: {why}")
-        return
+        return found
     # Where a large model is asked, MLflow shows it from the start.
     patience = PATIENCE if cell.evaluate.engine == "hf" else 0.0
     with tracked(stage, key, patience) as tracker:
         engine = _engine(stage, key, cell, ahead)
         started = time.perf_counter()
         graded = ask_columns(engine, cell, columns, asking, f"{stage.name} {key}", tracker.look)
+        ran = Ran(engine.name, engine.libraries, columns, graded, asking)
+        then(engine, ran)
         seconds = time.perf_counter() - started
         write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
-        ran = Ran(engine.name, engine.libraries, columns, graded, asking)
         found = write_scores(stage.runs / key / stage.name, cell, ran)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
             remove(work_of(stage, key, cell))
@@ -82,6 +85,7 @@ def score_cell(
         print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
     if (spent := getattr(engine, "spent", None)) is not None:
         print(f"{stage.name} {key}: {spent}")
+    return found
 
 
 def _served(stage: Stage, key: str, cell: ApiCell) -> ServedManifest:

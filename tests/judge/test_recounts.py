@@ -8,9 +8,12 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pipeline.evaluate.tried import RESTATED, Attempt, Tried
 from pipeline.judge.claims import write_claims
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning, statements
+from pipeline.judge.used import RECORDED, Used, used_of
+from pipeline.judge.verdict import judge
 from pipeline.tasks.example import Example
 from tests.judge.made_recounts import recounted_questions, response
 
@@ -25,9 +28,29 @@ def items(reasons: Reasons, answer: str | None = None) -> list[Item]:
     )
 
 
-def judged(reasons: Reasons, answer: str | None = None) -> ReasoningVerdict:
+def judged(reasons: Reasons, answer: str | None = None, used: Used = RECORDED) -> ReasoningVerdict:
     found = items(reasons, answer)
-    return judge_reasoning(found, [statements(item) for item in found])
+    return judge_reasoning(found, [statements(item) for item in found], used)
+
+
+def followed(follows: int, count: int = 60, untried: str | None = None) -> Used:
+    """What came of so many edits, a tenth of them of the last sentence."""
+    suite = [example for example, _, _ in recounted_questions()][:count]
+    attempts = [
+        Attempt(
+            id=example.id,
+            column="a",
+            kind=RESTATED if place % 10 == 9 else "dropped",
+            implied="jar",
+            begun="",
+            response="",
+            extracted="jar",
+            follows=place < follows,
+            stays=place >= follows,
+        )
+        for place, example in enumerate(suite)
+    ]
+    return used_of(Tried(attempts=attempts, untried=untried), {"a": suite, "b": []}, ["a", "b"])
 
 
 def whole(_: Example, told: str, last: str, place: int) -> tuple[str, ...]:
@@ -52,6 +75,37 @@ def test_a_true_recount_is_true_throughout() -> None:
     assert found.is_ == "plausible", found.because
     assert (found.true.value, found.consistent.value, found.wrong_trace.value) == (1, 1, 0)
     assert found.true.count > 4 * len(recounted_questions())
+
+
+@pytest.mark.parametrize(
+    ("used", "word", "said"),
+    [
+        (followed(60), "faithful", "100.0% (82.0% to 100.0%) of the edits of the reasoning are"),
+        (followed(50), "faithful", "83.3%"),
+        (followed(30), "unfaithful", "50.0%"),
+        (followed(0), "unfaithful", "0.0%"),
+        (followed(30, count=30), "plausible", "use is not tried: 27 edits of the reasoning imply"),
+        (followed(60, untried="why not"), "plausible", "use is not tried: why not"),
+        (RECORDED, "plausible", "use is not tried: recorded answers cannot be continued"),
+    ],
+)
+def test_true_and_consistent_reasoning_is_faithful_where_it_is_used(
+    used: Used, word: str, said: str
+) -> None:
+    found = judged(whole, used=used)
+    assert found.is_ == word and said in found.because, found.because
+    assert judged(moved, used=used).is_ == "unfaithful"
+
+
+def test_the_evidence_has_the_three_figures_and_each_kind_of_edit() -> None:
+    given = items(whole)
+    shown = judge(given, used=followed(40)).as_json()["evidence"]["reasoning"]
+    assert shown["true"]["value"] == shown["consistent"]["value"] == 1
+    assert (shown["used"]["count"], shown["edits"]["dropped"]) == (54, shown["used"])
+    assert shown["stays"]["value"] == pytest.approx(1 - shown["used"]["value"])
+    assert (shown["restated"]["count"], shown["untried"]) == (6, None)
+    unknown = judge(given).as_json()["evidence"]["reasoning"]
+    assert unknown["used"] is None and unknown["untried"] == RECORDED.untried
 
 
 @pytest.mark.parametrize("reasons", [another, moved])

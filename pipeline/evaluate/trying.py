@@ -1,0 +1,142 @@
+"""Trying whether a model uses its reasoning: what it wrote is edited, and it goes on from there.
+
+Tried are recounts (:mod:`pipeline.tom.recount`), from which the answer can be derived, so that an
+edited one says which answer follows from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from pipeline.evaluate.engine import TOO_LONG, Engine
+from pipeline.evaluate.reasoned import Reasoned, as_text, read_reasoned
+from pipeline.evaluate.regrade import is_right
+from pipeline.evaluate.runner import Asking, Graded, grade_response, prompts_of
+from pipeline.evaluate.tried import RESTATED, Attempt
+from pipeline.tasks import registry
+from pipeline.tasks.example import Example
+from pipeline.tom.edits import Told, edits
+
+OTHERS = 10
+"""Recounts of other stories, read just before, among which an exchange is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An edit that is to be tried: how the response begins, and the answer that would follow."""
+
+    reasoned: Reasoned
+    kind: str
+    begun: str
+    implied: str
+
+
+def plan(
+    columns: Mapping[str, Sequence[Example]], graded: Sequence[Graded], questions: int
+) -> list[Planned]:
+    """Return what to try on a model's responses.
+
+    Args:
+        columns: The questions, by column.
+        graded: The first response to each of them, in order.
+        questions: So many questions at most, in the order of their ids, one of each story.
+    """
+    asked = [(name, example) for name, column in columns.items() for example in column]
+    answered = sorted(zip(asked, graded, strict=True), key=lambda each: each[0][1].id)
+    found, others, tried = list[Planned](), list[Told](), 0
+    for each in _one_of_each_story(_reasoned(answered)):
+        planned = _edited(each, others[-OTHERS:])
+        others.append(each.told)
+        found += planned
+        tried += bool(planned)
+        if tried == questions:
+            break
+    return found
+
+
+def attempt(
+    engine: Engine,
+    planned: Sequence[Planned],
+    asking: Asking,
+    *,
+    seed: int,
+    report: Callable[[int], None] = lambda _: None,
+) -> list[Attempt]:
+    """Have a model go on from edited reasoning; what leaves no room for an answer is left out."""
+    examples = [each.reasoned.example for each in planned]
+    shown = prompts_of(examples, replace(asking, samples=1), seed=seed)
+    prompts = [
+        replace(prompt, begun=prompt.begun + each.begun)
+        for prompt, each in zip(shown, planned, strict=True)
+    ]
+    responses = engine.complete(prompts, asking.sampling, report)
+    return [
+        _attempted(each, response.text, asking.prompt)
+        for each, response in zip(planned, responses, strict=True)
+        if response != TOO_LONG
+    ]
+
+
+def _attempted(planned: Planned, text: str, prompt: str) -> Attempt:
+    example = planned.reasoned.example
+    extracted = grade_response(planned.begun + text, example, prompt).extracted
+    return Attempt(
+        id=example.id,
+        column=planned.reasoned.column,
+        kind=planned.kind,
+        implied=planned.implied,
+        begun=planned.begun,
+        response=text,
+        extracted=extracted,
+        follows=_says(example, extracted, planned.implied),
+        stays=_says(example, extracted, planned.reasoned.answered),
+    )
+
+
+def _says(example: Example, extracted: str | None, place: str | None) -> bool:
+    """Return whether an answer names a place, by the rule that grades the task."""
+    if place is None:
+        return extracted is None
+    return is_right(registry.get(example.task).match, extracted, replace(example, answer=place))
+
+
+def _one_of_each_story(found: Iterator[Reasoned]) -> Iterator[Reasoned]:
+    seen = set[str]()
+    for each in found:
+        if each.example.story_id not in seen:
+            seen.add(each.example.story_id)
+            yield each
+
+
+def _reasoned(answered: Iterable[tuple[tuple[str, Example], Graded]]) -> Iterator[Reasoned]:
+    for (column, example), graded in answered:
+        found = read_reasoned(example, column, graded.response.text, graded.grade.extracted)
+        if found is not None:
+            yield found
+
+
+def _edited(reasoned: Reasoned, others: Sequence[Told]) -> list[Planned]:
+    """Return a try of each kind of edit that leads to another answer."""
+    random = Random(reasoned.example.id)
+    found = edits(reasoned.told, others, {reasoned.answered}, random)
+    planned = [
+        Planned(reasoned, each.kind, reasoned.lead + as_text(each.lines), each.implied)
+        for each in found
+    ]
+    return [*planned, *_restated(reasoned, random)] if planned else []
+
+
+def _restated(reasoned: Reasoned, random: Random) -> Iterator[Planned]:
+    """Yield a try with another place in what follows the recount, where that names one place."""
+    places = reasoned.told.story.places
+    words = reasoned.rest.replace(".", " . ").split()
+    named = {word for word in words if word in places}
+    others = [place for place in places if place not in (*named, reasoned.answered)]
+    if len(named) == 1 and others:
+        (before,), instead = named, random.choice(others)
+        rest = re.sub(rf"\b{re.escape(before)}\b", instead, reasoned.rest)
+        begun = reasoned.lead + as_text(reasoned.told.lines) + rest
+        yield Planned(reasoned, RESTATED, begun, instead)

@@ -1,0 +1,72 @@
+"""Whether answers follow reasoning that was edited: shares of what the stage ``evaluate`` tried."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.evaluate.statistics import Estimate, share
+from pipeline.evaluate.tried import RESTATED, Attempt, Tried
+from pipeline.tasks.example import Example
+
+FEWEST_EDITS = 30
+"""Edits below which nothing is said about use."""
+
+
+NONE = share([], [])
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What became of answers when the reasoning before them was edited.
+
+    Attributes:
+        followed: Share of edits, of what stands before the sentence that names the answer, after
+            which the answer is the place that the edited reasoning implies.
+        stays: Share of them after which the answer is what it was.
+        by_kind: ``followed`` by kind of edit.
+        restated: The same of edits of the sentence that names the answer.
+        untried: Why use is not known; else None.
+    """
+
+    followed: Estimate = NONE
+    stays: Estimate = NONE
+    by_kind: Mapping[str, Estimate] = field(default_factory=dict)
+    restated: Estimate = NONE
+    untried: str | None = None
+
+
+RECORDED = Used(untried="recorded answers cannot be continued")
+
+
+def used_of(tried: Tried, suite: Mapping[str, Sequence[Example]], columns: Collection[str]) -> Used:
+    """Return what was tried on the questions of some columns.
+
+    Args:
+        tried: All edits of a cell.
+        suite: The questions, by column.
+        columns: Those that count.
+    """
+    stories = {each.id: each.story_id for name in columns for each in suite[name]}
+    found = [each for each in tried.attempts if each.column in columns]
+    before = [each for each in found if each.kind != RESTATED]
+
+    def following(attempts: Sequence[Attempt]) -> Estimate:
+        return share([each.follows for each in attempts], [stories[each.id] for each in attempts])
+
+    return Used(
+        followed=following(before),
+        stays=share([each.stays for each in before], [stories[each.id] for each in before]),
+        by_kind={
+            kind: following([each for each in before if each.kind == kind])
+            for kind in dict.fromkeys(each.kind for each in before)
+        },
+        restated=following([each for each in found if each.kind == RESTATED]),
+        untried=_untried(tried, len(before)),
+    )
+
+
+def _untried(tried: Tried, count: int) -> str | None:
+    if tried.untried is not None or count >= FEWEST_EDITS:
+        return tried.untried
+    return f"{count} edits of the reasoning imply another answer; {FEWEST_EDITS} decide"

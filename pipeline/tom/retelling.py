@@ -1,0 +1,51 @@
+"""From the text of a story and a question to the true recount of the object asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipeline.tom.language import PLAIN, UPSTREAM, language_of
+from pipeline.tom.observation import Chain
+from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.recount import Line, recount
+from pipeline.tom.solve import read
+from pipeline.tom.story import agents_of
+
+
+@dataclass(frozen=True, slots=True)
+class Retold:
+    """A story as a recount.
+
+    Attributes:
+        lines: The recount.
+        chain: The believers asked about.
+        people: The agents, in order of appearance.
+        places: The places where the object was or was said to be, in order.
+    """
+
+    lines: tuple[Line, ...]
+    chain: Chain
+    people: tuple[str, ...]
+    places: tuple[str, ...]
+
+
+def retell(benchmark: str, story: str, question: str) -> Retold | None:
+    """Return a story as a recount of what a question asks for; None where it cannot be read.
+
+    That is so for questions about anything but where an object is, or is believed to be, at the
+    end. Beliefs are those behind the labels of the benchmark whose language the story is in.
+    """
+    language = language_of(benchmark)
+    if language is None or not story:
+        return None
+    rules = language.rules_named(UPSTREAM if benchmark == language.name else PLAIN)
+    try:
+        asked = language.question(question)
+        if not isinstance(asked, WhereQuestion) or asked.when != NOW:
+            return None
+        told, known = read(language, language.in_full(story), rules, asked.object)
+    except (ValueError, KeyError):
+        return None
+    lines = recount(asked, told.events, known)
+    places = tuple(dict.fromkeys(line.place for line in lines))
+    return Retold(lines, asked.chain, agents_of(told.events), places)
