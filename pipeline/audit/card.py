@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from pipeline.audit.lexical import LEXICAL_FLAG
-from pipeline.audit.records import Audit, ColumnAudit, Flag, Leak
+from pipeline.audit.records import Audit, ColumnAudit, Flag, Leak, Learned
 from pipeline.config.params import Params
 from pipeline.data.card import DatasetCard
 from pipeline.data.sources import SOURCES
@@ -26,6 +26,7 @@ def data_card(params: Params, audit: Audit, cards: Mapping[str, DatasetCard]) ->
         _sources(params),
         _training(cards),
         _columns(params, audit.columns),
+        _learned_rules(audit),
         _without_answer(audit),
         _leakage(audit.leakage),
         _validation(audit.validation),
@@ -86,12 +87,35 @@ def _columns(params: Params, columns: Mapping[str, ColumnAudit]) -> Iterator[str
         best = f"{rules.best.rule} {percent(rules.best.accuracy)}"
         size = (column.rows, column.stories, _counts(column.orders))
         blind = (percent(rules.chance), percent(rules.majority))
-        rows.append((name, params.suite.tasks[name].task, *size, *blind, best, column.unread))
+        task, learned = params.suite.tasks[name].task, _learned(column.learned)
+        rows.append((name, task, *size, *blind, best, learned, column.unread))
     head = ("column", "task", "rows", "stories", "rows by order", "chance", "majority")
-    yield from table((*head, "best rule that learns nothing", "stories not read"), rows)
+    yield from table(
+        (*head, "best rule that learns nothing", "learned: trees; list", "stories not read"), rows
+    )
     yield "A rule that is undefined on a row counts as wrong there. Rows on which the best rule is"
     yield "wrong are listed in `audit.json` under `shortcut_conflict`: a score on those says more."
     yield ""
+
+
+def _learned(found: Learned | None) -> str:
+    """Return what rules score that are learned from other stories of the same rows."""
+    if found is None:
+        return "-"
+    trees, readable = percent(found.accuracy), percent(found.readable_accuracy)
+    return f"{trees}; {found.readable} {readable}"
+
+
+def _learned_rules(audit: Audit) -> Iterator[str]:
+    """Yield what learned rules score on training sets, on other stories than they are fitted to."""
+    if not audit.learned:
+        return
+    yield from ("## Rules learned from training sets", "")
+    rows = [(name, _learned(found)) for name, found in audit.learned.items()]
+    yield from table(("combination", "learned: trees; list"), rows)
+    columns = {name: column.learned_from for name, column in audit.columns.items()}
+    shares = [(name, *map(percent, found.values())) for name, found in columns.items() if found]
+    yield from table(("column", *(f"trees fitted to {name}" for name in audit.learned)), shares)
 
 
 def _without_answer(audit: Audit) -> Iterator[str]:

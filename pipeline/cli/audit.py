@@ -78,6 +78,8 @@ def audit(
     tests = {name: _examples(name, raw) for name in dict.fromkeys(tasks)}
     columns = {name: set_audit(examples) for name, examples in tests.items()}
     console.print(_sizes_table(columns), _best_table(columns))
+    if (learned := _learned_table(columns)) is not None:
+        console.print(learned)
     for name, column in columns.items():
         console.print(*_rules_tables(name, column))
     overlaps, training = {}, {}
@@ -195,6 +197,20 @@ def _best_table(columns: Mapping[str, ColumnAudit]) -> Table:
         best, wrong = rules.best, len(column.shortcut_conflict.ids)
         shares = map(_percent, (rules.chance, rules.majority))
         table.add_row(name, best.rule, _percent(best.accuracy), str(wrong), *shares)
+    return table
+
+
+def _learned_table(columns: Mapping[str, ColumnAudit]) -> Table | None:
+    """Return what rules score that are learned from other stories of each set."""
+    found = {name: column.learned for name, column in columns.items() if column.learned}
+    if not found:
+        return None
+    table = make_table(
+        "Rules learned from other stories of the set", ("task", "list"), ("list %", "trees %")
+    )
+    for name, learned in found.items():
+        shares = map(_percent, (learned.readable_accuracy, learned.accuracy))
+        table.add_row(name, learned.readable, *shares)
     return table
 
 
