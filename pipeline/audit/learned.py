@@ -167,16 +167,16 @@ def _codes(asked: Sequence[Asked]) -> tuple[list[str], np.ndarray]:
 
 
 def _best_list(codes: np.ndarray, wanted: np.ndarray) -> tuple[int, int]:
-    """Return the two columns that together agree with most answers; the first of equals."""
+    """Return the two columns that together agree with most answers; one where it does as well."""
     known = wanted != UNDEFINED
     agrees = (codes == wanted[:, None]) & known[:, None]
     defined = codes != UNDEFINED
     alone = agrees.sum(axis=0)
     # Agreement of "a, else b" is that of a, and that of b where a is undefined.
     both = alone[:, None] + (~defined).T.astype(int) @ agrees.astype(int)
+    if both.max() == alone.max():
+        return int(alone.argmax()), int(alone.argmax())
     first, then = np.unravel_index(int(both.argmax()), both.shape)
-    if both[first, then] == alone[first]:
-        return int(first), int(first)
     return int(first), int(then)
 
 

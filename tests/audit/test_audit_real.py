@@ -50,6 +50,24 @@ def test_hi_tom_earliest_exit(audited: Audited) -> None:
     assert start[1:] == [32.5, 40.8, 49.2, 50.0]
 
 
+@pytest.mark.parametrize(
+    ("task", "trees", "readable", "accuracy"),
+    [
+        ("hi_tom", 89.8, "earliest exit", 87.7),
+        ("tomi", 85.9, "earliest exit", 69.2),
+        ("explore_tom", 94.5, "last mention, else initial", 90.0),
+        ("fantom_yes_no", 89.2, "speaks least", 89.2),
+    ],
+)
+def test_what_rules_score_that_are_learned(
+    audited: Audited, task: str, trees: float, readable: str, accuracy: float
+) -> None:
+    found = audited(task).learned
+    assert found is not None
+    assert percent(found.accuracy) == pytest.approx(trees, abs=0.5)  # other processors round anew
+    assert (found.readable, percent(found.readable_accuracy)) == (readable, accuracy)
+
+
 def test_hi_tom_labels_conflict_with_their_twins(audited: Audited) -> None:
     assert audited("hi_tom").twin_conflicts == {"2": 35, "3": 48, "4": 55}
 
