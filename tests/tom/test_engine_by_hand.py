@@ -209,11 +209,14 @@ def test_a_change_is_the_one_that_shares_most_words() -> None:
             ("hat", "painted the hat with dots"),
             ("pen", "made the pen and the hat striped red"),
             (None, "striped the hat red"),
+            ("cap", "washed the cap"),
+            ("cap", "was painting the cap"),
         )
     )
     assert best_change("hat has many dots", story) == (1, "hat", "painted the hat with dots")
     assert best_change("hat is striped and red", (Aside(story[0]), *story[1:]))[0] == 0  # type: ignore[index]
-    assert best_change("hat", story)[0] == 0 and best_change("cap is red", story) is None  # type: ignore[index]
+    assert best_change("hat", story)[0] == 0 and best_change("tie is red", story) is None  # type: ignore[index]
+    assert best_change("cap is painted", story)[0] == 5  # type: ignore[index]
     told = "Ann took the red hat box."
     assert object_of("red hat box is open", told) == ("red hat box",)
     assert object_of("red hat is open", told) == ("red hat",) and object_of("box", told) == ()
