@@ -297,6 +297,33 @@ def test_reports_tell_of_rooms_and_containers() -> None:
     ]
 
 
+def test_what_states_have_in_common_is_their_object() -> None:
+    def objects(*states: str) -> list[str | None]:
+        text = " ".join(["Ann entered the hall.", *(f"Ann {state}." for state in states)])
+        return [e.object for e in EXPLORE_TOM.story(text).events if isinstance(e, Change)]
+
+    assert objects("washed the old chair", "painted the old chair") == ["old chair"] * 2
+    assert objects("washed the old chair", "hung the coat up") == [None, None]
+    assert objects("washed the chair") == [None]
+    long = "very old and red and worn and wooden chair"  # nine words
+    assert objects(f"washed the {long}", f"painted the {long}") == [long.removesuffix(" chair")] * 2
+
+
+def test_what_is_only_said_is_not_really_so() -> None:
+    told = "Ann entered the hall. Ann told out loud that the hat is in the box."
+    assert explain("explore_tom", told).split("\n")[2:] == ["       hat (container) | Ann: box"]
+
+
+@pytest.mark.parametrize(("room", "place"), [("hall", "jar"), ("den", "box")])
+def test_a_third_agent_may_be_there_already(room: str, place: str) -> None:
+    told = (
+        *("Ann entered the hall.", "Bob entered the hall.", "The hat is in the box."),
+        *(f"Cleo is in the {room}.", "Bob exited the hall.", "Ann moved the hat to the jar."),
+    )
+    asked = "Where does Ann think that Bob searches for the hat?"
+    assert solve("tomi", "\n".join(told), asked).answer == place
+
+
 def test_names_and_languages() -> None:
     assert names_in("Ann, Bob, and Cleo") == names_in("Ann, Bob and Cleo") == ("Ann", "Bob", "Cleo")
     assert [listed(names) for names in (["A"], ["A", "B"], ["A", "B", "C"])] == [
