@@ -171,7 +171,11 @@ def asked(half: int, questions: list[tuple[str, str]], **fields: object) -> list
 def test_the_word_is_chosen_on_one_half_and_scored_on_the_other() -> None:
     first = asked(0, [("Is it so", "yes")] * 13 + [("Is it", "no")] * 12)
     table = {("so", "yes"): 10, ("so", "no"): 3, ("", "yes"): 2, ("", "no"): 10}
-    pairs = [(f"Is it {z}", y) for (z, y), times in table.items() for _ in range(times)]
+    pairs = [
+        (f"Is it {z} {'not' if y == 'no' else ''}", y)  # which tells all, and on this half only
+        for (z, y), times in table.items()
+        for _ in range(times)
+    ]
     other = asked(1, pairs)
     found = lexical_dependence([*other, *first])
     assert (found.word, found.score) == ("so", pytest.approx(dependence(table)))
