@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count, islice
 from math import log
+from random import Random
 from zlib import crc32
 
 import pytest
@@ -96,6 +97,8 @@ def test_the_longest_candidate_is_read_at_each_word() -> None:
     assert found[0].mentions == mentions
     assert found[0].candidates == ("the big red", "box", "red", "red box", "an apple")
     assert not found[0].readable
+    [short] = read_all([row("A red b.", choices=("the very", "the red", "red b"))])
+    assert short.mentions == ("red b",), "two words, if fewer letters"
 
 
 def test_candidates_are_the_answers_to_questions_of_the_type() -> None:
@@ -168,7 +171,11 @@ def asked(half: int, questions: list[tuple[str, str]], **fields: object) -> list
 def test_the_word_is_chosen_on_one_half_and_scored_on_the_other() -> None:
     first = asked(0, [("Is it so", "yes")] * 13 + [("Is it", "no")] * 12)
     table = {("so", "yes"): 10, ("so", "no"): 3, ("", "yes"): 2, ("", "no"): 10}
-    pairs = [(f"Is it {z}", y) for (z, y), times in table.items() for _ in range(times)]
+    pairs = [
+        (f"Is it {z} {'not' if y == 'no' else ''}", y)  # which tells all, and on this half only
+        for (z, y), times in table.items()
+        for _ in range(times)
+    ]
     other = asked(1, pairs)
     found = lexical_dependence([*other, *first])
     assert (found.word, found.score) == ("so", pytest.approx(dependence(table)))
@@ -384,7 +391,9 @@ def test_constants_grow_as_long_as_that_wins_rows() -> None:
     assert [search.tried[text][0] for text in finalists[:4]] == [6, 6, 6, 6]
     assert "cup" in finalists[4:]
     assert places("..").best(strict=True) == ".."
-    whole = Constants.tried_on([row(f"{n}") for n in range(400)])
+    rows = [row(f"{n}") for n in range(401)]
+    assert Constants.tried_on(rows).examples == Random(0).sample(rows, 400)
+    whole = Constants.tried_on(rows[:400])
     assert len(whole.examples) == 400 and [e.story for e in whole.examples][:2] == ["0", "1"]
 
 
@@ -395,6 +404,7 @@ def test_bars_show_the_best_rules_by_order_side_by_side() -> None:
     figure = rules_by_order({"a": one, "none": plain, "b": two})
     assert figure is not None and rules_by_order({"none": plain}) is None
     axis, other = figure.axes
+    assert axis.yaxis.get_gridlines()[0].get_visible()
     assert (axis.get_title(), other.get_title()) == ("a", "b")
     assert [tick.get_text() for tick in axis.get_xticklabels()] == ["order 2", "order 10"]
     assert list(axis.get_xticks()) == [0, 1] and axis.get_ylim() == (0, 100)
@@ -429,6 +439,7 @@ def test_places_of_the_gold_answer_are_shown_with_the_most_frequent_in_red() -> 
     assert [axis.get_title() for axis in figure.axes][::3] == [
         f"{name}: place of the gold answer among the choices" for name in "ab"
     ]
+    assert all(axis.yaxis.get_gridlines()[0].get_visible() for axis in figure.axes)
     [bars] = figure.axes[0].containers
     assert [bar.get_height() for bar in bars] == [25, 75]  # type: ignore[attr-defined]
     assert [bar.get_facecolor()[0] > 0.7 for bar in bars] == [False, True]  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from pipeline.evaluate.engine import Prompt, Response
@@ -33,7 +34,8 @@ def question(number: int, story: str = "s", answer: str = "box", **fields: objec
 def answered(said: str, tokens: int = 1, reason: str = "stop", sample: int = 0) -> Graded:
     """Return an answer that says how it is graded: right, strictly, in form, too late."""
     grade = Grade("r" in said, "s" in said, "f" in said, said, "l" in said)
-    return Graded(Response(f"so {said}", tokens, reason), grade, f"digest {said}", sample)
+    first = Graded(Response(f"so {said}", tokens, reason), grade, f"digest {said}")
+    return replace(first, sample=sample) if sample else first
 
 
 def test_all_figures_are_of_the_first_answers_and_samples_of_all() -> None:
@@ -73,6 +75,7 @@ def test_all_figures_are_of_the_first_answers_and_samples_of_all() -> None:
     assert (most.count, most.correct, most.strict_accuracy) == (5, 4, 0.4)
     assert found.samples.count == 2 and found.samples.pass_at == {"2": 0.8}
     assert task_metrics(examples, graded[::2]).samples is None
+    assert task_metrics(examples[:1], graded[:1]).accuracy == 1
 
 
 PAIRS = [
@@ -128,6 +131,7 @@ def test_what_there_is_of_a_column() -> None:
         "majority@4": dict(zip(ids, (False, False), strict=True)),
     }
     assert {each.stories[ids[1]] for each in several.values()} == {two[1].story_id}
+    assert list(measured(two[:1], [grades("r", "f")])) == ["mean@2", "pass@2", "majority@2"]
 
 
 class Engine:
@@ -161,6 +165,7 @@ def test_what_is_written_of_answers(tmp_path: Path, samples: int) -> None:
     examples, columns = [example] * samples, ["column"] * samples
     write_responses(tmp_path / "r", examples, graded, columns, {"model": "m", "seed": 3})
     write_grades(tmp_path / "g", examples, graded, columns)
+    assert not any(name.startswith("__") for name in pq.read_schema(tmp_path / "g").names)
     about = {"id": example.id, "task": "column"}
     number: list[dict[str, int]] = [{}] if samples == 1 else [{"sample": 0}, {"sample": 1}]
     said = [

@@ -161,9 +161,9 @@ def test_the_median_of_draws_is_the_lower_one(apart: bool) -> None:
 
 
 def test_seeds_and_stories_are_drawn_apart() -> None:
-    steps = [[1.1, 0.03, 0.52], [0.41, 0.8], [0.07, 1.3, 0.9, 0.26]]
-    stories = ["aab", "cd", "bcca"]  # the last seed is not asked about the last story
-    index = numbered("".join(stories))
+    steps = [[1.1, 0.03, 0.52], [0.41], [0.07, 1.3, 0.9, 0.26]]
+    stories = ["aab", "d", "bcca"]  # the last seed is not asked about the last story
+    index = numbered([story for each in stories for story in each])
     starts = [0, *accumulate(map(len, steps))]
     for seed in (0, 3):
         random = np.random.default_rng(seed)
