@@ -13,16 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.evaluate.measured import Measured, both_right, moved
+from pipeline.evaluate.measured import Measured, both_right, moved, story_of
 from pipeline.evaluate.statistics import Estimate, change, share
 from pipeline.judge.followers import Follower, Kind, Questions, followers_of
 from pipeline.judge.found import Found, Test, least
 from pipeline.judge.items import Item
+from pipeline.tasks.example import pairs_of
 
 Follow = Literal["beliefs", "simpler mind", "rule", "neither", "undecided"]
 
 FEWEST_ITEMS = 30
 """Questions on which a rule is wrong, and counterfactual pairs, below which nothing is decided."""
+
+MOST_ITEMS = 20_000
+"""Answers that are held against rules; intervals of shares are then at most a point wide."""
 
 FEWEST_STORIES = 10
 """Stories that these must be about."""
@@ -162,7 +166,7 @@ class AnswerVerdict:
             to which they were not fitted.
         best: That rule or mind; None where there is none.
         found: What could have been found.
-        accuracy: Of all answers.
+        accuracy: Of the answers that are held against rules.
         rules: The evidence, the most accurate rule first.
         orders: The same by belief order, lowest first.
         pairs: Where there are any.
@@ -201,10 +205,13 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
 
     Args:
         items: The questions with what was answered.
-        questions: What rules and minds say to these questions, where it is known already.
+        questions: What rules and minds say to these questions, where it is known already; else
+            of more than ``MOST_ITEMS`` answers those of every n-th story are judged.
     """
-    asked = questions or Questions.of([item.example for item in items])
-    followers = followers_of(items, asked)
+    if questions is None:
+        items = _thinned(items)
+        questions = Questions.of([item.example for item in items])
+    followers = followers_of(items, questions)
     everything = _order(items, followers, None, range(len(items)))
     orders = tuple(_orders(items, followers))
     pairs = _pairs(items, followers)
@@ -223,6 +230,29 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
         orders=orders,
         pairs=pairs,
     )
+
+
+def _thinned(items: Sequence[Item]) -> Sequence[Item]:
+    """Return as many answers as are held against rules: of too many, those of every n-th story."""
+    step = -(-len(items) // MOST_ITEMS)
+    if step < 2:
+        return items
+    numbers: dict[str, int] = {}
+    story = _stories(items)
+    return [
+        item
+        for place, item in enumerate(items)
+        if numbers.setdefault(story[place], len(numbers)) % step == 0
+    ]
+
+
+def _stories(items: Sequence[Item]) -> list[str]:
+    """Return the story of each item, one for both members of a counterfactual pair."""
+    examples = [item.example for item in items]
+    found = [example.story_id for example in examples]
+    for one, other in pairs_of(examples).values():
+        found[one] = found[other] = story_of(examples[one], examples[other])
+    return found
 
 
 # --- the decision -------------------------------------------------------------------------------
