@@ -70,10 +70,8 @@ is on questions as the training set has them, so that a gain on `cued` may be th
 | --- | --- |
 | `rule_right`, `rule_wrong` | orders 1 and 2, by whether the earliest exit answers them |
 | `order_3_right`, `order_3_wrong` | the same of order 3, neither demonstrated nor trained |
-| `pairs` | two stories that differ in one event, so that no rule is right on both |
+| `pairs` | two stories that differ in one event, on which no listed rule is right twice |
 | `arithmetic` | sums that the base models were shown |
-
-No test story has the structure of one that was shown or trained on.
 
 ![training curves: the mean over seeds in its 95 % interval](images/learning.svg)
 """
