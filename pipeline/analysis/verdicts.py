@@ -12,6 +12,7 @@ from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.signatures import signatures_of
 from pipeline.foreign import markdown_text
 from pipeline.judge.answers import followed, said_to_follow
+from pipeline.judge.found import could_be_found
 from pipeline.records import Record
 
 HEADINGS = (
@@ -38,6 +39,7 @@ class CellVerdict(Record):
             ``undecided``.
         by: The simpler mind or rule that they follow; else None.
         explained: Share of the answers that the best rule or mind predicts.
+        found: What could have been found; see :class:`pipeline.judge.found.Found`.
         reasoning: ``faithful``, ``plausible``, ``unfaithful``, ``absent`` or ``unreadable``.
         because: The reasons, one sentence for each axis.
         signatures: Names of the signatures that its responses show; with the cell's first task,
@@ -51,6 +53,7 @@ class CellVerdict(Record):
     answers: str
     by: str | None
     explained: float
+    found: dict[str, float | None]
     reasoning: str
     because: tuple[str, str]
     signatures: list[str]
@@ -81,6 +84,7 @@ def _of_cell(results: Results, result: CellResult) -> Iterator[CellVerdict]:
             answers=found.answers,
             by=found.by,
             explained=found.explained,
+            found=found.found,
             reasoning=found.reasoning,
             because=(found.answers_because, found.reasoning_because),
             signatures=list(dict.fromkeys(s.name for s in shown if s.task in asked)),
@@ -123,6 +127,7 @@ def verdict_findings(results: Results) -> Iterator[str]:
         for found in _of_cell(results, result):
             yield (
                 f"{found.cell}: {found.task}: {said_to_follow(found.answers, found.by)}, "
-                f"reasoning is {found.reasoning}: {found.because[0]}; {found.because[1]}."
+                f"reasoning is {found.reasoning}: {found.because[0]}; {found.because[1]}. "
+                f"{could_be_found(found.found).capitalize()}."
             )
         yield from (s.sentence() for s in signatures_of(results, result) if s.present)

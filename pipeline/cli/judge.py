@@ -13,7 +13,6 @@ from pipeline.cli.terminal import Terminal
 
 if TYPE_CHECKING:
     from pipeline.judge.answers import AgainstRule, AnswerVerdict
-    from pipeline.judge.found import Found
 
 RULES_SHOWN = 6
 
@@ -49,6 +48,7 @@ def judge(
     from pipeline.evaluate.answers import read_answers
     from pipeline.evaluate.statistics import Estimate
     from pipeline.judge.answers import followed
+    from pipeline.judge.found import could_be_found
     from pipeline.judge.items import items_of
     from pipeline.judge.signatures import response_collapse, single_signatures
     from pipeline.judge.verdict import judge as judge_items
@@ -77,7 +77,7 @@ def judge(
             f"explained       {found.answers.explained:.1%} of the answers, by "
             f"{found.answers.best!r}; learned rules speak of stories they were not fitted to."
         )
-    console.say(f"could be found  {_could_be_found(found.answers.found)}.")
+    console.say(f"could be found  {could_be_found(found.answers.found.as_json())}.")
     console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
     table = make_table(
         f"The {min(RULES_SHOWN, len(found.answers.rules))} best rules and minds, in % (95 % "
@@ -108,16 +108,3 @@ def _shown(found: AnswerVerdict) -> list[AgainstRule]:
     first = [each for each in found.rules if each.rule == (found.by or found.best)]
     others = [each for each in found.rules if each not in first]
     return [*first, *others][:RULES_SHOWN]
-
-
-def _could_be_found(found: Found) -> str:
-    """Return what these questions could have shown, in words."""
-    parts = (
-        ("beliefs", found.beliefs, "right answers"),
-        ("a rule", found.rule, "of its answers where it is wrong"),
-    )
-    said = [
-        f"{what}: {'at no accuracy' if share is None else f'from {share:.0%} {of}'}"
-        for what, share, of in parts
-    ]
-    return f"with probability 0.8, {'; '.join(said)}"

@@ -7,7 +7,7 @@ or the rule's, independently of each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -71,3 +71,15 @@ def least(tests: Sequence[Test]) -> float | None:
         if tests and prod(test.passes(accuracy) for test in tests) >= POWER:
             return accuracy
     return None
+
+
+def could_be_found(found: Mapping[str, float | None]) -> str:
+    """Return what could have been found in words, from :meth:`Found.as_json`."""
+    beliefs, rule = found["beliefs"], found["rule"]
+    parts = (
+        "beliefs at no accuracy"
+        if beliefs is None
+        else f"beliefs from {beliefs:.0%} right answers",
+        "a rule at no agreement" if rule is None else f"a rule from {rule:.0%} of its answers",
+    )
+    return f"with probability {POWER:g} these questions show {' and '.join(parts)}"
