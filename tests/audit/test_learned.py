@@ -14,9 +14,7 @@ from pipeline.audit.reading import read_all
 from pipeline.audit.sets import learned_baseline, learned_from, set_audit
 from pipeline.audit.surface import UNDEFINED, Asked, gold_places, surface_of
 from pipeline.config.sources import HiTomSource
-from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import pairs, stories
-from pipeline.data.hard import ENOUGH, hard_ones
 from pipeline.tasks.example import Example
 
 SOURCE = HiTomSource(
@@ -25,7 +23,7 @@ SOURCE = HiTomSource(
 
 
 @cache
-def examples(count: int = 400) -> tuple[Example, ...]:
+def examples(count: int = 300) -> tuple[Example, ...]:
     """Return questions of the first and second order."""
     rows = [
         row for told in stories(SOURCE, "train", count) for row in told if row["order"] in (1, 2)
@@ -33,7 +31,7 @@ def examples(count: int = 400) -> tuple[Example, ...]:
     return tuple(
         Example(
             "hi_tom_style",
-            "t",
+            "hi_tom_style",
             row["story"],
             row["question"],
             row["answer"],
@@ -143,7 +141,7 @@ def test_the_audit_has_learned_rules_of_a_set_and_of_training() -> None:
     assert found.pairs is None
     rule = LearnedRule.fit(*gold_places(readings))
     assert rule is not None
-    other = examples(520)[800:]
+    other = examples(400)[600:]
     shares = learned_from({"here": rule}, other)
     assert 0.75 < shares["here"] < 1
     assert set_audit(other, {"here": rule}).learned_from == shares
@@ -155,7 +153,7 @@ def test_both_stories_of_a_pair_lie_in_one_fold() -> None:
     twins = [
         Example(
             "hi_tom_style",
-            "t",
+            "hi_tom_style",
             row["story"],
             row["question"],
             row["answer"],
@@ -173,18 +171,3 @@ def test_both_stories_of_a_pair_lie_in_one_fold() -> None:
     assert found is not None
     assert found.pairs is not None
     assert 0 <= found.pairs < found.accuracy + 0.2
-
-
-def test_hard_questions_are_solved_by_no_learned_rule() -> None:
-    pool = examples(1500)
-    kinds = [(example.order, rule_is_right(example)) for example in pool]
-    kept = hard_ones(pool, kinds, Random(0))
-    assert kept == hard_ones(pool, kinds, Random(0))
-    assert len(kept) >= 50
-    assert set(map(id, kept)) <= set(map(id, pool))
-    found = learned_baseline(read_all(kept))
-    whole = learned_baseline(read_all(pool))
-    assert found is not None
-    assert whole is not None
-    assert whole.accuracy > 0.85
-    assert max(found.accuracy, found.readable_accuracy) <= ENOUGH
