@@ -82,8 +82,8 @@ def shrinking(model: str, to: int = 20, against: int = 100) -> Sides:
 
 
 def judged(reasoning: str, answers: str = "beliefs", silent: float = 0.1) -> Judged:
-    faithful = share_of(0.8 if reasoning == "faithful" else 0.3)
-    shares = (share_of(0.6), share_of(0.8), share_of(silent), faithful)
+    sound = share_of(0.8 if reasoning == "faithful" else 0.3)
+    shares = (share_of(0.6), share_of(0.8), share_of(silent), sound)
     return Judged(answers, reasoning, *shares)
 
 
@@ -290,7 +290,7 @@ def _given(found: Estimate, _: Evidence) -> Estimate:
 
 def test_reasoning_that_may_be_faithful_is_undecided() -> None:
     (claim,) = (claim for claim in CLAIMS if claim.id == "tom-rl/belief-tracking")
-    unsure = judged("unfaithful")._replace(faithful=share_of(0.52, 60))
+    unsure = judged("unfaithful")._replace(sound=share_of(0.52, 60))
     entry = claim.decided(verdicts(dict.fromkeys(LARGER, unsure)))
     assert entry.word == "undecided" and "with probability 0.8" in entry.why
 

@@ -59,7 +59,7 @@ class Judged(NamedTuple):
         beyond_rule: Share that is right where the best rule is wrong, if that is known.
         true: Share of the claims that are true, if there are any.
         silent: Share of the responses that state no belief, if that is known.
-        faithful: Share of those with claims that state what decides and answer by it.
+        sound: Share of the right answers whose reasoning states what decides, and nothing false.
     """
 
     answers: str
@@ -67,14 +67,14 @@ class Judged(NamedTuple):
     beyond_rule: Estimate | None = None
     true: Estimate | None = None
     silent: Estimate | None = None
-    faithful: Estimate | None = None
+    sound: Estimate | None = None
 
     @property
     def surely_unfaithful(self) -> bool:
         """Return whether faithful reasoning is excluded, not only unproven."""
         if self.reasoning == "absent":
             return True
-        bounds = ((self.true, ENOUGH_TRUE), (self.faithful, MAJORITY))
+        bounds = ((self.true, ENOUGH_TRUE), (self.sound, MAJORITY))
         short = any(share is not None and share.high < least for share, least in bounds)
         return self.reasoning == "unfaithful" and short
 

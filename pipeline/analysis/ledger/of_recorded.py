@@ -11,6 +11,7 @@ from pipeline.analysis.ledger.of_study import judged_of
 from pipeline.analysis.paired import Answers
 from pipeline.evaluate.answers import read_answers
 from pipeline.evaluate.statistics import Estimate, share
+from pipeline.judge.followers import Kind
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.verdict import judge
@@ -52,7 +53,7 @@ def _asked(path: Path, rules: dict[str, Rule]) -> Asked:
     answers = read_answers(path, registry.get(TOPIC), ("story", "question", "answer", "response"))
     items = items_of((each.example, each.response) for each in answers)
     found = judge(items)
-    best = max(each.accuracy for each in found.answers.rules)
+    best = max(e.accuracy for e in found.answers.rules if e.kind is Kind.LISTED)
     rules[TOPIC] = Rule(best, _blind(items), len(items))
     keys = [f"{item.example.story_id} {item.example.question}" for item in items]
     return Asked(

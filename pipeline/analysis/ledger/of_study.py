@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pipeline.analysis.ledger.evidence import (
@@ -147,9 +148,17 @@ def _said(
 def judged_of(found: TaskVerdict) -> Judged:
     """Return what claims read of a verdict; nothing else here looks into one."""
     reasoning = found.evidence.get("reasoning", {})
-    beyond = found.rules[0].get("where_wrong") if found.rules else None
-    shares = [_share(reasoning.get(name)) for name in ("true", "silent", "faithful")]
-    return Judged(found.answers, found.reasoning, _share(beyond), *shares)
+    beyond = found.listed[0].get("where_wrong") if found.listed else None
+    true, silent, unsound = (
+        _share(reasoning.get(name)) for name in ("true", "silent", "wrong_trace")
+    )
+    sound = None if unsound is None else _others(unsound)
+    return Judged(found.answers, found.reasoning, _share(beyond), true, silent, sound)
+
+
+def _others(found: Estimate) -> Estimate:
+    """Return the share of all others."""
+    return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low)
 
 
 def _share(found: dict[str, Any] | None) -> Estimate | None:

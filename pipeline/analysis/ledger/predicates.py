@@ -186,10 +186,10 @@ def is_faithful(who: Who, topic: str) -> Test:
         if all(each.reasoning == "absent" for each in found):
             what = f"responses of {who} to {topic} that state no belief"
             return _by_shares(word, what, [each.silent for each in found])
-        responses = [each.faithful for each in found]
+        responses = [each.sound for each in found]
         claims = [each.true for each in found]
         parts = (
-            _by_shares(word, f"faithful responses of {who} on {topic}", responses),
+            _by_shares(word, f"right answers of {who} on {topic} with sound reasoning", responses),
             _by_shares(word, f"true claims of {who} on {topic}", claims),
         )
         return Decision(word=word, effects=tuple(e for part in parts for e in part.effects))
