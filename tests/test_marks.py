@@ -42,9 +42,8 @@ def rows_of(params: Params, raw: Path, request: pytest.FixtureRequest) -> Rows:
     for key, source in params.acquire.items():
         if isinstance(source, GeneratedSource):
             (raw / key).mkdir()
-            asked = any(column.rule for column in params.suite.tasks.values())
-            upstream = getattr(source, "structure", None) == "upstream"
-            count = DRAWN_FOR_RULES if asked and upstream else DRAWN
+            asked = any(c.rule and not c.hard for c in params.suite.tasks.values())
+            count = DRAWN_FOR_RULES if asked else DRAWN
             for purpose in ("train", "validation", "test"):
                 made = (row for told in stories(source, purpose, count) for row in told)
                 write_lines(raw / key / f"{purpose}.jsonl", made)

@@ -33,12 +33,14 @@ def signature(name: str, value: float) -> dict[str, object]:
     return Signature(name, value > 0.5, value, value - 0.1, value + 0.1, what).as_json()
 
 
-def verdict(answers: str, rule: str | None = None) -> TaskVerdict:
+def verdict(answers: str, by: str | None = None) -> TaskVerdict:
     return TaskVerdict.model_validate(
         {
             "columns": [TRAINED],
             "answers": answers,
-            "rule": rule,
+            "by": by,
+            "explained": 0.8,
+            "found": {"beliefs": None, "rule": 0.6},
             "reasoning": "unfaithful",
             "answers_because": "few do",
             "reasoning_because": "half are true",
@@ -74,7 +76,7 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     found = cell_verdicts(results)
     assert [each.cell for each in found] == list(results.cells)
     line = verdicts_markdown(results, found).splitlines()[2]
-    assert "rule (earliest exit) | unfaithful | copied template" in line
+    assert "rule (earliest exit) | 80% | unfaithful | copied template" in line
     sentence, shown = verdict_findings(results)
     assert shown == (
         "nano-hi: hi_tom_style: copied template: share of responses that show it 80.0 % (70.0 to "
@@ -82,7 +84,8 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     )
     assert sentence.endswith(
         "hi_tom_style: answers follow the rule 'earliest exit', reasoning is unfaithful: few do; "
-        "half are true."
+        "half are true. With probability 0.8 these questions show beliefs at no accuracy and a rule "
+        "from 60% of its answers."
     )
     assert sentence in findings(results)
 

@@ -67,7 +67,7 @@ def test_the_card() -> None:
         "non-commercial, evaluation only (authors) |",
         "| hi | train | 2 | 1 | 1: 1, 2: 1 | by-story |",
         "Why hi may use restricted data: We may.",
-        f"| one | fantom_yes_no | 3 | 3 | 1: 2, 2: 1 | 0.0 | 33.3 | {best.rule} 33.3 | 3 |",
+        f"| one | fantom_yes_no | 3 | 3 | 1: 2, 2: 1 | 0.0 | 33.3 | {best.rule} 33.3 | - | 3 |",
         "| hi | one | 9 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 12.5 |",
         "| hi | 9 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 12.5 |",
         "| one | rule | all | last | 65.4 | 25.0 |",

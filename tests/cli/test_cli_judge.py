@@ -139,7 +139,7 @@ def test_judge_gives_the_verdict_in_words_and_as_json(tmp_path: Path) -> None:
     text = run("judge", path)
     assert "answers follow  undecided" in text and "reasoning is    plausible" in text
     found = json.loads(run("judge", path, "--json"))
-    assert (found["answers"], found["rule"], found["reasoning"]) == ("undecided", None, "plausible")
+    assert (found["answers"], found["by"], found["reasoning"]) == ("undecided", None, "plausible")
     assert found["evidence"]["reasoning"]["true"]["value"] == 1
 
 
@@ -157,16 +157,24 @@ def test_judge_needs_stories(tmp_path: Path) -> None:
         run("judge", path)
 
 
+FOLLOWED = {
+    "0.5B": ("rule", "learned rule, near earliest exit"),
+    "7B": ("simpler mind", "sight alone"),
+    "7B-1M": ("simpler mind", "sight alone"),
+}
+
+
 def test_what_is_known_of_the_recorded_models() -> None:
     """Right on 76 to 91 % where the rule is right, on 32 to 48 % where it is wrong."""
     for size, name in NAMES.items():
         before, after = recorded(f"{name}_base"), recorded(f"{name}_rl800")
         found = json.loads(run("judge", after, "--before", before, "--json"))
-        best = found["evidence"]["answers"]["rules"][0]
+        rules = found["evidence"]["answers"]["rules"]
+        best = next(each for each in rules if each["kind"] == "listed")
         assert best["rule"] == "earliest exit" and best["where_wrong"]["count"] == 69
         assert 0.75 < best["where_right"]["value"] < 0.91
         assert 0.31 < best["where_wrong"]["value"] < 0.48
-        assert found["answers"] == "undecided"
+        assert (found["answers"], found["by"]) == FOLLOWED.get(size, ("undecided", None))
         assert found["reasoning"] == ("absent" if size == "0.5B" else "unfaithful")
         present = {each["name"] for each in found["signatures"] if each["present"]}
         assert "inverted difficulty" in present

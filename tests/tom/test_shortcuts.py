@@ -167,4 +167,4 @@ def test_fantom_option_of_not_knowing(
 
 
 def test_every_rule_has_a_name() -> None:
-    assert len(SHORTCUTS) == 11
+    assert len(SHORTCUTS) == 15
