@@ -80,6 +80,6 @@ def could_be_found(found: Mapping[str, float | None]) -> str:
         "beliefs at no accuracy"
         if beliefs is None
         else f"beliefs from {beliefs:.0%} right answers",
-        "a rule at no agreement" if rule is None else f"a rule from {rule:.0%} of its answers",
+        "no rule" if rule is None else f"a rule from {rule:.0%} of its answers",
     )
-    return f"with probability {POWER:g} these questions show {' and '.join(parts)}"
+    return f"with probability {POWER:g} these questions would show {' and '.join(parts)}"

@@ -84,8 +84,8 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     )
     assert sentence.endswith(
         "hi_tom_style: answers follow the rule 'earliest exit', reasoning is unfaithful: few do; "
-        "half are true. With probability 0.8 these questions show beliefs at no accuracy and a rule "
-        "from 60% of its answers."
+        "half are true. With probability 0.8 these questions would show no beliefs and a rule from "
+        "60% of its answers."
     )
     assert sentence in findings(results)
 
