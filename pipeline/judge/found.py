@@ -77,9 +77,7 @@ def could_be_found(found: Mapping[str, float | None]) -> str:
     """Return what could have been found in words, from :meth:`Found.as_json`."""
     beliefs, rule = found["beliefs"], found["rule"]
     parts = (
-        "beliefs at no accuracy"
-        if beliefs is None
-        else f"beliefs from {beliefs:.0%} right answers",
+        "no beliefs" if beliefs is None else f"beliefs from {beliefs:.0%} right answers",
         "no rule" if rule is None else f"a rule from {rule:.0%} of its answers",
     )
     return f"with probability {POWER:g} these questions would show {' and '.join(parts)}"
