@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import socket
 import stat
 import subprocess
@@ -13,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-TOMRL = str(Path(sys.executable).with_name("tomrl"))
+TOMRL = shlex.quote(str(Path(sys.executable).with_name("tomrl")))
 ROW = {"completion": "x</think><answer>tin</answer>", "ground_truth": "tin"}
 FULL, NULL = os.makedev(1, 7), os.makedev(1, 3)
 

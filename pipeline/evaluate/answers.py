@@ -120,8 +120,16 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield where, row
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+def _csv_rows(path: Path, text: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return all rows at once: the limit of a field holds for the whole process."""
+    before = csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
+    try:
+        return list(_rows_of_csv(path, text))
+    finally:
+        csv.field_size_limit(before)
+
+
+def _rows_of_csv(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
         for row in reader:
