@@ -143,6 +143,18 @@ def test_judge_gives_the_verdict_in_words_and_as_json(tmp_path: Path) -> None:
     assert found["evidence"]["reasoning"]["true"]["value"] == 1
 
 
+def test_a_long_field_is_read_and_the_limit_of_others_stays(tmp_path: Path) -> None:
+    path = tmp_path / "in.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ROW)
+        writer.writeheader()
+        writer.writerows({**ROW, "model_answer": "so " * 60_000} for _ in range(3))
+    before = csv.field_size_limit()
+    assert before < 180_000
+    assert json.loads(run("judge", path, "--json"))["reasoning"] == "absent"
+    assert csv.field_size_limit() == before
+
+
 def test_judge_compares_with_what_was_answered_before(tmp_path: Path) -> None:
     before = lines(tmp_path / "before.jsonl", *({**ROW, "model_answer": "so " * 90},) * 40)
     after = lines(tmp_path / "after.jsonl", *({**ROW, "model_answer": "so " * 9},) * 40)
