@@ -34,6 +34,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path not in long)
 
 
+@pytest.fixture(autouse=True)
+def environment_stays() -> Iterator[None]:
+    """Put the environment back: commands run in this process, and some set variables for good."""
+    before = dict(os.environ)
+    yield
+    if os.environ != before:
+        os.environ.clear()
+        os.environ.update(before)
+
+
 @pytest.fixture(scope="session")
 def project() -> Path:
     """The checkout under test."""
