@@ -17,15 +17,15 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from pipeline.audit.contamination import Fingerprints, refuse_contamination
-from pipeline.checkout import find_root
+from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
 from pipeline.data.codec import read_examples
-from pipeline.download import MIRROR_VARIABLE
-from pipeline.model.device import peak_of_process
-from pipeline.output import write_output
+from pipeline.engine.device import peak_of_process
+from pipeline.formats.download import MIRROR_VARIABLE
+from pipeline.ops.driver.checkout import find_root
 from pipeline.stages import acquire, dataset, sources, suite
 from pipeline.stages.common import Stage
 

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
+from pipeline.ops.mirror.tracked import tracked
 from pipeline.stages import common
 from pipeline.stages.common import Stage
-from pipeline.stages.tracked import tracked
 
 MADE = "TOMRL_BENCHMARK_MADE"
 """The variable that names the folder of made results, laid out as a checkout."""

@@ -30,16 +30,16 @@ from unittest.mock import patch
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
 
-from pipeline.checkout import find_root
+from pipeline.cli.output import write_output
 from pipeline.config.sources import ArithmeticSource, HiTomSource
 from pipeline.data import generated
+from pipeline.engine import siblings
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.hf_engine import TransformersEngine
-from pipeline.model import siblings
 from pipeline.model.chat import PREFILL, encode_prompt
-from pipeline.model.sampling import Sampling
-from pipeline.output import write_output
-from pipeline.tracking_circumstances import processor
+from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.mirror.circumstances import processor
 
 TARGET = 3.0  # times the responses per second of either
 MOST_TOKENS = 128

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-from pipeline.output import write_output
+from pipeline.cli.output import write_output
 from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, tomi
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.fantom import FantomSettings

@@ -106,7 +106,7 @@ def measure(name: str, shape: Any, device: Any, tiny: bool) -> Iterator[Measured
     import torch
 
     from pipeline.config.training import Train
-    from pipeline.model.device import cast_linear
+    from pipeline.engine.device import cast_linear
     from pipeline.train.learner import Learner
 
     recipe = Train(**(RECIPE | (TINY if tiny else {})))
@@ -137,9 +137,9 @@ def _measure(
     import torch
 
     from pipeline.config.algorithms import Grpo
-    from pipeline.model.decode import generate
-    from pipeline.model.device import answering, peak_memory
-    from pipeline.model.sampling import Sampling
+    from pipeline.engine.decode import generate
+    from pipeline.engine.device import answering, peak_memory
+    from pipeline.engine.sampling import Sampling
     from pipeline.train.update import Updater
 
     policy = learner.model
@@ -297,7 +297,7 @@ def main() -> None:
     except TimeIsUp:
         print("stopped here: the time is up")
     if arguments.json:
-        from pipeline.output import write_output
+        from pipeline.cli.output import write_output
 
         figures = {"checks": [asdict(check) for check in checked], "rows": rows}
         write_output(arguments.json, json.dumps(figures, indent=1) + "\n")

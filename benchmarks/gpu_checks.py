@@ -69,10 +69,10 @@ def greedy(shape: Any, device: Any, precision: str) -> tuple[list[Any], list[Any
     """Return greedy text as it is written here, and by ``transformers.generate``."""
     import torch
 
-    from pipeline.model.batch import pad_left
-    from pipeline.model.decode import generate
-    from pipeline.model.device import answering
-    from pipeline.model.sampling import Sampling
+    from pipeline.engine.batch import pad_left
+    from pipeline.engine.decode import generate
+    from pipeline.engine.device import answering
+    from pipeline.engine.sampling import Sampling
 
     model, prompts, new = checked_model(shape).to(device).eval(), ragged(shape), 40
     ids, mask = pad_left(prompts, 0, model.device)
@@ -117,7 +117,7 @@ def learned(shape: Any, device: Any, precision: str) -> tuple[float, Any]:
 
     from pipeline.config.algorithms import Grpo
     from pipeline.config.training import Train
-    from pipeline.model.decode import Completion
+    from pipeline.engine.decode import Completion
     from pipeline.train.learner import Learner
     from pipeline.train.update import Updater
 

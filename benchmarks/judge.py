@@ -15,12 +15,12 @@ from pathlib import Path
 from random import Random
 from time import perf_counter
 
+from pipeline.cli.output import write_output
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
 from pipeline.judge.items import items_of
 from pipeline.judge.signatures import single_signatures
 from pipeline.judge.verdict import judge
-from pipeline.output import write_output
 from pipeline.tasks.example import Example
 
 RESPONSES, QUICK = 100_000, 10_000

@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from pipeline.model.linear import use_onednn
-from pipeline.output import write_output
+from pipeline.cli.output import write_output
+from pipeline.engine.linear import use_onednn
 
 ROUNDS = 100
 

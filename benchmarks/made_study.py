@@ -34,12 +34,12 @@ from pipeline.data.named_tasks import row_count
 from pipeline.data.origin import BaseShown, Origin, Portion, StudyOrigins
 from pipeline.evaluate import statistics
 from pipeline.evaluate.records import Evaluation, Share, TaskScores
-from pipeline.files import write_lines
+from pipeline.formats.files import write_lines
+from pipeline.formats.records import Figures
 from pipeline.judge.columns import judged_together
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.judge.signatures import Signature
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.records import Figures
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 

@@ -14,13 +14,13 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
-from pipeline.checkout import find_root
+from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.output import write_output
-from pipeline.planning.cluster import ClusterFile, Pool
-from pipeline.planning.study import plan_study
+from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.planning.cluster import ClusterFile, Pool
+from pipeline.ops.planning.study import plan_study
 
 STUDY, SEEDS = "grid", 125
 NODES = (1, 4, 16, 64, 256)

@@ -20,12 +20,12 @@ from benchmarks.made_study import write_results
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import collect
 from pipeline.analysis.samples import read_recorded
-from pipeline.checkout import find_root
+from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
-from pipeline.output import write_output
+from pipeline.ops.driver.checkout import find_root
 
 STUDY = "grid"
 CELLS, COLUMNS = 40, 13

@@ -14,10 +14,10 @@ from random import Random
 from statistics import median
 from time import process_time
 
+from pipeline.base.plugins import REWARDS
+from pipeline.cli.output import write_output
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
-from pipeline.output import write_output
-from pipeline.plugins import REWARDS
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.tasks.example import Example
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from time import process_time
 
-from pipeline.output import write_output
+from pipeline.cli.output import write_output
 from pipeline.tom.generate import hi_tom_items
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.solve import read, solve

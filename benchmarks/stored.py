@@ -14,11 +14,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pipeline.checkout import find_root
-from pipeline.errors import UserError
-from pipeline.output import write_output
-from pipeline.provenance import installed
-from pipeline.tracking_circumstances import processor
+from pipeline.base.errors import UserError
+from pipeline.cli.output import write_output
+from pipeline.formats.provenance import installed
+from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.mirror.circumstances import processor
 
 LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 ROW = ("cell", "task", "base", "trained", "change", "change_interval", "rule", "rule_name")

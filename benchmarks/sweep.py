@@ -24,13 +24,13 @@ import yaml
 from benchmarks.empty_stage import MADE
 from benchmarks.made_study import write_results
 from flows.sweeps.record import SweepFolder
-from pipeline.checkout import find_root, stage_environment
+from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.files import write_text
-from pipeline.output import write_output
-from pipeline.tracking_circumstances import processor
+from pipeline.formats.files import write_text
+from pipeline.ops.driver.checkout import find_root, stage_environment
+from pipeline.ops.mirror.circumstances import processor
 
 STUDY = "grid-mini"
 TARGET_STAGE, TARGET_NOTHING = 3.0, 20.0

@@ -77,7 +77,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
 
     from pipeline.config.algorithms import Grpo
     from pipeline.config.training import Train
-    from pipeline.model.device import peak_of_process, set_up_torch
+    from pipeline.engine.device import peak_of_process, set_up_torch
     from pipeline.model.weights import load_model
     from pipeline.reward.reward import Reward
     from pipeline.tasks.example import Example
@@ -146,7 +146,7 @@ def run_trl(folder: Path, setting: Setting) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
 
-    from pipeline.model.device import peak_of_process
+    from pipeline.engine.device import peak_of_process
 
     torch.set_num_threads(setting.threads)
     tokenizer = AutoTokenizer.from_pretrained(folder)
@@ -408,7 +408,7 @@ def main() -> None:
         )
         show(rows[-1])
     if arguments.json:
-        from pipeline.output import write_output
+        from pipeline.cli.output import write_output
 
         write_output(arguments.json, json.dumps(rows, indent=1) + "\n")
     if arguments.plot:

@@ -21,15 +21,15 @@ from random import Random
 from typing import get_args
 
 from pipeline.audit.surface import Asked
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
+from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
 from pipeline.judge.answers import Follow, judge_answers
 from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.items import Item
 from pipeline.judge.recorded import read_suite
-from pipeline.output import write_output
+from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks.example import Example
 from pipeline.tom.minds import MINDS
 

@@ -11,10 +11,10 @@ from prefect.cache_policies import NO_CACHE
 from pydantic import Field
 
 from flows.remake import differing
-from pipeline import health
-from pipeline.checkout import find_root
-from pipeline.doctor import Finding
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
+from pipeline.ops.check import health
+from pipeline.ops.check.doctor import Finding
+from pipeline.ops.driver.checkout import find_root
 
 Part = Literal["results", "upstream", "servers", "disk"]
 Upstream = Literal["on this machine", "at its addresses"]

@@ -11,8 +11,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from pipeline.checkout import stage_environment
-from pipeline.processes import GRACE_SECONDS
+from pipeline.base.processes import GRACE_SECONDS
+from pipeline.ops.driver.checkout import stage_environment
 
 
 class Commands:

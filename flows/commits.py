@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from flows.sweeps.pin import git
-from pipeline.errors import UserError
-from pipeline.tracking_circumstances import checked_out
+from pipeline.base.errors import UserError
+from pipeline.ops.mirror.circumstances import checked_out
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")  # `prefect deploy` alone gives other versions
 _SHOWN = 12

@@ -24,9 +24,9 @@ from prefect.settings import PREFECT_API_URL
 from flows.automations import automations
 from flows.pools import POOLS, Pool, job_template
 from flows.seen import TAG
+from pipeline.base.errors import TransientError, UserError
 from pipeline.config.study_files import study_files
-from pipeline.errors import TransientError, UserError
-from pipeline.tracking_circumstances import checked_out
+from pipeline.ops.mirror.circumstances import checked_out
 
 FILE = "prefect.yaml"
 # What a server changes by itself, or what says when rather than what.

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from itertools import dropwhile
 from pathlib import Path
 
-from pipeline.checkout import ask_dvc
 from pipeline.config.models import TinyModel
 from pipeline.config.params import AskedCell, Params, TrainedCell
-from pipeline.leftovers import mend_dvc
+from pipeline.formats.leftovers import mend_dvc
+from pipeline.ops.driver.checkout import ask_dvc
 
 CELL_STAGES = ("train", "evaluate", "judge", "gsm8k")
 """The stages of a cell, in order."""

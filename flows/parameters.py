@@ -9,9 +9,9 @@ from pydantic import GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core.core_schema import CoreSchema
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
 from pipeline.config.study_files import study_files
-from pipeline.errors import UserError
+from pipeline.ops.driver.checkout import find_root
 
 
 class _Offered:

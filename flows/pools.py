@@ -10,7 +10,7 @@ from typing import Any
 from prefect.workers.utilities import get_default_base_job_template_for_infrastructure_type
 
 from flows.seen import HEARTBEAT_SECONDS
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 CHECKOUT_IN_POD = "/checkout"
 """Where a pod has its checkout: the ``pull`` step of deployments in prefect.yaml names it too."""

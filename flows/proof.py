@@ -18,7 +18,7 @@ from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
 from flows.server import await_answer
-from pipeline.ports import free_ports
+from pipeline.base.ports import free_ports
 
 LISTINGS = (("work-pool", "ls"), ("deployment", "ls"), ("flow-run", "ls"))
 _STOP_SECONDS = 20.0

@@ -10,10 +10,10 @@ from pathlib import Path
 import yaml
 
 from flows.commands import Commands
-from pipeline.checkout import dvc_command
-from pipeline.errors import UserError
-from pipeline.store import STORE_VARIABLE
-from pipeline.tracking_server import URI_VARIABLE
+from pipeline.base.errors import UserError
+from pipeline.formats.store import STORE_VARIABLE
+from pipeline.ops.driver.checkout import dvc_command
+from pipeline.ops.mirror.server import URI_VARIABLE
 
 
 def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> list[str]:

@@ -16,9 +16,9 @@ import urllib.request
 from prefect.server.api.server import SubprocessASGIServer
 from prefect.settings import PREFECT_API_URL, get_current_settings
 
-from pipeline.errors import UserError
-from pipeline.ports import free_ports
-from pipeline.processes import ending_with_this
+from pipeline.base.errors import UserError
+from pipeline.base.ports import free_ports
+from pipeline.base.processes import ending_with_this
 
 _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 120.0, 5.0, 10.0
 # What Prefect says to a temporary server of its own: no pages, no services.

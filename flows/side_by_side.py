@@ -10,8 +10,8 @@ from pathlib import Path
 
 from flows.commands import Commands
 from flows.order import DATA_STAGE, base_stages, changed_stages, runs_on_cores, stages_of
-from pipeline.checkout import dvc_command
 from pipeline.config.params import AskedCell, Params, TrainedCell
+from pipeline.ops.driver.checkout import dvc_command
 
 Hear = Callable[[str], None]
 

@@ -7,7 +7,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.states import Cancelled, State
 
 from flows.commands import Commands
-from pipeline.checkout import dvc_command
+from pipeline.ops.driver.checkout import dvc_command
 
 
 @task(name="stage", task_run_name="{stage}", cache_policy=NO_CACHE)

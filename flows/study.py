@@ -15,11 +15,11 @@ from flows.order import changed_stages, stages_left
 from flows.parameters import StudyName
 from flows.stages import run_stage
 from flows.sweeps.stopping import Interrupted, stopped_from_outside
-from pipeline.checkout import find_root, use_study
+from pipeline.base.processes import raise_on_sigterm
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
-from pipeline.processes import raise_on_sigterm
-from pipeline.tracking_server import prepare
+from pipeline.ops.driver.checkout import find_root, use_study
+from pipeline.ops.mirror.server import prepare
 
 
 def _run_name() -> str:

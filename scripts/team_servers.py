@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 from flows.team.team import Ports, Team
-from pipeline.errors import UserError
-from pipeline.processes import raise_on_sigterm
+from pipeline.base.errors import UserError
+from pipeline.base.processes import raise_on_sigterm
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pipeline.locks import locked
+from pipeline.base.locks import locked
 
 PROJECT = Path(__file__).resolve().parent.parent
 TINY = PROJECT / "tests" / "tiny"

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pipeline.config.params import Params, TrainedCell
 from pipeline.evaluate.records import Evaluation
-from pipeline.files import write_json, write_lines, write_text
+from pipeline.formats.files import write_json, write_lines, write_text
 from pipeline.model.manifest import Manifest, StoredModel
 from tests.analysis.made import scores
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import requests
 
-from pipeline.cluster.client import Address
+from pipeline.ops.cluster.client import Address
 
 STORE = 100 * 2**20  # bytes; Ray wants 75 MiB at least
 _FREE = (

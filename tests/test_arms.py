@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import AskedCell, Cell, Params, TrainedCell
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import load_study
-from pipeline.errors import UserError
 from tests.conftest import TINY
 
 ARMS: dict[str, dict[str, Any]] = {

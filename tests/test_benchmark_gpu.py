@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks import gpu, gpu_checks, gpu_made
 from pipeline.config.training import Train
-from pipeline.model import decode, recording, shared_prefix
+from pipeline.engine import decode, recording, shared_prefix
 from pipeline.train.shape import Shape
 from tests.conftest import PROJECT
 from tests.model.tape import Recorder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.closure import closure
+from pipeline.base.closure import closure
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from flows.commits import check_commit
-from pipeline.errors import UserError
-from pipeline.tracking_circumstances import checked_out
+from pipeline.base.errors import UserError
+from pipeline.ops.mirror.circumstances import checked_out
 from tests.conftest import commit
 
 LOG = logging.getLogger("worker")

@@ -43,10 +43,10 @@ from flows.check import Drifted, check
 from flows.deploy import Entry, deploy, make_automation, make_pool, notification_block
 from flows.pools import Pool
 from flows.proof import server
+from pipeline.base.errors import UserError
+from pipeline.base.ports import free_ports
 from pipeline.cli.app import app
-from pipeline.errors import UserError
-from pipeline.ports import free_ports
-from pipeline.tracking_circumstances import checked_out
+from pipeline.ops.mirror.circumstances import checked_out
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
 
 Deployed = tuple[Path, str, list[Entry]]

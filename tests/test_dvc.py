@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.dvc import reading_once
+from pipeline.ops.driver.dvc import reading_once
 
 
 def test_a_file_is_read_again_only_if_it_changed(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_stages_run_as_with_dvc_itself(tmp_path: Path) -> None:
     counted = (
         "import sys\n"
         "from dvc.utils import serialize\n"
-        "from pipeline import dvc\n"
+        "from pipeline.ops.driver import dvc\n"
         "parse, count = serialize.LOADERS['.yaml'], []\n"
         "def load(path, fs=None):\n"
         "    count.append(path)\n"

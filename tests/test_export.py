@@ -12,8 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.analysis.export.folder import NOTE
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
-from pipeline.errors import UserError
 from tests.conftest import edited
 
 pytestmark = pytest.mark.chain

@@ -13,7 +13,7 @@ import pytest
 from dvc.repo import Repo
 
 from flows.order import CELL_STAGES
-from pipeline.closure import CARRIERS, closure
+from pipeline.base.closure import CARRIERS, closure
 from tests.conftest import edited, environment, type_command
 
 pytestmark = pytest.mark.chain
@@ -54,13 +54,13 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         {"train@nano-hi"},
     ),
     "a line of the other backend": (
-        "pipeline/train/verl/overrides.py",
+        "pipeline/ops/verl/overrides.py",
         '"data.truncation": "error"',
         '"data.truncation": "left"',
         set(),
     ),
     "a line of the other engine": (
-        "pipeline/evaluate/vllm_engine.py",
+        "pipeline/ops/vllm/engine.py",
         "_HOURS = 24.0",
         "_HOURS = 25.0",
         set(),
@@ -83,7 +83,12 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         '"""Altogether: ',
         set(),
     ),
-    "MLflow's mirror": ("pipeline/tracking.py", "max_results=100", "max_results=90", set()),
+    "MLflow's mirror": (
+        "pipeline/ops/mirror/cell_run.py",
+        "max_results=100",
+        "max_results=90",
+        set(),
+    ),
 }
 
 
@@ -204,7 +209,7 @@ def test_what_a_stage_really_loads_is_in_its_digest(
     }
     data = known_by_data(clone) if stage.split()[0] in CELL_STAGES else set()
     carried = {n for n in loaded if any(n == c or n.startswith(f"{c}.") for c in CARRIERS)}
-    carried |= set(closure(clone, ["pipeline.stages.mirror"]))  # for its own use
+    carried |= set(closure(clone, ["pipeline.ops.mirror.send"]))  # for its own use
     assert loaded > {"pipeline", "pipeline.stages.common"}
     assert loaded - known - data - carried == set()
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import health
+from pipeline.base.ports import free_ports
 from pipeline.data.sources import SOURCES
-from pipeline.download import MIRROR_VARIABLE
-from pipeline.ports import free_ports
+from pipeline.formats.download import MIRROR_VARIABLE
+from pipeline.ops.check import health
 from tests.serving import serving_in_a_thread
 from tests.store.emulator import BUCKET, KEYS, client, emulator
 

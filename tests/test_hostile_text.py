@@ -15,12 +15,12 @@ import pytest
 from rich.table import Table
 
 from pipeline.analysis.table import markdown, rich_table
+from pipeline.base.errors import UserError
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.data.codec import read_examples, write_examples
 from pipeline.data.gallery import Shown, page
-from pipeline.errors import UserError
-from pipeline.foreign import markdown_code, markdown_text, visible
+from pipeline.formats.foreign import markdown_code, markdown_text, visible
 from pipeline.reward.fidelity import has_own_words
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example

@@ -19,7 +19,7 @@ from pipeline.data.build import select
 from pipeline.data.connection import Connection, Shown, mark
 from pipeline.data.generated import pairs, stories
 from pipeline.data.origin import Origin, StudyOrigins, structure_of
-from pipeline.files import write_lines
+from pipeline.formats.files import write_lines
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.train import warm_start

@@ -9,8 +9,8 @@ import pytest
 from dvc.repo import Repo
 
 from flows.order import stage_names, stages_left
-from pipeline.checkout import use_study
 from pipeline.config.params_file import read_params
+from pipeline.ops.driver.checkout import use_study
 
 
 @pytest.mark.parametrize("study", ["mini", "prompt-or-training-mini"])

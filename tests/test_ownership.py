@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.errors import UserError
-from pipeline.locks import is_locked, locked
-from pipeline.ownership import is_owned, owned
+from pipeline.base.errors import UserError
+from pipeline.base.locks import is_locked, locked
+from pipeline.base.ownership import is_owned, owned
 from tests.conftest import PROJECT
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from pipeline.ownership import owned
+from pipeline.base.ownership import owned
 with owned(Path(sys.argv[1])):
     print("owned", flush=True)
     time.sleep(600)
@@ -80,7 +80,7 @@ def test_many_take_turns(tmp_path: Path) -> None:
     count, lock = tmp_path / "count", tmp_path / "a.lock"
     count.write_text("0")
     script = (
-        "import sys; from pathlib import Path; from pipeline.locks import locked\n"
+        "import sys; from pathlib import Path; from pipeline.base.locks import locked\n"
         "count, lock = map(Path, sys.argv[1:])\n"
         "for _ in range(100):\n"
         "    with locked(lock): count.write_text(str(int(count.read_text()) + 1))\n"

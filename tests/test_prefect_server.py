@@ -10,8 +10,8 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.proof import list_all, server
 from flows.server import start_temporary_server
-from pipeline.errors import UserError
-from pipeline.ports import free_ports
+from pipeline.base.errors import UserError
+from pipeline.base.ports import free_ports
 
 
 @pytest.mark.nightly

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.processes import began, ending_with_this, lives
+from pipeline.base.processes import began, ending_with_this, lives
 from tests.alive import alive, until
 from tests.conftest import PROJECT, edited, environment, type_command
 
 STAGE = """
 import os, sys, time
 from pathlib import Path
-from pipeline import processes
+from pipeline.base import processes
 from pipeline.stages import common
 
 processes.GRACE_SECONDS = 1.0
@@ -118,7 +118,7 @@ def test_a_stage_typed_by_hand_outlives_its_shell(pipeline: Path) -> None:
 
 PARENT = """
 import subprocess, sys, time
-from pipeline.processes import ending_with_this
+from pipeline.base.processes import ending_with_this
 subprocess.Popen(ending_with_this("http.server", "0"), start_new_session=True)
 print("started", flush=True)
 time.sleep(600)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from flows.remake import differing
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from tests.conftest import type_command
 
 PIPELINE = """

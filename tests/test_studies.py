@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.plugins import REWARDS
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.reward import LENIENT, PublishedReward
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study_files import find_study, load_study, study_files
-from pipeline.plugins import REWARDS
 from pipeline.reward.presets import load_preset
 from tests.conftest import PROJECT, TINY, Run
 

@@ -14,7 +14,7 @@ from mlflow.cli import server
 
 from flows.team.secrets import read_secrets
 from flows.team.team import BUCKET, DATABASES, Ports, Team, auth_settings, mlflow_words
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from tests.conftest import PROJECT
 
 DOCKER = PROJECT / "docker"

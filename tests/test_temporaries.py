@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from pipeline import temporaries
-from pipeline.files import remove_leftovers, replacing, write_text
-from pipeline.leftovers import mend_dvc, ownerless, remove_leftovers_of
-from pipeline.store import STORE_VARIABLE, LocalStore
+from pipeline.base import temporaries
+from pipeline.formats.files import remove_leftovers, replacing, write_text
+from pipeline.formats.leftovers import mend_dvc, ownerless, remove_leftovers_of
+from pipeline.formats.store import STORE_VARIABLE, LocalStore
 from tests.conftest import PROJECT, Run
 
 WRITER = """
 import os, signal, sys, time
 from pathlib import Path
-from pipeline.files import replacing
+from pipeline.formats.files import replacing
 with replacing(Path(sys.argv[1])) as temporary:
     if sys.argv[2] == "folder":
         temporary.mkdir()

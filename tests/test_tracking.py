@@ -11,17 +11,18 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from pipeline.base.errors import UserError
+from pipeline.base.home import home_of
+from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation
-from pipeline.home import home_of
-from pipeline.ports import free_ports
+from pipeline.ops.mirror.send import complete
+from pipeline.ops.mirror.server import EXPERIMENT, LATER_VARIABLE, prepare, tracking_uri
+from pipeline.ops.mirror.tracked import tracked
 from pipeline.stages.common import Stage
-from pipeline.stages.mirror import complete
-from pipeline.stages.tracked import PATIENCE, tracked
-from pipeline.tracking_server import EXPERIMENT, LATER_VARIABLE, prepare, tracking_uri
+from pipeline.stages.followed import PATIENCE
 from tests.analysis.made import scores
 from tests.conftest import TINY
 

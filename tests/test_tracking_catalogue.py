@@ -21,13 +21,13 @@ from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
-from pipeline.files import write_text
+from pipeline.formats.files import write_text
+from pipeline.ops.mirror.cell_run import study_run
+from pipeline.ops.mirror.send import complete
+from pipeline.ops.mirror.server import EXPERIMENT, prepare
+from pipeline.ops.mirror.system import read_samples, watched
+from pipeline.ops.mirror.tracked import tracked
 from pipeline.stages.common import Stage
-from pipeline.stages.mirror import complete
-from pipeline.stages.tracked import tracked
-from pipeline.tracking import study_run
-from pipeline.tracking_server import EXPERIMENT, prepare
-from pipeline.tracking_system import read_samples, watched
 from tests.conftest import PROJECT, TINY
 from tests.made_runs import ACCURACY, write_study
 

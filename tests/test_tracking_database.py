@@ -21,9 +21,9 @@ from mlflow.store.db import utils
 from mlflow.store.tracking.dbmodels.initial_models import Base as InitialBase
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-from pipeline.errors import UserError
-from pipeline.tracking_database import ensure, is_whole
-from pipeline.tracking_server import EXPERIMENT, prepare
+from pipeline.base.errors import UserError
+from pipeline.ops.mirror.database import ensure, is_whole
+from pipeline.ops.mirror.server import EXPERIMENT, prepare
 from tests.conftest import PROJECT
 
 RUN = (

@@ -9,9 +9,9 @@ import signal
 import time
 
 from flows.sweeps.record import SweepFolder
-from pipeline.errors import UserError
-from pipeline.ownership import in_use, is_owned
-from pipeline.processes import GRACE_SECONDS
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import in_use, is_owned
+from pipeline.base.processes import GRACE_SECONDS
 
 _SECONDS_TO_END = GRACE_SECONDS + 15  # its commands, then Prefect's last words
 

@@ -13,8 +13,8 @@ from pydantic import Field
 from flows.commits import check_commit
 from flows.parameters import StudyName
 from flows.seen import looked_after
-from pipeline.checkout import find_root
-from pipeline.ownership import owned
+from pipeline.base.ownership import owned
+from pipeline.ops.driver.checkout import find_root
 
 
 @flow(name="scheduled sweep", flow_run_name="sweep-of-{study}")

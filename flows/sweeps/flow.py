@@ -24,8 +24,8 @@ from flows.sweeps.stopping import Interrupted, stopped_from_outside
 from flows.sweeps.table import description, table_rows
 from flows.sweeps.work import CellFailed, Work
 from pipeline.analysis.results import collect
+from pipeline.base.processes import raise_on_sigterm
 from pipeline.config.params import AskedCell
-from pipeline.processes import raise_on_sigterm
 
 _RETRIES, _RETRY_SECONDS = 2, 5
 

@@ -20,7 +20,7 @@ from flows.sweeps.limits import (
 from flows.sweeps.places import absolute_places
 from flows.sweeps.record import SweepFolder
 from flows.sweeps.stopping import Interrupted
-from pipeline.tracking_server import LATER_VARIABLE, prepare
+from pipeline.ops.mirror.server import LATER_VARIABLE, prepare
 
 
 def launch(

@@ -16,10 +16,10 @@ from prefect.exceptions import ObjectNotFound
 
 from flows.commands import Commands
 from flows.order import runs_on_cores
+from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, Params, TrainedCell
-from pipeline.errors import UserError
+from pipeline.ops.verl.placement import place
 from pipeline.train.shapes import shape_of
-from pipeline.train.verl.placement import place
 
 CPU, GPU = "cpu", "gpu"
 _SECONDS_BETWEEN_LOOKS = 5.0

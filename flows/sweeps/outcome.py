@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import get_args
 
 from flows.sweeps.record import State, SweepFolder, sweep_names
-from pipeline.errors import UserError
-from pipeline.ownership import is_owned
-from pipeline.tracking import cells_under_way, current_study, study_tracker
-from pipeline.tracking_server import answering, prepare, tracking_uri, without_secrets
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import is_owned
+from pipeline.ops.mirror.cell_run import cells_under_way, current_study, study_tracker
+from pipeline.ops.mirror.server import answering, prepare, tracking_uri, without_secrets
 
 log = logging.getLogger(__name__)
 

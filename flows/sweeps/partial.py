@@ -6,10 +6,10 @@ import logging
 from pathlib import Path
 
 from flows.sweeps.record import SweepFolder, sweep_names
+from pipeline.base.errors import UserError
 from pipeline.config.params import Params
-from pipeline.errors import UserError
-from pipeline.files import discard
-from pipeline.stages.partial import partial_folder, write_partial
+from pipeline.formats.files import discard
+from pipeline.ops.driver.partial import partial_folder, write_partial
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 _MADE = frozenset({"params.yaml", "dvc.lock"})  # by this program, of whatever study is in use
 _READ = ("dvc.yaml", "pipeline/", "models/", "studies/published/", "studies/records/")

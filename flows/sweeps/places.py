@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.store import STORE_VARIABLE
-from pipeline.tracking_server import URI_VARIABLE
+from pipeline.formats.store import STORE_VARIABLE
+from pipeline.ops.mirror.server import URI_VARIABLE
 
 _FOLDERS = (STORE_VARIABLE, "TOMRL_DATA_MIRROR")
 _DATABASE = "sqlite:///"

@@ -6,7 +6,7 @@ import re
 
 from flows.sweeps.record import CellState
 
-# As DVC says it, and as pipeline.progress writes its lines.
+# As DVC says it, and as pipeline.base.progress writes its lines.
 _STARTED = re.compile(r"Running stage '([^'@]+)@?[^']*':?")
 _STEP = re.compile(r"(\w+) .+: (\d+)/(\d+) \((\d+) s\) ?(.*)")
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from flows.commands import Commands
 from flows.sweeps.record import SweepFolder
 from flows.sweeps.work import Work
-from pipeline.checkout import ask_dvc, dvc_command
-from pipeline.errors import TransientError
-from pipeline.processes import ending_with_this
-from pipeline.store_remote import REMOTE_VARIABLE
+from pipeline.base.errors import TransientError
+from pipeline.base.processes import ending_with_this
+from pipeline.ops.driver.checkout import ask_dvc, dvc_command
+from pipeline.ops.store.remote import REMOTE_VARIABLE
 
 
 class NotPushed(TransientError):

@@ -9,10 +9,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from pipeline.base.errors import UserError
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
-from pipeline.errors import UserError
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 State = Literal["waiting", "running", "done", "failed", "stopped"]
 SWEEPS = Path("work") / "sweeps"

@@ -9,11 +9,11 @@ from pathlib import Path
 from flows.order import changed_stages
 from flows.sweeps.pin import pin
 from flows.sweeps.record import Sweep, SweepFolder
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study, study_files
-from pipeline.errors import UserError
-from pipeline.files import remove, write_text
+from pipeline.formats.files import remove, write_text
 
 
 def is_done(root: Path, study: str) -> bool:

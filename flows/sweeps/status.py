@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from flows.sweeps.progress import told
 from flows.sweeps.record import CellState, Sweep, SweepFolder
-from pipeline.ownership import is_owned
+from pipeline.base.ownership import is_owned
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from pipeline.analysis.findings import findings
 from pipeline.analysis.results import Results
 from pipeline.analysis.table import HEADINGS, cells_of
-from pipeline.foreign import markdown_code, markdown_text
+from pipeline.formats.foreign import markdown_code, markdown_text
 
 
 def table_rows(results: Results) -> list[dict[str, str]]:

@@ -10,9 +10,9 @@ from threading import Lock
 
 from flows.sweeps.pin import git
 from flows.sweeps.record import SweepFolder
-from pipeline.checkout import ask_dvc
-from pipeline.errors import UserError
-from pipeline.files import remove, write_text
+from pipeline.base.errors import UserError
+from pipeline.formats.files import remove, write_text
+from pipeline.ops.driver.checkout import ask_dvc
 
 _READY = ".ready"
 

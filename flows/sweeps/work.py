@@ -18,12 +18,12 @@ from flows.sweeps.pin import same_inputs
 from flows.sweeps.progress import advanced
 from flows.sweeps.record import SWEEPS, CellState, SweepFolder
 from flows.sweeps.trees import Trees
-from pipeline.checkout import dvc_command
-from pipeline.errors import UserError
-from pipeline.files import replacing, write_text
-from pipeline.leftovers import mend_dvc
-from pipeline.locks import locked
-from pipeline.stages.mirror import complete
+from pipeline.base.errors import UserError
+from pipeline.base.locks import locked
+from pipeline.formats.files import replacing, write_text
+from pipeline.formats.leftovers import mend_dvc
+from pipeline.ops.driver.checkout import dvc_command
+from pipeline.ops.mirror.send import complete
 
 Hear = Callable[[str], None]
 _TAIL = 30  # lines of output in which a cause is looked for

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from flows.team.server import Server, as_user
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 _OWNER = "tomrl"
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 _MAKE: Mapping[str, Callable[[], str]] = {
     "POSTGRES_PASSWORD": lambda: secrets.token_hex(16),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 _START_SECONDS, _STOP_SECONDS = 300.0, 20.0
 

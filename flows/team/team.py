@@ -12,8 +12,8 @@ from pathlib import Path
 from flows.team.postgres import Postgres
 from flows.team.secrets import read_secrets, write_private
 from flows.team.server import Server, answers, keep_running
-from pipeline.errors import UserError
-from pipeline.processes import ending_with_this
+from pipeline.base.errors import UserError
+from pipeline.base.processes import ending_with_this
 
 BUCKET, REGION, HOST = "tomrl", "us-east-1", "127.0.0.1"
 DATABASES = ("mlflow", "mlflow_auth", "prefect")

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from pipeline.analysis.settings import Missing, Settings, settings, value_at
+from pipeline.base.errors import UserError
 from pipeline.config.mistakes import shown
 from pipeline.config.params import Params
 from pipeline.config.published import (
@@ -20,9 +21,8 @@ from pipeline.config.published import (
     find_record,
     record_names,
 )
-from pipeline.errors import UserError
-from pipeline.plural import counted
-from pipeline.records import Record
+from pipeline.formats.plural import counted
+from pipeline.formats.records import Record
 
 Status = Literal["same", "differs", "open"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.analysis.results import Results
-from pipeline.files import write_json
-from pipeline.records import Figures
+from pipeline.formats.files import write_json
+from pipeline.formats.records import Figures
 
 CURVES = ("validation_accuracy", "reward_mean", "accuracy", "length_median")
 

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.data.connection import Mark
-from pipeline.records import Figures, Record
+from pipeline.formats.records import Figures, Record
 
 _PREFIX = "probe/"
 

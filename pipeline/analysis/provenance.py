@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from pipeline.analysis.results import Results
-from pipeline.files import digest_of, folder_digests
+from pipeline.formats.files import digest_of, folder_digests
 
 
 def provenance(results: Results, root: Path) -> dict[str, str]:

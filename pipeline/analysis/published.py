@@ -26,9 +26,9 @@ from pipeline.config.published_results import (
 )
 from pipeline.evaluate import statistics
 from pipeline.evaluate.records import TaskScores
-from pipeline.foreign import markdown_text
-from pipeline.plural import counted
-from pipeline.records import Record
+from pipeline.formats.foreign import markdown_text
+from pipeline.formats.plural import counted
+from pipeline.formats.records import Record
 
 Word = Literal["replicated", "not replicated", "not run"]
 WORDS: tuple[Word, ...] = ("replicated", "not replicated", "not run")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pipeline.base.errors import UserError
 from pipeline.config.params import Params, TrainedCell
 from pipeline.config.published_results import (
     PublishedFigure,
@@ -12,8 +13,7 @@ from pipeline.config.published_results import (
     find_published,
     published_path,
 )
-from pipeline.errors import UserError
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
 from pipeline.tasks import registry
 
 _WAY_OUT = "correct it, or say in not_run why not"

@@ -17,8 +17,8 @@ from pipeline.analysis.summary import Report, summarise
 from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import verdicts_markdown
 from pipeline.data.card import DatasetCard
-from pipeline.foreign import markdown_text
-from pipeline.plural import counted
+from pipeline.formats.foreign import markdown_text
+from pipeline.formats.plural import counted
 
 
 def write_report(results: Results, recorded: Recorded, folder: Path) -> None:

@@ -20,19 +20,19 @@ from pipeline.analysis.paired import (
 )
 from pipeline.analysis.published_check import published_of
 from pipeline.audit.records import Audit
+from pipeline.base.errors import UserError
 from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.config.published_results import PublishedResults
 from pipeline.data.card import BaseCard, DatasetCard
 from pipeline.data.connection import Connection, Mark, Shown, mark
 from pipeline.data.origin import BaseShown, Origin, StudyOrigins
-from pipeline.errors import UserError
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.statistics import holm
+from pipeline.formats.records import Figures, Record, RecordOfModel, refuse_foreign
 from pipeline.judge.columns import judged_together
 from pipeline.judge.recorded import read_suite
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.model.manifest import Role, StoredModel
-from pipeline.records import Figures, Record, RecordOfModel, refuse_foreign
 from pipeline.tasks.example import Example
 from pipeline.train.collapse import Collapse, find_collapse
 from pipeline.train.contract import read_training

@@ -11,8 +11,8 @@ from scipy import special  # type: ignore[import-untyped]
 from pipeline.analysis.paired import side_by_side, whether_right
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.evaluate.statistics import LEVEL, seeds_and_stories
-from pipeline.foreign import markdown_text
-from pipeline.records import Record
+from pipeline.formats.foreign import markdown_text
+from pipeline.formats.records import Record
 
 
 class Estimate(Record):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.training_signatures import training_signatures
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 _RATIO, _SHARE = "ratio", "share of responses"
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pipeline.analysis.paired import mean_change
 from pipeline.analysis.results import CellResult, Results
 from pipeline.config.params import AskedCell
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 
 class Square(Record):

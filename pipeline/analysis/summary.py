@@ -16,7 +16,7 @@ from pipeline.analysis.seeds import Change, Standing, changes, standings
 from pipeline.analysis.signatures import CellSignature, cell_signatures
 from pipeline.analysis.square import Square, squares
 from pipeline.analysis.verdicts import CellVerdict, cell_verdicts
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 
 class Report(Record):

@@ -12,7 +12,7 @@ from rich.table import Table
 from pipeline.analysis.results import Missing, Results, Row
 from pipeline.data.connection import MEANINGS, Connection
 from pipeline.evaluate.statistics import LEVEL
-from pipeline.foreign import markdown_text
+from pipeline.formats.foreign import markdown_text
 
 _CELL = 2  # headings that say which cell a row belongs to
 _CHANGE = 6  # that of the change

@@ -10,10 +10,10 @@ from rich.table import Table
 
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.signatures import signatures_of
-from pipeline.foreign import markdown_text
+from pipeline.formats.foreign import markdown_text
+from pipeline.formats.records import Record
 from pipeline.judge.answers import followed, said_to_follow
 from pipeline.judge.found import could_be_found
-from pipeline.records import Record
 
 HEADINGS = (
     "model",

@@ -9,7 +9,7 @@ from pipeline.audit.records import Audit, ColumnAudit, Flag, Leak, Learned
 from pipeline.config.params import Params
 from pipeline.data.card import DatasetCard
 from pipeline.data.sources import SOURCES
-from pipeline.foreign import markdown_text
+from pipeline.formats.foreign import markdown_text
 from pipeline.tasks import registry
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pipeline.audit.reading import words_of
 from pipeline.audit.records import Leak
+from pipeline.base.errors import UserError
 from pipeline.config.data import Split
 from pipeline.data.origin import structure_of
-from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 
 NGRAM = 13

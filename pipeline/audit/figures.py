@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from pipeline.audit.records import Audit, Balance, ColumnAudit, Counts, Group
-from pipeline.svg import svg_text
+from pipeline.formats.svg import svg_text
 
 _SHOWN_RULES = 6
 _BAR, _BEST = "#9aa5b1", "#d1242f"

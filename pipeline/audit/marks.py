@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pipeline.base.errors import UserError
 from pipeline.config.data import SuiteTask
 from pipeline.data.connection import Connection, Shown, connections
 from pipeline.data.origin import Origin, StudyOrigins
-from pipeline.errors import UserError
 
 
 def refuse_false_marks(study: str, columns: Mapping[str, SuiteTask], origins: StudyOrigins) -> None:

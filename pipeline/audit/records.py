@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 LEARNED = "learned rule"
 """What tables call a rule that is fitted to answers."""

@@ -29,7 +29,7 @@ from pipeline.audit.records import (
 from pipeline.audit.rules import MAJORITY, Baseline, asked_type, baselines, chance
 from pipeline.audit.statistics import binomial_tail
 from pipeline.audit.surface import UNDEFINED, gold_places
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example, pairs_of
 
 RULE_MARGIN, RULE_P = 0.2, 0.05

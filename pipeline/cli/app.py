@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from pipeline.checkout import find_root, use_study
+from pipeline.base.disk import trouble
+from pipeline.base.errors import UserError
+from pipeline.base.processes import Terminated, raise_on_sigterm
 from pipeline.cli import (
     audit,
     clean,
@@ -30,15 +32,13 @@ from pipeline.cli import (
     train,
     ui,
 )
+from pipeline.cli.output import drop_standard_output
 from pipeline.cli.study import check
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params_file import read_params
-from pipeline.disk import trouble
-from pipeline.errors import UserError
-from pipeline.output import drop_standard_output
-from pipeline.plural import counted
-from pipeline.processes import Terminated, raise_on_sigterm
+from pipeline.formats.plural import counted
+from pipeline.ops.driver.checkout import find_root, use_study
 
 app = typer.Typer(
     name="tomrl",
@@ -99,7 +99,7 @@ def doctor() -> None:
 
     Example: `tomrl doctor`
     """
-    from pipeline.doctor import diagnose
+    from pipeline.ops.check.doctor import diagnose
 
     table = make_list()
     findings = diagnose(find_root())
@@ -194,7 +194,7 @@ def sync() -> None:
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """
     from flows.sweeps.outcome import track_all
-    from pipeline.stages.mirror import complete
+    from pipeline.ops.mirror.send import complete
 
     root = find_root()
     params = read_params(root / "params.yaml")

@@ -11,11 +11,11 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
+from pipeline.cli.output import check_output, is_standard_output, write_output
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
-from pipeline.errors import UserError
-from pipeline.output import check_output, is_standard_output, write_output
+from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 

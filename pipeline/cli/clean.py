@@ -9,13 +9,13 @@ import typer
 from rich.filesize import decimal
 from rich.markup import escape
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import in_use, is_owned
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
-from pipeline.errors import UserError
-from pipeline.files import remove, size
-from pipeline.leftovers import MADE, mend_dvc, ownerless
-from pipeline.ownership import in_use, is_owned
+from pipeline.formats.files import remove, size
+from pipeline.formats.leftovers import MADE, mend_dvc, ownerless
+from pipeline.ops.driver.checkout import find_root
 
 _ALL = (".dvc/cache", ".dvc/tmp", "store", "mlartifacts")
 console = Terminal()

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params_file import read_params
-from pipeline.errors import UserError
+from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.analysis.compare import ColumnCompared

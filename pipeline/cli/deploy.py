@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from pipeline.checkout import find_root
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
+from pipeline.ops.driver.checkout import find_root
 
 console = Terminal()
 

@@ -16,13 +16,13 @@ from pipeline.analysis.against_paper import (
     in_words,
     no_record,
 )
-from pipeline.checkout import find_root
+from pipeline.cli.output import write_output
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.files import json_text
-from pipeline.output import write_output
-from pipeline.plural import counted
+from pipeline.formats.files import json_text
+from pipeline.formats.plural import counted
+from pipeline.ops.driver.checkout import find_root
 
 
 def diff(

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
+from pipeline.base.progress import ProgressReport
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
-from pipeline.plural import counted
-from pipeline.progress import ProgressReport
+from pipeline.formats.plural import counted
+from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.analysis.export.answered import Column
@@ -54,7 +54,7 @@ def export_inspect(
     at them: `pip install inspect-ai`, in any environment.
     """
     from pipeline.analysis.export.inspect_log import file_name, inspect_log
-    from pipeline.files import write_json
+    from pipeline.formats.files import write_json
 
     def write(folder: Path, columns: Sequence[Column]) -> int:
         for column in columns:
@@ -82,7 +82,7 @@ def export_lm_eval(
     story, `exact_match` the strict rule; prompts are chat messages as JSON.
     """
     from pipeline.analysis.export.lm_eval import folder_name, results, samples, time_of
-    from pipeline.files import write_json, write_lines
+    from pipeline.formats.files import write_json, write_lines
 
     def write(folder: Path, columns: Sequence[Column]) -> int:
         place, time = folder / folder_name(columns[0]), time_of(columns)

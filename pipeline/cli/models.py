@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
+from pipeline.base.progress import ProgressReport
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
-from pipeline.errors import UserError
-from pipeline.files import size
-from pipeline.progress import ProgressReport
+from pipeline.formats.files import size
+from pipeline.ops.driver.checkout import find_root
 
 app = typer.Typer(
     no_args_is_help=True,

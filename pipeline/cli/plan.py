@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.checkout import find_root
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
@@ -16,11 +15,12 @@ from pipeline.config.models import TinyModel
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
+from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
-    from pipeline.planning.cluster import ClusterFile
-    from pipeline.planning.study import StudyPlan
+    from pipeline.ops.planning.cluster import ClusterFile
+    from pipeline.ops.planning.study import StudyPlan
 
 _SHOWN_CELLS = 100
 
@@ -61,8 +61,8 @@ def plan(
 
     Example: `tomrl plan --study grid --cluster docs/clusters/four-nodes.yaml`
     """
-    from pipeline.planning.cluster import read_cluster
-    from pipeline.planning.study import plan_study
+    from pipeline.ops.planning.cluster import read_cluster
+    from pipeline.ops.planning.study import plan_study
 
     root = find_root()
     params = read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
@@ -78,7 +78,7 @@ def plan(
 
 
 def _show_effect(points: float, params: Params, as_json: bool) -> None:
-    from pipeline.planning.effect import ASSUMPTIONS, found_by, needed
+    from pipeline.ops.planning.effect import ASSUMPTIONS, found_by, needed
 
     wanted = needed(points)
     columns = {
@@ -106,7 +106,7 @@ def _show_effect(points: float, params: Params, as_json: bool) -> None:
 
 
 def _assumed(params: Params) -> ClusterFile:
-    from pipeline.planning.cluster import ASSUMED, LAPTOP
+    from pipeline.ops.planning.cluster import ASSUMED, LAPTOP
 
     tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
     return LAPTOP if tiny else ASSUMED
@@ -145,7 +145,7 @@ def _show(found: StudyPlan, params: Params, cluster: ClusterFile) -> None:
 
 
 def _sentence(found: StudyPlan, cluster: ClusterFile) -> str:
-    from pipeline.planning.hours import RANGE
+    from pipeline.ops.planning.hours import RANGE
 
     times, hours = found.schedule, found.schedule.makespan
     low, high = (_hours(factor * hours) for factor in RANGE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 
 def read_input(source: Path) -> bytes:

@@ -12,7 +12,7 @@ from pipeline.config.models import ApiModel, RecordedModel
 from pipeline.config.reward import PublishedReward, Settings, own_settings
 from pipeline.config.study import Study
 from pipeline.config.training import Train
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
 
 Line = tuple[str, str]
 

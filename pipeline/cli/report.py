@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
-from pipeline.errors import UserError
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
+from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.analysis.results import Results
@@ -74,8 +74,8 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     """
     from flows.sweeps.partial import failures, unfinished
     from pipeline.analysis.results import lacking
-    from pipeline.stages.failed import causes
-    from pipeline.stages.partial import partial_folder, write_partial
+    from pipeline.ops.driver.partial import partial_folder, write_partial
+    from pipeline.ops.mirror.failed import causes
 
     sweeps = unfinished(root, params)
     known = {key: why for sweep in sweeps for key, why in failures(sweep).items()}
@@ -90,7 +90,7 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
 
 def _copy(params: Params, root: Path, page: Path) -> Path:
     """Write the copy of a page that says what differs from run to run, where there is a page."""
-    from pipeline.stages.ran import copied_page, write_with_runs
+    from pipeline.ops.mirror.ran import copied_page, write_with_runs
 
     if not page.is_file():
         return page
@@ -123,7 +123,7 @@ def _show_ledger(path: Path) -> None:
 def _runs_at(root: Path, page: Path) -> str:
     """Return where the runs are: at a server, with what to open so that the report leads there."""
     from pipeline.analysis.run_links import page_query
-    from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri
+    from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
 
     uri = tracking_uri(root)
     if not uri.startswith("http"):

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from pipeline.base.plugins import REWARDS
+from pipeline.cli.output import check_output, is_standard_output, write_output
 from pipeline.cli.reading import refuse_same_file
 from pipeline.cli.reward_rows import OPTIONAL, read_rows
 from pipeline.cli.terminal import Terminal
-from pipeline.output import check_output, is_standard_output, write_output
-from pipeline.plugins import REWARDS
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.tasks import registry
 

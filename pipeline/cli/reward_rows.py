@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
+from pipeline.base.errors import UserError
 from pipeline.cli.reading import read_input
 from pipeline.config.mistakes import is_writable
-from pipeline.errors import UserError
 from pipeline.evaluate.answers import refuse_missing
 from pipeline.reward.reward import Preset
 from pipeline.tasks import registry

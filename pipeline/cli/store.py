@@ -9,15 +9,15 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
+from pipeline.base.home import home_of
 from pipeline.cli.store_moves import pull, push
 from pipeline.cli.terminal import Terminal
-from pipeline.errors import UserError
-from pipeline.files import discard, size
-from pipeline.home import home_of
-from pipeline.plural import counted
-from pipeline.store import STORE_VARIABLE, LocalStore, default_store
-from pipeline.store_remote import Remote, open_remote
+from pipeline.formats.files import discard, size
+from pipeline.formats.plural import counted
+from pipeline.formats.store import STORE_VARIABLE, LocalStore, default_store
+from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.store.remote import Remote, open_remote
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -89,7 +89,7 @@ def prune(
 
     Example: `tomrl store prune --dry-run`
     """
-    from pipeline.store_use import put_at, usage
+    from pipeline.ops.store.use import put_at, usage
 
     root = find_root()
     if remote is not None:
@@ -127,7 +127,7 @@ def prune(
 
 def _prune_partial(store: LocalStore, hours: float, dry_run: bool) -> None:
     """Remove what is left of pulls that ended halfway, without asking: a pull brings it again."""
-    from pipeline.store_transfer import abandoned
+    from pipeline.ops.store.transfer import abandoned
 
     for folder in abandoned(store, hours):
         console.say(f"{'would remove' if dry_run else 'removed'} half of a pull: {folder}")
@@ -136,7 +136,7 @@ def _prune_partial(store: LocalStore, hours: float, dry_run: bool) -> None:
 
 
 def _verify_remote(remote: Remote) -> None:
-    from pipeline.store_upkeep import faults_of, objects_of
+    from pipeline.ops.store.upkeep import faults_of, objects_of
 
     objects = objects_of(remote)
     faults = faults_of(remote, objects)
@@ -152,8 +152,8 @@ def _verify_remote(remote: Remote) -> None:
 def _prune_remote(
     remote: Remote, roots: list[Path], hours: float, dry_run: bool, yes: bool
 ) -> None:
-    from pipeline.store_upkeep import objects_of, remove, unneeded
-    from pipeline.store_use import usage
+    from pipeline.ops.store.upkeep import objects_of, remove, unneeded
+    from pipeline.ops.store.use import usage
 
     since = remote.now() - _SECONDS_AN_HOUR * hours
     objects = objects_of(remote)

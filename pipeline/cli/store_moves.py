@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 from rich.filesize import decimal
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
+from pipeline.base.progress import ProgressReport
 from pipeline.cli.terminal import Terminal
-from pipeline.errors import UserError
-from pipeline.files import size
-from pipeline.plural import counted
-from pipeline.progress import ProgressReport
-from pipeline.store import default_store
-from pipeline.store_remote import REMOTE_VARIABLE, Missing, open_remote
+from pipeline.formats.files import size
+from pipeline.formats.plural import counted
+from pipeline.formats.store import default_store
+from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.store.remote import REMOTE_VARIABLE, Missing, open_remote
 
 console = Terminal()
 
@@ -47,8 +47,8 @@ def push(
 
     Example: `tomrl store push --remote s3://lab/tom --dry-run`
     """
-    from pipeline import store_transfer
-    from pipeline.store_use import needed
+    from pipeline.ops.store import transfer as store_transfer
+    from pipeline.ops.store.use import needed
 
     store, there = default_store(find_root()), open_remote(remote)
     manifests = needed(find_root())
@@ -79,8 +79,8 @@ def pull(remote: RemoteOption = None, dry_run: _DryRun = False) -> None:
 
     Example: `dvc pull && tomrl store pull`
     """
-    from pipeline import store_transfer
-    from pipeline.store_use import needed
+    from pipeline.ops.store import transfer as store_transfer
+    from pipeline.ops.store.use import needed
 
     store, there = default_store(find_root()), open_remote(remote)
     manifests = needed(find_root())

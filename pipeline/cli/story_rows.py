@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Required, TypedDict, cast
 
+from pipeline.base.errors import UserError
+from pipeline.cli.output import write_output
 from pipeline.cli.reading import read_input
-from pipeline.errors import UserError
-from pipeline.output import write_output
 from pipeline.tom.parse.text import LONGEST_STORY
 
 

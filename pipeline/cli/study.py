@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from pipeline.checkout import find_root, use_study
+from pipeline.base.errors import UserError
 from pipeline.cli.diff import diff
+from pipeline.cli.output import write_output
 from pipeline.cli.recipe import recipe
 from pipeline.cli.tables import make_list, make_table
 from pipeline.cli.terminal import Terminal
@@ -17,9 +18,8 @@ from pipeline.config.expand import expand
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study, study_files
-from pipeline.errors import UserError
-from pipeline.output import write_output
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
+from pipeline.ops.driver.checkout import find_root, use_study
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pipeline.checkout import find_root
+from pipeline.base.ownership import owned
+from pipeline.base.processes import Terminated, raise_on_sigterm
 from pipeline.cli.sweep_table import shown_live, table_of
 from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
-from pipeline.ownership import owned
-from pipeline.processes import Terminated, raise_on_sigterm
+from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from flows.sweeps.record import SweepFolder
@@ -199,7 +199,7 @@ def _run(
     from flows.sweeps.push import NotPushed
     from flows.sweeps.record import SweepFolder
     from flows.sweeps.work import CellFailed
-    from pipeline.stages.partial import partial_folder
+    from pipeline.ops.driver.partial import partial_folder
 
     folder = SweepFolder(root, name)
     try:

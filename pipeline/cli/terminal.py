@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from pipeline.foreign import visible
-from pipeline.output import CLOSED_PIPE, drop_standard_output
+from pipeline.cli.output import CLOSED_PIPE, drop_standard_output
+from pipeline.formats.foreign import visible
 
 
 class Terminal(Console):

@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
+from pipeline.base.errors import UserError
+from pipeline.cli.output import check_output, is_standard_output
 from pipeline.cli.reading import read_input, refuse_same_file
 from pipeline.cli.story_rows import Row, check_length, decoded, read_rows, write_rows
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
-from pipeline.errors import UserError
-from pipeline.output import check_output, is_standard_output
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
 from pipeline.tom import explain as explaining
 from pipeline.tom.check import Agreement
 from pipeline.tom.check import check as check_rows

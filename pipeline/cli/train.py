@@ -16,7 +16,7 @@ from pipeline.analysis.against_paper import (
     no_record,
     unlike_papers,
 )
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
@@ -25,13 +25,13 @@ from pipeline.config.params import Params, TrainedCell
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
 from pipeline.config.training import Accelerator
-from pipeline.errors import UserError
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
+from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
+    from pipeline.ops.verl.compose import Composed
+    from pipeline.ops.verl.plan import Plan
     from pipeline.train.shape import Shape
-    from pipeline.train.verl.compose import Composed
-    from pipeline.train.verl.plan import Plan
 
 _GIB = 2**30
 _MEANING = {
@@ -77,7 +77,7 @@ def plan(
     ] = None,
 ) -> None:
     """State the memory that the local trainer needs for a cell; exits 2 if it cannot fit."""
-    from pipeline.model.device import available_memory, choose_device
+    from pipeline.engine.device import available_memory, choose_device
     from pipeline.train.memory import plan as memory_plan
     from pipeline.train.shapes import shape_of
 
@@ -127,8 +127,8 @@ def show(
 
     Exits 2 if it cannot fit, or if verl refuses the settings. Launches nothing.
     """
-    from pipeline.train.verl.compose import compose
-    from pipeline.train.verl.plan import count_rows, plan_of
+    from pipeline.ops.verl.compose import compose
+    from pipeline.ops.verl.plan import count_rows, plan_of
 
     root = find_root()
     params = _params(root, study)
@@ -149,7 +149,7 @@ def _params(root: Path, study: str | None) -> Params:
 
 
 def _read_shape(path: Path) -> Shape:
-    from pipeline.files import read_json
+    from pipeline.formats.files import read_json
     from pipeline.train.shape import Shape
 
     try:
@@ -200,7 +200,7 @@ def _show_local(key: str, cell: TrainedCell, rows: int) -> None:
 
 def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: Path) -> None:
     """Print a plan: place, memory, differences, settings, command."""
-    from pipeline.train.verl.overrides import planned
+    from pipeline.ops.verl.overrides import planned
 
     place = plan.placement
     steps, _ = planned(plan.cell.train, plan.rows)
@@ -284,7 +284,7 @@ def _say_settings(plan: Plan, composed: Composed) -> None:
 
 
 def _command(plan: Plan) -> str:
-    from pipeline.train.verl.overrides import as_arguments
+    from pipeline.ops.verl.overrides import as_arguments
 
     lines = [shlex.quote(argument) for argument in as_arguments(plan.overrides)]
     return " \\\n  ".join([f"python -m {plan.trainer.module}", *lines])

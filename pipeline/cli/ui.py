@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from pipeline.checkout import find_root
+from pipeline.base.errors import UserError
 from pipeline.cli.terminal import Terminal
-from pipeline.errors import UserError
+from pipeline.ops.driver.checkout import find_root
 
 _SERVER = "mlflow.server.fastapi_app:app"
 console = Terminal()
@@ -24,7 +24,7 @@ def ui(
 
     Example: `tomrl ui --port 5001`, then open the address that it prints
     """
-    from pipeline.tracking_server import EXPERIMENT, prepare, tracking_uri, without_secrets
+    from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri, without_secrets
 
     root = find_root()
     _refuse_taken(host, port)

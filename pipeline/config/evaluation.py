@@ -6,16 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from pipeline.base.plugins import ENGINES, SERVED
 from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Positive, Section, Tokens, one_of
-from pipeline.plugins import ENGINES, SERVED
 
 
 class Evaluate(Section):
     """How completions are sampled for scoring.
 
     Attributes:
-        engine: What runs the model, see :data:`pipeline.plugins.ENGINES`; ``openai`` and
+        engine: What runs the model, see :data:`pipeline.base.plugins.ENGINES`; ``openai`` and
             ``replay`` are for models of the kinds ``api`` and ``recorded``.
         prompt: Prompt of trained cells.
         base_prompt: Prompt of base and API cells, where it differs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 Value = TypeVar("Value")
 

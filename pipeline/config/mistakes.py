@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 Place = tuple[str | int, ...]
 """The way to a value: names of fields, and positions in lists."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm, Imitated
 from pipeline.config.data import Audit, Part, Split, Suite, TrainingPrompt
 from pipeline.config.evaluation import Evaluate, SideCheck
@@ -14,7 +15,6 @@ from pipeline.config.models import Model
 from pipeline.config.section import Key, Listed, Positive, Section, Seed, Text, Threads
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
 from pipeline.config.training import Train
-from pipeline.errors import UserError
 
 
 class StudyInfo(Section):

@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
+from pipeline.base.errors import UserError
 from pipeline.config.mistakes import shown
 from pipeline.config.reading import read_section
 from pipeline.config.section import Key, Listed, Section, Text
-from pipeline.errors import UserError
 
 FOLDER = "studies/records"
 OPEN = "open"

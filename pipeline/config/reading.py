@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from pipeline.base.errors import UserError
 from pipeline.config.mistakes import Mistake, as_error, mistakes_of
 from pipeline.config.section import Section
 from pipeline.config.yaml_file import read_yaml
-from pipeline.errors import UserError
 
 Content = TypeVar("Content", bound=Section)
 Check = Callable[[object], Iterable[Mistake]]

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Discriminator, Tag
 
+from pipeline.base.plugins import CONTROLS, REWARDS
 from pipeline.config.section import Fraction, Section, Text, known
-from pipeline.plugins import CONTROLS, REWARDS
 
 LENIENT = ("tom-rl",)
 """The presets that pay a published rule."""
@@ -21,7 +21,7 @@ class PlainReward(Section):
     """A strict preset without settings.
 
     Attributes:
-        preset: Its name, see :data:`pipeline.plugins.REWARDS` and ``CONTROLS``.
+        preset: Its name, see :data:`pipeline.base.plugins.REWARDS` and ``CONTROLS``.
     """
 
     preset: str

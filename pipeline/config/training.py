@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from pipeline.base.plugins import BACKENDS
 from pipeline.config.algorithms import (
     ALGORITHMS,
     Aggregation,
@@ -16,7 +17,6 @@ from pipeline.config.algorithms import (
 )
 from pipeline.config.reward import RewardSettings
 from pipeline.config.section import Batch, Positive, Rate, Section, Tokens, one_of
-from pipeline.plugins import BACKENDS
 
 Accelerator = Literal["cpu", "a100-40", "a100-80", "h100", "h200"]
 

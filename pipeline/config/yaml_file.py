@@ -16,8 +16,8 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from yaml.reader import ReaderError
 
+from pipeline.base.errors import UserError
 from pipeline.config.mistakes import Mistake, Place, is_writable, shown
-from pipeline.errors import UserError
 
 LARGEST_FILE = 512 << 10
 """Bytes; the largest study in ``studies/`` has 7,000, expanded 80,000."""

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from pipeline.base.errors import UserError
 from pipeline.data.archive import find_member, unpack
 from pipeline.data.sources import Source, SourceFile, get_source
-from pipeline.download import (
+from pipeline.formats.download import (
     DEFAULT_PATIENCE,
     Altered,
     DownloadError,
@@ -28,8 +29,7 @@ from pipeline.download import (
     download,
     progress_bar,
 )
-from pipeline.download import verify as verify_file
-from pipeline.errors import UserError
+from pipeline.formats.download import verify as verify_file
 
 UNAVAILABLE = "UNAVAILABLE.txt"
 """What an optional source leaves in place of its files where they cannot be had."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, NoReturn, cast
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 _CHUNK = 1 << 20
 _FILE_TYPE, _SYMBOLIC_LINK = 0o170000, 0o120000

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from random import Random
 
+from pipeline.base.errors import UserError
 from pipeline.config.data import Part
 from pipeline.config.params import DatasetEntry, ProbeEntry
 from pipeline.data.contrast import contrasting, rule_is_right
@@ -14,7 +15,6 @@ from pipeline.data.folds import Folds
 from pipeline.data.hard import hard_ones
 from pipeline.data.sources import SOURCES
 from pipeline.data.together import draw, whole_pairs
-from pipeline.errors import UserError
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task

@@ -11,7 +11,7 @@ from pipeline.config.data import Split
 from pipeline.config.params import DatasetEntry
 from pipeline.config.sources import Source
 from pipeline.data.origin import Origin, Portion
-from pipeline.records import Record, RecordOfModel, refuse_foreign
+from pipeline.formats.records import Record, RecordOfModel, refuse_foreign
 from pipeline.tasks.example import Example
 
 

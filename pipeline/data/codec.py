@@ -18,9 +18,9 @@ import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic asks for this one before Python 3.12
 
+from pipeline.base.errors import UserError
 from pipeline.data.messages import Messages
-from pipeline.errors import UserError
-from pipeline.records import damage, refuse_foreign, unreadable
+from pipeline.formats.records import damage, refuse_foreign, unreadable
 from pipeline.tasks.example import AnswerKind, Example
 
 _SUITE = (

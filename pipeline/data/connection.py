@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import StrEnum
 
 from pipeline.data.origin import Origin
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 
 class Connection(StrEnum):

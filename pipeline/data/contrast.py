@@ -15,7 +15,7 @@ from itertools import product
 from random import Random
 from typing import Literal, Never
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
 from pipeline.tom.language import Language, language_of
 from pipeline.tom.parse.text import ParseError

@@ -15,12 +15,12 @@ from tempfile import TemporaryDirectory
 
 from pydantic import TypeAdapter
 
+from pipeline.base.errors import UserError
 from pipeline.config.sources import Source
 from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.data.sources import SOURCES
-from pipeline.errors import UserError
-from pipeline.files import write_lines
-from pipeline.foreign import markdown_code, markdown_text, visible
+from pipeline.formats.files import write_lines
+from pipeline.formats.foreign import markdown_code, markdown_text, visible
 from pipeline.tasks import fantom_rules, registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task

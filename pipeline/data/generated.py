@@ -13,6 +13,7 @@ from itertools import count as count_up
 from random import Random
 from typing import Never, TypedDict, TypeVar
 
+from pipeline.base.errors import UserError
 from pipeline.config.sources import (
     ArithmeticSource,
     ExploreTomSource,
@@ -22,7 +23,6 @@ from pipeline.config.sources import (
     OpenTomSource,
     TomiSource,
 )
-from pipeline.errors import UserError
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.contrast import in_contrast
 from pipeline.tom.generate import brief, explore_tom, fantom, hi_tom_items, opentom, tomi

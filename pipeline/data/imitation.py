@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated
 from pipeline.data.contrast import answer_by_rule
-from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 from pipeline.tom.belief import beliefs
 from pipeline.tom.language import PLAIN, language_of

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple, Self
 
 from pipeline.config.sources import GeneratedSource, Source, source_name
-from pipeline.records import Record, RecordOfModel
+from pipeline.formats.records import Record, RecordOfModel
 from pipeline.tasks import registry
 from pipeline.tasks.example import OF_NO_TASK, Example
 from pipeline.tom.generate.styles import BENCHMARK

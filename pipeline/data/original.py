@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.data.messages import Messages
-from pipeline.records import Record
+from pipeline.formats.records import Record
 from pipeline.tasks.reading import Row, read_parquet
 
 ORIGINAL = "tom-rl"

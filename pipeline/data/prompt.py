@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pipeline.base.errors import UserError
 from pipeline.data.messages import Messages
 from pipeline.data.original import ORIGINAL, Frame
-from pipeline.errors import UserError
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tom.parse.text import without_options

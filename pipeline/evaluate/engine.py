@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.data.messages import Messages
-from pipeline.files import digest_of
+from pipeline.engine.sampling import Sampling
+from pipeline.formats.files import digest_of
+from pipeline.formats.provenance import Libraries
 from pipeline.model.chat import PREFILL
-from pipeline.model.sampling import Sampling
-from pipeline.provenance import Libraries
 
 if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
     from transformers import PreTrainedTokenizerBase

@@ -12,19 +12,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import owned
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Ahead, Place, Prompt, Response, respond
 from pipeline.evaluate.journal import Journal
+from pipeline.formats.provenance import MODEL, installed
 from pipeline.model.chat import encode_prompt
-from pipeline.model.sampling import Sampling
-from pipeline.ownership import owned
-from pipeline.provenance import MODEL, installed
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-    from pipeline.model.decode import Completion
+    from pipeline.engine.decode import Completion
 
 SMALL_PRODUCT = 2**22
 """Multiplications below which a linear layer is better off without the calls of oneDNN."""
@@ -64,7 +64,7 @@ class TransformersEngine:
     @cached_property
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         with self.effort.loading():
-            from pipeline.model.device import choose_device, set_up_torch
+            from pipeline.engine.device import choose_device, set_up_torch
             from pipeline.model.weights import load_model
 
             if self.threads is not None:
@@ -114,7 +114,7 @@ class TransformersEngine:
         sampling: Sampling,
         journal: Journal,
     ) -> None:
-        from pipeline.model.stream import complete
+        from pipeline.engine.stream import complete
 
         model, tokenizer = self._loaded
         room = model.config.max_position_embeddings - sampling.max_new_tokens

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
-from pipeline.files import digest_of
-from pipeline.model.sampling import Sampling
+from pipeline.formats.files import digest_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,15 +22,15 @@ import numpy as np
 import openai
 from openai.types.chat import ChatCompletion
 
-from pipeline.errors import TransientError, UserError
+from pipeline.base.errors import TransientError, UserError
+from pipeline.base.ownership import owned
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Prompt, Response
 from pipeline.evaluate.journal import Journal
+from pipeline.formats.plural import counted
+from pipeline.formats.provenance import installed
 from pipeline.model.manifest import ApiManifest
-from pipeline.model.sampling import Sampling
-from pipeline.ownership import owned
-from pipeline.plural import counted
-from pipeline.provenance import installed
 from pipeline.tasks.grading import THINK_END
 
 TRIES = 6

@@ -8,8 +8,8 @@ from typing import Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from pipeline.provenance import Libraries
-from pipeline.records import Record, refuse_foreign
+from pipeline.formats.provenance import Libraries
+from pipeline.formats.records import Record, refuse_foreign
 
 _WHERE_THERE_ARE_ANY = ("too_late", "pairs", "own", "headline", "samples")
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.answers import read_rows
 from pipeline.evaluate.engine import Prompt, Response
-from pipeline.files import file_digest
+from pipeline.formats.files import file_digest
+from pipeline.formats.provenance import Libraries
 from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.model.manifest import RecordedManifest
-from pipeline.model.sampling import Sampling
-from pipeline.provenance import Libraries
 
 _SHOWN = 3
 

@@ -11,11 +11,11 @@ import pandas as pd
 
 from pipeline.data.original import Frame
 from pipeline.data.prompt import is_prefilled, maker
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.evaluate.samples import SAMPLE
-from pipeline.files import replacing
+from pipeline.formats.files import replacing
 from pipeline.model.chat import EMPTY_THOUGHT, beginning
-from pipeline.model.sampling import Sampling
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade, extract_json

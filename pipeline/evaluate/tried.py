@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 RESTATED = "restated"
 """The kind of edit that changes the place in the last sentence, which names the answer, alone."""

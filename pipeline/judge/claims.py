@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipeline.files import replacing
+from pipeline.formats.files import replacing
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import Statements
 

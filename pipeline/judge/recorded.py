@@ -10,8 +10,8 @@ import pandas as pd
 from pipeline.config.data import SuiteTask
 from pipeline.data.codec import read_column
 from pipeline.evaluate.samples import first_samples
+from pipeline.formats.records import damage, unreadable
 from pipeline.judge.items import Item
-from pipeline.records import damage, unreadable
 from pipeline.tasks.example import Example
 
 _RESPONSES = ("id", "task", "response")

@@ -8,10 +8,10 @@ from typing import Any, Literal, Self
 
 from pydantic import Field
 
+from pipeline.formats.records import Record, refuse_foreign
 from pipeline.judge.answers import Follow, followed
 from pipeline.judge.followers import Kind
 from pipeline.judge.verdict import Verdict
-from pipeline.records import Record, refuse_foreign
 
 LISTED = Kind.LISTED.name.lower()
 Reasoning = Literal["faithful", "plausible", "unfaithful", "absent", "unreadable"]

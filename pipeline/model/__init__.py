@@ -1,1 +1,1 @@
-"""Language models: making, loading, decoding, and log-probabilities."""
+"""Language models: where they come from, their weights, and their chat templates."""

@@ -8,8 +8,8 @@ from pathlib import Path
 from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoTokenizer
 
-from pipeline.errors import UserError
-from pipeline.files import read_json
+from pipeline.base.errors import UserError
+from pipeline.formats.files import read_json
 from pipeline.model.snapshot import INDEX
 
 

@@ -18,7 +18,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from pipeline.download import (
+from pipeline.base.errors import UserError
+from pipeline.formats.download import (
     DEFAULT_PATIENCE,
     MIRROR_VARIABLE,
     OFFLINE_VARIABLE,
@@ -31,8 +32,7 @@ from pipeline.download import (
     progress_bar,
     verify,
 )
-from pipeline.errors import UserError
-from pipeline.files import file_digest, read_json, write_json
+from pipeline.formats.files import file_digest, read_json, write_json
 from pipeline.model.snapshot import COMMIT, HubFile, Snapshot, agreed, pinned, read_listing
 
 ENDPOINT_VARIABLE = "HF_ENDPOINT"

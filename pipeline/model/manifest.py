@@ -9,9 +9,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pipeline.provenance import Libraries
-from pipeline.records import Record, RecordOfModel
-from pipeline.store import LocalStore
+from pipeline.formats.provenance import Libraries
+from pipeline.formats.records import Record, RecordOfModel
+from pipeline.formats.store import LocalStore
 
 Role = Literal["base", "best", "last"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pipeline.download import Expected
-from pipeline.errors import UserError
-from pipeline.files import digest_of, read_json
+from pipeline.base.errors import UserError
+from pipeline.formats.download import Expected
+from pipeline.formats.files import digest_of, read_json
 
 INDEX = "model.safetensors.index.json"
 COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -24,7 +24,7 @@ from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 from pipeline.config.models import TinySize
-from pipeline.model.linear import use_faster_linear
+from pipeline.engine.linear import use_faster_linear
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

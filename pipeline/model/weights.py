@@ -16,8 +16,8 @@ from transformers import (
 )
 from transformers.utils.logging import disable_progress_bar
 
-from pipeline.errors import UserError
-from pipeline.model.linear import use_faster_linear
+from pipeline.base.errors import UserError
+from pipeline.engine.linear import use_faster_linear
 
 WEIGHTS = "model.safetensors"
 
@@ -84,7 +84,7 @@ def load_model(
 
     Args:
         folder: The model, in Hugging Face layout.
-        plain_below: See :func:`pipeline.model.linear.use_onednn`.
+        plain_below: See :func:`pipeline.engine.linear.use_onednn`.
 
     Raises:
         UserError: If tokenizer and model have different vocabularies.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import CONTROLS, REWARDS
 from pipeline.config.reward import RewardSettings, own_settings
-from pipeline.errors import UserError
-from pipeline.plugins import CONTROLS, REWARDS
 from pipeline.reward.reward import Preset, Reward
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -21,7 +21,7 @@ def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Prese
     """Return a preset.
 
     Args:
-        name: One of :data:`pipeline.plugins.REWARDS`, or of the ``CONTROLS`` beside them.
+        name: One of :data:`pipeline.base.plugins.REWARDS`, or of the ``CONTROLS`` beside them.
         settings: Its own settings; its defaults if absent.
 
     Raises:

@@ -32,7 +32,7 @@ def compute_score(
         solution_str: The response, after the pre-filled ``<think>``.
         ground_truth: The gold answer.
         extra_info: The row's further fields.
-        preset: One of :data:`pipeline.plugins.REWARDS`.
+        preset: One of :data:`pipeline.base.plugins.REWARDS`.
         settings: The preset's own settings.
         begun: What the response begins with that verl counts to the prompt.
 

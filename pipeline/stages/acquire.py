@@ -9,8 +9,8 @@ from pipeline.config.lookup import lookup
 from pipeline.config.sources import ArithmeticSource, UpstreamSource
 from pipeline.data.acquire import acquire
 from pipeline.data.generated import arithmetic, pairs, stories
-from pipeline.download import MIRROR_VARIABLE, OFFLINE_VARIABLE
-from pipeline.files import replacing, write_lines
+from pipeline.formats.download import MIRROR_VARIABLE, OFFLINE_VARIABLE
+from pipeline.formats.files import replacing, write_lines
 from pipeline.stages.common import Stage, run
 
 

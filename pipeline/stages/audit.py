@@ -14,13 +14,13 @@ from pipeline.audit.reading import read_all
 from pipeline.audit.records import Audit, Leak, Learned, WonWithoutAnswer
 from pipeline.audit.sets import leakage, learned_baseline, set_audit
 from pipeline.audit.surface import gold_places
+from pipeline.base.errors import UserError
 from pipeline.config.data import Part
 from pipeline.data.build import select_written
 from pipeline.data.card import DatasetCard
 from pipeline.data.codec import read_column, read_dataset
 from pipeline.data.origin import Origin, StudyOrigins
-from pipeline.errors import UserError
-from pipeline.files import replacing
+from pipeline.formats.files import replacing
 from pipeline.stages.common import Stage, run
 from pipeline.tasks.example import Example
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
+from pipeline.base.plugins import BASES
 from pipeline.config.lookup import lookup
 from pipeline.config.params import BaseEntry
 from pipeline.data.card import BaseCard
 from pipeline.data.origin import BaseShown, Origin
-from pipeline.files import write_lines
+from pipeline.formats.files import write_lines
+from pipeline.formats.records import Figures
 from pipeline.model.manifest import Manifest, ServedManifest
-from pipeline.plugins import BASES
-from pipeline.records import Figures
 from pipeline.stages.common import Stage, run
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import owned
 from pipeline.config.models import HubModel
 from pipeline.config.params import BaseEntry
 from pipeline.data.card import NOT_KNOWN, BaseCard
-from pipeline.errors import UserError
-from pipeline.files import remove
+from pipeline.formats.files import remove
 from pipeline.model.check import check_model
 from pipeline.model.hub import access_from, fetch
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.ownership import owned
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
 

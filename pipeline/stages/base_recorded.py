@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from pipeline.base.errors import UserError
 from pipeline.config.models import RecordedModel
 from pipeline.config.params import BaseEntry
 from pipeline.data.card import NOT_KNOWN, BaseCard
-from pipeline.errors import UserError
-from pipeline.files import file_digest
+from pipeline.formats.files import file_digest
 from pipeline.model.manifest import RecordedManifest
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage

@@ -6,20 +6,20 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.closure import own_code
+from pipeline.base.closure import own_code
+from pipeline.base.ownership import owned
+from pipeline.base.plugins import BASES
+from pipeline.base.progress import ProgressReport
 from pipeline.config.models import TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.data.card import BaseCard, SetCard
 from pipeline.data.codec import read_dataset
 from pipeline.data.origin import Origin
-from pipeline.files import remove
-from pipeline.model.device import set_up_torch
+from pipeline.engine.device import set_up_torch
+from pipeline.formats.files import remove
+from pipeline.formats.provenance import MODEL, installed
+from pipeline.formats.records import Figures
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.ownership import owned
-from pipeline.plugins import BASES
-from pipeline.progress import ProgressReport
-from pipeline.provenance import MODEL, installed
-from pipeline.records import Figures
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
 from pipeline.stages.stop import StopRequest

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.closure import own_code
+from pipeline.base.closure import own_code
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import ENGINES
 from pipeline.config.params import TrainedCell
-from pipeline.errors import UserError
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.plugins import ENGINES
 from pipeline.stages.common import Stage
 from pipeline.stages.evaluate import asked
 from pipeline.stages.scoring import Ran, ask_columns, engine_of_weights, write_scores

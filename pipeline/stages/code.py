@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.closure import own_code
-from pipeline.files import replacing, write_json
-from pipeline.plugins import BACKENDS, BASES, BENCHMARKS, CONTROLS, ENGINES, REWARDS, SERVED
+from pipeline.base.closure import own_code
+from pipeline.base.plugins import BACKENDS, BASES, BENCHMARKS, CONTROLS, ENGINES, REWARDS, SERVED
+from pipeline.formats.files import replacing, write_json
 from pipeline.stages.common import Stage, run
 
 _READS_TASKS = ("dataset", "suite", "audit", "sources", "report")

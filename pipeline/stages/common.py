@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 
+from pipeline.base.disk import trouble
+from pipeline.base.errors import TransientError, UserError
+from pipeline.base.processes import end_with_dvc, raise_on_sigterm
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
-from pipeline.disk import trouble
-from pipeline.errors import TransientError, UserError
-from pipeline.files import digest_of, file_digest, folder_digests
-from pipeline.foreign import visible
-from pipeline.leftovers import remove_leftovers_of
-from pipeline.processes import end_with_dvc, raise_on_sigterm
-from pipeline.store import LocalStore, default_store
+from pipeline.formats.files import digest_of, file_digest, folder_digests
+from pipeline.formats.foreign import visible
+from pipeline.formats.leftovers import remove_leftovers_of
+from pipeline.formats.store import LocalStore, default_store
 
 
 @dataclass(frozen=True)

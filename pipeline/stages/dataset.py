@@ -13,7 +13,7 @@ from pipeline.data.card import DatasetCard
 from pipeline.data.codec import write_dataset
 from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import maker
-from pipeline.files import replacing
+from pipeline.formats.files import replacing
 from pipeline.stages.common import Stage, run
 from pipeline.stages.prompts import frame_of
 from pipeline.stages.sources import tasks_of, write_rules

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from importlib import import_module
 
+from pipeline.base.errors import UserError
+from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell
 from pipeline.data.codec import read_column
-from pipeline.errors import UserError
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Ahead, Engine
 from pipeline.evaluate.runner import Asking, prompts_of
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
-from pipeline.model.sampling import Sampling
-from pipeline.progress import ProgressReport
 from pipeline.stages.common import Stage, run
 from pipeline.stages.prompts import frame_of
 from pipeline.stages.scoring import Ran, score_cell, work_of

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pipeline.config.data import Part
 from pipeline.data.build import select
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking
-from pipeline.model.sampling import Sampling
 from pipeline.stages.common import Stage, run
 from pipeline.stages.scoring import score_cell
 from pipeline.tasks.example import Example

@@ -20,7 +20,7 @@ from pipeline.judge.signatures import single_signatures
 from pipeline.judge.used import Used, used_of
 from pipeline.judge.verdict import judge
 from pipeline.stages.common import Stage, run
-from pipeline.stages.tracked import tracked
+from pipeline.stages.followed import followed
 
 
 def main(stage: Stage, key: str) -> None:
@@ -50,7 +50,7 @@ def main(stage: Stage, key: str) -> None:
         )
         for task, names in judged_together(columns).items()
     }
-    with tracked(stage, key):
+    with followed(stage, key):
         write_claims(claims, answered, stated)
         Verdicts(tasks=tasks).write(target)
     for task, verdict in tasks.items():

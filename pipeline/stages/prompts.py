@@ -11,7 +11,7 @@ from typing import get_args
 
 from pipeline.config.data import PromptStyle
 from pipeline.data.original import ORIGINAL, SOURCE, Frame, read_frame
-from pipeline.records import Record
+from pipeline.formats.records import Record
 from pipeline.stages.common import Stage
 
 

@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pipeline.errors import UserError
-from pipeline.files import read_json, remove, replacing, write_json
-from pipeline.records import UNREADABLE
+from pipeline.base.errors import UserError
+from pipeline.formats.files import read_json, remove, replacing, write_json
+from pipeline.formats.records import UNREADABLE
 
 MADE_FROM = "made_from.json"
 

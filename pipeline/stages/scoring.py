@@ -9,9 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import cast
 
-from pipeline.closure import own_code
+from pipeline.base.closure import own_code
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import ENGINES, SERVED
+from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, Cell
-from pipeline.errors import UserError
 from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import Ahead, Engine, Place
 from pipeline.evaluate.metrics import task_metrics
@@ -24,13 +26,11 @@ from pipeline.evaluate.runner import (
     write_grades,
     write_responses,
 )
-from pipeline.files import remove, write_lines
+from pipeline.formats.files import remove, write_lines
+from pipeline.formats.provenance import GRADING, installed
 from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
-from pipeline.plugins import ENGINES, SERVED
-from pipeline.progress import ProgressReport
-from pipeline.provenance import GRADING, installed
 from pipeline.stages.common import Stage
-from pipeline.stages.tracked import PATIENCE, tracked
+from pipeline.stages.followed import PATIENCE, followed
 from pipeline.tasks.example import Example
 
 
@@ -69,7 +69,7 @@ def score_cell(
         return found
     # Where a large model is asked, MLflow shows it from the start.
     patience = PATIENCE if cell.evaluate.engine == "hf" else 0.0
-    with tracked(stage, key, patience) as tracker:
+    with followed(stage, key, patience) as tracker:
         engine = _engine(stage, key, cell, ahead)
         started = time.perf_counter()
         graded = ask_columns(engine, cell, columns, asking, f"{stage.name} {key}", tracker.look)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import owned
 from pipeline.config.expand import expand
 from pipeline.config.models import TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.config.study_files import load_study, study_files
-from pipeline.errors import UserError
-from pipeline.files import digest_of, folder_digests, remove, replacing
-from pipeline.model.device import set_up_torch
-from pipeline.ownership import owned
-from pipeline.provenance import MODEL, installed
+from pipeline.engine.device import set_up_torch
+from pipeline.formats.files import digest_of, folder_digests, remove, replacing
+from pipeline.formats.provenance import MODEL, installed
 from pipeline.train import shipped, tiny_base
 from pipeline.train.shipped import ShippedCard
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from pipeline.closure import own_code
+from pipeline.base.closure import own_code
 from pipeline.config.params import DatasetEntry
-from pipeline.files import digest_of, folder_digests, replacing
-from pipeline.records import Record, refuse_foreign
+from pipeline.formats.files import digest_of, folder_digests, replacing
+from pipeline.formats.records import Record, refuse_foreign
 from pipeline.stages.common import Stage, run
 from pipeline.stages.prompts import write_frames
 from pipeline.tasks import registry

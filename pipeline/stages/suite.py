@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pipeline.data.build import select
 from pipeline.data.codec import write_examples
-from pipeline.files import replacing
+from pipeline.formats.files import replacing
 from pipeline.stages.common import Stage, run
 from pipeline.stages.sources import write_rules
 

@@ -6,15 +6,15 @@ import logging
 import shutil
 from pathlib import Path
 
+from pipeline.base.ownership import owned
+from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, AskedCell, TrainedCell
-from pipeline.files import discard, replacing, write_lines
+from pipeline.formats.files import discard, replacing, write_lines
+from pipeline.formats.records import Figures
 from pipeline.model.manifest import SERVED_BY, Manifest, ServedManifest
-from pipeline.ownership import owned
-from pipeline.progress import ProgressReport
-from pipeline.records import Figures
 from pipeline.stages.common import Stage, run
+from pipeline.stages.followed import PATIENCE, StageRun, followed
 from pipeline.stages.resume import read_options, take_up
-from pipeline.stages.tracked import PATIENCE, StageRun, tracked
 from pipeline.stages.training import Training, TrainingConfig, prepare
 from pipeline.train.contract import History, Outcome
 
@@ -28,7 +28,7 @@ def main(stage: Stage, key: str, *options: str) -> None:
     if isinstance(cell, TrainedCell):
         training = prepare(stage, key, cell)
         patience = PATIENCE if cell.train.backend == "local" else 0.0
-        with owned(training.work), tracked(stage, key, patience) as tracker:
+        with owned(training.work), followed(stage, key, patience) as tracker:
             _train(stage, key, cell, training, resume, tracker)
         return
     kind: type[Manifest | ServedManifest] = Manifest

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import cast
 
+from pipeline.base.plugins import ELSEWHERE
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import resolve
 from pipeline.stages.common import Stage, input_digest
@@ -19,9 +21,8 @@ def prepare_local(stage: Stage, key: str, cell: TrainedCell) -> Training:
     """Return a run of the local trainer: on the cluster of ``RAY_ADDRESS``, else here."""
     check_local(cell.train)
     if os.environ.get("RAY_ADDRESS"):
-        from pipeline.stages.train_local_job import LocalJobTraining
-
-        return LocalJobTraining(stage, key, cell)
+        elsewhere = cast(Callable[[Stage, str, TrainedCell], Training], ELSEWHERE.load())
+        return elsewhere(stage, key, cell)
     return LocalTraining(stage, key, cell)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
+from pipeline.base.plugins import BACKENDS
 from pipeline.config.algorithms import Sft
 from pipeline.config.params import Cell, TrainedCell
-from pipeline.plugins import BACKENDS
-from pipeline.provenance import Libraries
-from pipeline.records import Record
+from pipeline.formats.provenance import Libraries
+from pipeline.formats.records import Record
 from pipeline.stages.common import Stage
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks import math_worker
 from pipeline.tasks.grading import TooLate
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks import fantom_archive, fantom_rules, generated
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tasks.fantom_archive import conversation_id

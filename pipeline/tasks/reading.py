@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import NoReturn, TypeVar
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 
 LARGEST_FILE = 256 << 20
 LARGEST_TEXT = 1 << 20  # the longest text in any benchmark is a conversation of about 20,000

@@ -17,8 +17,8 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from pipeline.errors import UserError
-from pipeline.plugins import BENCHMARKS
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import BENCHMARKS
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, grade
 from pipeline.tom.generate.styles import BENCHMARK

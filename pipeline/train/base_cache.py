@@ -15,11 +15,11 @@ import tokenizers
 import torch
 import transformers
 
+from pipeline.base.errors import UserError
 from pipeline.config.params import BaseEntry
-from pipeline.errors import UserError
-from pipeline.files import digest_of
-from pipeline.records import Record
-from pipeline.store import LocalStore
+from pipeline.formats.files import digest_of
+from pipeline.formats.records import Record
+from pipeline.formats.store import LocalStore
 from pipeline.train.tiny_base import processor
 from pipeline.train.warm_start import Demonstration
 

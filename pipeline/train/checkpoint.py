@@ -14,7 +14,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
-from pipeline.files import file_digest, read_json, remove, remove_leftovers, replacing, write_json
+from pipeline.formats.files import (
+    file_digest,
+    read_json,
+    remove,
+    remove_leftovers,
+    replacing,
+    write_json,
+)
 from pipeline.model.weights import write_tensors
 
 log = logging.getLogger(__name__)

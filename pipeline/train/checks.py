@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from pipeline.base.errors import UserError
 from pipeline.config.training import Train
-from pipeline.errors import UserError
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 
 _WINDOW = 5  # steps averaged at the start and at each point, against sampling noise
 _SHARE = 0.5

@@ -10,9 +10,9 @@ import json
 from pathlib import Path
 from typing import Literal
 
+from pipeline.formats.provenance import Libraries
+from pipeline.formats.records import Figures, Record, read_figures, refuse_foreign
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.provenance import Libraries
-from pipeline.records import Figures, Record, read_figures, refuse_foreign
 from pipeline.train.collapse import Collapse, collapse_at_end, find_collapse
 from pipeline.train.drift import Drift, find_drift
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated, Sft
 from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.data.codec import read_dataset
-from pipeline.errors import UserError
 from pipeline.model.chat import beginning, encode_prompt
 from pipeline.tasks.example import Example
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 
 DIFFERENCE = "rollout_probs_diff_mean"
 """Mean difference of the probability of a sampled token, of the tokens of a step."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 from pipeline.train.contract import History
 from pipeline.train.rollout import Rollouts
 

@@ -11,10 +11,10 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.algorithms import Algorithm, Sft
 from pipeline.config.training import Train
-from pipeline.model.decode import Completion
-from pipeline.model.recording import Recording
-from pipeline.model.sampling import Sampling
-from pipeline.records import Figures
+from pipeline.engine.decode import Completion
+from pipeline.engine.recording import Recording
+from pipeline.engine.sampling import Sampling
+from pipeline.formats.records import Figures
 from pipeline.train.data import Row
 from pipeline.train.dynamic_sampling import draw
 from pipeline.train.rollout import Judge, Rollouts, imitate, sample

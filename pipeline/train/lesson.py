@@ -9,7 +9,7 @@ from random import Random
 import torch
 from torch import Tensor
 
-from pipeline.model.batch import pad_right
+from pipeline.engine.batch import pad_right
 
 _SHORTEST, _LONGEST = 6, 16  # words of a list that is said twice
 

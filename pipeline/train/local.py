@@ -18,8 +18,8 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
-from pipeline.model.device import cast_linear, choose_device, peak_memory
-from pipeline.records import Figures
+from pipeline.engine.device import cast_linear, choose_device, peak_memory
+from pipeline.formats.records import Figures
 from pipeline.reward.presets import preset_of
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Step

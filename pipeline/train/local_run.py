@@ -9,12 +9,12 @@ from pathlib import Path
 from torch import Tensor
 
 from pipeline.config.params import TrainedCell
-from pipeline.files import remove, replacing
-from pipeline.model.device import set_up_torch
+from pipeline.engine.device import set_up_torch
+from pipeline.formats.files import remove, replacing
+from pipeline.formats.provenance import GRADING, MODEL, installed
+from pipeline.formats.store import LocalStore
 from pipeline.model.manifest import StoredModel
 from pipeline.model.weights import load_model, save_model
-from pipeline.provenance import GRADING, MODEL, installed
-from pipeline.store import LocalStore
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows
 from pipeline.train.local import LocalTrainer

@@ -7,7 +7,7 @@ from statistics import mean, median, pstdev
 
 import numpy as np
 
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 
 
 def batch_metrics(

@@ -14,8 +14,8 @@ from pathlib import Path
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.training import Train
-from pipeline.model.recording import Recording
-from pipeline.model.sampling import Sampling
+from pipeline.engine.recording import Recording
+from pipeline.engine.sampling import Sampling
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import Row, probed_rows
 from pipeline.train.rollout import Judge, sample

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pipeline.config.algorithms import AlgorithmBase
 from pipeline.config.training import Train
-from pipeline.plural import counted
+from pipeline.formats.plural import counted
 
 _SURROGATES = {
     "gspo": "clips the ratio of whole responses",

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.errors import TransientError, UserError
-from pipeline.files import write_json
+from pipeline.base.errors import TransientError, UserError
+from pipeline.formats.files import write_json
 from pipeline.train.learner import NotFinite
 from pipeline.train.rollout import Rollouts
 

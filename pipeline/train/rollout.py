@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.algorithms import Imitated
+from pipeline.engine.decode import Completion, generate
+from pipeline.engine.device import answering
+from pipeline.engine.recording import Recording
+from pipeline.engine.sampling import Sampling
 from pipeline.model.chat import EMPTY_THOUGHT
-from pipeline.model.decode import Completion, generate
-from pipeline.model.device import answering
-from pipeline.model.recording import Recording
-from pipeline.model.sampling import Sampling
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
 from pipeline.train.data import Row, response_to

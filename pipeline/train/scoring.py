@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.model.batch import pad_left, pad_right, positions, real_places
-from pipeline.model.device import autocast
-from pipeline.model.halves import Halves
-from pipeline.model.logprobs import completion_states, of_logits
-from pipeline.model.shared_prefix import visible
+from pipeline.engine.batch import pad_left, pad_right, positions, real_places
+from pipeline.engine.device import autocast
+from pipeline.engine.halves import Halves
+from pipeline.engine.logprobs import completion_states, of_logits
+from pipeline.engine.shared_prefix import visible
 from pipeline.train.memory import LOGITS_AT_ONCE
 from pipeline.train.rollout import Rollouts
 
@@ -165,7 +165,7 @@ def _of_tokens(
         model: The model.
         batch: Prompts and completions.
         precision: Number format of the forward pass.
-        wanted: See :func:`pipeline.model.logprobs.of_logits`.
+        wanted: See :func:`pipeline.engine.logprobs.of_logits`.
     """
     checkpointed = model.is_gradient_checkpointing and model.training
     states_of = plain_states if checkpointed else completion_states

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pipeline.base.errors import UserError
 from pipeline.config.models import SIZES, ApiModel, HubModel, Model, RecordedModel, TinyModel
-from pipeline.errors import UserError
 from pipeline.train.shape import Shape
 
 # From the config.json of the repositories on the Hugging Face hub.

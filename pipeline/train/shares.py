@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
-from pipeline.errors import UserError
 from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.memory import plan
 from pipeline.train.shape import Shape

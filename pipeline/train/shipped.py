@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipeline.base.errors import UserError
 from pipeline.config.params import BaseEntry
-from pipeline.errors import UserError
-from pipeline.files import folder_digests
-from pipeline.provenance import Libraries
-from pipeline.records import UNREADABLE, Record
+from pipeline.formats.files import folder_digests
+from pipeline.formats.provenance import Libraries
+from pipeline.formats.records import UNREADABLE, Record
 from pipeline.train.tiny_base import recipe_of
 
 CARD, MODEL = "card.json", "model"

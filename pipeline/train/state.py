@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.files import remove
+from pipeline.formats.files import remove
 from pipeline.model.weights import weights_of
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.checkpoint import Checkpoint

@@ -12,8 +12,8 @@ import torch
 
 from pipeline.config.models import SIZES, TinyModel
 from pipeline.config.params import BaseEntry
-from pipeline.files import replacing
-from pipeline.model.linear import made_by_intel
+from pipeline.engine.linear import made_by_intel
+from pipeline.formats.files import replacing
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.train import warm_start

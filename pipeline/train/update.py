@@ -14,9 +14,9 @@ from transformers import PreTrainedModel
 
 from pipeline.config.algorithms import Algorithm, Surrogate
 from pipeline.config.training import Train
-from pipeline.model.batch import pad_right, sent
-from pipeline.model.device import autocast
-from pipeline.records import Figures
+from pipeline.engine.batch import pad_right, sent
+from pipeline.engine.device import autocast
+from pipeline.formats.records import Figures
 from pipeline.train.algorithms import Signal, at_last_token, estimate
 from pipeline.train.critic import explained_variance
 from pipeline.train.learner import Learner, NotFinite

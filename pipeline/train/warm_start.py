@@ -21,9 +21,9 @@ from pipeline.config.models import WarmStart
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, source_name
 from pipeline.data.generated import Problem, StoryRow, arithmetic, stories
 from pipeline.data.prompt import compact
+from pipeline.engine.decode import generate
+from pipeline.engine.sampling import Sampling
 from pipeline.model.chat import encode_prompt
-from pipeline.model.decode import generate
-from pipeline.model.sampling import Sampling
 from pipeline.tasks.example import OF_NO_TASK, Example, generated_kind
 from pipeline.tasks.grading import extract_tagged
 from pipeline.train import checkpoint as checkpoints

@@ -9,8 +9,8 @@ from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.data.card import BaseCard, SetCard
 from pipeline.data.origin import Origin, Portion, StudyOrigins
 from pipeline.evaluate.records import Share, TaskScores
+from pipeline.formats.records import Figures
 from pipeline.model.manifest import StoredModel
-from pipeline.records import Figures
 
 
 def scores(accuracy: float, by_order: Mapping[str, float] | None = None) -> TaskScores:

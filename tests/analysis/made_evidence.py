@@ -11,7 +11,7 @@ from pipeline.analysis.paired import Answers
 from pipeline.evaluate.measured import Measured
 from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY
 from pipeline.evaluate.statistics import Estimate, share
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 
 QUESTIONS = 1200
 """Of each topic, each about a story of its own."""

@@ -22,12 +22,12 @@ from pipeline.analysis.against_paper import (
 from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.settings import Missing, settings, value_at
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.published import FOLDER, PaperRecord, find_record, record_names
 from pipeline.config.study_files import find_study, study_files
 from pipeline.config.training import Train
-from pipeline.errors import UserError
 from tests.analysis.test_seeds import seeded
 from tests.conftest import PROJECT, Run, edited
 

@@ -23,7 +23,7 @@ from pipeline.config.reward import PublishedReward
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.evaluate.records import PairScores
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores, share
 from tests.conftest import TINY
 

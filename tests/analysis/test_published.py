@@ -17,12 +17,12 @@ from pipeline.analysis.published_check import published_of
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import collect
 from pipeline.analysis.samples import Recorded
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Cell, Params
 from pipeline.config.published import record_names
 from pipeline.config.published_results import FOLDER, find_published
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
 from tests.conftest import PROJECT, TINY
 
 MODEL = "nano"

@@ -15,18 +15,18 @@ from flows.sweeps.partial import leave_partial_report
 from flows.sweeps.record import CellState, Sweep, SweepFolder
 from pipeline.analysis.figures import FIGURES
 from pipeline.analysis.results import collect
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
+from pipeline.ops.mirror.circumstances import circumstances
+from pipeline.ops.mirror.ended import Ended
+from pipeline.ops.mirror.failed import leave_cause
 from pipeline.stages.common import Stage
-from pipeline.stages.ended import Ended
-from pipeline.stages.failed import leave_cause
 from pipeline.stages.prompts import write_frames
 from pipeline.stages.report import write
-from pipeline.tracking_circumstances import circumstances
 from tests.conftest import PROJECT, TINY
 
 CAUSE = "evaluate: no room <here>; make some"

@@ -32,7 +32,7 @@ from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.evaluate.statistics import seeds_and_stories
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores
 from tests.conftest import TINY
 

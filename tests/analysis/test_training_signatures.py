@@ -12,7 +12,7 @@ from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.data.card import SetCard
 from pipeline.data.origin import Portion
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 from tests.analysis.made import place_questions
 from tests.analysis.test_findings import study
 

@@ -18,7 +18,7 @@ from pipeline.audit.records import Audit
 from pipeline.audit.rules import baselines, majority_answers
 from pipeline.audit.sets import set_audit
 from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
 from pipeline.tom.language import EXPLORE_TOM, TOMI, language_of
 

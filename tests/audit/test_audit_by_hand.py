@@ -20,7 +20,7 @@ from pipeline.audit.reading import Reading, read_all
 from pipeline.audit.records import ColumnAudit
 from pipeline.audit.sets import set_audit
 from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
 
 HALL = "Ann and Bob entered the hall.\nThe hat is in the box.\nAnn moved the hat to the jar."

@@ -9,8 +9,8 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
-from pipeline.errors import UserError
 
 
 def row(story: str, order: int = 1) -> dict[str, object]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study import Study
-from pipeline.errors import UserError
 from pipeline.stages import acquire, audit, dataset, sources, suite
 from pipeline.stages.common import Stage
 from tests.conftest import TINY

@@ -10,9 +10,9 @@ from pipeline.audit.card import data_card
 from pipeline.audit.marks import refuse_false_marks
 from pipeline.audit.records import Audit, Flag, Leak
 from pipeline.audit.sets import set_audit
+from pipeline.base.errors import UserError
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.data.origin import Origin, StudyOrigins
-from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 
 

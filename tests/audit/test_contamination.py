@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
 
 STORY = "Ann entered the hall. The hat is in the red_box. Bob moved the hat to the jar."

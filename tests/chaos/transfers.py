@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from pipeline.errors import UserError
-from pipeline.store import LocalStore
-from pipeline.store_bucket import BucketRemote
-from pipeline.store_listing import Listing, sha256_of
-from pipeline.store_transfer import listing_key, part_key, pull, push, read_listing
+from pipeline.base.errors import UserError
+from pipeline.formats.store import LocalStore
+from pipeline.ops.store.bucket import BucketRemote
+from pipeline.ops.store.listing import Listing, sha256_of
+from pipeline.ops.store.transfer import listing_key, part_key, pull, push, read_listing
 from tests.store.emulator import BUCKET, KEYS, client, emulator
 from tests.store.faults import faulty
 

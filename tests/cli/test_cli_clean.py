@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.store import LocalStore
+from pipeline.formats.store import LocalStore
 from tests.conftest import Run
 from tests.test_ownership import start_owner
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
-from pipeline.errors import UserError
 
 STORY = (
     "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nBob exited the hall.\n"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.reward import app
-from pipeline.errors import UserError
 from tests.reward.test_fidelity import ANN, BOB, QUESTION, STORY
 
 RIGHT = {"completion": " x</think><answer> red_box</answer>", "ground_truth": "red box"}

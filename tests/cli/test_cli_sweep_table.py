@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 
 from flows.sweeps.record import CellState, Sweep, SweepFolder
+from pipeline.base.ownership import owned
 from pipeline.cli.sweep_table import shown_live
 from pipeline.config.expand import expand
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
-from pipeline.files import write_text
-from pipeline.ownership import owned
+from pipeline.formats.files import write_text
 from tests.conftest import TINY
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.tom import app
-from pipeline.errors import UserError
 
 STORY = (
     "Ann and Bob entered the hall. The hat is in the red_box. Bob exited the hall. "

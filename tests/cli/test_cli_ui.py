@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.ports import free_ports
+from pipeline.base.ports import free_ports
 from tests.conftest import Run, environment
 
 

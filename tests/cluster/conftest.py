@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.cluster.client import Address, Client, connect
-from pipeline.cluster.head import private_head
-from pipeline.cluster.job import Job, JobOutcome
-from pipeline.cluster.run import run_job
+from pipeline.ops.cluster.client import Address, Client, connect
+from pipeline.ops.cluster.head import private_head
+from pipeline.ops.cluster.job import Job, JobOutcome
+from pipeline.ops.cluster.run import run_job
 
 GPUS = 2
 HOLD = """

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import ray
 
-from pipeline.cluster.client import Address
-from pipeline.errors import UserError
-from pipeline.ports import free_ports
+from pipeline.base.errors import UserError
+from pipeline.base.ports import free_ports
+from pipeline.ops.cluster.client import Address
 from tests.cluster.conftest import Heard, MakeJob
 
 
@@ -84,7 +84,7 @@ def test_a_host_that_does_not_exist(refusal: Callable[..., str]) -> None:
 def test_a_server_that_accepts_and_says_nothing(
     refusal: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.cluster.client.PROBE_SECONDS", 0.5)
+    monkeypatch.setattr("pipeline.ops.cluster.client.PROBE_SECONDS", 0.5)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         message = refusal(RAY_ADDRESS=f"http://127.0.0.1:{silent.getsockname()[1]}")
     assert "(no answer within 0.5 s)" in message

@@ -8,11 +8,11 @@ from textwrap import dedent
 
 import pytest
 
-from pipeline.cluster.client import Client
-from pipeline.cluster.job import JobOutcome
-from pipeline.cluster.run import run_job
-from pipeline.errors import TransientError
-from pipeline.train.verl.failures import CAUSES, Cause, Circumstances, judge
+from pipeline.base.errors import TransientError
+from pipeline.ops.cluster.client import Client
+from pipeline.ops.cluster.job import JobOutcome
+from pipeline.ops.cluster.run import run_job
+from pipeline.ops.verl.failures import CAUSES, Cause, Circumstances, judge
 from tests.cluster.conftest import Heard, MakeJob
 
 CELL = Circumstances("cells.a.train", "4 x a100-80", 4, 1, "69.2 in update, of 79.2 GiB", "/state")
@@ -39,7 +39,7 @@ SAID = {
         "(WorkerDict pid=8) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.3 GiB."
     ),
     "host memory growth": (
-        "(TaskRunner pid=7) pipeline.train.verl.watching.HostMemoryFull: host memory of node-3 has "
+        "(TaskRunner pid=7) pipeline.ops.verl.watching.HostMemoryFull: host memory of node-3 has "
         "grown to 91% of 503.5 GiB, above 90%: step 120 is saved"
     ),
     "host memory": (

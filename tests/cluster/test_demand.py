@@ -20,11 +20,11 @@ from tempfile import TemporaryDirectory
 import psutil
 import pytest
 
-from pipeline.cluster.client import Address, Client, connect
-from pipeline.cluster.demand import VARIABLE, minutes_of
-from pipeline.cluster.head import engine_environment
-from pipeline.errors import UserError
-from pipeline.ports import free_ports
+from pipeline.base.errors import UserError
+from pipeline.base.ports import free_ports
+from pipeline.ops.cluster.client import Address, Client, connect
+from pipeline.ops.cluster.demand import VARIABLE, minutes_of
+from pipeline.ops.cluster.head import engine_environment
 from tests.alive import until
 from tests.cluster.conftest import HOLD, Heard, MakeJob
 from tests.raylets import FLAGS, STORE, alive

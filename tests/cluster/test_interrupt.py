@@ -14,13 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.cluster import client, follow
-from pipeline.cluster.client import Address, Client
-from pipeline.cluster.head import LONGEST_FOLDER
-from pipeline.cluster.job import Job
-from pipeline.cluster.keeper import lock_folder, remove_abandoned
-from pipeline.cluster.run import run_job
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
+from pipeline.ops.cluster import client, follow
+from pipeline.ops.cluster.client import Address, Client
+from pipeline.ops.cluster.head import LONGEST_FOLDER
+from pipeline.ops.cluster.job import Job
+from pipeline.ops.cluster.keeper import lock_folder, remove_abandoned
+from pipeline.ops.cluster.run import run_job
 from tests.alive import until
 from tests.cluster.conftest import Heard, MakeJob
 from tests.cluster.proxy import proxy
@@ -34,8 +34,8 @@ SLEEP = """
 CALLER = """
 import sys
 from pathlib import Path
-from pipeline.cluster.job import Job
-from pipeline.cluster.run import run_job
+from pipeline.ops.cluster.job import Job
+from pipeline.ops.cluster.run import run_job
 
 name, folder = sys.argv[1:]
 job = Job(

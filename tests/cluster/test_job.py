@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pipeline.cluster.job import Job
+from pipeline.ops.cluster.job import Job
 
 
 def _job(folder: Path) -> Job:

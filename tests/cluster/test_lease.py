@@ -14,8 +14,11 @@ from textwrap import dedent
 
 import pytest
 
-from pipeline.cluster import lease
-from pipeline.cluster.lease import (
+from pipeline.base.errors import UserError
+from pipeline.formats.files import folder_digests
+from pipeline.ops.cluster import lease
+from pipeline.ops.cluster.attempts import last_number, lease_folder, take_over
+from pipeline.ops.cluster.lease import (
     Claim,
     Holder,
     Lease,
@@ -25,10 +28,7 @@ from pipeline.cluster.lease import (
     how_over,
     last_claim,
 )
-from pipeline.errors import UserError
-from pipeline.files import folder_digests
-from pipeline.train.attempts import last_number, lease_folder, take_over
-from pipeline.train.verl.layout import State
+from pipeline.ops.verl.layout import State
 from tests.alive import until
 
 SHORT = 2.0  # seconds; for LEASE_SECONDS
@@ -36,10 +36,10 @@ SHORT = 2.0  # seconds; for LEASE_SECONDS
 ATTEMPT = """
     import os, signal, sys, time
     from pathlib import Path
-    from pipeline.cluster import lease
-    from pipeline.cluster.lease import Holder, LeaseLost, hold
-    from pipeline.train.attempts import last_number, lease_folder, take_over
-    from pipeline.train.verl.layout import State
+    from pipeline.ops.cluster import lease
+    from pipeline.ops.cluster.lease import Holder, LeaseLost, hold
+    from pipeline.ops.cluster.attempts import last_number, lease_folder, take_over
+    from pipeline.ops.verl.layout import State
 
     root, pauses = Path(sys.argv[1]), sys.argv[2:] == ["pauses"]
     lease.LEASE_SECONDS, lease.RENEW_SECONDS = 2.0, 0.2
@@ -178,8 +178,8 @@ def test_of_many_one_at_a_time_holds_it(tmp_path: Path, start: Start) -> None:
     program = """
         import sys, time
         from pathlib import Path
-        from pipeline.cluster import lease
-        from pipeline.cluster.lease import Holder, hold
+        from pipeline.ops.cluster import lease
+        from pipeline.ops.cluster.lease import Holder, hold
         lease.POLL_SECONDS = 0.01
         folder = Path(sys.argv[1])
         for _ in range(4):

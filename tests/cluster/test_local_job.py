@@ -10,14 +10,14 @@ import psutil
 import pytest
 import yaml
 
-from pipeline.cluster.client import Address, connect
-from pipeline.files import folder_digests
+from pipeline.formats.files import folder_digests
+from pipeline.ops.cluster.client import Address, connect
 from tests.alive import until
 from tests.conftest import copy_checkout, environment, shrink, type_command
 
 pytestmark = pytest.mark.xdist_group("a study whose local cells are jobs")
 SECONDS = 300  # on a busy machine every start takes long
-JOB = "pipeline.train.local_job"
+JOB = "pipeline.ops.cluster.local_job"
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,11 @@ import psutil
 import pytest
 import ray
 
-from pipeline.cluster import follow
-from pipeline.cluster.client import Address, Client
-from pipeline.cluster.job import Job
-from pipeline.cluster.run import run_job
-from pipeline.errors import TransientError, UserError
+from pipeline.base.errors import TransientError, UserError
+from pipeline.ops.cluster import follow
+from pipeline.ops.cluster.client import Address, Client
+from pipeline.ops.cluster.job import Job
+from pipeline.ops.cluster.run import run_job
 from tests.alive import until
 from tests.cluster.conftest import GPUS, HOLD, Heard, MakeJob
 from tests.cluster.proxy import proxy
@@ -105,7 +105,7 @@ def test_a_cluster_that_comes_back_still_has_the_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     job = make_job("import time; print('step 1'); time.sleep(8); print('step 2')", retries=1)
-    monkeypatch.setattr("pipeline.cluster.follow.LOST_SECONDS", 1.0)
+    monkeypatch.setattr("pipeline.ops.cluster.follow.LOST_SECONDS", 1.0)
     with proxy(head.url) as between:
         monkeypatch.setenv("RAY_ADDRESS", between.url)
 
@@ -128,7 +128,7 @@ def test_a_cluster_that_stays_away_is_named(
 ) -> None:
     job = make_job(SLEEP, retries=1)
     for name in ("follow.LOST_SECONDS", "client.LOST_SECONDS", "follow.STOP_SECONDS"):
-        monkeypatch.setattr(f"pipeline.cluster.{name}", 1.0)
+        monkeypatch.setattr(f"pipeline.ops.cluster.{name}", 1.0)
     with proxy(head.url) as between, pytest.raises(TransientError) as lost:
         monkeypatch.setenv("RAY_ADDRESS", between.url)
         run_job(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cluster.client import Client
-from pipeline.evaluate.vllm_engine import OnCluster
-from pipeline.files import write_json, write_lines
+from pipeline.formats.files import write_json, write_lines
+from pipeline.ops.cluster.client import Client
+from pipeline.ops.vllm.engine import OnCluster
 from tests.alive import until
 from tests.cluster.conftest import GPUS
 

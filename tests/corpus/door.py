@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pipeline.plugins import BENCHMARKS
+from pipeline.base.plugins import BENCHMARKS
 
 # What the commands import, sooner or later; nothing of it starts a thread.
 HEAVY = (

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.data import acquire as module
 from pipeline.data.acquire import UNAVAILABLE, acquire
 from pipeline.data.sources import SOURCES, Source, SourceFile
-from pipeline.download import Patience
-from pipeline.errors import UserError
+from pipeline.formats.download import Patience
 
 BODY = bytes(range(256)) * 1200
 CUT = 100_000

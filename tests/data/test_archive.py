@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.data.archive import Limits, find_member, unpack
-from pipeline.errors import UserError
 
 ESCAPES = ["../out", "a/../../out", "/etc/out", "C:\\out", "a\\..\\out"]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.data.codec import (
     example_of,
     read_dataset,
@@ -15,7 +16,6 @@ from pipeline.data.codec import (
     write_examples,
 )
 from pipeline.data.prompt import PROMPTS
-from pipeline.errors import UserError
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task
 from tests.tasks.test_registry import EVERY_TASK, examples_of

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.data.gallery import (
     Shown,
@@ -17,7 +18,6 @@ from pipeline.data.gallery import (
     show_all,
 )
 from pipeline.data.sources import SOURCES
-from pipeline.errors import UserError
 from pipeline.tasks.registry import Task, all_tasks, get
 
 RESTRICTED = [task for task in all_tasks() if restricted(task)]

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params_file import dump_params
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study, load_study
 from pipeline.data.generated import StoryRow, stories
-from pipeline.errors import UserError
-from pipeline.files import digest_of
+from pipeline.formats.files import digest_of
 from tests.conftest import TINY
 
 # Digests of the first twenty stories with a single shape; data of every study rest on them.

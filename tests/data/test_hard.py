@@ -17,7 +17,7 @@ from pipeline.data.build import select, select_written
 from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import pairs, stories
 from pipeline.data.hard import ENOUGH, ENOUGH_PAIRS
-from pipeline.files import write_lines
+from pipeline.formats.files import write_lines
 from pipeline.tasks.example import Example
 
 SOURCE = HiTomSource(

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated
 from pipeline.config.sources import FantomSource, HiTomSource, StorySource, TomiSource
 from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import stories
 from pipeline.data.imitation import FIELD, gold_trace, with_responses
-from pipeline.errors import UserError
 from pipeline.reward.fidelity import fidelity
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example

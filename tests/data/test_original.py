@@ -7,11 +7,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.study_files import find_study
 from pipeline.data.named_tasks import task_mistakes
 from pipeline.data.original import Frame, read_frame
 from pipeline.data.prompt import is_prefilled, maker
-from pipeline.errors import UserError
 from pipeline.model.chat import encode_prompt
 from pipeline.model.tiny import make_tokenizer
 from pipeline.tasks import registry

@@ -8,14 +8,14 @@ from random import Random
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.data import Part
 from pipeline.config.params import ProbeEntry
 from pipeline.config.sources import HiTomSource
 from pipeline.data.build import select, select_probe
 from pipeline.data.generated import pairs
 from pipeline.data.together import draw, groups, whole_pairs
-from pipeline.errors import UserError
-from pipeline.files import write_lines
+from pipeline.formats.files import write_lines
 from pipeline.tasks.example import Example
 
 TASK = "hi_tom_style_pairs"

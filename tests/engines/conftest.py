@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.cluster.head import engine_python
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
+from pipeline.ops.cluster.head import engine_python
 from tests.conftest import copy_checkout, edited, environment, shrink, type_command
 from tests.engines.team import served
 

@@ -19,12 +19,12 @@ import numpy as np
 import torch
 from omegaconf import OmegaConf
 
+from pipeline.base.plugins import REWARDS
 from pipeline.config.algorithms import AlgorithmName, with_defaults
 from pipeline.config.models import TinySize
 from pipeline.config.training import Train
-from pipeline.model.decode import Completion
+from pipeline.engine.decode import Completion
 from pipeline.model.tiny import make_model, make_tokenizer
-from pipeline.plugins import REWARDS
 from pipeline.reward.presets import load_preset, reward, safe_reward
 from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
@@ -151,7 +151,7 @@ def _verl_imitation(policy: Any, given: Rollouts) -> dict[str, float]:
     """Return what verl's own loss of imitation makes of the batch, in two micro-batches."""
     from verl.utils import tensordict_utils as tu
 
-    from pipeline.train.verl.sft_worker import ENTROPY, imitation_loss
+    from pipeline.ops.verl.sft_worker import ENTROPY, imitation_loss
 
     pairs = list(zip(given.rows, given.completions, strict=True))
     total = sum(len(completion.tokens) for _, completion in pairs)
@@ -300,8 +300,8 @@ async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
     from verl import DataProto
     from verl.trainer.ppo.reward import get_custom_reward_fn, load_reward_manager
 
+    from pipeline.ops.verl.overrides import hooks
     from pipeline.train.data import load_rows
-    from pipeline.train.verl.overrides import hooks
 
     tokenizer = make_tokenizer(TEXTS, 400)
     rows = load_rows(folder / "train.parquet", tokenizer, 10**6).rows

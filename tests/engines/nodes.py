@@ -19,9 +19,9 @@ from pathlib import Path
 
 import psutil
 
-from pipeline.cluster.client import Address
-from pipeline.cluster.head import HELPER_CPUS, RANK_CPUS, engine_environment
-from pipeline.ports import free_ports
+from pipeline.base.ports import free_ports
+from pipeline.ops.cluster.client import Address
+from pipeline.ops.cluster.head import HELPER_CPUS, RANK_CPUS, engine_environment
 from tests.alive import until
 from tests.engines.conftest import kill
 from tests.raylets import FLAGS, alive

@@ -19,7 +19,7 @@ import pytest
 
 from flows.team.server import answers
 from flows.team.team import Ports, Team
-from pipeline.ports import free_ports
+from pipeline.base.ports import free_ports
 from tests.alive import until
 from tests.conftest import PROJECT, copy_checkout, environment, shrink
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from pipeline.files import read_json, read_lines
+from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
 from tests.conftest import edited
 from tests.engines.conftest import (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 from transformers import AutoTokenizer
 
-from pipeline.files import read_json, write_json
-from pipeline.store import LocalStore
+from pipeline.formats.files import read_json, write_json
+from pipeline.formats.store import LocalStore
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO
 

@@ -12,9 +12,9 @@ from threading import Thread
 
 import pytest
 
-from pipeline.cluster.client import Address
-from pipeline.cluster.head import private_head
-from pipeline.ports import free_ports
+from pipeline.base.ports import free_ports
+from pipeline.ops.cluster.client import Address
+from pipeline.ops.cluster.head import private_head
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO, edit_params, own_checkout
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.plugins import REWARDS
+from pipeline.base.plugins import REWARDS
 from tests.conftest import PROJECT
 
 TOLERANCE = 1e-5

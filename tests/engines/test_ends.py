@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.files import read_lines, replacing
-from pipeline.train.verl.host_memory import CGROUP_VARIABLE
+from pipeline.formats.files import read_lines, replacing
+from pipeline.ops.verl.host_memory import CGROUP_VARIABLE
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO, STEPS, Start, edit_params, own_checkout, saved_steps
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from pipeline.ports import free_ports
+from pipeline.base.ports import free_ports
 from tests.conftest import PROJECT, type_command
 from tests.engines.conftest import own_checkout
 from tests.engines.test_served import wait_for

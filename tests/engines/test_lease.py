@@ -9,16 +9,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.cluster.client import Address, connect
-from pipeline.cluster.head import private_head
-from pipeline.files import read_json, read_lines
-from pipeline.store import LocalStore
+from pipeline.formats.files import read_json, read_lines
+from pipeline.formats.store import LocalStore
+from pipeline.ops.cluster.client import Address, connect
+from pipeline.ops.cluster.head import private_head
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, is_alive, saved_steps
 
 pytestmark = pytest.mark.nightly
 STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
-JOB = "-m pipeline.train.verl.job"
+JOB = "-m pipeline.ops.verl.job"
 
 
 @pytest.fixture

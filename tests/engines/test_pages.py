@@ -26,8 +26,8 @@ from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
-from pipeline.stages.mirror import complete
-from pipeline.tracking_server import EXPERIMENT, prepare
+from pipeline.ops.mirror.send import complete
+from pipeline.ops.mirror.server import EXPERIMENT, prepare
 from tests.browser import find_chromium
 from tests.conftest import PROJECT, TINY
 from tests.engines.team import Served

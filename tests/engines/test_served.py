@@ -20,12 +20,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.ports import free_ports
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.openai_engine import OpenAiEngine
 from pipeline.model.manifest import ApiManifest
-from pipeline.model.sampling import Sampling
-from pipeline.ports import free_ports
 from pipeline.tasks.grading import THINK_END as END
 from tests.engines.test_vllm import NEW_TOKENS, model, stories
 

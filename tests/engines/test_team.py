@@ -15,14 +15,14 @@ from prefect.client.schemas.objects import FlowRun
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
 from flows.team.team import BUCKET
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
+from pipeline.ops.mirror.send import complete
+from pipeline.ops.mirror.server import EXPERIMENT, prepare
+from pipeline.ops.mirror.tracked import tracked
 from pipeline.stages.common import Stage
-from pipeline.stages.mirror import complete
-from pipeline.stages.tracked import tracked
-from pipeline.tracking_server import EXPERIMENT, prepare
 from tests.conftest import TINY, type_command
 from tests.engines.team import Served
 from tests.made_runs import write_study

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from safetensors.torch import load_file
 
-from pipeline.files import read_json, read_lines
+from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
 from pipeline.reward.presets import load_preset
 from pipeline.train import drift
@@ -91,7 +91,7 @@ def kill_job(command: Command, checkout: Path) -> int:
         The last step that was saved before.
     """
     step = saved_steps(checkout)[-1]
-    jobs = [each for each in command.named("-m pipeline.train.verl.job") if _is_python(each)]
+    jobs = [each for each in command.named("-m pipeline.ops.verl.job") if _is_python(each)]
     assert jobs
     kill(jobs)
     assert command.wait() == 0, command.output

@@ -10,12 +10,12 @@ from transformers import PreTrainedTokenizerBase
 from pipeline.config.models import TinySize
 from pipeline.config.sources import HiTomSource
 from pipeline.data import generated
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Engine, Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
-from pipeline.evaluate.vllm_engine import Here, VllmEngine
-from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
+from pipeline.ops.vllm.engine import Here, VllmEngine
 
 PROMPTS, NEW_TOKENS = 50, 64
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
+from pipeline.formats.provenance import Libraries
 from pipeline.model.chat import PREFILL
-from pipeline.model.sampling import Sampling
-from pipeline.provenance import Libraries
 from pipeline.tasks.example import Example
 from pipeline.tom.language import HI_TOM
 from pipeline.tom.question import WhereQuestion

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.config.models import TinySize
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Ahead, Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import TaskScores
 from pipeline.evaluate.runner import Asking, evaluate, grade_response
-from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tasks.example import AnswerKind, Example

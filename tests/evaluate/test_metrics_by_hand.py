@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.measured import both_right, measured, moved
 from pipeline.evaluate.metrics import task_metrics
@@ -21,7 +22,6 @@ from pipeline.evaluate.runner import (
     write_responses,
 )
 from pipeline.evaluate.statistics import share
-from pipeline.model.sampling import Sampling
 from pipeline.tasks.example import Example, pairs_of
 from pipeline.tasks.grading import Grade
 

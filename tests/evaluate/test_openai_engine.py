@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import TransientError, UserError
+from pipeline.base.errors import TransientError, UserError
+from pipeline.base.ownership import owned
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.openai_engine import OpenAiEngine, reason_absent
 from pipeline.model.manifest import ApiManifest
-from pipeline.model.sampling import Sampling
-from pipeline.ownership import owned
 from tests.serving import serving_in_a_thread
 
 KEY = "TOMRL_TEST_KEY"

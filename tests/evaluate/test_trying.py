@@ -9,6 +9,7 @@ from statistics import fmean
 
 import pytest
 
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Engine, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.journal import Journal
@@ -17,7 +18,6 @@ from pipeline.evaluate.runner import Asking, evaluate
 from pipeline.evaluate.tried import RESTATED, Attempt, Tried
 from pipeline.evaluate.trying import attempt, plan
 from pipeline.judge.used import Used, used_of
-from pipeline.model.sampling import Sampling
 from pipeline.tasks.example import Example
 from pipeline.tom.recount import implied, read_lines
 from pipeline.tom.retelling import retell

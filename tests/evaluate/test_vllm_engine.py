@@ -14,14 +14,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.models import TinySize
-from pipeline.errors import UserError
-from pipeline.evaluate import vllm_worker
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Ahead, Prompt
-from pipeline.evaluate.vllm_engine import PYTHON_VARIABLE, Here, Launch, VllmEngine
-from pipeline.model.sampling import Sampling
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
+from pipeline.ops.vllm import worker as vllm_worker
+from pipeline.ops.vllm.engine import PYTHON_VARIABLE, Here, Launch, VllmEngine
 
 PROMPTS = [
     Prompt([{"role": "user", "content": "Where is the pear?"}], (0,)),

@@ -41,7 +41,7 @@ class Tape(TorchDispatchMode):
 
 
 class Recorder:
-    """Stands in for :func:`pipeline.model.recording.record` where there is no accelerator.
+    """Stands in for :func:`pipeline.engine.recording.record` where there is no accelerator.
 
     Attributes:
         replays: How often each recording was replayed.

@@ -10,9 +10,9 @@ import sys
 import pytest
 import torch
 
-from pipeline.errors import UserError
-from pipeline.model.decode import generate
-from pipeline.model.device import (
+from pipeline.base.errors import UserError
+from pipeline.engine.decode import generate
+from pipeline.engine.device import (
     answering,
     autocast,
     available_memory,
@@ -20,7 +20,7 @@ from pipeline.model.device import (
     choose_device,
     peak_memory,
 )
-from pipeline.model.sampling import Sampling
+from pipeline.engine.sampling import Sampling
 from tests.conftest import PROJECT
 from tests.model.casts import Casts
 from tests.model.grouped import grouped_heads
@@ -100,7 +100,7 @@ def test_freed_memory_is_kept_for_the_next_tensor() -> None:
     """The pages of large tensors are filled once, not each time one comes and goes."""
     script = (
         "import resource, torch\n"
-        "from pipeline.model.device import set_up_torch\n"
+        "from pipeline.engine.device import set_up_torch\n"
         "set_up_torch(1)\n"
         "faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
         "make = lambda: torch.ones(2**23)\n"  # 32 MiB, 8,192 pages

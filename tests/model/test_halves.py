@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from transformers import Gemma2Config, Gemma2ForCausalLM, PreTrainedModel
 
-from pipeline.model.halves import Halves
-from pipeline.model.logprobs import of_logits
+from pipeline.engine.halves import Halves
+from pipeline.engine.logprobs import of_logits
 from tests.model.grouped import grouped_heads
 
 IDS = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])

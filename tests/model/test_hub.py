@@ -13,14 +13,14 @@ import torch
 import yaml
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.models import TinySize
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study import Study
-from pipeline.download import Patience
-from pipeline.errors import UserError
-from pipeline.files import read_json
+from pipeline.formats.download import Patience
+from pipeline.formats.files import read_json
 from pipeline.model import snapshot as snapshot_module
 from pipeline.model.check import check_model
 from pipeline.model.hub import Access, access_from, fetch

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from pipeline.model import linear
-from pipeline.model.linear import OneDnnLinear, use_faster_linear, use_onednn
+from pipeline.engine import linear
+from pipeline.engine.linear import OneDnnLinear, use_faster_linear, use_onednn
 from pipeline.train.tiny_base import processor
 from tests.train import tiny
 

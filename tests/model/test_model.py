@@ -9,9 +9,9 @@ import torch
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.models import SIZES, TinySize
-from pipeline.model.decode import Completion, generate
-from pipeline.model.logprobs import completion_states
-from pipeline.model.sampling import Sampling
+from pipeline.engine.decode import Completion, generate
+from pipeline.engine.logprobs import completion_states
+from pipeline.engine.sampling import Sampling
 from pipeline.model.tiny import TAGS, make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tom.generate.names import NAMES

@@ -13,15 +13,15 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import PreTrainedModel, Qwen2ForCausalLM
 
-from pipeline.model import decode, recording, written_out
-from pipeline.model.batch import sent
-from pipeline.model.decode import Completion, Rows, generate
-from pipeline.model.memory import StandingMemory
-from pipeline.model.passes import ModulePasses
-from pipeline.model.recording import Recording, Repeated, record
-from pipeline.model.sampling import Sampling
-from pipeline.model.shared_prefix import Prefix
-from pipeline.model.written_out import WrittenOut
+from pipeline.engine import decode, recording, written_out
+from pipeline.engine.batch import sent
+from pipeline.engine.decode import Completion, Rows, generate
+from pipeline.engine.memory import StandingMemory
+from pipeline.engine.passes import ModulePasses
+from pipeline.engine.recording import Recording, Repeated, record
+from pipeline.engine.sampling import Sampling
+from pipeline.engine.shared_prefix import Prefix
+from pipeline.engine.written_out import WrittenOut
 from tests.model.grouped import grouped_heads
 from tests.model.tape import Recorder
 from tests.model.waits import Waits

@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.model import shared_prefix
-from pipeline.model.decode import Completion, generate
-from pipeline.model.halves import Halves
-from pipeline.model.logprobs import completion_states
-from pipeline.model.sampling import Sampling
-from pipeline.model.shared_prefix import Prefix, joined, repeated
+from pipeline.engine import shared_prefix
+from pipeline.engine.decode import Completion, generate
+from pipeline.engine.halves import Halves
+from pipeline.engine.logprobs import completion_states
+from pipeline.engine.sampling import Sampling
+from pipeline.engine.shared_prefix import Prefix, joined, repeated
 from tests.model.grouped import grouped_heads
 
 PROMPTS = [[5, 6, 7, 8, 9], [10, 11], [12]]

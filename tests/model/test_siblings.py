@@ -9,15 +9,15 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from pipeline.model import shared_prefix, siblings, stream
-from pipeline.model.decode import Completion, generate
-from pipeline.model.memory import OwnMemory
-from pipeline.model.passes import Encoded, ModulePasses
-from pipeline.model.sampling import Sampling
-from pipeline.model.shared_prefix import Prefix
-from pipeline.model.siblings import Encoder, Siblings, siblings_of
-from pipeline.model.stream import complete
-from pipeline.model.written_out import WrittenOut
+from pipeline.engine import shared_prefix, siblings, stream
+from pipeline.engine.decode import Completion, generate
+from pipeline.engine.memory import OwnMemory
+from pipeline.engine.passes import Encoded, ModulePasses
+from pipeline.engine.sampling import Sampling
+from pipeline.engine.shared_prefix import Prefix
+from pipeline.engine.siblings import Encoder, Siblings, siblings_of
+from pipeline.engine.stream import complete
+from pipeline.engine.written_out import WrittenOut
 from tests.model.grouped import grouped_heads
 
 END = 3

@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.model import stream
-from pipeline.model.decode import Completion, generate
-from pipeline.model.memory import Memory, OwnMemory
-from pipeline.model.passes import ModulePasses
-from pipeline.model.sampling import Sampling
-from pipeline.model.stream import complete
-from pipeline.model.written_out import WrittenOut
+from pipeline.engine import stream
+from pipeline.engine.decode import Completion, generate
+from pipeline.engine.memory import Memory, OwnMemory
+from pipeline.engine.passes import ModulePasses
+from pipeline.engine.sampling import Sampling
+from pipeline.engine.stream import complete
+from pipeline.engine.written_out import WrittenOut
 from tests.model.grouped import grouped_heads
 
 END = 3

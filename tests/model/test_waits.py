@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from pipeline.model.batch import sent
+from pipeline.engine.batch import sent
 from tests.model.waits import Waits
 
 NUMBERS, MASK = torch.arange(4.0), torch.tensor([True, False, True, True])

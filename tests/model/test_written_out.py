@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
 
-from pipeline.model import written_out
-from pipeline.model.linear import onednn_product, use_onednn
-from pipeline.model.memory import OwnMemory, SharedMemory
-from pipeline.model.passes import ModulePasses, Passes
+from pipeline.engine import written_out
+from pipeline.engine.linear import onednn_product, use_onednn
+from pipeline.engine.memory import OwnMemory, SharedMemory
+from pipeline.engine.passes import ModulePasses, Passes
+from pipeline.engine.written_out import WrittenOut, passes_of
 from pipeline.model.weights import load_model
-from pipeline.model.written_out import WrittenOut, passes_of
 from tests.conftest import PROJECT
 from tests.model.grouped import grouped_heads
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
-from pipeline.errors import UserError
 from pipeline.evaluate.statistics import change
-from pipeline.planning.effect import SEED_POINTS, TURNED, found_by, needed
+from pipeline.ops.planning.effect import SEED_POINTS, TURNED, found_by, needed
 
 
 @pytest.mark.parametrize("points", [5.0, 10.0, 20.0])

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
-from pipeline.planning.cluster import ASSUMED, ClusterFile, Pool
-from pipeline.planning.hours import PUBLISHED_HOURS, SHARE
-from pipeline.planning.study import StudyPlan, plan_study
+from pipeline.ops.planning.cluster import ASSUMED, ClusterFile, Pool
+from pipeline.ops.planning.hours import PUBLISHED_HOURS, SHARE
+from pipeline.ops.planning.study import StudyPlan, plan_study
 from tests.conftest import PROJECT
 
 KEYS = {"cells", "gpu_hours", "makespan_hours", "cost", "disk_gb"}

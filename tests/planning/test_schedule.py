@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.planning.schedule import Need, Room, Schedule, Task, schedule
+from pipeline.ops.planning.schedule import Need, Room, Schedule, Task, schedule
 
 SEED = 20250722
 

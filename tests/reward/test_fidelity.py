@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
+from pipeline.base.plugins import REWARDS
 from pipeline.config.sources import ExploreTomSource, GeneratedSource, HiTomSource, TomiSource
 from pipeline.data.generated import stories
-from pipeline.plugins import REWARDS
 from pipeline.reward.fidelity import fidelity, is_readable
 from pipeline.reward.presets import load_preset, reward, safe_reward
 from pipeline.reward.reward import Fidelity

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from pipeline.errors import UserError
-from pipeline.plugins import REWARDS
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import REWARDS
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 

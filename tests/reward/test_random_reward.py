@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.errors import UserError
-from pipeline.plugins import CONTROLS, REWARDS
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import CONTROLS, REWARDS
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.tasks.example import Example
 

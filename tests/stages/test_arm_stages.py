@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from transformers import AutoTokenizer
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.data.codec import read_dataset, write_dataset
-from pipeline.errors import UserError
-from pipeline.files import read_lines
+from pipeline.formats.files import read_lines
 from pipeline.stages import base, evaluate, suite, train
 from pipeline.stages.common import Stage
 from pipeline.stages.training import say_left_out

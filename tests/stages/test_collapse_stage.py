@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.stages.mirror import complete
+from pipeline.ops.mirror.send import complete
 from pipeline.train import local
 from pipeline.train.collapse import find_collapse
 from pipeline.train.drift import DIFFERENCE, find_drift

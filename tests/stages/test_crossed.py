@@ -13,12 +13,12 @@ from typer.testing import CliRunner
 
 from pipeline.analysis.results import collect
 from pipeline.analysis.square import square_findings, square_texts, squares
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.model.manifest import Manifest
 from pipeline.stages import (

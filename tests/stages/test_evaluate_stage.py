@@ -12,15 +12,15 @@ import pandas as pd
 import pytest
 
 from pipeline.analysis.paired import read_answers
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
 from pipeline.evaluate.engine import Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.journal import Journal
 from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.samples import first_samples
-from pipeline.files import folder_digests, read_lines, remove
+from pipeline.formats.files import folder_digests, read_lines, remove
 from pipeline.stages import base, evaluate, gsm8k, judge, suite, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import yaml
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study import Study
 from pipeline.config.study_files import load_study
-from pipeline.errors import UserError
-from pipeline.files import read_lines
+from pipeline.formats.files import read_lines
 from pipeline.stages import base, train
 from pipeline.stages.common import Stage
 from tests.conftest import shrink

@@ -8,10 +8,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
 from pipeline.stages import base, evaluate, gsm8k, judge, suite, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink

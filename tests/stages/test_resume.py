@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study import Study
-from pipeline.errors import UserError
-from pipeline.files import read_lines
+from pipeline.formats.files import read_lines
 from pipeline.stages import train
 from pipeline.stages.common import Stage
 from pipeline.train import local

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.models import TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.config.sources import HiTomSource
-from pipeline.errors import UserError
-from pipeline.files import file_digest, folder_digests, size
-from pipeline.model.device import set_up_torch
+from pipeline.engine.device import set_up_torch
+from pipeline.formats.files import file_digest, folder_digests, size
 from pipeline.stages.shipping import FOLDER, ShippedModel, remake, shipped_models
 from pipeline.train import tiny_base, warm_start
 from pipeline.train.shipped import CARD, MODEL, check, read_card

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
 from pipeline.evaluate.tried import Tried
-from pipeline.files import folder_digests
+from pipeline.formats.files import folder_digests
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.stages import evaluate, judge, scoring, suite
 from pipeline.stages.common import Stage

@@ -10,13 +10,13 @@ from uuid import uuid4
 
 import pytest
 
-from pipeline.errors import TransientError, UserError
-from pipeline.files import digest_of, json_text
-from pipeline.store import LocalStore
-from pipeline.store_bucket import _CONNECTION, BucketRemote
-from pipeline.store_listing import listing_of
-from pipeline.store_remote import Altered, FolderRemote, Missing, Remote, open_remote
-from pipeline.store_transfer import listing_key, part_key, partial_of, pull, push, read_listing
+from pipeline.base.errors import TransientError, UserError
+from pipeline.formats.files import digest_of, json_text
+from pipeline.formats.store import LocalStore
+from pipeline.ops.store.bucket import _CONNECTION, BucketRemote
+from pipeline.ops.store.listing import listing_of
+from pipeline.ops.store.remote import Altered, FolderRemote, Missing, Remote, open_remote
+from pipeline.ops.store.transfer import listing_key, part_key, partial_of, pull, push, read_listing
 from tests.store.emulator import BUCKET, KEYS, emulator
 from tests.store.faults import faulty
 
@@ -92,7 +92,7 @@ def test_files_alike_are_kept_once(
 def test_a_push_that_ended_halfway_is_no_object_and_goes_on(
     store: LocalStore, remote: Remote, digest: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.store_transfer._AT_ONCE", 1)
+    monkeypatch.setattr("pipeline.ops.store.transfer._AT_ONCE", 1)
     puts: list[str] = []
     put = remote.put
 
@@ -122,7 +122,7 @@ def test_a_pull_that_was_interrupted_goes_on(
     away, listing = LocalStore(store.root.with_name("away")), read_listing(remote, digest)
     get = remote.get
     asked: list[str] = []
-    monkeypatch.setattr("pipeline.store_transfer._AT_ONCE", 1)
+    monkeypatch.setattr("pipeline.ops.store.transfer._AT_ONCE", 1)
 
     def interrupted(key: str, is_whole: object) -> bytes:
         if len(asked) == 3:

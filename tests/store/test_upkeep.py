@@ -11,11 +11,11 @@ from shutil import rmtree
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.store import app
-from pipeline.errors import UserError
-from pipeline.store import LocalStore
-from pipeline.store_remote import FolderRemote
-from pipeline.store_transfer import partial_of, push
+from pipeline.formats.store import LocalStore
+from pipeline.ops.store.remote import FolderRemote
+from pipeline.ops.store.transfer import partial_of, push
 from tests.conftest import type_command
 from tests.store.emulator import BUCKET, KEYS, client, emulator
 

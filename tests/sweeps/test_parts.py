@@ -19,11 +19,11 @@ from flows.sweeps.start import begin
 from flows.sweeps.status import standing
 from flows.sweeps.table import description, table_rows
 from pipeline.analysis.findings import findings
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.config.study_files import find_study
-from pipeline.errors import UserError
-from pipeline.foreign import markdown_text
+from pipeline.formats.foreign import markdown_text
 from tests.analysis.test_findings import study
 from tests.conftest import PROJECT
 

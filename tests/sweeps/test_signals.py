@@ -18,10 +18,10 @@ from flows.proof import server
 from flows.sweeps.launch import launch
 from flows.sweeps.record import SweepFolder, sweep_folder
 from flows.sweeps.start import begin
-from pipeline.checkout import use_study
+from pipeline.base.processes import Terminated, raise_on_sigterm
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
-from pipeline.processes import Terminated, raise_on_sigterm
+from pipeline.ops.driver.checkout import use_study
 from tests.alive import alive, until
 from tests.conftest import TINY, commit, environment
 

@@ -15,8 +15,8 @@ from flows.commands import Commands
 from flows.proof import server
 from flows.sweeps.limits import Limit, held, own_limit, shared_limit
 from flows.sweeps.stopping import stopped_from_outside
-from pipeline.errors import UserError
-from pipeline.processes import ending_with_this
+from pipeline.base.errors import UserError
+from pipeline.base.processes import ending_with_this
 
 
 @pytest.fixture

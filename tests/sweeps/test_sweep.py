@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from flows.team.server import answers
-from pipeline.files import folder_digests
-from pipeline.ports import free_ports
+from pipeline.base.ports import free_ports
+from pipeline.formats.files import folder_digests
 from tests.alive import alive, until
 from tests.chaos.study import tracked_in
 from tests.conftest import commit, edited, environment, type_command

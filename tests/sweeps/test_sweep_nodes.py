@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from pipeline.files import folder_digests, read_json
+from pipeline.formats.files import folder_digests, read_json
 from tests.alive import alive, until
 from tests.cluster.test_local_job import is_job_of
 from tests.conftest import commit, edited

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.sources import FantomSource
 from pipeline.data.generated import stories
-from pipeline.errors import UserError
-from pipeline.files import write_lines
+from pipeline.formats.files import write_lines
 from pipeline.tasks import fantom_rules as rules
 from pipeline.tasks.example import Example
 from pipeline.tasks.fantom_archive import load

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from openpyxl import Workbook  # type: ignore[import-untyped]
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks import explore_tom, fantom, gsm8k, hi_tom, tom_rl, tomi
 from pipeline.tasks.reading import read_csv, read_json, read_jsonl, read_parquet, read_xlsx
 from pipeline.tasks.registry import all_tasks, get

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks import opentom_rules as rules
 from pipeline.tasks.example import Example
 from pipeline.tasks.opentom import load

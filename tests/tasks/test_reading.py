@@ -9,7 +9,7 @@ from re import escape
 import pytest
 from openpyxl import Workbook  # type: ignore[import-untyped]
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.tasks import reading
 from pipeline.tasks.reading import (
     LARGEST_TEXT,

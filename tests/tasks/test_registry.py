@@ -21,13 +21,13 @@ from pydantic import TypeAdapter
 
 from pipeline.audit.cheats import CHEATS, DISGUISES, Constants, respond
 from pipeline.audit.reading import read_all
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import REWARDS
 from pipeline.cli.reward_rows import read_rows
 from pipeline.config.sources import ArithmeticSource, GeneratedSource
 from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.data.sources import SOURCES
-from pipeline.errors import UserError
-from pipeline.files import write_lines
-from pipeline.plugins import REWARDS
+from pipeline.formats.files import write_lines
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task, all_tasks, get, register

@@ -9,12 +9,12 @@ import pytest
 import torch
 import yaml
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import ALGORITHMS, Ppo, with_defaults
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import load_study
-from pipeline.errors import UserError
 from pipeline.train.algorithms import Signal, estimate
 from tests.conftest import TINY
 

@@ -7,11 +7,11 @@ from typing import NoReturn
 
 import pytest
 
-from pipeline.cluster.lease import Holder, LeaseLost
-from pipeline.store import LocalStore
-from pipeline.train.attempts import Attempt, attempts_folder, train_once
+from pipeline.formats.store import LocalStore
+from pipeline.ops.cluster.attempts import Attempt, attempts_folder, train_once
+from pipeline.ops.cluster.job_lines import OUTCOME, JobResult, TrainingSpec
+from pipeline.ops.cluster.lease import Holder, LeaseLost
 from pipeline.train.contract import History, Outcome
-from pipeline.train.job_lines import OUTCOME, JobResult, TrainingSpec
 from tests.train.verl.verl_cells import cell
 
 NOTHING = Outcome(history=History(), checkpoints={}, libraries={})

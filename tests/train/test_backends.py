@@ -21,17 +21,17 @@ def test_the_local_backend_loads_nothing_of_verls() -> None:
     found = loaded("pipeline.stages.train_local")
     assert "pipeline.train.local" in found
     assert not {
-        name for name in found if name.startswith(("pipeline.train.verl", "pipeline.cluster"))
+        name for name in found if name.startswith(("pipeline.ops.verl", "pipeline.ops.cluster"))
     }
 
 
 def test_verls_backend_loads_nothing_of_the_local_loop() -> None:
-    found = loaded("pipeline.stages.train_verl")
-    assert "pipeline.train.verl.overrides" in found
+    found = loaded("pipeline.ops.verl.training")
+    assert "pipeline.ops.verl.overrides" in found
     assert not found & {f"pipeline.train.{name}" for name in LOCAL_LOOP}
 
 
 @pytest.mark.parametrize("module", ["train", "training"])
 def test_the_stage_loads_neither_before_it_knows_the_cell(module: str) -> None:
     found = loaded(f"pipeline.stages.{module}")
-    assert not found & {"pipeline.stages.train_local", "pipeline.stages.train_verl"}
+    assert not found & {"pipeline.stages.train_local", "pipeline.ops.verl.training"}

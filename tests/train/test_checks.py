@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.training import Train
-from pipeline.errors import UserError
 from pipeline.train.checks import check_fit
 from pipeline.train.data import Row
 from tests.train import tiny

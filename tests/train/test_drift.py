@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.records import Figures
+from pipeline.formats.records import Figures
 from pipeline.train.contract import History, Step
 from pipeline.train.drift import DIFFERENCE, LIMIT, find_drift
 

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 import yaml
 
+from pipeline.base.errors import UserError
 from pipeline.config.study_files import load_study
 from pipeline.config.training import DynamicSampling
-from pipeline.errors import UserError
-from pipeline.model.decode import Completion
+from pipeline.engine.decode import Completion
 from pipeline.reward.reward import Reward
 from pipeline.tasks.grading import Grade
 from pipeline.train.contract import History

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.train import app
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.models import SIZES, HubModel, TinyModel, WarmStart
-from pipeline.errors import UserError
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.train.memory import plan
 from pipeline.train.shape import Shape
@@ -115,10 +115,10 @@ MEASURE = """
 import copy, json, sys, torch
 from dataclasses import replace
 from transformers import Qwen2Config, Qwen2ForCausalLM
-from pipeline.model.sampling import Sampling
-from pipeline.model.recording import Recording
-from pipeline.model.linear import use_faster_linear
-from pipeline.model.device import peak_of_process
+from pipeline.engine.sampling import Sampling
+from pipeline.engine.recording import Recording
+from pipeline.engine.linear import use_faster_linear
+from pipeline.engine.device import peak_of_process
 from pipeline.train.learner import Learner
 from pipeline.reward.presets import load_preset
 from pipeline.train.rollout import Judge, sample

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pipeline.config.algorithms import with_defaults
-from pipeline.model.decode import Completion
-from pipeline.model.halves import Halves
+from pipeline.engine.decode import Completion
+from pipeline.engine.halves import Halves
 from pipeline.reward.reward import Reward
 from pipeline.tasks.grading import Grade
 from pipeline.train.algorithms import Signal, at_last_token, estimate

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pipeline.errors import TransientError, UserError
+from pipeline.base.errors import TransientError, UserError
 from pipeline.train.refusal import refusing
 from pipeline.train.rollout import Rollouts
 

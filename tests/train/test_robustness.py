@@ -11,7 +11,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward
 from pipeline.tasks import registry

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Grpo
 from pipeline.config.training import Cluster, Lora, Train
-from pipeline.errors import UserError
 from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.memory import plan
 from pipeline.train.shape import Shape

@@ -10,7 +10,7 @@ import torch
 
 from pipeline.config.algorithms import AlgorithmName
 from pipeline.config.training import Train
-from pipeline.model.decode import Completion
+from pipeline.engine.decode import Completion
 from pipeline.model.weights import load_weights, weights_of
 from pipeline.reward.presets import load_preset
 from pipeline.train import checkpoint as checkpoints

@@ -20,10 +20,10 @@ from pipeline.config.algorithms import (
     with_defaults,
 )
 from pipeline.config.training import Train
-from pipeline.model import shared_prefix
-from pipeline.model.decode import Completion
-from pipeline.model.recording import Recording
-from pipeline.model.sampling import Sampling
+from pipeline.engine import shared_prefix
+from pipeline.engine.decode import Completion
+from pipeline.engine.recording import Recording
+from pipeline.engine.sampling import Sampling
 from pipeline.model.weights import weights_of
 from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward

@@ -14,10 +14,10 @@ from pipeline.config.params import Cell
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import Asking, prompts_of, repeated
-from pipeline.files import digest_of, file_digest
+from pipeline.formats.files import digest_of, file_digest
+from pipeline.formats.provenance import Libraries
+from pipeline.formats.records import damage, read_figures, refuse_foreign
 from pipeline.judge.recorded import read_table
-from pipeline.provenance import Libraries
-from pipeline.records import damage, read_figures, refuse_foreign
 from pipeline.tasks.example import Example
 
 _RESPONSES = ("id", "task", "prompt_digest", "response", "completion_tokens", "finish_reason")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.errors import UserError
-from pipeline.files import replacing
+from pipeline.base.errors import UserError
+from pipeline.formats.files import replacing
 
 NOTE = "EXPORTED_BY_TOMRL.txt"
 """Stands in every exported folder; what has none is not replaced."""

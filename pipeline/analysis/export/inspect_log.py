@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.analysis.export.answered import Answered, Column
 from pipeline.evaluate.records import TaskScores
-from pipeline.files import digest_of
+from pipeline.formats.files import digest_of
 
 _STOP = {"stop": "stop", "length": "max_tokens", "prompt_too_long": "model_length"}
 _SCORERS = {

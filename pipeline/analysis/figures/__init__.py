@@ -13,7 +13,7 @@ from pipeline.analysis.figures.matrices import models_and_combinations, orders, 
 from pipeline.analysis.figures.panels import style
 from pipeline.analysis.figures.scores import accuracy_by_order, against_rules
 from pipeline.analysis.results import Results
-from pipeline.svg import svg_text
+from pipeline.formats.svg import svg_text
 
 FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] = MappingProxyType(
     {

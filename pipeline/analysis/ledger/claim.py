@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pipeline.analysis.ledger.decisions import Effect, Word
 from pipeline.analysis.ledger.evidence import Evidence
 from pipeline.analysis.ledger.predicates import Test
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Literal
 from scipy import special  # type: ignore[import-untyped]
 
 from pipeline.evaluate.statistics import LEVEL, Estimate
-from pipeline.records import Record
+from pipeline.formats.records import Record
 
 Word = Literal["supported", "contradicted", "undecided", "not run"]
 WORDS: tuple[Word, ...] = ("supported", "contradicted", "undecided", "not run")

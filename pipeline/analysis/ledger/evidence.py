@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pipeline.analysis.ledger.decisions import NotRun
 from pipeline.analysis.paired import Answers
 from pipeline.evaluate.statistics import Estimate
+from pipeline.formats.records import Figures
 from pipeline.judge.reasoning import ENOUGH_TRUE, MAJORITY
-from pipeline.records import Figures
 
 TRAINED, OTHERS = "trained columns", "other columns"
 """Topics that differ by what a model was trained on."""

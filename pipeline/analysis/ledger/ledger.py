@@ -13,8 +13,8 @@ from pipeline.analysis.ledger.evidence import Evidence
 from pipeline.analysis.ledger.of_study import evidence_of
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import Recorded
-from pipeline.foreign import markdown_text
-from pipeline.plural import counted
+from pipeline.formats.foreign import markdown_text
+from pipeline.formats.plural import counted
 
 CLAIMS = (*tom_rl.CLAIMS, *rlvr.CLAIMS, *shortcuts.CLAIMS)
 HEADINGS = ("claim", "made in", "it says", "word", "by what")

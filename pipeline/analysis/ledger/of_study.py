@@ -20,10 +20,10 @@ from pipeline.analysis.ledger.evidence import (
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import groups
+from pipeline.base.plugins import CONTROLS
 from pipeline.config.params import Params, TrainedCell
 from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.records import TaskVerdict
-from pipeline.plugins import CONTROLS
 
 _TOPICS = (
     *("hi_tom", "hi_tom_order4", "tomi", "explore_tom", "explore_tom_infilled"),

@@ -11,14 +11,14 @@ from typing import Any
 
 import yaml
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Sft
 from pipeline.config.expand import expand
 from pipeline.config.params import Params, TrainedCell
 from pipeline.config.study_files import load_study, study_files
-from pipeline.errors import UserError
+from pipeline.ops.verl.overrides import as_arguments
+from pipeline.ops.verl.plan import Plan, count_rows, plan_of
 from pipeline.train.accelerators import GIB
-from pipeline.train.verl.overrides import as_arguments
-from pipeline.train.verl.plan import Plan, count_rows, plan_of
 
 PROJECT = Path(__file__).resolve().parents[3]
 FOLDER = Path(__file__).resolve().parent / "recorded"

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import REWARDS
 from pipeline.data.codec import example_of, write_dataset
 from pipeline.data.prompt import PROMPTS
-from pipeline.errors import UserError
-from pipeline.plugins import REWARDS
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.reward.verl_entry import compute_score
 from pipeline.tasks import registry

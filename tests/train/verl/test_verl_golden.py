@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from pipeline.config.study_files import study_files
-from pipeline.train.verl.compose import compose_here
-from pipeline.train.verl.trainers import RL
+from pipeline.ops.verl.compose import compose_here
+from pipeline.ops.verl.trainers import RL
 from tests.train.verl import golden
 
 STUDIES = study_files(golden.PROJECT)

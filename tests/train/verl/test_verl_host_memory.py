@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from pipeline.train.verl.budgets import save_interval
-from pipeline.train.verl.host_memory import (
+from pipeline.ops.verl.budgets import save_interval
+from pipeline.ops.verl.host_memory import (
     CGROUP_VARIABLE,
     HostMemory,
     Watch,
@@ -114,7 +114,7 @@ class Trainer:
 def watched(monkeypatch: pytest.MonkeyPatch, *shares: float) -> Trainer:
     """Train as many steps as there are shares of memory, watched at 0.9."""
     pytest.importorskip("ray")
-    from pipeline.train.verl import watching
+    from pipeline.ops.verl import watching
 
     monkeypatch.setattr(watching, "Gauges", lambda nodes: Gauges(*shares))
     trainer = Trainer()
@@ -123,8 +123,8 @@ def watched(monkeypatch: pytest.MonkeyPatch, *shares: float) -> Trainer:
 
 
 def test_it_saves_and_ends_before_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipeline.train.verl.failures import CAUSES
-    from pipeline.train.verl.watching import HostMemoryFull
+    from pipeline.ops.verl.failures import CAUSES
+    from pipeline.ops.verl.watching import HostMemoryFull
 
     trainer = watched(monkeypatch, 0.5, 0.6, 0.95, 0.95)
     with pytest.raises(HostMemoryFull) as ended:
@@ -136,7 +136,7 @@ def test_it_saves_and_ends_before_the_next_step(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_step_that_verl_saved_is_not_saved_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipeline.train.verl.watching import HostMemoryFull
+    from pipeline.ops.verl.watching import HostMemoryFull
 
     trainer = watched(monkeypatch, 0.5, 0.5, 0.5, 0.95, 0.95)
     with pytest.raises(HostMemoryFull):

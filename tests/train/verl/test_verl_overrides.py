@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import (
     ALGORITHMS,
     Algorithm,
@@ -19,12 +20,11 @@ from pipeline.config.algorithms import (
     Ppo,
 )
 from pipeline.config.training import Cluster, DynamicSampling, Lora, Train
-from pipeline.errors import UserError
+from pipeline.ops.verl.compose import Composed, compose_here
+from pipeline.ops.verl.overrides import as_arguments, planned, verl_overrides
+from pipeline.ops.verl.placement import place
 from pipeline.train import learner
 from pipeline.train.shapes import QWEN25
-from pipeline.train.verl.compose import Composed, compose_here
-from pipeline.train.verl.overrides import as_arguments, planned, verl_overrides
-from pipeline.train.verl.placement import place
 from tests.train.verl.verl_cells import PATHS, TINY, cell, recipe
 
 UNUSUAL: dict[str, Any] = {
@@ -439,7 +439,7 @@ def _plain(value: Any) -> Any:
 
 
 def test_the_module_names_what_it_leaves_to_others() -> None:
-    import pipeline.train.verl.overrides as module
+    import pipeline.ops.verl.overrides as module
 
     text = inspect.getdoc(module) or ""
     assert all(f"``{field}``" in text for field in OTHERS)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Accelerator, Cluster, Train
-from pipeline.errors import UserError
+from pipeline.ops.verl.phases import FULL, Placement
+from pipeline.ops.verl.placement import place
 from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.shapes import QWEN25
-from pipeline.train.verl.phases import FULL, Placement
-from pipeline.train.verl.placement import place
 from tests.train.verl.verl_cells import recipe
 
 _TOM_RL = "github.com/bigai-ai/ToM-RL: tom_grpo.sh and README (4 x A100 80G)"

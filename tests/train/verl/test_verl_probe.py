@@ -13,19 +13,19 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
+from pipeline.base.errors import UserError
 from pipeline.data.codec import write_dataset
 from pipeline.data.prompt import PROMPTS
-from pipeline.errors import UserError
 from pipeline.model.tiny import make_tokenizer
+from pipeline.ops.cluster.job_lines import SPEC
+from pipeline.ops.verl.compose import compose_here
+from pipeline.ops.verl.job import Job
+from pipeline.ops.verl.layout import COLUMNS, State
+from pipeline.ops.verl.overrides import verl_overrides
+from pipeline.ops.verl.prompt import write_tokenizer
+from pipeline.ops.verl.spec import JobSpec
 from pipeline.tasks.example import Example
 from pipeline.train.data import load_rows, probed_rows
-from pipeline.train.job_lines import SPEC
-from pipeline.train.verl.compose import compose_here
-from pipeline.train.verl.job import Job
-from pipeline.train.verl.layout import COLUMNS, State
-from pipeline.train.verl.overrides import verl_overrides
-from pipeline.train.verl.prompt import write_tokenizer
-from pipeline.train.verl.spec import JobSpec
 from tests.train.verl.verl_cells import PATHS, cell, job_spec, recipe
 
 STORY = "1 Ann and Bob entered the hall.\n2 The pear is in the red_box.\n3 Ann exited the hall."
@@ -145,7 +145,7 @@ def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trainer:
 
 def probed(trainer: Trainer, folder: Path, **how: Any) -> dict[int, dict[str, float]]:
     """Train with the probe; return its figures by step, with no step that has none."""
-    from pipeline.train.verl.rl_probe import measure_probe
+    from pipeline.ops.verl.rl_probe import measure_probe
 
     measure_probe(trainer, folder / COLUMNS)
     trainer.fit(STEPS, **how)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
-from pipeline.errors import UserError
+from pipeline.base.errors import UserError
 from pipeline.model.chat import beginning, encode_prompt
 from pipeline.model.tiny import CHAT_TEMPLATE, make_tokenizer
-from pipeline.train.verl.prompt import prefilled, write_tokenizer
+from pipeline.ops.verl.prompt import prefilled, write_tokenizer
 
 # In the manner of Qwen2.5: a system prompt of its own, tool calls, whitespace control.
 LIKE_QWEN = (

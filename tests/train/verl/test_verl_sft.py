@@ -10,24 +10,24 @@ import pytest
 import torch
 from transformers import PreTrainedTokenizerBase
 
+from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated, Sft, with_defaults
 from pipeline.config.training import Cluster, DynamicSampling, Lora, Train
 from pipeline.data.codec import write_dataset
 from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import PROMPTS
-from pipeline.errors import UserError
 from pipeline.model.tiny import make_tokenizer
+from pipeline.ops.verl.compose import Composed, compose_here
+from pipeline.ops.verl.overrides import planned
+from pipeline.ops.verl.placement import Placement, place
+from pipeline.ops.verl.sft_data import ROW, Lessons
+from pipeline.ops.verl.sft_overrides import sft_overrides
 from pipeline.tasks.example import Example
 from pipeline.train import learner
 from pipeline.train.data import imitable, load_rows
 from pipeline.train.lesson import Lesson, collate
 from pipeline.train.rollout import imitate
 from pipeline.train.shapes import QWEN25
-from pipeline.train.verl.compose import Composed, compose_here
-from pipeline.train.verl.overrides import planned
-from pipeline.train.verl.placement import Placement, place
-from pipeline.train.verl.sft_data import ROW, Lessons
-from pipeline.train.verl.sft_overrides import sft_overrides
 from tests.train.verl.verl_cells import PATHS, TINY, cell, recipe
 
 STORY = (
@@ -252,7 +252,7 @@ def test_validation_and_probe_are_measured_under_the_names_of_the_local_trainer(
     dataset: Path, tokenizer: PreTrainedTokenizerBase, tmp_path: Path
 ) -> None:
     pytest.importorskip("verl")
-    from pipeline.train.verl.sft_trainer import read_questions
+    from pipeline.ops.verl.sft_trainer import read_questions
 
     for name in ("validation.parquet", "probe/order_1.parquet"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -277,7 +277,7 @@ def _walk(done: int, state: Any, saved: int) -> tuple[list[list[int]], Any]:
     from torch.utils.data import DistributedSampler
     from verl.utils.dataset.dataset_utils import SFTTensorCollator
 
-    from pipeline.train.verl.sft_trainer import Batches
+    from pipeline.ops.verl.sft_trainer import Batches
 
     rows = [{ROW: torch.tensor([index]), "ids": torch.arange(index + 1)} for index in range(11)]
     sampler: DistributedSampler[object] = DistributedSampler(

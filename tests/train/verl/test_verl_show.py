@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from pipeline.base.errors import UserError
 from pipeline.cli.app import app
-from pipeline.errors import UserError
 from tests.conftest import PROJECT, Run
 
 CELL = "qwen25-7b-hi-exp"
@@ -116,7 +116,7 @@ def test_a_cell_that_imitates(changed: Any) -> None:
         command = ["train", "show", "--study", "tom-rl", "--cell", CELL]
         shown = CliRunner().invoke(app, command)
     assert shown.exit_code == 0, shown.exception
-    table, command = shown.output.split("python -m pipeline.train.verl.sft_trainer")
+    table, command = shown.output.split("python -m pipeline.ops.verl.sft_trainer")
     assert "  data.custom_cls.name = Lessons" in table
     assert "  +data.imitates=answers \\" in command and "rollout" not in command
 

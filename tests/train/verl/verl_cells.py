@@ -9,10 +9,10 @@ from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
 from pipeline.config.evaluation import Evaluate, SideCheck
 from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
+from pipeline.ops.verl.overrides import JobPaths
+from pipeline.ops.verl.placement import place
+from pipeline.ops.verl.spec import JobSpec
 from pipeline.train.shape import Shape
-from pipeline.train.verl.overrides import JobPaths
-from pipeline.train.verl.placement import place
-from pipeline.train.verl.spec import JobSpec
 
 PATHS = JobPaths(
     train="a folder/train.parquet",

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from pipeline.model.weights import weights_of
-from pipeline.train.verl.adapters import without_adapters
+from pipeline.ops.verl.adapters import without_adapters
 from tests.train import tiny
 
 

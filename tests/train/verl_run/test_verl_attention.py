@@ -11,8 +11,8 @@ import torch
 from transformers import AutoConfig
 
 from pipeline.model.weights import save_model
-from pipeline.train.verl.job import Job
-from pipeline.train.verl.layout import State
+from pipeline.ops.verl.job import Job
+from pipeline.ops.verl.layout import State
 from tests.train import tiny
 from tests.train.verl.verl_cells import cell, job_spec
 
@@ -53,7 +53,7 @@ def test_verl_loads_a_critic_with_the_attention_that_it_was_told(
     base: Path, attention: str
 ) -> None:
     models = pytest.importorskip("verl.utils.model")
-    critics = importlib.import_module("pipeline.train.verl.critics")
+    critics = importlib.import_module("pipeline.ops.verl.critics")
     assert models.load_valuehead_model is critics.load_valuehead_model
     config = AutoConfig.from_pretrained(base, attn_implementation=attention)
     config.num_labels = 1  # as verl sets it

@@ -10,13 +10,12 @@ import pytest
 import torch
 from torch.multiprocessing.spawn import spawn
 
+from pipeline.base.errors import UserError
 from pipeline.config.models import TinySize
-from pipeline.errors import UserError
-from pipeline.files import write_json
+from pipeline.formats.files import write_json
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import load_model, save_model, weights_of
-from pipeline.train.contract import History, Step
-from pipeline.train.verl.checkpoints import (
+from pipeline.ops.verl.checkpoints import (
     best_saved,
     check_ranks,
     export,
@@ -27,7 +26,8 @@ from pipeline.train.verl.checkpoints import (
     verify,
     whole_steps,
 )
-from pipeline.train.verl.layout import PROBE, State
+from pipeline.ops.verl.layout import PROBE, State
+from pipeline.train.contract import History, Step
 
 RANKS = 2
 SEQUENCES = [{"prompt": [5, 6, 7], "response": [8, 9]}, {"prompt": [9], "response": [5, 4, 2]}]

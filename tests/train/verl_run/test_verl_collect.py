@@ -8,7 +8,12 @@ from random import Random
 
 import pytest
 
-from pipeline.model.decode import Completion
+from pipeline.engine.decode import Completion
+from pipeline.ops.verl.collect import (
+    step_row,
+    validation_accuracy,
+)
+from pipeline.ops.verl.journal import Follower, Journal
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.reward.verl_entry import compute_score
 from pipeline.tasks.example import Example
@@ -18,11 +23,6 @@ from pipeline.train.local import step_metrics
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.rollout import Rollouts
 from pipeline.train.update import UpdateStatistics
-from pipeline.train.verl.collect import (
-    step_row,
-    validation_accuracy,
-)
-from pipeline.train.verl.journal import Follower, Journal
 
 # A row of verl 0.9.1's file logger, shortened.
 LOGGED = {

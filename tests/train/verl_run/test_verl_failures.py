@@ -8,13 +8,13 @@ import pytest
 
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Cluster
+from pipeline.ops.verl.failures import Circumstances, judge
+from pipeline.ops.verl.job import check_finite
+from pipeline.ops.verl.placement import place
 from pipeline.train.accelerators import GIB
 from pipeline.train.contract import Step
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import QWEN25
-from pipeline.train.verl.failures import Circumstances, judge
-from pipeline.train.verl.job import check_finite
-from pipeline.train.verl.placement import place
 from tests.train.tiny import RECIPE
 from tests.train.verl.verl_cells import cell
 

@@ -1,0 +1,1 @@
+"""The ground floor: errors, processes, locks, tables of plugins. Nothing here shapes a result."""

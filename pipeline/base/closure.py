@@ -1,0 +1,167 @@
+"""What a module's results can come from: all that it imports, and a digest of each one's syntax.
+
+Comments, docstrings and layout are no part of the digest. Imports are followed wherever they stand,
+also inside functions, except under ``if TYPE_CHECKING``; what is loaded by name from a table is
+not: whoever asks for a closure names it as a further root. A file that is no Python belongs to the
+module beside it that names it in a string.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+CARRIERS = frozenset(
+    {"pipeline.base", "pipeline.ops.cluster", "pipeline.ops.driver", "pipeline.ops.mirror"}
+)
+"""What carries, names or shows results and cannot shape them: its code is in no digest."""
+
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def closure(
+    root: Path, modules: Iterable[str], without: Collection[str] = frozenset()
+) -> dict[str, str]:
+    """Return the digest of every module that some modules import, and of their data files.
+
+    Args:
+        root: Folder that holds the packages.
+        modules: Dotted names to start from.
+        without: Modules and packages that are left out, with what only they import.
+
+    Raises:
+        ValueError: If there is no such module.
+    """
+    found: dict[str, str] = {}
+    waiting = sorted(modules)
+    for name in waiting:
+        if _file(root, name) is None:
+            raise ValueError(f"there is no module {name} in {root}")
+    while waiting:
+        name = waiting.pop()
+        path = _file(root, name)
+        if path is None or name in found or _is_under(name, without):
+            continue
+        module = _read(path, path.stat().st_mtime_ns)
+        found[name] = module.digest
+        found |= {f"{name}:{file.name}": _sha256(file.read_bytes()) for file in module.files}
+        waiting += [other for other in module.imports if other not in found]
+    return dict(sorted(found.items()))
+
+
+def own_code(modules: Iterable[str]) -> dict[str, str]:
+    """Return the closure of modules of this package without what only carries results."""
+    return closure(Path(__file__).parents[2], modules, CARRIERS)
+
+
+class Module:
+    """A module as far as closures go.
+
+    Attributes:
+        digest: Of its syntax.
+        imports: Dotted names that may be modules, with the packages above them.
+        files: Data files that it names.
+    """
+
+    def __init__(self, path: Path) -> None:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        _drop_docstrings(tree)
+        self.digest = _sha256("".join(_canonical(tree)).encode())
+        self.imports = frozenset(_imports(tree.body))
+        self.files = tuple(_data_files(tree, path))
+
+
+@cache  # several closures share most of their modules
+def _read(path: Path, changed: int) -> Module:
+    return Module(path)
+
+
+def _file(root: Path, name: str) -> Path | None:
+    """Return the file of a module or package, or None where there is none of this name."""
+    path = root.joinpath(*name.split("."))
+    candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def _is_under(name: str, packages: Collection[str]) -> bool:
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def _imports(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, ast.If) and _is_type_checking(statement.test):
+            yield from _imports(statement.orelse)
+            continue
+        for node in ast.walk(statement):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    yield from _with_parents(alias.name)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                yield from _with_parents(node.module)
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _drop_docstrings(tree: ast.Module) -> None:
+    """Remove docstrings, and strings that stand alone as statements, which document names."""
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED):
+            node.body = [s for s in node.body if not _is_text(s)]
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _canonical(value: object) -> Iterator[str]:
+    """Yield a tree as text without what is empty, which versions of Python disagree about."""
+    if isinstance(value, ast.AST):
+        yield f"{type(value).__name__}("
+        for name, child in ast.iter_fields(value):
+            if child not in (None, []):
+                yield f"{name}="
+                yield from _canonical(child)
+        yield ")"
+    elif isinstance(value, list):
+        yield "["
+        for child in value:
+            yield from _canonical(child)
+        yield "]"
+    else:
+        yield f"{value!r},"
+
+
+def _data_files(tree: ast.Module, path: Path) -> Iterator[Path]:
+    """Yield the files beside a module, or in folders beside it, that it names."""
+    texts = {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+    for text in sorted(texts):
+        found = path.parent / text if text and "/" not in text and "\0" not in text else None
+        if found is None or len(text) > 100 or found.suffix == ".py":
+            continue
+        if found.is_file():
+            yield found
+        elif found.is_dir() and not (found / "__init__.py").is_file() and text[0].isalpha():
+            yield from sorted(file for file in found.rglob("*") if file.is_file())
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,103 @@
+"""A folder of resumable state has one owner at a time, and who comes second is told who it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+
+import psutil
+
+from pipeline.base.errors import UserError
+from pipeline.base.locks import is_locked, locked
+from pipeline.base.processes import GRACE_SECONDS
+
+PATIENCE_SECONDS = GRACE_SECONDS + 5
+"""How long to wait for an owner: one whose ``dvc`` was killed ends within its grace."""
+
+
+@contextmanager
+def owned(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
+    """Own a folder while the block runs, or until this process dies, even by SIGKILL.
+
+    The lock and a note of who holds it lie beside the folder, in ``FOLDER.lock``. On a file system
+    that does not pass locks on to other machines, it holds on this machine.
+
+    Args:
+        folder: Need not exist.
+        patience: Seconds to wait for another owner.
+
+    Raises:
+        UserError: If another process owns it; names that process and what to do.
+    """
+    with ExitStack() as held:
+        try:
+            handle = held.enter_context(locked(_lock_of(folder), 0.0))
+        except BlockingIOError:
+            print(f"{in_use(folder)}; waiting for it to end", file=sys.stderr, flush=True)
+            handle = held.enter_context(_waiting(folder, patience))
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(_this_process()).encode(), 0)
+        yield
+
+
+@contextmanager
+def _waiting(folder: Path, patience: float) -> Iterator[int]:
+    with ExitStack() as held:
+        try:
+            handle = held.enter_context(locked(_lock_of(folder), patience))
+        except BlockingIOError:
+            raise UserError(
+                f"{in_use(folder)}, and two would overwrite each other's state. Wait until it has "
+                f"ended, or end it{_by_kill(folder)}, and run this again: it goes on from there"
+            ) from None
+        yield handle
+
+
+def is_owned(folder: Path) -> bool:
+    """Return whether a process owns a folder."""
+    return is_locked(_lock_of(folder))
+
+
+def in_use(folder: Path) -> str:
+    """Say who owns a folder."""
+    owner = _owner(folder)
+    if owner is None:
+        return f"{folder} is in use by another process"
+    return (
+        f"{folder} is in use by process {owner['process']} on {owner['machine']} since "
+        f"{owner['since']} ({owner['command']})"
+    )
+
+
+def _by_kill(folder: Path) -> str:
+    owner = _owner(folder)
+    return f" with: kill {owner['process']}" if owner else ""
+
+
+def _lock_of(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.lock")
+
+
+def _owner(folder: Path) -> dict[str, str] | None:
+    """Return the note of an owner, or None if it is not there yet."""
+    try:
+        found: dict[str, str] = json.loads(_lock_of(folder).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return found
+
+
+def _this_process() -> dict[str, str]:
+    return {
+        "process": str(os.getpid()),
+        "machine": platform.node(),
+        "since": datetime.now().astimezone().isoformat(sep=" ", timespec="seconds"),
+        "command": shlex.join(psutil.Process().cmdline()),
+    }

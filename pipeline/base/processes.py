@@ -1,0 +1,188 @@
+"""Processes that end with the one that started them, however that ends.
+
+Who watches is a thread that looks, rather than the kernel (``PR_SET_PDEATHSIG``): that signal comes
+when the *thread* that started a process ends, which for a worker may be at once.
+
+``python -m pipeline.base.processes PARENT MODULE ...`` runs a module of somebody else, such as
+``dvc``, as ``python -m MODULE ...`` would, and ends it with the process PARENT, which started it.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+
+import psutil
+
+GRACE_SECONDS = 10.0
+"""How long a process that was asked to stop may take before it is killed.
+
+Whoever watches for a cancelled run looks often enough that all has ended 15 s after it."""
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+_DVC_STAGE = "DVC_STAGE"  # DVC sets it for every command of a stage
+_SHELLS = frozenset({"sh", "ash", "bash", "dash", "fish", "ksh", "zsh"})
+_FIRST = 1  # the process that adopts orphans, unless another one asked for them
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM: what it holds is given up as after Ctrl-C."""
+
+
+def raise_on_sigterm() -> None:
+    """Have SIGTERM raise :class:`Terminated` in the main thread."""
+
+    def terminate(signum: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, terminate)
+
+
+def end_with_parent(end: Callable[[], None] | None = None, parent: int | None = None) -> None:
+    """Have this process end when its parent has, even by SIGKILL.
+
+    Args:
+        end: What to do then; SIGKILL to this process if absent.
+        parent: Process id of the parent, if this process was told: then it ends too if the parent
+            ended before this call.
+    """
+    known = os.getppid() if parent is None else parent
+    _watch(lambda: os.getppid() == known, end or _kill_this)
+
+
+def end_with_dvc() -> None:
+    """Have this process, if DVC runs it as a stage, stop when DVC is gone, even by SIGKILL.
+
+    It is asked by SIGTERM, as a user would, and killed if it takes too long. DVC runs a stage
+    through a shell, which some shells replace by the stage and some do not.
+    """
+    if _DVC_STAGE in os.environ:
+        line = _line_to_dvc()
+        _watch(lambda: line is not None and _is_whole(line), stop_this)
+
+
+def _watch(goes_on: Callable[[], bool], end: Callable[[], None]) -> None:
+    def watch() -> None:
+        while goes_on():
+            time.sleep(_SECONDS_BETWEEN_LOOKS)
+        end()
+
+    threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
+
+
+def _line_to_dvc() -> list[psutil.Process] | None:
+    """Return this process and those above it up to the DVC that started it; None if that is gone.
+
+    It is the first that is no shell. Whoever adopts an orphan has a session of its own or is the
+    first process of all, and neither starts a stage unless it is DVC.
+    """
+    line = [psutil.Process()]
+    try:
+        while True:
+            parent = line[-1].parent()
+            if parent is None or os.getsid(parent.pid) != os.getsid(0):
+                return None
+            line.append(parent)
+            if parent.name() not in _SHELLS:
+                return line if parent.pid != _FIRST or _is_dvc(parent) else None
+    except (psutil.Error, ProcessLookupError):
+        return None
+
+
+def _is_dvc(process: psutil.Process) -> bool:
+    return any(Path(word).name == "dvc" for word in process.cmdline())
+
+
+def _is_whole(line: list[psutil.Process]) -> bool:
+    """Return whether each process still has the parent that it had."""
+    try:
+        return all(child.ppid() == parent.pid for child, parent in pairwise(line))
+    except psutil.Error:
+        return False
+
+
+def stop_this() -> None:
+    """Ask this process to stop, as a user would, and kill it if it does not."""
+    # To the main thread, whose call to the system it interrupts: any other thread could take it.
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    time.sleep(GRACE_SECONDS)
+    _kill_this()
+
+
+def _kill_this() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def began(pid: int) -> int | None:
+    """Return when a process began, in units of its system's own; None if there is none (any more).
+
+    With its process id it names one process of one boot of one machine.
+    """
+    try:
+        content = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None if Path("/proc/self/stat").exists() else _began_elsewhere(pid)
+    fields = content.rpartition(")")[2].split()  # what stands before may hold anything
+    return None if fields[0] in "ZX" else int(fields[19])  # proc(5): dead, or starttime
+
+
+def lives(pid: int, since: int) -> bool:
+    """Return whether the process that began then is alive; True where that cannot be seen."""
+    try:
+        return began(pid) == since
+    except PermissionError:  # another user's, where the system hides those
+        return True
+
+
+def space() -> str:
+    """Return what two processes share that see each other: boot and process namespace.
+
+    Empty where nothing says so, as outside of Linux.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def _began_elsewhere(pid: int) -> int | None:
+    """Return the same where there is no ``/proc``."""
+    try:
+        return int(psutil.Process(pid).create_time() * 1000)
+    except psutil.Error:
+        return None
+
+
+def ending_with_this(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module until this process ends; start it in a new session."""
+    return [sys.executable, "-m", "pipeline.base.processes", str(os.getpid()), module, *arguments]
+
+
+def _main(parent: str, module: str, *arguments: str) -> None:
+    if os.getsid(0) != os.getpid():
+        os.setsid()  # what is asked to stop below is this and what it starts, nobody else
+    # A shell's background job ignores Ctrl-C, which is how whoever started this asks it to stop.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    end_with_parent(_stop_group, int(parent))
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def _stop_group() -> None:
+    """Ask the processes of this session to stop, and kill those that do not."""
+    os.killpg(0, signal.SIGINT)
+    time.sleep(GRACE_SECONDS)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

@@ -1,0 +1,211 @@
+"""Decoding: one prefill per prompt, held once for all its completions; finished rows dropped.
+
+The random numbers that a completion consumes come from its own stream, so a completion does not
+depend on which others share its batch (up to rounding).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from pipeline.engine.batch import sent
+from pipeline.engine.memory import SharedMemory, StandingMemory
+from pipeline.engine.passes import Passes, announce
+from pipeline.engine.recording import Recording, Repeated, can_record
+from pipeline.engine.sampling import Sampling
+from pipeline.engine.shared_prefix import Prefix
+from pipeline.engine.written_out import passes_of
+
+# Rows are dropped from the batch once this share of it has finished: copying the cache for every
+# single row would cost more than it saves. On an accelerator a pass is recorded anew then.
+_DROP_SHARE, _DROP_SELDOM = 0.25, 0.5
+
+# After how many tokens to look for rows that have finished, on an accelerator: it is some tokens
+# behind what it has been told, and must be waited for.
+_LOOK_SELDOM = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One sampled completion; ``tokens`` end with the end-of-sequence token if ``finished``."""
+
+    tokens: tuple[int, ...]
+    finished: bool
+
+
+def uniform_stream(key: Sequence[int], count: int) -> np.ndarray:
+    """Return ``count`` uniform numbers in [0, 1) that depend on ``key`` alone."""
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence(list(key)))).random(count)
+
+
+@torch.inference_mode()
+def generate(
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    keys: Sequence[Sequence[int]],
+    sampling: Sampling,
+    end: int,
+    recording: Recording | None = None,
+) -> list[Completion]:
+    """Sample completions.
+
+    Args:
+        model: A causal language model.
+        prompts: P token sequences, none empty.
+        keys: P * G random-stream keys, those of prompt p at p * G ... p * G + G - 1.
+        sampling: How tokens are chosen.
+        end: The end-of-sequence token.
+        recording: Of an accelerator's passes; whoever samples again and again holds one.
+
+    Returns:
+        P * G completions in the order of ``keys``.
+    """
+    group, device = len(keys) // len(prompts), model.device
+    passes, ends = passes_of(model), [len(prompt) for prompt in prompts]
+    found = passes.encode(prompts)
+    # All draws at once: which ones a completion takes does not depend on who is left in the batch.
+    draws = np.stack([uniform_stream(key, sampling.max_new_tokens) for key in keys])
+    rows = Rows(
+        passes,
+        found.prefix(ends, group),
+        sent(ends, device).repeat_interleave(group),
+        sent(draws, device),
+        sampling,
+        end,
+        standing=can_record(device),
+    )
+    rows.write(found.logits.repeat_interleave(group, 0))
+    _write_on(rows, model.base_model, recording or Recording())
+    return rows.completions()
+
+
+def _write_on(rows: Rows, layers: nn.Module, recording: Recording) -> None:
+    """Write all tokens after the first, with a model's layers."""
+    look_every, share = (_LOOK_SELDOM, _DROP_SELDOM) if rows.standing else (1, _DROP_SHARE)
+    go_on = Repeated(rows.go_on, recording)
+    for step in range(1, rows.steps):
+        if step % look_every == 0:
+            living = rows.living()
+            if living == 0:
+                return
+            # Between two drops, finished rows are computed along and their tokens not written.
+            if living <= (1 - share) * rows.count:
+                rows.drop()
+        rows.memory.go_to(step)
+        if not rows.standing:
+            rows.go_on()
+            continue
+        if step % look_every == 0:
+            announce(layers)  # what is replayed calls nothing on the host
+        go_on(rows.shape())
+
+
+class Rows:
+    """Completions that are being written, one to a row.
+
+    All that changes with a token changes in place, and which token is the next one is known to the
+    device: so writing one can be recorded, and replayed for the tokens after it.
+
+    N = completions, B = rows that are left, T = most tokens of a completion.
+
+    Args:
+        passes: How the model is run.
+        prefix: What the rows attend to beside their own tokens.
+        ends: Tokens of each row's prompt [N].
+        draws: Each row's random numbers [N, T].
+        sampling: How tokens are chosen.
+        end: The end-of-sequence token.
+        standing: Whether to keep tensors in their places from token to token.
+    """
+
+    def __init__(
+        self,
+        passes: Passes,
+        prefix: Prefix,
+        ends: Tensor,
+        draws: Tensor,
+        sampling: Sampling,
+        end: int,
+        *,
+        standing: bool,
+    ) -> None:
+        self.passes, self.sampling, self.end, self.standing = passes, sampling, end, standing
+        self.draws, device = draws, draws.device
+        count, self.steps = draws.shape
+        self.tokens = torch.zeros(count, self.steps, dtype=torch.long, device=device)
+        self.lengths = torch.zeros(count, dtype=torch.long, device=device)
+        self.written = torch.zeros(1, dtype=torch.long, device=device)  # tokens, of each row
+        self.place = self.written - 1  # of the token written last
+        self.rows = torch.arange(count, device=device)  # the completion each row belongs to
+        self.alive = torch.ones(count, dtype=torch.bool, device=device)
+        self.last = torch.zeros(count, dtype=torch.long, device=device)  # the token written last
+        self.position = ends - 1  # of the last token of the row
+        self.memory = (
+            StandingMemory(prefix, self.steps, self.place)
+            if standing
+            else SharedMemory(prefix, self.steps)
+        )
+
+    @property
+    def count(self) -> int:
+        """Return B."""
+        return len(self.rows)
+
+    def shape(self) -> tuple[int, int]:
+        """Return what the shapes of all tensors of a pass depend on."""
+        return self.count, self.memory.width
+
+    def go_on(self) -> None:
+        """Write a token more in each row."""
+        self.write(self.passes.step(self.last, self.position, self.memory))
+
+    def write(self, logits: Tensor) -> None:
+        """Write the token that logits [B, V] lead to; rows that have ended are computed along."""
+        chosen = choose(logits, self.sampling, self.draws[self.rows, self.written])
+        self.tokens[self.rows, self.written] = chosen * self.alive
+        self.lengths[self.rows] += self.alive
+        self.alive &= chosen != self.end
+        self.last.copy_(chosen)
+        for counter in (self.position, self.written, self.place):
+            counter += 1
+
+    def living(self) -> int:
+        """Return how many rows have not ended; waits for the device."""
+        return int(self.alive.sum())
+
+    def drop(self) -> None:
+        """Drop the rows that have ended."""
+        keep = self.alive.nonzero().squeeze(-1)
+        self.memory.keep(keep)
+        for name in ("rows", "alive", "last", "position"):
+            setattr(self, name, getattr(self, name)[keep])
+
+    def completions(self) -> list[Completion]:
+        """Return what has been written, by completion."""
+        return [
+            Completion(tuple(row[:length]), row[length - 1] == self.end)
+            for row, length in zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
+        ]
+
+
+def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:
+    """Return one token for each row [N, V] by inverting the distribution at ``draws`` [N]."""
+    if sampling.temperature == 0:
+        return logits.argmax(-1)
+    probabilities = torch.softmax(logits.float() / sampling.temperature, dim=-1)
+    if sampling.top_p < 1:
+        ordered, order = probabilities.sort(dim=-1, descending=True)
+        outside = ordered.cumsum(-1) - ordered >= sampling.top_p
+        probabilities = probabilities.masked_fill(outside.gather(-1, order.argsort(-1)), 0)
+    # In float32 the steps of unlikely tokens would vanish in the sum of those before them.
+    ladder = probabilities.double().cumsum(-1)
+    target = draws.unsqueeze(-1) * ladder[:, -1:]
+    return (
+        torch.searchsorted(ladder, target, right=True).squeeze(-1).clamp_max(logits.shape[-1] - 1)
+    )

@@ -1,0 +1,136 @@
+"""Where a model computes and in which number format."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import resource
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import psutil
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+
+from pipeline.base.errors import UserError
+
+_KIB = 1024
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
+_LARGEST_ON_HEAP, _KEPT = 2**27, 2**30  # bytes
+_CONTAINER_LIMITS = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device of ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
+
+    Raises:
+        UserError: If ``cuda`` is asked for and there is none.
+    """
+    present = torch.cuda.is_available()
+    if name == "cuda" and not present:
+        raise UserError(
+            "train.device is 'cuda', but this machine has no CUDA device that torch can use; "
+            "set it to 'auto' or 'cpu'"
+        )
+    return torch.device("cuda" if present and name != "cpu" else "cpu")
+
+
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
+    """Return a context in which forward passes run in ``float32`` or ``bfloat16``."""
+    enabled = precision == "bfloat16"
+    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
+
+
+def cast_linear(model: nn.Module, precision: str) -> None:
+    """Hold the weights of a frozen model's linear layers as :func:`autocast` would cast them.
+
+    What it computes stays the same to the bit; nothing is cast in its passes any more.
+    """
+    if precision == "bfloat16":
+        for layer, name, weight in _linear_weights(model):
+            layer._parameters[name] = nn.Parameter(weight.bfloat16(), requires_grad=False)
+
+
+@contextmanager
+def answering(model: PreTrainedModel, precision: str) -> Iterator[None]:
+    """Return a context like :func:`autocast`'s for passes that teach nothing.
+
+    Weights are cast once in it; autocast alone would cast all of them for every token.
+    """
+    own = _linear_weights(model)
+    cast_linear(model, precision)
+    try:
+        with autocast(model.device, precision):
+            yield
+    finally:
+        for layer, name, weight in own:
+            layer._parameters[name] = weight
+
+
+def _linear_weights(model: nn.Module) -> list[tuple[nn.Module, str, nn.Parameter]]:
+    return [
+        (layer, name, weight)
+        for layer in model.modules()
+        if isinstance(layer, nn.Linear)
+        for name, weight in layer.named_parameters(recurse=False)
+    ]
+
+
+def peak_memory(device: torch.device) -> int:
+    """Return the most bytes held so far: by torch on a GPU, by the process on a CPU."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    return peak_of_process()
+
+
+def peak_of_process() -> int:
+    """Return the most bytes this process has held."""
+    status = Path("/proc/self/status")
+    if status.is_file():
+        # Not ru_maxrss: a process begins with the highest mark of the one that started it.
+        fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
+        return int(fields["VmHWM"].split()[0]) * _KIB
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * _KIB
+
+
+def available_memory(device: torch.device) -> int:
+    """Return the bytes that a new process could take on a device.
+
+    On a CPU that is the least of what the machine has free and what a container is allowed.
+    """
+    if device.type == "cuda":
+        return torch.cuda.mem_get_info(device)[0]
+    limits = [psutil.virtual_memory().available]
+    for path in _CONTAINER_LIMITS:
+        text = path.read_text().strip() if path.is_file() else ""
+        limits += [int(text)] if text.isdigit() else []
+    return min(limits)
+
+
+def set_up_torch(threads: int) -> None:
+    """Make this process one that trains and answers.
+
+    Fixes the thread count and demands deterministic kernels, since both are part of the result,
+    and keeps freed memory for the next tensor, since the kernel's filling of pages that come and
+    go with every large one is a tenth of a training step.
+    """
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Nothing here reads memory before it writes it; filling every new tensor takes time.
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    _keep_freed_memory()
+
+
+def _keep_freed_memory() -> None:
+    """Let glibc serve large blocks from the heap, and hand little of it back; else do nothing."""
+    if platform.libc_ver()[0] == "glibc":
+        libc = ctypes.CDLL(None)
+        libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_ON_HEAP)
+        libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)

@@ -1,0 +1,89 @@
+"""What a model says of completions, with the prompt of a group encoded once.
+
+The G completions of a group share their prompt. It is encoded in one pass, and only the completions
+are run for each sample, attending to the keys and values of that pass; gradients flow through them,
+so the result equals the plain padded computation up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+from transformers import PreTrainedModel
+
+from pipeline.engine.batch import pad_right, sent
+from pipeline.engine.halves import Halves
+from pipeline.engine.shared_prefix import Prefix, attending, encode_prompts
+
+
+def completion_states(
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    completions: Sequence[Sequence[int]],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the states from which each completion token is predicted.
+
+    Args:
+        model: A causal language model.
+        prompts: P token sequences, none empty.
+        completions: P * G token sequences, those of prompt p at p * G ... p * G + G - 1.
+
+    Returns:
+        states [P * G, T, width], which the model's head makes logits of; ids [P * G, T] and mask
+        [P * G, T] (True on real tokens).
+    """
+    group = len(completions) // len(prompts)
+    ids, mask = pad_right(completions, int(model.config.pad_token_id or 0), model.device)
+    found = encode_prompts(model, prompts)
+    first = found.states.repeat_interleave(group, 0).unsqueeze(1)
+    if ids.shape[1] == 1:
+        return first, ids, mask
+    ends = [len(prompt) for prompt in prompts]
+    start = sent(ends, model.device).repeat_interleave(group).unsqueeze(1)
+    with attending(model):
+        rest = Halves.of(model).body(
+            input_ids=ids[:, :-1],
+            position_ids=start + torch.arange(ids.shape[1] - 1, device=model.device),
+            use_cache=False,
+            prefix=Prefix.of(found.keys, found.values, ends, group, left=True),
+        )
+    return torch.cat([first, rest], dim=1), ids, mask
+
+
+def of_logits(
+    head: Callable[[Tensor], Tensor],
+    states: Tensor,
+    ids: Tensor,
+    wanted: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
+    at_once: int,
+) -> tuple[Tensor, ...]:
+    """Return figures of tokens that need their logits, of which never too many are there.
+
+    Where they would be, some tokens are done at a time, and once more for their gradients.
+
+    Args:
+        head: From states [..., width] to logits [..., V].
+        states: Of the tokens [N, width].
+        ids: The tokens [N].
+        wanted: From logits [n, V] in single precision and tokens [n] to figures, each [n].
+        at_once: Most logits at a time.
+
+    Returns:
+        The figures, each [N].
+    """
+
+    def of(states: Tensor, ids: Tensor) -> tuple[Tensor, ...]:
+        return wanted(head(states).float(), ids)
+
+    rows = max(1, at_once // int(getattr(head, "out_features", states.shape[-1])))
+    if len(states) <= rows:
+        return of(states, ids)
+    parts = zip(states.split(rows), ids.split(rows), strict=True)
+    if torch.is_grad_enabled():
+        done = [checkpoint(of, *part, use_reentrant=False) for part in parts]
+    else:
+        done = [of(*part) for part in parts]
+    return tuple(torch.cat(figure) for figure in zip(*done, strict=True))

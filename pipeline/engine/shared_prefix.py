@@ -1,0 +1,343 @@
+"""Attention of many completions to prompts that are held once.
+
+The completions of a group share their prompt. Their queries are stacked and meet the prompt's keys
+in one product per prompt; each completion's own tokens are attended beside it, and both parts are
+joined under one softmax. Nothing of the prompt is computed or copied for each completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import AttentionInterface, DynamicCache, PreTrainedModel
+
+from pipeline.engine.batch import pad_left, positions, sent
+from pipeline.engine.halves import Halves
+
+_NAME = "shared_prefix"
+Attend = Callable[..., tuple[Tensor, None]]
+_flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+_flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The prompts that the rows of a batch attend to.
+
+    P = prompts, L = tokens of the longest, G = places per prompt, N = rows, H = key-value heads,
+    D = width of a head.
+
+    Attributes:
+        keys: Of each layer [P, H, L, D].
+        values: Of each layer [P, H, L, D].
+        bias: Added to scores: minus infinity on padding [P, 1, 1, L]; None if there is none.
+        group: G.
+        places: The place of each row among P * G; those of prompt p begin at p * G [N].
+    """
+
+    keys: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+    bias: Tensor | None
+    group: int
+    places: Tensor
+    _joint: dict[tuple[int, torch.dtype], Tensor] = field(default_factory=dict, init=False)
+
+    @classmethod
+    def of(
+        cls,
+        keys: Sequence[Tensor],
+        values: Sequence[Tensor],
+        lengths: Sequence[int],
+        group: int,
+        *,
+        left: bool = False,
+    ) -> Prefix:
+        """Return the prefix of P * ``group`` rows.
+
+        Args:
+            keys: Of each layer [P, H, L, D].
+            values: Of each layer [P, H, L, D].
+            lengths: Real tokens of each prompt.
+            group: Completions per prompt.
+            left: Whether padding stands before them, not after them.
+        """
+        longest, device, bias = values[0].shape[2], values[0].device, None
+        if min(lengths) < longest:
+            padding = sent([[longest - length] for length in lengths], device)
+            places = torch.arange(longest, device=device)
+            hidden = places < padding if left else places >= longest - padding
+            nothing = torch.zeros_like(hidden, dtype=values[0].dtype)
+            bias = nothing.masked_fill(hidden, -torch.inf)[:, None, None]
+        places = torch.arange(len(lengths) * group, device=device)
+        return cls(tuple(keys), tuple(values), bias, group, places)
+
+    def keep(self, rows: Tensor) -> Prefix:
+        """Return the prefix of some of the rows, by their indices."""
+        return replace(self, places=self.places[rows])
+
+    def stack(self, rows: Tensor) -> Tensor:
+        """Lay rows [N, H, R, D] out by prompt [P, H, G * R, D]; free places hold zeros.
+
+        Rows that have been dropped leave their places free, so that every prompt keeps G of them
+        and one batched product serves all prompts.
+        """
+        prompts, (_, heads, repeats, size) = len(self.values[0]), rows.shape
+        full = rows
+        if len(rows) < prompts * self.group:
+            full = rows.new_zeros(prompts * self.group, heads, repeats, size)
+            full = full.index_copy(0, self.places, rows)
+        return full.view(prompts, self.group, heads, repeats, size).transpose(1, 2).flatten(2, 3)
+
+    def unstack(self, laid: Tensor) -> Tensor:
+        """Undo :meth:`stack`: [P, H, G * R, ...] to [N, H, R, ...]."""
+        rows: Tensor = laid.unflatten(2, (self.group, -1)).transpose(1, 2).flatten(0, 1)
+        return rows if len(rows) == len(self.places) else rows.index_select(0, self.places)
+
+    def joint_bias(self, length: int, dtype: torch.dtype) -> Tensor:
+        """Return what is added to the scores of rows of ``length`` tokens [N or 1, 1, T, L + T].
+
+        It hides padding of the prompts and, of a row's own tokens, the later ones. All layers of a
+        pass are given the same tensor: what they add is kept for the backward pass.
+        """
+        if (length, dtype) not in self._joint:
+            self._joint[length, dtype] = self._made_joint(length, dtype)
+        return self._joint[length, dtype]
+
+    def _made_joint(self, length: int, dtype: torch.dtype) -> Tensor:
+        far = self.values[0].shape[2]
+        rows = 1 if self.bias is None else len(self.places)
+        width = far + length
+        # CUDA's kernels make a copy of what does not lie in steps of eight.
+        room = -(-width // 8) * 8
+        bias = torch.zeros(rows, 1, length, room, dtype=dtype, device=self.places.device)
+        if self.bias is not None:
+            bias[..., :far] = self.bias[self.places // self.group]
+        later = torch.ones(length, length, dtype=torch.bool, device=bias.device).triu(1)
+        bias[..., far:width].masked_fill_(later, -torch.inf)
+        return bias[..., :width]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedPrompts:
+    """What a pass over prompts leaves; P = prompts, L = tokens of the longest.
+
+    Padding stands before a prompt.
+
+    Attributes:
+        states: Of each prompt's last token [P, width], as the model's head takes them.
+        keys: Of each layer [P, key-value heads, L, width of a head].
+        values: As ``keys``.
+    """
+
+    states: Tensor
+    keys: Sequence[Tensor]
+    values: Sequence[Tensor]
+
+
+def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> EncodedPrompts:
+    """Encode some prompts, none empty, by a causal language model's own modules."""
+    ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
+    cache = DynamicCache(config=model.config)
+    states = Halves.of(model).body(
+        input_ids=ids,
+        attention_mask=visible(model, mask) if len(set(map(len, prompts))) > 1 else None,
+        position_ids=positions(mask),
+        past_key_values=cache,
+        use_cache=True,
+        last=1,
+    )[:, -1]
+    keys, values = held(cache)
+    return EncodedPrompts(states, keys, values)
+
+
+def held(cache: DynamicCache) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the keys and values of each layer in the number format that passes compute with.
+
+    Under autocast the rotation and the cache leave them in float32: twice the memory, and whoever
+    attends to them would cast all of them again for every token.
+    """
+    layers, dtype = cache.layers, cache.layers[0].keys.dtype
+    kind = layers[0].keys.device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        dtype = torch.get_autocast_dtype(kind)
+    return [layer.keys.to(dtype) for layer in layers], [layer.values.to(dtype) for layer in layers]
+
+
+def visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
+    """Return what a pass takes for the mask of real tokens [P, L].
+
+    Given the mask itself, transformers makes of it what is made here, and waits for an accelerator
+    to ask whether it hides anything.
+    """
+    if model.config._attn_implementation != "sdpa":
+        return mask.long()
+    causal = torch.ones(mask.shape[1:] * 2, dtype=torch.bool, device=mask.device).tril()
+    return causal & mask[:, None, None]
+
+
+@contextmanager
+def attending(model: PreTrainedModel, attend: Attend | None = None) -> Iterator[None]:
+    """Let the model's layers attend to the ``prefix`` that its forward pass is given.
+
+    Args:
+        model: A causal language model.
+        attend: Takes the place of that attention; what it attends to is its own affair.
+    """
+    AttentionInterface.register(_NAME, attend or _attention)
+    before = model.config._attn_implementation
+    model.set_attn_implementation(_NAME)
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(before)
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float,
+    prefix: Prefix,
+    **_: object,
+) -> tuple[Tensor, None]:
+    """Attend to the prefix and, causally, to the row's own tokens, under one softmax.
+
+    Args:
+        module: The attention layer; its index chooses keys and values of the prefix.
+        query: Of the row's own tokens [N, heads, T, D].
+        key: Of the row's own tokens [N, H, T, D]; padding stands after the real ones.
+        value: As ``key``.
+        attention_mask: Not used: causality hides the padding.
+        scaling: Factor of the scores.
+        prefix: The prompts.
+    """
+    layer = int(module.layer_idx)  # type: ignore[arg-type]
+    output = attend_both(query, key, value, prefix, layer, scaling)
+    return output.transpose(1, 2).contiguous(), None
+
+
+def attend_both(
+    query: Tensor, key: Tensor, value: Tensor, prefix: Prefix, layer: int, scaling: float
+) -> Tensor:
+    """Attend from all own tokens [N, heads, T, D] to them and to a layer's prefix."""
+    # Under autocast the rotation leaves queries and keys in float32.
+    query, key = query.to(value.dtype), key.to(value.dtype)
+    prompt = prefix.keys[layer].to(value.dtype), prefix.values[layer].to(value.dtype)
+    attend = joined if query.device.type == "cpu" else repeated
+    return attend(query, key, value, *prompt, prefix, scaling)
+
+
+def by_key_head(query: Tensor, heads: int) -> Tensor:
+    """Line up the query heads that share a key-value head [N, H, R * T, D].
+
+    They meet the same keys, so to the prompt they are no more than further tokens of one head.
+    """
+    lined: Tensor = query.unflatten(1, (heads, -1))
+    return lined.flatten(2, 3)
+
+
+def for_all_heads(tensor: Tensor, heads: int) -> Tensor:
+    """Repeat keys or values [N, H, T, D] for the query heads that share them [N, heads, T, D]."""
+    return tensor.repeat_interleave(heads // tensor.shape[1], 1)
+
+
+def joined(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    prefix: Prefix,
+    scaling: float,
+) -> Tensor:
+    """Attend from all own tokens [N, heads, T, D], with CPU kernels and no copy of a prompt."""
+    # Of the row's own tokens the kernels want as many key-value heads as query heads.
+    own = (for_all_heads(tensor, query.shape[1]) for tensor in (key, value))
+    output: Tensor = _Joined.apply(query, *own, keys, values, prefix, scaling)  # type: ignore[no-untyped-call]
+    return output
+
+
+def repeated(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    prefix: Prefix,
+    scaling: float,
+) -> Tensor:
+    """Attend from all own tokens [N, heads, T, D], with a copy of the prompt for each row.
+
+    For accelerators: the kernels that :func:`joined` calls by name are those of a CPU, and the
+    portable attention of PyTorch returns no log-sum-exp to join two parts by.
+    """
+    rows = prefix.places // prefix.group
+    # Given a mask and fewer key-value heads, PyTorch would take its slowest kernel.
+    joint_keys, joint_values = (
+        for_all_heads(torch.cat(pair, 2), query.shape[1])
+        for pair in ((keys[rows], key), (values[rows], value))
+    )
+    bias = prefix.joint_bias(query.shape[2], query.dtype)
+    return nn.functional.scaled_dot_product_attention(
+        query, joint_keys, joint_values, attn_mask=bias, scale=scaling
+    )
+
+
+class _Joined(torch.autograd.Function):
+    """Flash attention over prompt and own tokens apart, joined by their log-sum-exps.
+
+    The backward kernel needs only the joined output and log-sum-exp to give each part its share of
+    the gradient (Liu et al. 2023, "Ring Attention", arXiv 2310.01889, appendix A).
+    """
+
+    @staticmethod
+    def forward(
+        context: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        prefix: Prefix,
+        scale: float,
+    ) -> Tensor:
+        """Return the attention output [N, heads, T, D]; key and value have all heads."""
+        heads = keys.shape[1]
+        stacked, bias = prefix.stack(by_key_head(query, heads)), prefix.bias
+        # Two softmaxes, each over its own keys: their sums give the share of each in the joint one.
+        far, far_sum = _flash(stacked, keys, values, 0.0, False, attn_mask=bias, scale=scale)
+        near, near_sum = _flash(query, key, value, 0.0, True, scale=scale)
+        far = prefix.unstack(far).reshape_as(near)
+        far_sum = prefix.unstack(far_sum).reshape_as(near_sum)
+        total = torch.logaddexp(far_sum, near_sum)
+        share = (far_sum - total).exp().unsqueeze(-1).to(query.dtype)
+        output: Tensor = near.lerp(far, share)
+        context.save_for_backward(query, key, value, keys, values, stacked, output, total)
+        context.prefix, context.scale = prefix, scale
+        return output
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
+        """Return the gradients of query, key, value, keys and values."""
+        query, key, value, keys, values, stacked, output, total = context.saved_tensors
+        prefix, heads, scale = context.prefix, keys.shape[1], {"scale": context.scale}
+        # Given the joint output and sum in place of its own, the kernel takes the weights of the
+        # joint softmax for its keys, and so returns this part's share of the gradient.
+        lay = [prefix.stack(by_key_head(tensor, heads)) for tensor in (gradient, output)]
+        sums = prefix.stack(by_key_head(total.unsqueeze(-1), heads)).squeeze(-1)
+        far, of_keys, of_values = _flash_backward(
+            lay[0], stacked, keys, values, lay[1], sums, 0.0, False, attn_mask=prefix.bias, **scale
+        )
+        near, of_key, of_value = _flash_backward(
+            gradient.contiguous(), query, key, value, output, total, 0.0, True, **scale
+        )
+        of_query = prefix.unstack(far).reshape_as(near) + near
+        return of_query, of_key, of_value, of_keys, of_values, None, None

@@ -1,0 +1,315 @@
+"""Download files so that what arrives is what was asked for.
+
+A download goes to a ``.part`` file from which it is resumed, is retried with exponential backoff,
+and is accepted only with the expected size and digest. An access token goes to the server it is
+meant for and to no other, wherever that one redirects to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import ssl
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from pipeline.base.errors import UserError
+from pipeline.formats.files import file_digest
+
+_CHUNK = 1 << 16
+_UNKNOWN_SIZE_LIMIT = 1 << 30
+_NETWORK_ERRORS = (
+    urllib.error.URLError,
+    http.client.HTTPException,
+    ConnectionError,
+    TimeoutError,
+    ssl.SSLError,
+)
+_RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
+OFFLINE_VARIABLE = "TOMRL_OFFLINE"
+
+Report = Callable[[str, int, int | None], None]
+"""Called with a file's name, the bytes it has so far, and its size where known."""
+
+
+class Altered(UserError):
+    """A file is missing, truncated or not the expected one."""
+
+
+class DownloadError(Exception):
+    """The server cannot be reached, or refuses.
+
+    Attributes:
+        status: Its HTTP status, None where there was no answer.
+        received: Bytes of the file that are kept for the next try.
+    """
+
+    def __init__(self, cause: Exception, received: int) -> None:
+        super().__init__(str(cause))
+        self.status: int | None = getattr(cause, "code", None)
+        self.received = received
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to insist on a download.
+
+    Attributes:
+        attempts: Tries for one file in which nothing arrives; a try that brings bytes is free.
+        stall_seconds: Longest wait for the next bytes.
+        backoff_seconds: Wait after the first failure; doubles with each further one.
+        longest_wait: Upper bound of that wait.
+        sleep: How to wait.
+    """
+
+    attempts: int = 5
+    stall_seconds: float = 30.0
+    backoff_seconds: float = 1.0
+    longest_wait: float = 60.0
+    sleep: Callable[[float], None] = time.sleep
+
+
+DEFAULT_PATIENCE = Patience()
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a file must be; what is None is not compared.
+
+    Attributes:
+        bytes: Its size.
+        sha256: Digest of its bytes.
+        git_blob: Its object name in a git repository, for files whose sha256 is not published.
+    """
+
+    bytes: int | None = None
+    sha256: str | None = None
+    git_blob: str | None = None
+
+    def __str__(self) -> str:
+        parts = (
+            None if self.bytes is None else f"{self.bytes:,} bytes",
+            None if self.sha256 is None else f"sha256 {self.sha256}",
+            None if self.git_blob is None else f"git blob {self.git_blob}",
+        )
+        return ", ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A file at an address.
+
+    Attributes:
+        name: What progress and errors call it.
+        url: Where it is.
+        expected: What it must be.
+        token: Access token for the address's server.
+    """
+
+    name: str
+    url: str
+    expected: Expected = Expected()
+    token: str | None = field(default=None, repr=False)
+
+
+def verify(path: Path, expected: Expected, described: str = "") -> None:
+    """Compare a file on disk with what it must be.
+
+    Args:
+        path: The file.
+        expected: Its size and digests.
+        described: How an error names what was expected.
+
+    Raises:
+        Altered: If it is missing, truncated or altered.
+    """
+    wanted = described or str(expected)
+    if not path.is_file():
+        raise Altered(f"{path}: missing; expected {wanted}")
+    size = path.stat().st_size
+    if expected.bytes is not None and size != expected.bytes:
+        kind = "truncated" if size < expected.bytes else "altered"
+        raise Altered(f"{path}: {kind}, found {size:,} bytes, expected {wanted}")
+    if expected.sha256 is not None and (found := file_digest(path)) != expected.sha256:
+        raise Altered(f"{path}: altered, found sha256 {found}, expected {wanted}")
+    if expected.git_blob is not None and (found := git_blob(path)) != expected.git_blob:
+        raise Altered(f"{path}: altered, found git blob {found}, expected {wanted}")
+
+
+def git_blob(path: Path) -> str:
+    """Return the name that git gives a file's content: a sha1 over its size and bytes."""
+    digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def download(
+    remote: Remote,
+    part: Path,
+    *,
+    report: Report = lambda name, done, size: None,
+    patience: Patience = DEFAULT_PATIENCE,
+    described: str = "",
+) -> None:
+    """Bring a file to ``part``, verified; go on from what is there.
+
+    Raises:
+        DownloadError: If it cannot be had; what has arrived stays in ``part``.
+        Altered: If the server has another file than expected; ``part`` is then removed.
+    """
+    resumed = _size(part) > 0
+    while True:
+        _receive(remote, part, report, patience)
+        try:
+            verify(part, remote.expected, described)
+        except Altered:
+            part.unlink()
+            # The leftover of an earlier run may be what is wrong: one more try without it.
+            if not resumed:
+                raise
+            resumed = False
+            continue
+        return
+
+
+def _receive(remote: Remote, part: Path, report: Report, patience: Patience) -> None:
+    """Append to the part file until it is complete, with retries."""
+    failures, wait = 0, patience.backoff_seconds
+    while True:
+        before = _size(part)
+        try:
+            _transfer(remote, part, report, patience)
+            return
+        except _NETWORK_ERRORS as error:
+            status = getattr(error, "code", None)
+            failures = failures + 1 if _size(part) <= before else 0
+            if failures >= patience.attempts or (
+                status is not None and status not in _RETRIED_STATUS
+            ):
+                raise DownloadError(error, _size(part)) from error
+            if failures:
+                patience.sleep(min(max(wait, _retry_after(error)), patience.longest_wait))
+                wait *= 2
+
+
+def _transfer(remote: Remote, part: Path, report: Report, patience: Patience) -> None:
+    """Do one request for what is missing.
+
+    Raises:
+        ConnectionError: If the connection ended before the last byte.
+    """
+    start, wanted = _size(part), remote.expected.bytes
+    limit = _UNKNOWN_SIZE_LIMIT if wanted is None else wanted
+    if wanted is not None and start >= wanted:
+        part.touch()
+        return
+    try:
+        reply = _open(remote, start, patience.stall_seconds)
+    except urllib.error.HTTPError as error:
+        if error.code != 416:
+            raise
+        part.unlink()  # what is there is not a beginning of what the server has
+        raise ConnectionError("the server refused to resume") from error
+    with reply:
+        resumes = reply.status == 206
+        if resumes and _range_start(reply) != start:
+            part.unlink(missing_ok=True)
+            raise ConnectionError("the server sent another range than asked for")
+        done = start if resumes else 0
+        size = _stated_size(reply, done) or wanted
+        with part.open("ab" if resumes else "wb") as out:
+            while done <= limit and (chunk := reply.read1(_CHUNK)):
+                out.write(chunk)
+                done += len(chunk)
+                report(remote.name, done, size)
+    if size is not None and done < size:
+        raise ConnectionError(f"connection closed after {done:,} of {size:,} bytes")
+
+
+def _open(remote: Remote, start: int, timeout: float) -> http.client.HTTPResponse:
+    headers = {"Accept-Encoding": "identity", "User-Agent": "tomrl"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    request = urllib.request.Request(remote.url, headers=headers)
+    if remote.token:
+        request.add_unredirected_header("Authorization", f"Bearer {remote.token}")
+    opener = urllib.request.build_opener(_Redirects)
+    reply: http.client.HTTPResponse = opener.open(request, timeout=timeout)
+    return reply
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follow redirects; the access token goes along only as long as the server is the same."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        token = req.unredirected_hdrs.get("Authorization")
+        if following and token and _server(newurl) == _server(req.full_url):
+            following.add_unredirected_header("Authorization", token)
+        return following
+
+
+def _server(url: str) -> tuple[str, str]:
+    parts = urllib.parse.urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+def _stated_size(reply: http.client.HTTPResponse, start: int) -> int | None:
+    length = reply.headers.get("Content-Length", "")
+    return start + int(length) if length.isdigit() else None
+
+
+def _range_start(reply: http.client.HTTPResponse) -> int | None:
+    start = reply.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
+    return int(start) if start.isdigit() else None
+
+
+def _retry_after(error: Exception) -> float:
+    """Return the seconds that the server asks to wait."""
+    asked = (
+        error.headers.get("Retry-After", "") if isinstance(error, urllib.error.HTTPError) else ""
+    )
+    return float(asked) if asked.isdigit() else 0.0
+
+
+@contextmanager
+def progress_bar(wanted: bool) -> Iterator[Report]:
+    """Draw one progress bar per file on the terminal, if there is one."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    off = not (wanted and console.is_terminal)
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=off) as bar:
+        rows: dict[str, int] = {}
+
+        def report(name: str, done: int, total: int | None) -> None:
+            if name not in rows:
+                rows[name] = bar.add_task(name, total=total)
+            bar.update(rows[name], completed=done, total=total)  # type: ignore[arg-type]
+
+        yield report

@@ -1,0 +1,135 @@
+"""Writing files so that nothing half-written is ever seen, and reading them with digests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pipeline.base import temporaries
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """Yield a temporary sibling of ``target`` (file or folder) and rename it at the end.
+
+    If the block raises, the sibling is removed and ``target`` is left as it was. Those that killed
+    processes left beside it are removed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(target.parent)
+    temporary = temporaries.beside(target)
+    try:
+        yield temporary
+        _sync(temporary)
+        if temporary.is_dir() and target.exists():
+            discard(target)
+        temporary.replace(target)
+        _sync_folder(target.parent)
+    except BaseException:
+        remove(temporary)
+        raise
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def discard(path: Path) -> None:
+    """Remove a file or folder at once: whoever is killed meanwhile leaves no half of it."""
+    temporary = temporaries.beside(path)
+    path.rename(temporary)
+    remove(temporary)
+
+
+def size(path: Path) -> int:
+    """Return the bytes of a file, or of all files of a folder."""
+    files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
+    return sum(file.lstat().st_size for file in files if not file.is_dir())
+
+
+def remove_leftovers(folder: Path, deep: bool = False) -> None:
+    """Remove what killed processes of this machine left half-written in ``folder``.
+
+    Args:
+        folder: Need not exist.
+        deep: Also in the folders below it.
+    """
+    for path in temporaries.find(folder, deep):
+        if temporaries.has_no_owner(path):
+            with suppress(FileNotFoundError):  # another process does the same
+                remove(path)
+
+
+def _sync(path: Path) -> None:
+    """Flush a file, or every file of a folder, to the disk."""
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file():
+            with file.open("rb") as handle:
+                os.fsync(handle.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush a rename to the disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Write a text file atomically."""
+    with replacing(target) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(target: Path, value: object) -> None:
+    """Write JSON atomically, keys in the order given, the same bytes for the same value."""
+    write_text(target, json_text(value))
+
+
+def json_text(value: object) -> str:
+    """Return what :func:`write_json` writes."""
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def write_lines(target: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write JSON lines atomically."""
+    write_text(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Read a JSON lines file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+def file_digest(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def folder_digests(folder: Path) -> dict[str, str]:
+    """Return the sha256 of every file of a folder by relative path, in sorted order."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
+
+
+def digest_of(value: object) -> str:
+    """Return a digest of any JSON value, independent of key order."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,354 @@
+"""The cluster's HTTP interface: connecting to it, and one clear error for each way to fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import ray
+import requests
+from ray.exceptions import AuthenticationError
+from ray.job_submission import JobSubmissionClient
+
+from pipeline.base.errors import TransientError, UserError
+from pipeline.formats.plural import counted
+from pipeline.ops.cluster.demand import VARIABLE
+from pipeline.ops.cluster.job import CLAIM, SUBMISSION_VARIABLE, RuntimeEnvironment, Taken
+
+PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
+REQUEST_SECONDS = 20.0
+LOST_SECONDS = 180.0  # without an answer: the cluster is gone
+RETRY_SECONDS = 2.0
+ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")  # in the order in which Ray reads
+
+# What Ray's client raises when a request fails: RuntimeError stands for an HTTP error status.
+REQUEST_ERRORS = (requests.RequestException, ConnectionError, RuntimeError, AuthenticationError)
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a cluster's dashboard answers.
+
+    Attributes:
+        url: ``http(s)://host:port``.
+        token: Bearer token, or None; never part of a message.
+        origin: The variable a person set it with, or what it is, for messages.
+        last_words: Of a head that is this process's own and has ended, which of its processes ended
+            by themselves, and the end of its output; None of all others.
+    """
+
+    url: str
+    token: str | None = field(repr=False)
+    origin: str
+    last_words: Callable[[], tuple[str, Sequence[str]] | None] = field(
+        default=lambda: None, repr=False, compare=False
+    )
+
+    @property
+    def head_end(self) -> HeadEnded | None:
+        """Return how the head has ended, if it is this process's own and has."""
+        if (words := self.last_words()) is None:
+            return None
+        ended, output = words
+        return HeadEnded(
+            f"{self} has ended before the job; what ended by itself: "
+            f"{ended or 'nothing that it names'}",
+            output,
+        )
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return the headers that authenticate a request."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    @property
+    def proxies(self) -> dict[str, str] | None:
+        """Return what keeps requests to this machine away from a configured proxy."""
+        local = urlsplit(self.url).hostname in ("127.0.0.1", "localhost", "::1")
+        return {"http": "", "https": "", "all": ""} if local else None
+
+    def get(self, path: str, seconds: float) -> requests.Response:
+        """Send one request."""
+        return requests.get(
+            f"{self.url}{path}", headers=self.headers, proxies=self.proxies, timeout=seconds
+        )
+
+    def __str__(self) -> str:
+        if self.origin not in ADDRESS_VARIABLES:
+            return self.origin
+        host = urlsplit(self.url)
+        return f"{self.origin}={host.scheme}://{host.netloc.rpartition('@')[2]}{host.path}"
+
+
+def configured_address(environment: Mapping[str, str]) -> Address | None:
+    """Return the cluster that the environment names, or None if it names none.
+
+    Raises:
+        UserError: If it is not the address of a dashboard, or the token's file cannot be read.
+    """
+    origin = next((name for name in ADDRESS_VARIABLES if environment.get(name)), None)
+    if origin is None:
+        return None
+    address = Address(environment[origin].rstrip("/"), _token(environment), origin)
+    host = _hostname(environment[origin])
+    if urlsplit(address.url).scheme not in ("http", "https") or not host:
+        raise UserError(
+            f"{origin}={environment[origin].rpartition('@')[2]!r} is not the address of a Ray "
+            "dashboard, which takes jobs over HTTP; allowed: http://HOST:PORT or "
+            f"https://HOST:PORT, for example {origin}=http://{host or 'HOST'}:8265. Unset it to "
+            "train on a private head of this machine"
+        )
+    return address
+
+
+def _hostname(url: str) -> str | None:
+    """Return the host of an address with or without a scheme; None for what has none."""
+    try:
+        host = urlsplit(url if "://" in url else f"//{url}").hostname
+    except ValueError:
+        return None
+    return None if host in ("auto", "local") else host
+
+
+def _token(environment: Mapping[str, str]) -> str | None:
+    """Return the token where Ray itself looks for it."""
+    if environment.get("RAY_AUTH_MODE", "").lower() == "disabled":
+        return None
+    if environment.get("RAY_AUTH_TOKEN"):
+        return environment["RAY_AUTH_TOKEN"].strip()
+    named = environment.get("RAY_AUTH_TOKEN_PATH")
+    path = Path(named) if named else Path.home() / ".ray" / "auth_token"
+    try:
+        return path.read_text(encoding="utf-8").strip() or None
+    except OSError as error:
+        if not named:
+            return None
+        raise UserError(
+            f"RAY_AUTH_TOKEN_PATH={named}: {error.strerror}; name a readable file that holds the "
+            "cluster's token, or set RAY_AUTH_TOKEN"
+        ) from error
+
+
+class HeadEnded(TransientError):
+    """A head of this process has ended before its job.
+
+    Args:
+        what: Which, and how.
+        output: How its output ends, by line.
+    """
+
+    def __init__(self, what: str, output: Sequence[str]) -> None:
+        super().__init__(what)
+        self.output = output
+
+
+class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
+    """Ray's job client with a time limit on every request."""
+
+    def __init__(self, address: Address) -> None:
+        self._place = address
+        super().__init__(address.url, headers=address.headers)
+
+    @property
+    def head_end(self) -> HeadEnded | None:
+        """Return how the head has ended, if it is this process's own and has."""
+        return self._place.head_end
+
+    def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
+        limits = {"timeout": REQUEST_SECONDS, "proxies": self._place.proxies}
+        answer: requests.Response = super()._do_request(method, endpoint, **limits, **options)
+        return answer
+
+    def submit(
+        self,
+        command: str,
+        submission: str,
+        runtime_environment: RuntimeEnvironment,
+        takes: Taken,
+    ) -> None:
+        """Submit a job under an id of ours.
+
+        Raises:
+            UserError: If the cluster refuses the job.
+            TransientError: If it stays without an answer.
+        """
+        variables = {**runtime_environment["env_vars"], SUBMISSION_VARIABLE: submission}
+        environment = {**runtime_environment, "env_vars": variables}
+
+        def request() -> None:
+            try:
+                self.submit_job(
+                    entrypoint=command,
+                    submission_id=submission,
+                    runtime_env=environment,
+                    **takes,
+                )
+            except (requests.RequestException, ConnectionError):
+                raise
+            except (RuntimeError, AuthenticationError, ValueError) as error:
+                if self._knows(submission):  # the answer to an earlier request was lost
+                    return
+                if "status code 5" in str(error):  # the server's own trouble
+                    raise ConnectionError(str(error)) from error
+                reason = str(error).strip().splitlines()[-1]
+                raise UserError(f"{self._place}: the cluster refuses the job: {reason}") from error
+
+        self._patiently(request)
+
+    def running(self, prefix: str) -> str | None:
+        """Return the submission whose id begins with ``prefix`` and that has not ended."""
+        for details in self._patiently(self.list_jobs):
+            submission = details.submission_id or ""
+            if submission.startswith(prefix) and not details.status.is_terminal():
+                return str(submission)
+        return None
+
+    def claims(self) -> dict[str, int]:
+        """Return the accelerators of jobs that have not ended, by submission, the oldest first.
+
+        A job claims them from its submission on, and takes them one after the other some time
+        after it has begun.
+        """
+        jobs = [each for each in self._patiently(self.list_jobs) if not each.status.is_terminal()]
+        jobs.sort(key=lambda each: (each.start_time or 0, each.submission_id or ""))
+        claims = {str(each.submission_id): (each.metadata or {}).get(CLAIM, "0") for each in jobs}
+        return {submission: int(count) for submission, count in claims.items()}
+
+    def node_accelerators(self) -> list[int]:
+        """Return the number of accelerators of each live node, the largest first."""
+        nodes = self._data("/api/v0/nodes?detail=1&limit=10000")["result"]["result"]
+        alive = [node["resources_total"] for node in nodes if node["state"] == "ALIVE"]
+        return sorted((int(total.get("GPU", 0)) for total in alive), reverse=True)
+
+    def has(self, nodes: int, gpus: int) -> bool:
+        """Return whether so many nodes have so many accelerators each, free or not."""
+        return sum(count >= gpus for count in self.node_accelerators()) >= nodes
+
+    def free_accelerators(self) -> int | None:
+        """Return how many accelerators no job holds; None where the cluster does not report it."""
+        status = self._data("/api/cluster_status")["clusterStatus"] or {}
+        usage = status.get("loadMetricsReport", {}).get("usage", {}).get("GPU")
+        return int(usage[1] - usage[0]) if usage else None
+
+    def _knows(self, submission: str) -> bool:
+        try:
+            self.get_job_status(submission)
+        except REQUEST_ERRORS:
+            return False
+        return True
+
+    def _patiently(self, request: Callable[[], T]) -> T:
+        """Repeat a request that the cluster does not answer, or answers with an error."""
+        deadline = time.monotonic() + LOST_SECONDS
+        while True:
+            try:
+                return request()
+            except REQUEST_ERRORS as error:
+                if ended := self.head_end:
+                    raise ended from error
+                if time.monotonic() > deadline:
+                    raise TransientError(
+                        f"{self._place}: the cluster has not answered for {LOST_SECONDS:g} s; what "
+                        "still runs there is found again when the stage runs again"
+                    ) from error
+            time.sleep(RETRY_SECONDS)
+
+    def _data(self, endpoint: str) -> Any:
+        response = self._patiently(lambda: self._do_request("GET", endpoint))
+        return response.json()["data"]
+
+
+def connect(address: Address) -> Client:
+    """Return a client of the cluster at ``address`` after a probe of it.
+
+    Raises:
+        TransientError: If nobody answers there.
+        UserError: If something else does, the token is missing or wrong, or the cluster runs
+            another Ray.
+    """
+    version = _version(address)
+    if _minor(version) != _minor(ray.__version__):
+        raise UserError(
+            f"{address}: the cluster runs Ray {version}, this environment has Ray "
+            f"{ray.__version__}; both need the same major.minor version. Install "
+            f"'ray[default]=={_minor(version)}.*' here, or bring the cluster to Ray "
+            f"{_minor(ray.__version__)}"
+        )
+    return Client(address)
+
+
+def _version(address: Address) -> str:
+    try:
+        response = address.get("/api/version", PROBE_SECONDS)
+    except requests.RequestException as error:
+        if ended := address.head_end:
+            raise ended from error
+        raise TransientError(
+            f"{address}: no Ray dashboard answers there ({_reason(error)}). Check that the cluster "
+            "runs, that this machine reaches it, and that the port is the dashboard's (8265 unless "
+            f"changed), as in {address.origin}=http://HOST:8265; unset it to train on a private "
+            "head of this machine"
+        ) from error
+    if response.status_code == 401:
+        raise UserError(
+            f"{address}: the cluster demands a token and none was given; set RAY_AUTH_TOKEN, or "
+            "RAY_AUTH_TOKEN_PATH to a file that holds it (`ray get-auth-token` on the cluster "
+            "prints it)"
+        )
+    if response.status_code == 403:
+        raise UserError(
+            f"{address}: the cluster refuses the token; set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH "
+            "to a file, to the cluster's own (`ray get-auth-token` there prints it)"
+        )
+    try:
+        return str(response.json()["ray_version"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{address}: something answers there (HTTP {response.status_code}) that is not a Ray "
+            "dashboard; check host and port (8265 unless changed)"
+        ) from error
+
+
+def _reason(error: requests.RequestException) -> str:
+    if isinstance(error, requests.Timeout):
+        return f"no answer within {PROBE_SECONDS:g} s"
+    cause: BaseException = error
+    while cause.__context__ is not None:
+        cause = cause.__context__
+    return str(getattr(cause, "strerror", None) or type(cause).__name__)
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) -> None:
+    """Check that the cluster has ``nodes`` nodes with ``gpus`` accelerators each.
+
+    Raises:
+        UserError: If it has not, with what there is and what would fit.
+    """
+    if client.has(nodes, gpus):
+        return
+    present = client.node_accelerators()
+    fitting = [
+        f"{present[count - 1]} on {'one node' if count == 1 else f'each of {count} nodes'}"
+        for count in range(1, min(nodes, len(present)) + 1)
+        if present[count - 1]
+    ]
+    listing = ", ".join(map(str, present)) or "none"
+    raise UserError(
+        f"{address}: the job needs {counted(gpus, 'GPU')} on each of {counted(nodes, 'node')}, the "
+        f"cluster has {counted(sum(present), 'GPU')} on {counted(len(present), 'node')} "
+        f"({listing}). "
+        + (f"What would fit: {' or '.join(fitting)}. " if fitting else "None would fit. ")
+        + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster; "
+        f"one that starts nodes on demand is waited for with {VARIABLE}=15, a number of minutes"
+    )

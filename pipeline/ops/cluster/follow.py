@@ -1,0 +1,280 @@
+"""Following one submission: every log line once, its status, and the limits on it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import math
+import queue
+import re
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import aiohttp
+from ray.dashboard.modules.job.common import JobErrorType
+from ray.job_submission import JobStatus
+
+from pipeline.ops.cluster.client import LOST_SECONDS, REQUEST_ERRORS, Client
+from pipeline.ops.cluster.job import LEAD_IN
+
+POLL_SECONDS = 0.5
+RECONNECT_SECONDS = 1.0
+SAY_SECONDS = 60.0
+QUIET_SECONDS = 60.0  # without a line, the whole log is read: the stream may be dead unnoticed
+STOP_SECONDS = 60.0
+NODE_SECONDS = 300.0  # without progress, after a node was lost
+LAST_LINES = 20
+# Ray 2.60: worker.py (print_worker_logs) and gcs_node_manager.cc.
+_WORKER = re.compile(r"^(?:\x1b\[\d+m)?\(\S+ pid=\d+, ip=([^)]+)\)")
+_DEAD = re.compile(r"\(raylet\).* and address: (\S+) and .*has been marked dead")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How one submission ended.
+
+    It is ``lost`` when the cluster no longer knows it or answers, ``crowded_out`` when Ray found no
+    room to begin it in its own time limit, and ``withdrawn`` when another claimed its accelerators
+    before it.
+    """
+
+    status: Literal[
+        "succeeded",
+        "failed",
+        "stopped",
+        "stalled",
+        "timed_out",
+        "lost",
+        "crowded_out",
+        "withdrawn",
+    ]
+    exit_status: int | None
+    message: str
+
+
+class LogStream:
+    """The log of a submission as complete lines, each exactly once.
+
+    Ray sends the log from its beginning on every connection. The stream is read in a thread that
+    connects again whenever it breaks; pieces carry their position in the log, so that what was
+    already given out is skipped.
+    """
+
+    def __init__(self, client: Client, submission: str) -> None:
+        self._client = client
+        self._submission = submission
+        self._pieces: queue.SimpleQueue[tuple[int, str]] = queue.SimpleQueue()
+        self._position = 0
+        self._partial = ""
+        self._loop = asyncio.new_event_loop()
+        self._task = self._loop.create_task(self._read())
+        self._thread = threading.Thread(target=self._run, name="ray-log", daemon=True)
+        self._thread.start()
+
+    def lines(self, seconds: float) -> list[str]:
+        """Return the lines that came within ``seconds``, as soon as there are any."""
+        lines: list[str] = []
+        with contextlib.suppress(queue.Empty):
+            lines += self._take(*self._pieces.get(timeout=seconds))
+            while True:
+                lines += self._take(*self._pieces.get_nowait())
+        return lines
+
+    def missing_lines(self) -> list[str]:
+        """Return the lines that the stream has not brought, from one request of the whole log."""
+        try:
+            return self._take(0, self._client.get_job_logs(self._submission))
+        except REQUEST_ERRORS:
+            return []
+
+    def last_lines(self) -> list[str]:
+        """Return what is left when nothing more will come, an unfinished line included."""
+        lines = self.missing_lines()
+        return [*lines, self._partial] if self._partial else lines
+
+    def close(self) -> None:
+        """End the thread."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended by itself
+            self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join(timeout=5)
+
+    def _take(self, start: int, piece: str) -> list[str]:
+        new = piece[max(0, self._position - start) :]
+        self._position += len(new)
+        *lines, self._partial = (self._partial + new).split("\n")
+        return lines
+
+    def _run(self) -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._task)
+        self._loop.close()
+
+    async def _read(self) -> None:
+        while True:
+            position = 0
+            with contextlib.suppress(aiohttp.ClientError, OSError, RuntimeError):
+                async for piece in self._client.tail_job_logs(self._submission):
+                    self._pieces.put((position, piece))
+                    position += len(piece)
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+
+class Nodes:
+    """The nodes that a job is on, by what Ray prints beside the words of its workers."""
+
+    def __init__(self) -> None:
+        self._own: set[str] = set()
+
+    def lost(self, line: str) -> bool:
+        """Return whether a line of the log says that one of them is dead."""
+        self._own |= set(_WORKER.findall(line))
+        dead = _DEAD.search(line)
+        return dead is not None and dead[1] in self._own
+
+
+def follow(
+    client: Client,
+    submission: str,
+    *,
+    deadline: float,
+    stall_limit: float,
+    on_line: Callable[[str], None],
+    is_progress: Callable[[str], bool],
+) -> Ended:
+    """Pass on the lines of a submission until it ends or reaches a limit, which stops it.
+
+    Some of a job waits for a lost node for ever: after ``NODE_SECONDS`` without progress since then
+    it is stopped too.
+
+    Args:
+        client: The cluster.
+        submission: Submission id.
+        deadline: End of the time limit on the monotonic clock.
+        stall_limit: Seconds that may pass without a line of progress once the job runs.
+        on_line: Called with each line, in order.
+        is_progress: Whether a line is progress.
+    """
+    last: deque[str] = deque(maxlen=LAST_LINES)
+    progress = heard = told = time.monotonic()
+    nodes, limit = Nodes(), stall_limit
+
+    def pass_on(lines: list[str]) -> None:
+        nonlocal progress, heard, limit
+        for line in lines:
+            heard = time.monotonic()
+            if nodes.lost(line):
+                progress, limit = heard, min(limit, NODE_SECONDS)
+            elif is_progress(line):
+                progress, limit = heard, stall_limit
+            if line:
+                last.append(line)
+            on_line(line)
+
+    def stopped(status: Literal["stalled", "timed_out"], why: str) -> Ended:
+        stop(client, submission)
+        pass_on(log.last_lines())
+        return Ended(status, None, _with_log(why, last))
+
+    with contextlib.closing(LogStream(client, submission)) as log:
+        for status, silent in _statuses(client, submission, lambda: pass_on(log.lines(0.2))):
+            if status is not None and status.is_terminal():
+                pass_on(log.last_lines())
+                return _ended(client, submission, last)
+            if silent > LOST_SECONDS:
+                pass_on(log.lines(0.0))
+                why = str(client.head_end or f"no answer for {silent:.0f} s")
+                return Ended("lost", None, _with_log(why, last))
+            now = time.monotonic()
+            if status == JobStatus.PENDING:
+                progress = now
+                if now - told > SAY_SECONDS:
+                    told = now
+                    on_line("cluster: the job waits until its node has room for it")
+            if now > deadline:
+                return stopped("timed_out", "stopped at its time limit")
+            if now - progress > limit or now - heard > QUIET_SECONDS:
+                heard = now
+                pass_on(log.missing_lines())
+            if time.monotonic() - progress > limit:
+                since = "" if limit == stall_limit else " since it lost a node"
+                return stopped("stalled", f"stopped after {limit:g} s without progress{since}")
+    raise AssertionError("the statuses of a submission do not end")
+
+
+def _statuses(
+    client: Client, submission: str, meanwhile: Callable[[], None]
+) -> Iterator[tuple[JobStatus | None, float]]:
+    """Yield the status (None: no answer) and the seconds since the last answer, each poll.
+
+    Of a head of this process that has ended no answer is awaited.
+
+    A cluster that answers but does not know the submission has lost it with its head: the status
+    is then ``FAILED``.
+    """
+    answered = polled = time.monotonic()
+    while True:
+        try:
+            status = client.get_job_status(submission)
+            answered = time.monotonic()
+        except REQUEST_ERRORS as error:
+            status = JobStatus.FAILED if _unknown(submission, error) else None
+            if client.head_end:
+                answered = -math.inf
+        yield status, time.monotonic() - answered
+        polled = time.monotonic()
+        while time.monotonic() - polled < POLL_SECONDS:
+            meanwhile()
+
+
+def _ended(client: Client, submission: str, last: deque[str]) -> Ended:
+    try:
+        details = client.get_job_info(submission)
+    except REQUEST_ERRORS as error:
+        return Ended("lost", None, _with_log(f"the cluster lost it ({error})", last))
+    if details.status == JobStatus.SUCCEEDED:
+        return Ended("succeeded", 0, "")
+    if details.status == JobStatus.STOPPED:
+        return Ended("stopped", None, _with_log("somebody stopped it on the cluster", last))
+    if details.error_type == JobErrorType.JOB_SUPERVISOR_ACTOR_START_TIMEOUT.value:
+        return Ended("crowded_out", None, (details.message or "").strip())
+    if details.driver_exit_code is None:  # it never ran, or its node is gone
+        return Ended(
+            "failed", None, _with_log((details.message or "no reason given").strip(), last)
+        )
+    why = f"exit status {details.driver_exit_code}"
+    return Ended("failed", details.driver_exit_code, _with_log(why, last))
+
+
+def _unknown(submission: str, error: Exception) -> bool:
+    """Return whether the cluster answers that it does not know a submission."""
+    return f"{submission} does not exist" in str(error)
+
+
+def _with_log(why: str, last: deque[str]) -> str:
+    return f"{why}{LEAD_IN}\n" + "\n".join(last) if last else why
+
+
+def stop(client: Client, submission: str) -> None:
+    """Ask the cluster to stop a submission and wait until it has ended.
+
+    The cluster signals the job's processes and kills those that are left 3 s later. Requests that
+    fail are repeated. Returns as well when the submission is unknown, its head has ended, or nobody
+    answers in time.
+    """
+    deadline = time.monotonic() + STOP_SECONDS
+    asked = False
+    while time.monotonic() < deadline:
+        try:
+            if not asked:
+                client.stop_job(submission)
+                asked = True
+            if client.get_job_status(submission).is_terminal():
+                return
+        except REQUEST_ERRORS as error:
+            if _unknown(submission, error) or client.head_end:
+                return
+        time.sleep(0.3)

@@ -1,0 +1,166 @@
+"""What to run on a cluster, and how it ended."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from pipeline.base.errors import TransientError, UserError
+from pipeline.formats.files import digest_of, folder_digests
+from pipeline.formats.plural import counted
+
+# The exit status and the line by which a job says that its user, not the machine, must act.
+USER_ERROR_STATUS = 3
+USER_ERROR_LINE = "TOMRL_ERROR "
+
+LEAD_IN = "; its last lines:"
+"""Stands between how a job ended and the last of its log."""
+SUBMISSION_VARIABLE = "TOMRL_SUBMISSION"
+"""In the job's environment: the id of its submission."""
+
+CLAIM = "tomrl_accelerators"
+"""In the metadata of a job: how many accelerators its ranks take, once it has begun."""
+
+Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
+
+
+class RuntimeEnvironment(TypedDict):
+    """The part of Ray's ``runtime_env`` that jobs use."""
+
+    working_dir: str
+    env_vars: dict[str, str]
+
+
+class Taken(TypedDict, total=False):
+    """What a job takes, by Ray's names: its command, and, for whom it may concern, its ranks."""
+
+    entrypoint_num_gpus: float
+    entrypoint_num_cpus: int
+    metadata: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command with everything it needs.
+
+    The command exits 0 when it is done and `USER_ERROR_STATUS` when a retry cannot help, after a
+    line ``TOMRL_ERROR <what is wrong>``. After any other end another attempt goes on from the job's
+    own checkpoints, unless its verdict says that it cannot help; the command must find the
+    checkpoints without being told.
+
+    Attributes:
+        name: For people; part of the submission id.
+        arguments: The command, a Python program. It runs in a copy of ``folder``; ``python`` is
+            that of the cluster's nodes or, on a private head, of the engine environment.
+        folder: A small folder that is uploaded.
+        environment: Variables of the job and its workers. They never reach a log.
+        gpus: Accelerators (processes where ``cpu_only``) that the job takes on each node.
+        nodes: Nodes that the job takes.
+        own_gpus: Accelerators, or what part of one, that the command itself takes on any node. Ray
+            begins it once they are free; for ``gpus`` it does not wait.
+        own_cpus: Processor cores that the command itself takes on the same node.
+        cpu_only: The job computes on CPU: a private head then offers ``gpus`` accelerators that
+            exist by name only.
+        time_limit: Seconds for all attempts together.
+        stall_limit: Seconds without progress after which an attempt that runs counts as hung.
+        retries: How many attempts after a failed, lost or hung one may fail in a row without
+            saving anything new.
+        requires: Modules that the job imports, each with the versions that fit (a specifier such
+            as ``==0.9.1``, or an empty string), checked before the job starts.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    folder: Path
+    gpus: int
+    time_limit: float
+    stall_limit: float
+    environment: Mapping[str, str] = field(default_factory=dict)
+    nodes: int = 1
+    own_gpus: float = 0.0
+    own_cpus: int = 0
+    cpu_only: bool = False
+    retries: int = 0
+    requires: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> str:
+        """Return what all submissions of this job begin with: its name and a content digest.
+
+        The environment is left out: it holds secrets and tracking ids, which may differ when a
+        stage runs again and means to find its own job.
+        """
+        name = re.sub(r"[^A-Za-z0-9_.-]+", "-", self.name)
+        content = digest_of([self.name, list(self.arguments), folder_digests(self.folder)])
+        return f"{name}-{content[:12]}"
+
+    @property
+    def queues(self) -> bool:
+        """Return whether Ray begins the command only when there is room; else it is on the head."""
+        return bool(self.own_gpus or self.own_cpus)
+
+    @property
+    def takes(self) -> Taken:
+        """Return what it takes, as Ray is told."""
+        if self.queues:
+            return {"entrypoint_num_gpus": self.own_gpus, "entrypoint_num_cpus": self.own_cpus}
+        return {"metadata": {CLAIM: str(self.gpus * self.nodes)}} if self.gpus else {}
+
+    @property
+    def runtime_environment(self) -> RuntimeEnvironment:
+        """Return Ray's ``runtime_env``: the uploaded folder and the variables.
+
+        Packages come with the cluster's own image: Ray's ``image_uri`` cannot be combined with an
+        uploaded folder.
+        """
+        return {"working_dir": str(self.folder), "env_vars": dict(self.environment)}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is to be done about a failed attempt.
+
+    Attributes:
+        cause: What happened, in a few words.
+        message: The same with what the log says, and what to change.
+        again: Whether another attempt may help.
+    """
+
+    cause: str
+    message: str
+    again: bool
+
+
+@dataclass(frozen=True)
+class JobOutcome:
+    """How a job ended.
+
+    Attributes:
+        status: ``stalled`` and ``timed_out`` name the limit that was reached; ``stopped`` means
+            that somebody else stopped the job on the cluster.
+        attempts: How many submissions this run followed.
+        message: Why it did not succeed, with the last lines of its log; empty if it did.
+        verdict: What is to be done about its failure, where that is known.
+    """
+
+    status: Status
+    attempts: int
+    message: str
+    verdict: Verdict | None = None
+
+    def error(self, about: str, then: str = "") -> UserError:
+        """Return the error that a job ends in which did not succeed.
+
+        Args:
+            about: What the job was for.
+            then: A further line.
+        """
+        why = self.verdict.message if self.verdict else self.message
+        status = self.status.replace("_", " ")
+        message = f"{about}: the job {status} after {counted(self.attempts, 'attempt')}: {why}"
+        last = self.status in ("timed_out", "stopped") or (self.verdict and not self.verdict.again)
+        kind = UserError if last else TransientError
+        return kind("\n".join(filter(None, [message, then])))

@@ -1,0 +1,87 @@
+"""What a training job and its stage tell each other: its task, lines on its output, its result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from pipeline.base.disk import FULL
+from pipeline.base.errors import UserError
+from pipeline.config.params import TrainedCell
+from pipeline.formats.records import Record
+from pipeline.ops.cluster.lease import LeaseLost
+
+STEP, SAVED, NOTE = "TOMRL_STEP ", "TOMRL_SAVED ", "TOMRL_NOTE "
+RESULT, ERROR = "TOMRL_RESULT ", "TOMRL_ERROR "
+"""How the lines begin by which a job speaks to its stage: a finished step as JSON, the step that
+another attempt would go on from, a remark, the digest of the result, and what its user must mend.
+"""
+USER_ERROR = 3
+"""Exit status after an ERROR line: trying again cannot help."""
+
+SPEC = "job.json"
+"""What the job is to do, in the folder that is uploaded."""
+OUTCOME = "outcome.json"
+"""The record that the result in the store holds."""
+
+
+class TrainingSpec(Record):
+    """One training run, as far as every backend's job must know it.
+
+    Attributes:
+        key: Key of the cell.
+        cell: The cell.
+        base: Digest of the base model in the store.
+        made_by: The stage that made the base model.
+        store: Root of the artifact store.
+        state: The state folder.
+    """
+
+    key: str
+    cell: TrainedCell
+    base: str
+    made_by: str
+    store: str
+    state: str
+
+
+class JobResult(Record):
+    """``result.json`` of the state folder: the job is done.
+
+    Attributes:
+        digest: Of the result in the store, which holds an outcome.
+    """
+
+    digest: str
+
+
+def say(kind: str, text: str) -> None:
+    """Tell the stage something."""
+    # In one piece, and on a line of its own: Ray's thread prints what the workers say meanwhile.
+    print(f"\n{kind}{' '.join(text.split())}\n", end="", flush=True)
+
+
+def work_off(job: Callable[[], str]) -> None:
+    """Do a job and tell the stage the digest of its result, or why there is none.
+
+    Raises:
+        SystemExit: If there is none.
+    """
+    try:
+        digest = job()
+    except LeaseLost as error:
+        say(NOTE, f"ends and writes nothing more: {error}")
+        sys.exit(1)
+    except UserError as error:
+        say(ERROR, str(error))
+        sys.exit(USER_ERROR)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        say(
+            ERROR,
+            f"no room to write {error.filename or 'its results'} ({error.strerror}); the "
+            "checkpoints are kept. Free some disk space and run it again: it goes on from there",
+        )
+        sys.exit(USER_ERROR)
+    say(RESULT, digest)

@@ -1,0 +1,74 @@
+"""The job of the local trainer: trains one cell on the part of a node that it is given.
+
+``python -m pipeline.ops.cluster.local_job`` runs in the folder that the stage uploaded. It may be
+killed at any time and started again: its state folder says how far it came. It speaks to the stage
+in lines, see :mod:`pipeline.ops.cluster.job_lines`.
+"""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from pipeline.formats.store import LocalStore
+from pipeline.ops.cluster.attempts import Attempt, train_once
+from pipeline.ops.cluster.job_lines import SAVED, SPEC, STEP, TrainingSpec, say, work_off
+from pipeline.train.contract import History, Outcome
+from pipeline.train.local_run import LocalRun
+
+
+class LocalJobSpec(TrainingSpec):
+    """One training run.
+
+    Attributes:
+        threads: To compute with.
+    """
+
+    threads: int
+
+
+class _Reporter:
+    """Tells the stage of every step once, and of every checkpoint."""
+
+    def __init__(self) -> None:
+        self._saved = 0
+
+    def __call__(self, history: History, saved: int) -> None:
+        if saved > self._saved:
+            self._saved = saved
+            say(SAVED, str(saved))
+        say(STEP, history.last.line)
+
+
+def run(spec: LocalJobSpec, folder: Path) -> str:
+    """Train with the lease on the state folder, and return the digest of the result.
+
+    Args:
+        spec: What to do.
+        folder: The uploaded folder, with the datasets.
+
+    Raises:
+        LeaseLost: If another attempt took over.
+        UserError: If something fails that its user must mend.
+        Interrupted: If it was asked to stop; running again goes on from there.
+    """
+    asked: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
+
+    def train(attempt: Attempt) -> Outcome:
+        store = LocalStore(Path(spec.store))
+        base = store.get(spec.base, spec.made_by)
+        training = LocalRun(spec.cell, spec.threads, base, folder, store)
+        should_stop = lambda: bool(asked) or attempt.lost.is_set()  # noqa: E731
+        return training.train(attempt.folder, _Reporter(), should_stop)
+
+    return train_once(spec, train)
+
+
+def main() -> None:
+    """Run the job of the current folder."""
+    work_off(lambda: run(LocalJobSpec.read(Path.cwd() / SPEC, "train"), Path.cwd()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,405 @@
+"""Running a job to its end: on which cluster, after which checks, and how often."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import secrets
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from pipeline.base.errors import TransientError, UserError
+from pipeline.ops.cluster import contract, demand
+from pipeline.ops.cluster.demand import minutes_of
+from pipeline.ops.cluster.job import (
+    LEAD_IN,
+    USER_ERROR_LINE,
+    USER_ERROR_STATUS,
+    Job,
+    JobOutcome,
+    Status,
+    Taken,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from pipeline.ops.cluster.client import Address, Client
+    from pipeline.ops.cluster.follow import Ended
+
+OnLine = Callable[[str], None]
+Is = Callable[[str], bool]
+Judge = Callable[[Sequence[str]], Verdict | None]
+
+WAIT_SECONDS = 5.0  # between looks for free accelerators
+SAY_SECONDS = 60.0
+CHECK_SECONDS = 900.0  # the first job on a node may wait for an image
+JUDGED_LINES = 2000
+
+_UNBEGUN = {
+    "withdrawn": "another job was faster to claim accelerators",
+    "crowded_out": "Ray gave up the job, which waited for long",
+}
+
+
+def run_job(
+    job: Job,
+    *,
+    on_line: OnLine,
+    is_progress: Is,
+    is_saved: Is = lambda line: False,
+    judge: Judge = lambda lines: None,
+) -> JobOutcome:
+    """Run a job and return when it has ended.
+
+    The cluster is the one that ``RAY_ADDRESS`` names (with ``RAY_AUTH_TOKEN``); without it, a
+    private head runs in the engine environment (``TOMRL_ENGINE_PYTHON``) and is gone afterwards,
+    whatever happens to this process. A submission of the same job that still runs on the cluster,
+    left by a process that was killed, is followed instead of starting a second one.
+
+    SIGTERM, Ctrl-C and any error in ``on_line`` stop the job before they leave this function; a
+    second signal does not wait for it.
+
+    Args:
+        job: What to run.
+        on_line: Called with each line of the job's log, in order and once for every attempt, and
+            with notes on the job itself, which begin with ``cluster:``.
+        is_progress: Whether a line is progress; each restarts the stall limit.
+        is_saved: Whether a line says that something new is saved from which another attempt goes
+            on; each gives the job all its retries back.
+        judge: Says from the last lines of a failed attempt, and the cluster's word on it, whether
+            another may help. One is made if it does not know.
+
+    Raises:
+        UserError: If the cluster or the job's environment does not fit, before the job starts, or
+            if the job says that its user must act.
+        TransientError: If the cluster does not answer, or private heads end again and again.
+        KeyboardInterrupt: On SIGTERM and Ctrl-C.
+    """
+    from pipeline.ops.cluster.client import HeadEnded
+
+    rules = _Rules(on_line, is_progress, is_saved, judge)
+    tally = _Tally(job.retries)
+    with _termination_as_interrupt():
+        while True:
+            try:
+                with _cluster(job) as (client, running):
+                    tally.deadline = tally.deadline or time.monotonic() + job.time_limit
+                    return _attempts(client, job, running, rules, tally, tally.deadline)
+            except HeadEnded as ended:
+                for line in ended.output:
+                    on_line(line)
+                if not tally.counted and not tally.may_go_on(saved=False):
+                    raise
+                tally.counted = False
+                on_line("cluster: another private Ray head is started")
+
+
+@contextlib.contextmanager
+def _termination_as_interrupt() -> Iterator[None]:
+    """Let SIGTERM raise KeyboardInterrupt, as Ctrl-C does, where this thread may decide that."""
+
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _cluster(job: Job) -> Iterator[tuple[Client, str | None]]:
+    """Yield a cluster that fits the job, and the submission of the job that still runs on it."""
+    from pipeline.ops.cluster.client import check_accelerators, configured_address, connect
+    from pipeline.ops.cluster.head import engine_python, private_head
+
+    address = configured_address(os.environ)
+    if address is not None:
+        client = connect(address)
+        if not minutes_of(os.environ):
+            check_accelerators(client, address, job.gpus or math.ceil(job.own_gpus), job.nodes)
+        running = client.running(job.identity)
+        if running is None:
+            _check_environment(client, address, job)
+        yield client, running
+        return
+    python = engine_python(os.environ)
+    _check_engine(python, job)
+    with private_head(python, os.environ, job.gpus if job.cpu_only else None) as address:
+        client = connect(address)
+        check_accelerators(client, address, job.gpus, job.nodes)
+        yield client, None
+
+
+def _check_engine(python: Path, job: Job) -> None:
+    """Check the contract with the engine environment, before a head is started in it."""
+    from pipeline.ops.cluster.head import engine_environment
+
+    requires = {"ray": "", **job.requires}
+    checked = subprocess.run(
+        contract.command(str(python), requires),
+        cwd=job.folder,
+        env={**engine_environment(python, os.environ), **job.environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    contract.check(checked.stdout.splitlines(), requires, f"the engine environment ({python})")
+
+
+def _check_environment(client: Client, address: Address, job: Job) -> None:
+    """Check the contract with the environment of the cluster's nodes, in a job of its own."""
+    from pipeline.ops.cluster.follow import follow
+
+    if not job.requires:
+        return
+    lines: list[str] = []
+    check = contract.command(job.arguments[0], job.requires)
+    with _submitted(client, job, f"check-{job.identity}", check, {}) as submission:
+        ended = follow(
+            client,
+            submission,
+            deadline=time.monotonic() + CHECK_SECONDS,
+            stall_limit=CHECK_SECONDS,
+            on_line=lines.append,
+            is_progress=lambda line: False,
+        )
+    where = f"the environment of the cluster ({address})"
+    if ended.status in ("lost", "stalled", "timed_out", "crowded_out"):
+        raise TransientError(f"{where} could not be checked: {ended.message}")
+    contract.check([*lines, ended.message], job.requires, where)
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What the caller of a job makes of its lines."""
+
+    on_line: OnLine
+    is_progress: Is
+    is_saved: Is
+    judge: Judge
+
+
+@dataclass
+class _Tally:
+    """What is counted over all attempts of a job.
+
+    Attributes:
+        retries: Of these, how many may be in vain in a row.
+        attempts: So far.
+        in_vain: Attempts since something new was saved.
+        deadline: When its time is up, on the monotonic clock; set once it has a cluster.
+        counted: Whether the end of a private head is among those in vain already.
+    """
+
+    retries: int
+    attempts: int = 0
+    in_vain: int = 0
+    deadline: float | None = None
+    counted: bool = False
+
+    def may_go_on(self, *, saved: bool) -> bool:
+        """Count a failure; return whether another attempt may follow."""
+        self.in_vain = 1 if saved else self.in_vain + 1
+        return self.in_vain <= self.retries
+
+
+@dataclass
+class _Attempt:
+    """One submission, as its lines show it."""
+
+    rules: _Rules
+    saved: bool = False
+    error: str | None = None
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=JUDGED_LINES))
+
+    def hear(self, line: str) -> None:
+        """Note a line and pass it on."""
+        self.lines.append(line)
+        self.saved = self.rules.is_saved(line) or self.saved
+        if line.startswith(USER_ERROR_LINE):
+            self.error = line.removeprefix(USER_ERROR_LINE)
+        self.rules.on_line(line)
+
+    def verdict(self, ended: Ended) -> Verdict | None:
+        """Return what is to be done about its failure."""
+        return self.rules.judge([*self.lines, *ended.message.splitlines()])
+
+
+def _attempts(
+    client: Client,
+    job: Job,
+    running: str | None,
+    rules: _Rules,
+    tally: _Tally,
+    deadline: float,
+) -> JobOutcome:
+    while True:
+        tally.attempts += 1
+        _await_accelerators(client, job, deadline, rules.on_line, running)
+        attempt, ended = _attempt(client, job, running, rules, deadline)
+        if ended.exit_status == USER_ERROR_STATUS:
+            raise UserError(attempt.error or f"job {job.name}: {ended.message}")
+        if ended.status in ("succeeded", "timed_out", "stopped"):
+            return JobOutcome(ended.status, tally.attempts, ended.message)
+        if ended.status == "withdrawn" or (ended.status == "crowded_out" and job.queues):
+            rules.on_line(f"cluster: {_UNBEGUN[ended.status]}; it is submitted again")
+            running = None
+            continue
+        verdict = attempt.verdict(ended)
+        if not tally.may_go_on(saved=attempt.saved) or (verdict and not verdict.again):
+            status: Status = "stalled" if ended.status == "stalled" else "failed"
+            return JobOutcome(status, tally.attempts, ended.message, verdict)
+        rules.on_line(
+            f"cluster: attempt {tally.attempts} {ended.status}: {_why(ended, verdict)}; the next "
+            f"goes on from its last checkpoint (retry {tally.in_vain} of {job.retries} since that "
+            "was saved)"
+        )
+        # Whatever was lost or could not be stopped may still run; two must not.
+        tally.counted = True
+        running = client.running(job.identity)
+        tally.counted = False
+
+
+def _attempt(
+    client: Client, job: Job, running: str | None, rules: _Rules, deadline: float
+) -> tuple[_Attempt, Ended]:
+    """Follow one submission to its end: the one that runs, or a new one."""
+    from pipeline.ops.cluster.follow import Ended, follow, stop
+
+    attempt = _Attempt(rules)
+    command, takes = job.arguments, job.takes
+    with _submitted(client, job, job.identity, command, takes, running) as submission:
+        rules.on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
+        if job.gpus and running is None and _is_late(client, submission):
+            stop(client, submission)
+            return attempt, Ended("withdrawn", None, "")
+        ended = follow(
+            client,
+            submission,
+            deadline=deadline,
+            stall_limit=job.stall_limit,
+            on_line=attempt.hear,
+            is_progress=rules.is_progress,
+        )
+    return attempt, ended
+
+
+def _why(ended: Ended, verdict: Verdict | None) -> str:
+    first = ended.message.partition("\n")[0].removesuffix(LEAD_IN)
+    return f"{verdict.cause} ({first})" if verdict else first
+
+
+@contextlib.contextmanager
+def _submitted(
+    client: Client,
+    job: Job,
+    prefix: str,
+    arguments: tuple[str, ...],
+    takes: Taken,
+    running: str | None = None,
+) -> Iterator[str]:
+    """Submit a command (or take the submission that runs) and stop it if the block raises."""
+    submission = running or f"{prefix}-{secrets.token_hex(3)}"
+    try:
+        if running is None:
+            client.submit(shlex.join(arguments), submission, job.runtime_environment, takes)
+        yield submission
+    except BaseException:
+        from pipeline.ops.cluster.follow import stop
+
+        stop(client, submission)
+        raise
+
+
+def _await_accelerators(
+    client: Client, job: Job, deadline: float, on_line: OnLine, running: str | None
+) -> None:
+    """Wait until no other job holds what this one needs.
+
+    verl does not wait: it fails when its accelerators are not free at the start, as they are not
+    for some seconds after an attempt was stopped. Nodes that are started on demand are asked for.
+    """
+    if running or not job.gpus:  # it has them, or Ray gives it its own
+        return
+    minutes = minutes_of(os.environ)
+    if minutes and not client.has(job.nodes, job.gpus):
+        _demand_nodes(client, job, minutes, deadline, on_line)
+    said = -SAY_SECONDS
+    while time.monotonic() < deadline:
+        free = client.free_accelerators()
+        if free is None or min(free, _unclaimed(client)) >= job.gpus * job.nodes:
+            return
+        if time.monotonic() - said > SAY_SECONDS:
+            on_line(f"cluster: waiting for {job.gpus * job.nodes} free GPUs, {free} now")
+            said = time.monotonic()
+        time.sleep(WAIT_SECONDS)
+
+
+def _unclaimed(client: Client) -> int:
+    """Return how many accelerators no job takes or is about to take."""
+    return sum(client.node_accelerators()) - sum(client.claims().values())
+
+
+def _is_late(client: Client, submission: str) -> bool:
+    """Return whether older claims than that of a submission leave it too few accelerators.
+
+    Two jobs that each take some and wait for the rest would wait for ever.
+    """
+    claims, total = client.claims(), sum(client.node_accelerators())
+    claimed = itertools.accumulate(claims.values())
+    return any(
+        name == submission and claims[name] and count > total
+        for name, count in zip(claims, claimed, strict=True)
+    )
+
+
+def _demand_nodes(
+    client: Client, job: Job, minutes: float, deadline: float, on_line: OnLine
+) -> None:
+    """Have the cluster start the nodes that a job takes.
+
+    Raises:
+        UserError: If they do not come.
+        TransientError: If that cannot be seen.
+    """
+    from pipeline.ops.cluster.follow import follow
+
+    error = ""
+
+    def hear(line: str) -> None:
+        nonlocal error
+        if line.startswith(USER_ERROR_LINE):
+            error = line.removeprefix(USER_ERROR_LINE)
+        elif line.startswith("cluster: "):
+            on_line(line)
+
+    command = demand.command(job.arguments[0], job.nodes, job.gpus, minutes)
+    with _submitted(client, job, f"nodes-{job.identity}", command, {}) as submission:
+        ended = follow(
+            client,
+            submission,
+            deadline=deadline,
+            stall_limit=60 * minutes + CHECK_SECONDS,
+            on_line=hear,
+            is_progress=lambda line: False,
+        )
+    if error:
+        raise UserError(error)
+    if ended.status != "succeeded":
+        raise TransientError(f"the cluster could not be asked for nodes: {ended.message}")

@@ -1,0 +1,102 @@
+"""Training by the local trainer on a cluster: as a Ray job on a part of one node.
+
+Several small cells share an accelerator. This process trains nothing and loads no model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from transformers import AutoConfig, AutoTokenizer
+
+from pipeline.config.params import TrainedCell
+from pipeline.model.manifest import Manifest, resolve
+from pipeline.ops.cluster.client import configured_address, connect
+from pipeline.ops.cluster.job import Job
+from pipeline.ops.cluster.local_job import LocalJobSpec
+from pipeline.ops.cluster.training_job import TrainingJob
+from pipeline.stages.common import Stage
+from pipeline.stages.train_local import made_from
+from pipeline.stages.training import say_left_out
+from pipeline.train.checks import check_fit
+from pipeline.train.contract import History, Outcome
+from pipeline.train.data import CellRows
+from pipeline.train.shape import Shape
+from pipeline.train.shares import share_of
+
+REQUIRES = {"torch": "", "transformers": "", "pydantic": "", "pyarrow": ""}
+"""What the job's environment must have, by module."""
+
+
+class LocalJobTraining:
+    """A run of the local trainer through a Ray job.
+
+    Args:
+        stage: The stage.
+        key: Key of the cell.
+        cell: A trained cell.
+    """
+
+    def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
+        base, self._inputs = stage.root / cell.base, stage.root / cell.inputs
+        folder = resolve(base, stage.store, cell.model, f"base@{cell.model}")
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        rows = CellRows.load(self._inputs, tokenizer, cell)
+        check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, cell.train)
+        say_left_out(key, rows, cell)
+        self._stage, self._key, self._cell = stage, key, cell
+        self._threads = stage.params.study.threads
+        self._shape = Shape.of(config.to_dict())
+        self._base = Manifest.read_of(base, cell.model, f"base@{cell.model}").used.digest
+        self.made_from = made_from(stage, cell)
+        self.work = stage.work("job", *self.made_from.values())
+        self.total = cell.train.total_steps(len(rows.train.rows))
+        self.skipped = rows.train.skipped
+
+    def run(self, report: Callable[[History], None]) -> Outcome:
+        """Train; see :class:`pipeline.stages.training.Training`."""
+        spec = LocalJobSpec(
+            key=self._key,
+            cell=self._cell,
+            base=self._base,
+            made_by=f"base@{self._cell.model}",
+            store=str(self._stage.store.root),
+            state=str(self.work.resolve()),
+            threads=self._threads,
+        )
+        return TrainingJob(spec, self._inputs, self.work, self._job).run(report)
+
+    def _job(self, folder: Path) -> Job:
+        cluster, share = self._cell.train.cluster, self._share()
+        variables = {
+            "HF_HUB_OFFLINE": "1",
+            "PYTHONUNBUFFERED": "1",
+            "OMP_NUM_THREADS": str(self._threads),
+        }
+        if not share:  # an accelerator of the node is not this job's
+            variables["CUDA_VISIBLE_DEVICES"] = ""
+        return Job(
+            name=f"{self._stage.study}-{self._key}",
+            arguments=("python", "-m", "pipeline.ops.cluster.local_job"),
+            folder=folder,
+            environment=variables,
+            gpus=0,
+            own_gpus=share,
+            own_cpus=self._threads,
+            time_limit=60 * cluster.time_limit_minutes,
+            stall_limit=60 * cluster.stall_minutes,
+            retries=cluster.retries,
+            requires=REQUIRES,
+        )
+
+    def _share(self) -> float:
+        """Return what part of an accelerator it takes: none where there is none to take."""
+        recipe, address = self._cell.train, configured_address(os.environ)
+        if recipe.device == "cpu" or address is None:
+            return 0.0
+        if recipe.device == "auto" and not any(connect(address).node_accelerators()):
+            return 0.0
+        return share_of(self._shape, recipe, self._cell.algorithm)

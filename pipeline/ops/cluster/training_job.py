@@ -1,0 +1,137 @@
+"""Training as a Ray job: its folder is uploaded, its lines are heard, its result is collected."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+import pipeline
+from pipeline.formats.files import remove, replacing
+from pipeline.formats.store import LocalStore
+from pipeline.ops.cluster.job import Job, Verdict
+from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, STEP, TrainingSpec
+from pipeline.ops.cluster.run import run_job
+from pipeline.train.contract import History, Outcome, Step
+
+PROBE = "probe"
+"""Folder of the columns that a dataset holds for the probe."""
+
+Judge = Callable[[Sequence[str], bool], Verdict | None]
+"""Says what is to be done about a failed attempt, from its last lines and whether it stepped."""
+
+
+@dataclass
+class TrainingJob:
+    """A job that trains a cell.
+
+    Attributes:
+        spec: What it is to do.
+        inputs: Folder of the datasets.
+        work: Of the stage; takes what is uploaded, and all that the job says.
+        job_of: From the folder that is uploaded to the job.
+        judge: Judges its failures.
+    """
+
+    spec: TrainingSpec
+    inputs: Path
+    work: Path
+    job_of: Callable[[Path], Job]
+    judge: Judge = lambda lines, stepped: None
+
+    def run(self, report: Callable[[History], None]) -> Outcome:
+        """Train; see :class:`pipeline.stages.training.Training`."""
+        folder, log, key = self.work / "job", self.work / "job.log", self.spec.key
+        self.work.mkdir(parents=True, exist_ok=True)
+        _write_folder(folder, self.spec, self.inputs)
+        saved = _Saved()
+        with log.open("a", encoding="utf-8") as file:
+            heard = _Heard(key, file, report)
+            outcome = run_job(
+                self.job_of(folder),
+                on_line=heard,
+                is_progress=_Progress(),
+                is_saved=saved,
+                judge=lambda lines: self.judge(lines, saved.last > 0 or heard.stepped),
+            )
+        if outcome.status != "succeeded" or not heard.digest:
+            raise outcome.error(
+                f"cell {key}",
+                f"Its whole log: {log}. Running it again goes on from its last checkpoint",
+            )
+        made_by, store = f"train@{key}", LocalStore(Path(self.spec.store))
+        return Outcome.read(store.get(heard.digest, made_by) / OUTCOME, made_by)
+
+
+def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path) -> None:
+    """Write the folder that is uploaded: this package, the datasets, the specification."""
+    remove(folder)
+    with replacing(folder) as temporary:
+        temporary.mkdir()
+        shutil.copytree(
+            Path(pipeline.__file__).parent,
+            temporary / "pipeline",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        for name in ("train.parquet", "validation.parquet"):
+            shutil.copy2(inputs / name, temporary / name)
+        if (inputs / PROBE).is_dir():
+            shutil.copytree(inputs / PROBE, temporary / PROBE)
+        spec.write(temporary / SPEC)
+
+
+@dataclass
+class _Heard:
+    """Hears the lines of a job."""
+
+    key: str
+    file: TextIO
+    report: Callable[[History], None]
+    history: History = field(default_factory=History)
+    digest: str = ""
+
+    def __call__(self, line: str) -> None:
+        if line.startswith(STEP):
+            self.history = self.history.adding(Step.from_line(line.removeprefix(STEP)))
+            self.report(self.history)
+        elif line.startswith(RESULT):
+            self.digest = line.removeprefix(RESULT).strip()
+        elif line.startswith((NOTE, "cluster: ")):
+            print(f"train {self.key}: {line.removeprefix(NOTE)}", flush=True)
+        self.file.write(f"{line}\n")
+        self.file.flush()
+
+    @property
+    def stepped(self) -> bool:
+        return any(each.step > 0 for each in self.history.steps)
+
+
+class _Saved:
+    """Says whether a line tells of a checkpoint that is newer than all before it."""
+
+    def __init__(self) -> None:
+        self.last = 0
+
+    def __call__(self, line: str) -> bool:
+        step = int(line.removeprefix(SAVED)) if line.startswith(SAVED) else 0
+        is_newer, self.last = step > self.last, max(step, self.last)
+        return is_newer
+
+
+class _Progress:
+    """Says whether a line is progress: every line until the first step, then steps and remarks.
+
+    verl can hang and go on to print; before its first step it says little else than what it does.
+    """
+
+    def __init__(self) -> None:
+        self._training = False
+
+    def __call__(self, line: str) -> bool:
+        if line.startswith("cluster: "):
+            self._training = False  # a new attempt starts from its last checkpoint
+        if line.startswith(STEP):
+            self._training = True
+        return not self._training or line.startswith((STEP, NOTE))

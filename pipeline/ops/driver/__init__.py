@@ -1,0 +1,1 @@
+"""How a study is run: the checkout, DVC, partial reports."""

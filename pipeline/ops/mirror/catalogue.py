@@ -1,0 +1,227 @@
+"""What MLflow has of a study beside figures by step: one process sends it, when cells are done.
+
+For each cell the datasets, its configuration, samples of its answers and its checkpoints as logged
+models; for the study a summary, a registered model with an alias for the best of each column, and
+the report. All of it is read from files, and what MLflow has already is not sent again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.base.errors import UserError
+from pipeline.config.params import ApiCell, AskedCell, Params
+from pipeline.evaluate.records import TaskScores
+from pipeline.formats.files import digest_of, file_digest, read_json
+from pipeline.model.manifest import Manifest
+from pipeline.ops.mirror.done import Done
+from pipeline.ops.mirror.models import Checkpoint, Measured, Models
+from pipeline.ops.mirror.run import Tracker, dataset_named
+
+if TYPE_CHECKING:
+    from mlflow.entities import LoggedModel
+
+log = logging.getLogger(__name__)
+
+SAMPLES = 5
+"""Answers of each column that MLflow shows of a cell; all are in ``responses.parquet``."""
+
+_FILES = (
+    *("train/config.json", "train/checkpoints.json"),
+    *("evaluate/metrics.json", "judge/verdicts.json", "gsm8k/metrics.json"),
+)
+_SHOWN = ("task", "id", "response", "correct", "extracted", "tokens")
+_TAGS = ("model", "combination", "algorithm", "seed", "kind", "backend")
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What is sent of a study.
+
+    Attributes:
+        params: The study.
+        root: The checkout.
+        parent: The study's run.
+        cells: The runs of cells that have results.
+    """
+
+    params: Params
+    root: Path
+    parent: Tracker
+    cells: Mapping[str, Tracker]
+
+    def send(self, *, again: bool) -> None:
+        """Send what MLflow lacks; a fault is said and leaves the rest to ``tomrl sync``.
+
+        Args:
+            again: Send all but models, whatever MLflow has; the report too.
+        """
+        try:
+            for key, tracker in self.cells.items():
+                self._cell(key, tracker, again)
+            self._summary()
+            if self._done:
+                self._models()
+            if again:
+                self._report()
+        except UserError:
+            raise
+        except Exception as error:
+            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+            log.warning("MLflow lacks models or samples (%s); send them with: tomrl sync", reason)
+
+    @property
+    def _runs(self) -> Path:
+        return self.root / "runs" / self.params.study.name
+
+    @cached_property
+    def _done(self) -> dict[str, dict[str, dict[str, TaskScores]]]:
+        """The scores of every cell that is evaluated, by stage and column."""
+        found: dict[str, dict[str, dict[str, TaskScores]]] = {}
+        for key in self.cells:
+            stages = [Done(self.params, key, stage, self.root) for stage in ("evaluate", "gsm8k")]
+            if all(done.digest for done in stages):
+                found[key] = {done.stage: done.scores().tasks for done in stages}
+        return found
+
+    @cached_property
+    def _columns(self) -> dict[str, tuple[str, str]]:
+        """Name and digest of each column's questions, where they are in this checkout."""
+        return {column: dataset_named(path) for column, path in self._suite.items()}
+
+    @cached_property
+    def _suite(self) -> dict[str, Path]:
+        folder = self.root / "data" / self.params.study.name / "suite"
+        paths = {column: folder / f"{column}.parquet" for column in self.params.suite.tasks}
+        return {column: path for column, path in paths.items() if path.is_file()}
+
+    def _cell(self, key: str, tracker: Tracker, again: bool) -> None:
+        """Send datasets, configuration and samples of a cell."""
+        files = [path for name in _FILES if (path := self._runs / key / name).is_file()]
+        state = digest_of([file_digest(path) for path in files])[:16]
+        if tracker.known.get("sent.files") == state and not again:
+            return
+        if (self._runs / key / "evaluate").is_dir() and self._suite:
+            tracker.dataset("evaluate", *self._suite.values())
+        for path in files:
+            tracker.artifact(path, path.parent.name)
+        tags = {"sent.files": state}
+        if samples := _samples(self._runs / key / "evaluate"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "samples.json"
+                path.write_text(json.dumps(samples), encoding="utf-8")
+                tracker.artifact(path)
+            tags["mlflow.loggedArtifacts"] = json.dumps([{"path": path.name, "type": "table"}])
+        if not tracker.silent:
+            tracker.tags(tags)
+
+    def _summary(self) -> None:
+        """Send how many cells are done, and the best accuracy of each column."""
+        count = {"all": len(self.params.cells), "done": len(self._done)}
+        at = max((self._ended(key) for key in self._done), default=0.0)
+        self.parent.step("cells", 0, count, at)
+        best = {column: self._best(column) for column in self._all_columns()}
+        values = {column: found[1] for column, found in best.items()}
+        self.parent.step("best", 0, values, at)
+        self.parent.tags({f"best.{column}": found[0] for column, found in best.items()})
+
+    def _all_columns(self) -> list[str]:
+        return list(dict.fromkeys(c for found in self._done.values() for c in _by_column(found)))
+
+    def _best(self, column: str, among: Mapping[str, object] | None = None) -> tuple[str, float]:
+        """Return the cell with the highest accuracy, the study's first of several, and that."""
+        found = {
+            key: scores[column].accuracy
+            for key, stages in self._done.items()
+            if (among is None or key in among) and column in (scores := _by_column(stages))
+        }
+        key = max(found, key=found.__getitem__)
+        return key, found[key]
+
+    def _ended(self, key: str) -> float:
+        return max(Done(self.params, key, s, self.root).measured_at for s in ("evaluate", "gsm8k"))
+
+    def _models(self) -> None:
+        """Send checkpoints, and which are best."""
+        first = next(iter(self.cells.values()))
+        models = Models(first.client, first.experiment_id, self.params.study.name)
+        used: dict[str, tuple[Checkpoint, LoggedModel]] = {}
+        for key in self.cells:
+            for checkpoint, is_used in self._checkpoints(key):
+                model = models.log(checkpoint)
+                if is_used and key in self._done:
+                    used[key] = checkpoint, model
+        best = {
+            column.replace("_", "-"): self._best(column, used)[0]
+            for column in self._all_columns()
+            if any(column in _by_column(self._done[key]) for key in used)
+        }
+        models.register(used.values(), best)
+
+    def _checkpoints(self, key: str) -> Iterator[tuple[Checkpoint, bool]]:
+        """Yield the checkpoints that a cell has of its own, and whether it is evaluated."""
+        cell, path = self.params.cell(key), self._runs / key / "train" / "checkpoints.json"
+        if isinstance(cell, (ApiCell, AskedCell)) or not path.is_file():
+            return
+        manifest = Manifest.read_of(path, cell.model, f"train@{key}")
+        tracker = self.cells[key]
+        tags = {name: tracker.known[name] for name in _TAGS if name in tracker.known}
+        for role, stored in manifest.checkpoints.items():
+            is_used = role == manifest.use
+            yield (
+                Checkpoint(
+                    study=self.params.study.name,
+                    cell=key,
+                    role=role,
+                    digest=stored.digest,
+                    step=stored.step,
+                    run_id=tracker.run_id,
+                    tags=tags,
+                    measured=tuple(self._measured(key)) if is_used else (),
+                ),
+                is_used,
+            )
+
+    def _measured(self, key: str) -> Iterator[Measured]:
+        """Yield the accuracies of a cell, just as its run has them."""
+        for stage, tasks in self._done.get(key, {}).items():
+            at = Done(self.params, key, stage, self.root).measured_at
+            for column, scores in tasks.items():
+                name = f"{stage}/{column}/accuracy"
+                yield Measured(name, scores.accuracy, 0, at, self._columns.get(column))
+
+    def _report(self) -> None:
+        """Send the report with the accuracies in it, if there is one."""
+        folder = self.root / "reports" / self.params.study.name
+        if not (folder / "index.html").is_file():
+            return
+        figures = read_json(folder / "metrics.json")
+        self.parent.step("accuracy", 0, figures, (folder / "metrics.json").stat().st_mtime)
+        self.parent.artifact(folder)
+
+
+def _by_column(stages: Mapping[str, Mapping[str, TaskScores]]) -> dict[str, TaskScores]:
+    return {column: scores for tasks in stages.values() for column, scores in tasks.items()}
+
+
+def _samples(folder: Path) -> dict[str, list[object]]:
+    """Return the first answers of each column as MLflow's table; empty where there are none."""
+    import pandas as pd
+
+    paths = [folder / name for name in ("responses.parquet", "grades.parquet")]
+    if not all(path.is_file() for path in paths):
+        return {}
+    responses, grades = (pd.read_parquet(path) for path in paths)
+    if len(responses) != len(grades) or responses.empty:
+        return {}
+    rows = responses.assign(**{n: grades[n] for n in ("correct", "extracted", "tokens")})
+    rows = rows.groupby("task", sort=False).head(SAMPLES)[list(_SHOWN)]
+    found: dict[str, list[object]] = json.loads(rows.to_json(orient="split", index=False))
+    return found

@@ -1,0 +1,236 @@
+"""The runs of a study in MLflow: one per cell, under one per study and commit.
+
+A run is RUNNING while a stage of its cell is, and ends FINISHED, FAILED or KILLED with it. It lasts
+as long as its stages worked, whatever lay between them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.config.params import Cell, Params
+from pipeline.formats.files import digest_of
+from pipeline.ops.mirror.circumstances import COMMIT, circumstances
+from pipeline.ops.mirror.run import Tracker, first_line
+from pipeline.ops.mirror.server import EXPERIMENT, answering, prepare, tracking_uri
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+_PARENT = "mlflow.parentRunId"
+
+
+def cell_digest(params: Params, key: str) -> str:
+    """Return the digest of every parameter that a cell's results depend on."""
+    cell = params.cell(key)
+    data = params.dataset[cell.combination].model_dump(mode="json") if cell.combination else None
+    return digest_of(
+        [
+            cell.model_dump(mode="json"),
+            params.base[cell.model].model_dump(mode="json"),
+            data,
+            params.suite.model_dump(mode="json"),
+        ]
+    )[:16]
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """The run of a cell in which one of its stages works, and that of the study around it."""
+
+    cell: Tracker
+    study: Tracker
+    key: str
+    stage: str
+
+    def begin(self, circumstances: Mapping[str, str]) -> None:
+        """Mark both as under way."""
+        for tracker in (self.study, self.cell):
+            tracker.begin()
+            tracker.tags(circumstances)
+
+    def fail(self, error: BaseException) -> None:
+        """Say in both why the stage failed."""
+        for tracker in (self.study, self.cell):
+            tracker.tags({"failure": first_line(error)})
+
+    def end(self, status: str, seconds: float) -> None:
+        """Mark both as ended, as :meth:`Tracker.end` does."""
+        self.cell.end(status, self.stage, seconds)
+        self.study.end(status, f"{self.key}.{self.stage}", seconds)
+
+    def knows(self, seconds: float) -> bool:
+        """Return whether the run of the cell was told that the stage took so long."""
+        return self.cell.known.get(f"seconds.{self.stage}") == f"{seconds:.1f}"
+
+
+def cell_run(
+    params: Params, key: str, root: Path, stage: str, began: float, told: Mapping[str, str]
+) -> CellRun:
+    """Return the run of a cell, found by (study, cell, digest of the parameters) or created.
+
+    Of the runs of one cell the newest has the tag ``current``. What leads to it is written to
+    ``logs/STUDY/CELL``.
+
+    Args:
+        params: The study.
+        key: The cell.
+        root: The checkout.
+        stage: What works in it.
+        began: When that began, in seconds since the epoch.
+        told: Who runs it where: see :func:`pipeline.ops.mirror.circumstances.circumstances`.
+
+    Raises:
+        UserError: If MLflow does not answer.
+    """
+    client = prepare(root)
+    with answering(tracking_uri(root)):
+        parent = study_tracker(client, params, told.get(COMMIT, ""), began)
+        tracker = cell_tracker(client, params, key, parent, began)
+    tracker.leave_ids(root / "logs" / params.study.name / key)
+    return CellRun(tracker, parent, key, stage)
+
+
+@contextmanager
+def study_run(params: Params, root: Path) -> Iterator[Tracker]:
+    """Give the run of the whole study while its report is made, and end it with that."""
+    client, told = prepare(root), circumstances(root)
+    with answering(tracking_uri(root)):
+        tracker = study_tracker(client, params, told.get(COMMIT, ""))
+    with _ending(tracker, "report", told):
+        yield tracker
+
+
+@contextmanager
+def _ending(tracker: Tracker, work: str, told: Mapping[str, str]) -> Iterator[None]:
+    """Note in which circumstances work begins, and end its run as the block ends: well, by an
+    error, or by being stopped.
+    """
+    started, status = time.monotonic(), "FAILED"
+    tracker.begin()
+    tracker.tags(told)
+    try:
+        yield
+        status = "FINISHED"
+    except KeyboardInterrupt:
+        status = "KILLED"
+        raise
+    except Exception as error:
+        tracker.tags({"failure": first_line(error)})
+        raise
+    finally:
+        tracker.end(status, work, time.monotonic() - started)
+
+
+def study_tracker(
+    client: MlflowClient, params: Params, commit: str, began: float | None = None
+) -> Tracker:
+    """Return the run of the study at a commit, which becomes the study's current one.
+
+    Args:
+        client: Of the tracking address.
+        params: The study.
+        commit: The commit that is checked out; empty outside of git.
+        began: When a run that is new began, in seconds since the epoch; now if absent.
+    """
+    info = params.study
+    identity = {"study": info.name, "level": "study", "commit": commit or "none"}
+    extra = {"mlflow.note.content": info.title, **({COMMIT: commit} if commit else {})}
+    name = f"study {info.name} @ {commit[:7]}" if commit else f"study {info.name}"
+    tracker = _find_or_create(client, name, identity, extra, began)
+    _make_current(tracker, identity, but_for="commit")
+    return tracker
+
+
+def current_study(client: MlflowClient, params: Params) -> Tracker | None:
+    """Return the run of the study in which there was work last."""
+    identity = {"study": params.study.name, "level": "study", "current": "true"}
+    found = _search(client, identity)
+    return Tracker(client, found[0]) if found else None
+
+
+def cells_under_way(client: MlflowClient, params: Params) -> dict[str, Tracker]:
+    """Return the current runs of a study's cells that nobody has ended, by cell."""
+    identity = {"study": params.study.name, "level": "cell", "current": "true"}
+    found = {run.data.tags["cell"]: run for run in _search(client, identity, status="RUNNING")}
+    return {key: Tracker(client, run) for key, run in found.items() if key in params.cells}
+
+
+def cell_tracker(
+    client: MlflowClient, params: Params, key: str, parent: Tracker, began: float | None = None
+) -> Tracker:
+    """Return the run of a cell with its present parameters, which becomes the cell's current one.
+
+    Args:
+        client: Of the tracking address.
+        params: The study.
+        key: The cell.
+        parent: The study's run, under which it comes to stand if it stood under another.
+        began: When a run that is new began, in seconds since the epoch; now if absent.
+    """
+    cell, digest = params.cell(key), cell_digest(params, key)
+    identity = {"study": params.study.name, "cell": key, "digest": digest, "level": "cell"}
+    extra = {_PARENT: parent.run_id, **_plain_tags(cell)}
+    tracker = _find_or_create(client, key, identity, extra, began)
+    if tracker.known.get(_PARENT) != parent.run_id:
+        tracker.tags({_PARENT: parent.run_id})
+    if _make_current(tracker, identity, but_for="digest"):
+        tracker.params(cell.model_dump(mode="json"))
+    return tracker
+
+
+def _make_current(tracker: Tracker, identity: Mapping[str, str], but_for: str) -> bool:
+    """Make a run the current one of those that have its identity but for one tag.
+
+    Returns:
+        Whether it was not.
+    """
+    if tracker.known.get("current") == "true":
+        return False
+    for other in _search(tracker.client, {**identity, "current": "true"}, without=but_for):
+        Tracker(tracker.client, other).tags({"current": "false"})
+    tracker.tags({"current": "true"})
+    return True
+
+
+def _plain_tags(cell: Cell) -> dict[str, str]:
+    """Return the flat tags that people filter on."""
+    return {
+        "model": cell.model,
+        "combination": cell.combination or "none",
+        "algorithm": cell.algorithm.name if cell.algorithm else "none",
+        "seed": str(cell.seed),
+        "kind": cell.kind,
+        "backend": cell.train.backend,
+    }
+
+
+def _find_or_create(
+    client: MlflowClient,
+    name: str,
+    identity: Mapping[str, str],
+    extra: Mapping[str, str],
+    began: float | None,
+) -> Tracker:
+    found = _search(client, identity)
+    if found:
+        return Tracker(client, found[0])
+    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    start = None if began is None else int(1000 * began)
+    tags = {**identity, **extra}
+    return Tracker(client, client.create_run(experiment, start, tags, run_name=name))
+
+
+def _search(
+    client: MlflowClient, tags: Mapping[str, str], without: str = "", status: str = ""
+) -> list[Run]:
+    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    parts = [f"tags.{k} = '{v}'" for k, v in tags.items() if k != without]
+    parts += [f"attributes.status = '{status}'"] if status else []
+    return list(client.search_runs([experiment], " and ".join(parts), max_results=100))

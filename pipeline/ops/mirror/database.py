@@ -1,0 +1,244 @@
+"""The SQLite database of MLflow: whole or not there, whatever was killed while it was made.
+
+MLflow makes its tables in place, in some sixty migrations that are no transaction: whoever dies
+among them leaves what no later start can finish. A database is made beside its place and
+renamed, under a lock; one that MLflow itself left half-made is made again if it holds nothing.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from pipeline.base.errors import UserError
+from pipeline.base.locks import locked
+from pipeline.base.temporaries import beside
+from pipeline.formats.files import remove, remove_leftovers
+
+_HALF_DONE = "_alembic_tmp_"  # where a migration keeps rows of a table that it rewrites
+_SIBLINGS = ("-journal", "-wal", "-shm")  # of SQLite; they belong to the file they are named after
+_PATIENCE = 20  # seconds for another process's transaction
+KIND = {"mlflow.experimentKind": "custom_model_development"}
+"""Tags of the experiment: its pages show trainings, not traces of agents."""
+_THINGS = ("runs", "registered_models", "logged_models", "trace_info", "datasets")
+
+
+def ensure(database: Path, experiment: str, artifacts: str) -> None:
+    """Have a whole database with an experiment at a place.
+
+    Args:
+        database: Its file. Where there is none, or one that is half-made and holds nothing, it is
+            made; of several processes one makes it and the others wait.
+        experiment: Its name.
+        artifacts: Address of the experiment's artifacts.
+
+    Raises:
+        UserError: If there is a file that this MLflow cannot use and that may hold something; names
+            it and the repair.
+    """
+    lock = database.with_name(f"{database.name}.lock")
+    if _is_ready(database, experiment) and not lock.exists():
+        return  # a lock that is there is held, or was when its process was killed
+    with locked(lock):
+        remove_leftovers(database.parent)
+        if _is_ready(database, experiment):
+            return
+        if is_whole(database):
+            _add_experiment(database, experiment, artifacts)
+        elif _holds_nothing(database):
+            _make(database, experiment, artifacts)
+        else:
+            raise unusable(database)
+
+
+def _is_ready(database: Path, experiment: str) -> bool:
+    """Return whether a database has all tables and the experiment.
+
+    It is cheap, since every stage asks it that MLflow shows while it works. The version, which
+    takes MLflow long to say, it compares itself where it opens the database.
+    """
+    try:
+        with _reading(database) as connection:
+            return has_experiment(database, experiment) and _has_its_tables(connection)
+    except sqlite3.Error:
+        return False
+
+
+def has_experiment(database: Path, experiment: str) -> bool:
+    """Return whether a database can be read and has the experiment."""
+    try:
+        with _reading(database) as connection:
+            found = connection.execute("select 1 from experiments where name = ?", [experiment])
+            return found.fetchone() is not None
+    except sqlite3.Error:
+        return False
+
+
+def is_whole(database: Path) -> bool:
+    """Return whether a database has all that this MLflow makes, at the version it makes."""
+    try:
+        with _reading(database) as connection:
+            return _has_its_tables(connection) and _version(connection) == _newest_version()
+    except sqlite3.Error:
+        return False
+
+
+def _has_its_tables(connection: sqlite3.Connection) -> bool:
+    """Return whether all tables of this MLflow are there, and none that a migration left."""
+    import mlflow.store.tracking.sqlalchemy_store  # noqa: F401, it fills the list of tables
+    from mlflow.store.db.base_sql_model import Base
+
+    tables = _tables(connection)
+    return set(Base.metadata.tables) <= tables and not _left_by_migrations(tables)
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    found = connection.execute("select name from sqlite_master where type = 'table'")
+    return {str(name) for (name,) in found}
+
+
+def _left_by_migrations(tables: set[str]) -> set[str]:
+    return {name for name in tables if name.startswith(_HALF_DONE)}
+
+
+def _version(connection: sqlite3.Connection) -> str | None:
+    if "alembic_version" not in _tables(connection):
+        return None
+    found = connection.execute("select version_num from alembic_version").fetchone()
+    return str(found[0]) if found else None
+
+
+def _newest_version() -> str:
+    from mlflow.store.db.utils import _get_latest_schema_revision
+
+    return str(_get_latest_schema_revision())
+
+
+def _is_known(version: str) -> bool:
+    """Return whether a version is one that this MLflow made, or makes."""
+    from alembic.script import ScriptDirectory
+    from mlflow.store.db.utils import _get_alembic_config
+
+    known = ScriptDirectory.from_config(_get_alembic_config("")).walk_revisions()
+    return version in {script.revision for script in known}
+
+
+@contextmanager
+def _reading(database: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database that is there; SQLite first plays back the journal of a killed process."""
+    place = f"file:{quote(str(database.absolute()))}?mode=rw"
+    with closing(sqlite3.connect(place, uri=True, timeout=_PATIENCE)) as connection:
+        yield connection
+
+
+def _holds_nothing(database: Path) -> bool:
+    """Return whether there is no file, or a half-made database without a run or model in it."""
+    if not database.exists() or (database.is_file() and not database.stat().st_size):
+        return True
+    try:
+        with _reading(database) as connection:
+            return not _holds_something(connection)
+    except sqlite3.Error:
+        return False
+
+
+def _holds_something(connection: sqlite3.Connection) -> bool:
+    """Return whether there is a run or model, also where a migration has moved them aside."""
+    tables = _tables(connection)
+    kept = tables & {prefix + name for name in _THINGS for prefix in ("", _HALF_DONE)}
+    return any(connection.execute(f"select 1 from {name} limit 1").fetchone() for name in kept)
+
+
+def unusable(database: Path) -> UserError:
+    """Return what is wrong with a file that this MLflow cannot use, and how to mend it."""
+    aside = f"mv {_quoted(database)} {_quoted(database.with_name(f'{database.name}.aside'))}"
+    anew = f"set it aside with: {aside}; the next run makes a new one, and `tomrl sync` fills it"
+    try:
+        with _reading(database) as connection:
+            version = _version(connection)
+    except sqlite3.Error as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            return UserError(f"{database}: locked by another process for {_PATIENCE} s; end it")
+        return UserError(f"{database}: cannot be read as a database ({error}); {anew}")
+    if version and not _is_known(version):
+        return UserError(
+            f"{database}: made by a newer MLflow (schema {version}; this one has "
+            f"{_newest_version()}); install that MLflow, or {anew}"
+        )
+    if version and _migrates(database):
+        return UserError(
+            f"{database}: made by an older MLflow (schema {version}; this one has "
+            f"{_newest_version()}); copy it for safety and bring it up to date with: "
+            f"mlflow db upgrade {_quoted(_address(database))}"
+        )
+    return UserError(
+        f"{database}: half-changed (schema {version}), as MLflow leaves it when it is killed while "
+        f"it changes tables, and there are runs inside; put back a copy of it, or {anew}"
+    )
+
+
+def _migrates(database: Path) -> bool:
+    """Return whether MLflow can bring a copy of a database up to date."""
+    from mlflow.store.db.utils import _upgrade_db, create_sqlalchemy_engine
+
+    with _folder_beside(database) as folder:
+        copy = folder / database.name
+        for suffix in ("", *_SIBLINGS):
+            origin = database.with_name(f"{database.name}{suffix}")
+            if origin.is_file():
+                shutil.copy(origin, folder)
+        engine = create_sqlalchemy_engine(_address(copy))
+        try:
+            _upgrade_db(engine)
+        except Exception:  # whatever a migration stumbles over
+            return False
+        finally:
+            engine.dispose()
+        return is_whole(copy)
+
+
+def _make(database: Path, experiment: str, artifacts: str) -> None:
+    with _folder_beside(database) as folder:
+        new = folder / database.name
+        _add_experiment(new, experiment, artifacts)
+        for suffix in ("", *_SIBLINGS):  # a journal would be played back into the new file
+            database.with_name(f"{database.name}{suffix}").unlink(missing_ok=True)
+        new.rename(database)
+
+
+def _add_experiment(database: Path, experiment: str, artifacts: str) -> None:
+    """Add an experiment to a database, which MLflow makes where there is none."""
+    from mlflow.entities import ExperimentTag
+    from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+    from mlflow.tracking._tracking_service.utils import DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH
+
+    store = SqlAlchemyStore(_address(database), DEFAULT_LOCAL_FILE_AND_ARTIFACT_PATH)
+    try:
+        tags = [ExperimentTag(name, value) for name, value in KIND.items()]
+        store.create_experiment(experiment, artifact_location=artifacts, tags=tags)
+    finally:
+        store.engine.dispose()  # MLflow keeps the connection, and SQLite the name it opened
+
+
+@contextmanager
+def _folder_beside(database: Path) -> Iterator[Path]:
+    """Give a folder on the same disk that is removed at the end; a killed process's by the next."""
+    folder = beside(database)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        remove(folder)
+
+
+def _address(database: Path) -> str:
+    return f"sqlite:///{database.absolute()}"
+
+
+def _quoted(what: Path | str) -> str:
+    return shlex.quote(str(what))

@@ -1,0 +1,91 @@
+"""The files of a stage of a cell, as far as MLflow is told of them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from pipeline.base.errors import UserError
+from pipeline.config.params import Params
+from pipeline.evaluate.records import Evaluation
+from pipeline.formats.files import file_digest
+from pipeline.formats.records import Figures, read_figures
+from pipeline.ops.mirror.ended import Ended, read_ended
+
+log = logging.getLogger(__name__)
+
+_NAMES = {
+    "train": "metrics.jsonl",
+    "evaluate": "metrics.json",
+    "judge": "verdicts.json",
+    "gsm8k": "metrics.json",
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished stage of a cell."""
+
+    params: Params
+    key: str
+    stage: str
+    root: Path
+
+    @property
+    def folder(self) -> Path:
+        """Return the folder of its results."""
+        return self.root / "runs" / self.params.study.name / self.key / self.stage
+
+    @property
+    def logs(self) -> Path:
+        """Return the folder of its times; without them, results carry that of their file."""
+        return self.root / "logs" / self.params.study.name / self.key / self.stage
+
+    @property
+    def made_by(self) -> str:
+        """Return the name of the DVC stage."""
+        return f"{self.stage}@{self.key}"
+
+    @cached_property
+    def ended(self) -> Ended | None:
+        """Return how it ended; None where nothing is known of that."""
+        return read_ended(self.logs)
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of its results; empty where there are none."""
+        path = self.folder / _NAMES[self.stage]
+        return file_digest(path)[:16] if path.is_file() else ""
+
+    def scores(self) -> Evaluation:
+        """Read what ``evaluate`` or ``gsm8k`` has measured.
+
+        Raises:
+            UserError: If that is damaged, or of other columns.
+        """
+        check = self.params.cell(self.key).gsm8k.task
+        columns = self.params.suite.tasks if self.stage == "evaluate" else [check]
+        return Evaluation.read_of(self.folder / "metrics.json", columns, self.made_by)
+
+    @property
+    def measured_at(self) -> float:
+        """Return when ``evaluate`` or ``gsm8k`` has measured, in seconds since the epoch."""
+        times = times_of(self)
+        return float(times[-1]["at"]) if times else (self.folder / "metrics.json").stat().st_mtime
+
+
+def times_of(done: Done) -> list[Figures]:
+    """Return what the log says of the times of steps; a damaged log stops nothing."""
+    path = done.logs / "timing.jsonl"
+    if not path.is_file():
+        return []
+    try:
+        rows = read_figures(path, done.made_by)
+    except UserError:
+        rows = [{}]
+    if not all("at" in row for row in rows):
+        log.warning("%s is damaged; results carry the time that their file was written", path)
+        return []
+    return rows

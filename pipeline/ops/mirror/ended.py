@@ -1,0 +1,52 @@
+"""How a stage of a cell ended, in a file: for MLflow, told by whoever next talks to it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from pipeline.formats.files import write_json
+
+log = logging.getLogger(__name__)
+NAME = "ended.json"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a stage.
+
+    Attributes:
+        status: ``FINISHED``, ``FAILED`` or ``KILLED``, as MLflow names it.
+        began: When it began, in seconds since the epoch.
+        seconds: How long it worked.
+        circumstances: Who ran it where, as tags.
+    """
+
+    status: str
+    began: float
+    seconds: float
+    circumstances: dict[str, str]
+
+    def leave(self, logs: Path) -> None:
+        """Write it to the folder of a stage's times; that there is no room for it stops nothing."""
+        try:
+            write_json(logs / NAME, asdict(self))
+        except OSError as error:
+            log.warning("%s: not written (%s)", logs / NAME, error)
+
+
+def read_ended(logs: Path) -> Ended | None:
+    """Return how a stage ended; None where nothing is known. A damaged log stops nothing."""
+    path = logs / NAME
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        ended = Ended(**{field.name: found[field.name] for field in fields(Ended)})
+        tags = {str(name): str(value) for name, value in ended.circumstances.items()}
+        return Ended(str(ended.status), float(ended.began), float(ended.seconds), tags)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        log.warning("%s is damaged; MLflow is not told how long the stage took", path)
+        return None

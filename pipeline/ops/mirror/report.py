@@ -1,0 +1,39 @@
+"""The report of a study in its MLflow run, with all that MLflow lacks of the cells."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+
+from pipeline.analysis.dvc_files import accuracies
+from pipeline.analysis.results import Results
+from pipeline.base.errors import UserError
+from pipeline.ops.mirror.cell_run import study_run
+from pipeline.ops.mirror.send import complete
+from pipeline.ops.mirror.server import may_be_told_later
+from pipeline.stages.common import Stage
+
+log = logging.getLogger(__name__)
+
+
+def keep_report(stage: Stage, results: Results, folder: Path) -> None:
+    """Send a report, and what MLflow lacks of its cells.
+
+    Args:
+        stage: The stage ``report``.
+        results: What the report shows.
+        folder: The folder of the report.
+
+    Raises:
+        UserError: If MLflow does not answer and may not be told later.
+    """
+    try:
+        with study_run(stage.params, stage.root) as tracker:
+            complete(stage.params, stage.root, study=tracker)
+            tracker.step("accuracy", 0, accuracies(results), time.time())
+            tracker.artifact(folder)
+    except UserError as error:
+        if not may_be_told_later():
+            raise
+        log.warning("%s; the files hold everything, send them later with: tomrl sync", error)

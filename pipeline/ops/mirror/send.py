@@ -1,0 +1,186 @@
+"""Sending the files of a cell's finished stages to MLflow, live or later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.config.params import Params, TrainedCell
+from pipeline.judge.columns import judged_together
+from pipeline.judge.records import Verdicts
+from pipeline.ops.mirror.catalogue import Catalogue
+from pipeline.ops.mirror.cell_run import CellRun, cell_tracker, current_study, study_tracker
+from pipeline.ops.mirror.circumstances import COMMIT, checked_out
+from pipeline.ops.mirror.done import Done, times_of
+from pipeline.ops.mirror.run import Tracker
+from pipeline.ops.mirror.server import answering, prepare, tracking_uri
+from pipeline.ops.mirror.system import read_samples
+from pipeline.train.collapse import find_collapse
+from pipeline.train.contract import read_training
+from pipeline.train.drift import find_drift
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_SCORES = ("accuracy", "strict_accuracy", "format_rate", "length_mean")
+
+
+def mirror(tracker: Tracker, params: Params, key: str, stage: str, root: Path) -> None:
+    """Send what a stage of a cell has written; its times and the machine's too, where they are.
+
+    Args:
+        tracker: The cell's run.
+        params: The study.
+        key: The cell.
+        stage: A stage of the cell.
+        root: The checkout.
+    """
+    done = Done(params, key, stage, root)
+    _SENDERS[stage](tracker, done)
+    for row in read_samples(done.logs):
+        step, at = int(row.pop("step")), row.pop("at")
+        tracker.step(f"system/{stage}", step, row, at)
+    tracker.tags({f"sent.{stage}": done.digest})
+
+
+def complete(
+    params: Params,
+    root: Path,
+    keys: Iterable[str] | None = None,
+    *,
+    study: Tracker | None = None,
+    again: bool = False,
+) -> list[str]:
+    """Send the results of every finished stage that MLflow lacks; return the cells sent.
+
+    Args:
+        params: The study.
+        root: The checkout.
+        keys: The cells that are looked at; all if absent.
+        study: The run of the study; that of the last work if absent.
+        again: Send all, whatever MLflow has; the study's report too.
+
+    Raises:
+        UserError: If MLflow does not answer.
+    """
+    there = {key: _left_by(params, root, key) for key in keys or params.cells}
+    there = {key: left for key, left in there.items() if left}
+    client = prepare(root)
+    with answering(tracking_uri(root)):
+        parent = study or _study_of(client, params, root, there)
+        trackers = {
+            key: cell_tracker(client, params, key, parent, _began(left))
+            for key, left in there.items()
+        }
+    sent = [key for key, left in there.items() if _send(trackers[key], parent, left, again)]
+    if keys is None:
+        Catalogue(params, root, parent, trackers).send(again=again)
+    if not any(name.startswith("seconds.") for name in parent.known):  # made to be sent to
+        parent.end("FINISHED", "sync", 0)
+    return sent
+
+
+def _left_by(params: Params, root: Path, key: str) -> list[Done]:
+    """Return the stages of a cell that have left results, or how they ended."""
+    stages = [Done(params, key, stage, root) for stage in STAGES]
+    return [done for done in stages if done.digest or done.ended]
+
+
+def _began(stages: Iterable[Done]) -> float | None:
+    return min((done.ended.began for done in stages if done.ended), default=None)
+
+
+def _study_of(
+    client: MlflowClient, params: Params, root: Path, there: Mapping[str, Sequence[Done]]
+) -> Tracker:
+    """Return the run of the study at the commit of the last work that is known of."""
+    ends = [done.ended for stages in there.values() for done in stages if done.ended]
+    last = max(ends, key=lambda end: end.began, default=None)
+    current = current_study(client, params)
+    if current and (last is None or last.began < current.started):
+        return current
+    if last is None:
+        return study_tracker(client, params, checked_out(root))
+    began = min(end.began for end in ends)
+    return study_tracker(client, params, last.circumstances.get(COMMIT, ""), began)
+
+
+def _send(tracker: Tracker, parent: Tracker, stages: Sequence[Done], again: bool) -> bool:
+    """Send what stages of one cell have left, as far as it is missing; return whether any was."""
+    sent = False
+    for done in stages:
+        if done.digest and (again or tracker.known.get(f"sent.{done.stage}") != done.digest):
+            mirror(tracker, done.params, done.key, done.stage, done.root)
+            sent = True
+        run, ended = CellRun(tracker, parent, done.key, done.stage), done.ended
+        if ended and not run.knows(ended.seconds):
+            tracker.tags(ended.circumstances)
+            run.end(ended.status, ended.seconds)
+            sent = True
+    if sent:
+        tracker.leave_ids(stages[0].logs.parent)
+        # What went wrong with any of its stages is what a cell is known by.
+        ends = [done.ended.status for done in stages if done.ended]
+        tracker.end(next((each for each in ends if each != "FINISHED"), "FINISHED"), "sync", 0)
+    return sent
+
+
+def _send_training(tracker: Tracker, done: Done) -> None:
+    cell = done.params.cell(done.key)
+    if not isinstance(cell, TrainedCell):
+        return
+    trained_on = done.root / cell.inputs / "train.parquet"
+    if trained_on.is_file():
+        tracker.dataset("train", trained_on)
+    rows, manifest = read_training(done.folder, cell.model, done.made_by)
+    times = {row["step"]: row for row in times_of(done)}
+    written = (done.folder / "metrics.jsonl").stat().st_mtime
+    for row in rows:
+        timing = times.get(row["step"], {"at": written})
+        tracker.step(done.stage, int(row["step"]), row, float(timing["at"]), timing)
+    best, last = manifest.checkpoints["best"], manifest.checkpoints["last"]
+    tags: dict[str, object] = {
+        "best_step": best.step,
+        "checkpoint": best.digest,
+        "last_step": last.step,
+    }
+    if collapse := find_collapse(rows):
+        tags["collapse_step"] = collapse.step
+    if drift := find_drift(rows):
+        tags["drift_step"] = drift.step
+    tracker.tags(tags)
+
+
+def _send_scores(tracker: Tracker, done: Done) -> None:
+    found = done.scores()
+    values = {
+        f"{task}/{name}": getattr(scores, name)
+        for task, scores in found.tasks.items()
+        for name in _SCORES
+    } | {
+        f"{task}/{name.replace(':', '.').replace(' ', '_').replace('@', '_at_')}": value
+        for task, scores in found.tasks.items()
+        for name, value in scores.beside_accuracy().items()
+    }
+    tracker.step(done.stage, 0, values, done.measured_at)
+
+
+def _send_verdicts(tracker: Tracker, done: Done) -> None:
+    path = done.folder / "verdicts.json"
+    found = Verdicts.read_of(path, judged_together(done.params.suite.tasks), done.made_by)
+    tags: dict[str, object] = {}
+    for task, verdict in found.tasks.items():
+        tags |= {f"answers.{task}": verdict.follow, f"reasoning.{task}": verdict.reasoning}
+    tracker.tags(tags)
+
+
+_SENDERS: dict[str, Callable[[Tracker, Done], None]] = {
+    "train": _send_training,
+    "evaluate": _send_scores,
+    "judge": _send_verdicts,
+    "gsm8k": _send_scores,
+}
+
+STAGES = tuple(_SENDERS)
+"""The stages of a cell, in order."""

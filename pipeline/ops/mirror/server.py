@@ -1,0 +1,135 @@
+"""Where MLflow is: the tracking address, and whether it can be used.
+
+Setting it up fails loudly, with what is wrong in one sentence.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.client import HTTPException
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.request import urlopen
+
+from pipeline.base.disk import trouble
+from pipeline.base.errors import UserError
+from pipeline.base.home import home_of
+from pipeline.ops.mirror.database import KIND, ensure, has_experiment, is_whole, unusable
+from pipeline.ops.mirror.run import first_line
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+URI_VARIABLE = "MLFLOW_TRACKING_URI"
+LATER_VARIABLE = "TOMRL_TRACK_LATER"
+"""Set for the stages of whoever has seen MLflow answer, and sends later what it does not take."""
+EXPERIMENT = "tomrl"
+_REFUSALS = ("UNAUTHENTICATED", "PERMISSION_DENIED")
+_USER_VARIABLE = "MLFLOW_TRACKING_USERNAME"
+_ACCOUNT = re.compile(r"://[^/@\s]+@")
+_PATIENCE = 5.0  # seconds for a server to say that it is well
+
+
+def tracking_uri(root: Path) -> str:
+    """Return the tracking address: ``MLFLOW_TRACKING_URI``, else a database in the home checkout.
+
+    Worktrees and experiments share that of the checkout they belong to.
+    """
+    return os.environ.get(URI_VARIABLE) or f"sqlite:///{home_of(root) / 'mlflow.db'}"
+
+
+def prepare(root: Path) -> MlflowClient:
+    """Return a client; creates the database and the experiment where they do not exist.
+
+    Raises:
+        UserError: If the tracking address does not answer, or its database cannot be used.
+    """
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    warnings.filterwarnings("ignore", module="mlflow")
+    from mlflow import MlflowClient
+
+    for name in ("mlflow", "alembic"):  # the import sets levels of its own
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # every error is raised, too
+    uri = tracking_uri(root)
+    with answering(uri):
+        if database := _database(uri):
+            ensure(database, EXPERIMENT, (home_of(root) / "mlartifacts").as_uri())
+        client = MlflowClient(tracking_uri=uri)
+        if client.get_experiment_by_name(EXPERIMENT) is None:
+            client.create_experiment(EXPERIMENT, tags=KIND)
+    return client
+
+
+@contextmanager
+def answering(uri: str) -> Iterator[None]:
+    """Say in one sentence why a tracking address is of no use.
+
+    Raises:
+        UserError: If it does not answer, or its database cannot be used.
+        OSError: If there is no room for its database, or no right to write it.
+    """
+    database = _database(uri)
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as error:
+        if trouble(error):
+            raise
+        if database and database.parent.is_dir() and not os.access(database.parent, os.W_OK):
+            raise PermissionError(errno.EACCES, "may not be written to", str(database)) from error
+        if database and database.exists() and not is_whole(database):
+            raise unusable(database) from error
+        if getattr(error, "error_code", None) in _REFUSALS:
+            user = os.environ.get(_USER_VARIABLE) or "nobody"
+            raise UserError(
+                f"MLflow at {without_secrets(uri)} refuses {user}: set {_USER_VARIABLE} and "
+                "MLFLOW_TRACKING_PASSWORD to an account that may write there"
+            ) from None
+        raise UserError(
+            f"MLflow at {without_secrets(uri)} does not answer "
+            f"({type(error).__name__}: {without_secrets(first_line(error))}); set "
+            f"{URI_VARIABLE} to a working address, or unset it to use mlflow.db in this folder"
+        ) from error
+
+
+def answers(root: Path) -> bool:
+    """Return whether the tracking address looks well, without MLflow, whose import takes long.
+
+    That a database is of the version which this MLflow makes is known only once it is opened.
+    """
+    uri = tracking_uri(root)
+    if database := _database(uri):
+        if not database.exists():
+            return os.access(database.parent, os.W_OK)
+        return os.access(database, os.W_OK) and has_experiment(database, EXPERIMENT)
+    try:
+        with urlopen(f"{uri.rstrip('/')}/health", timeout=_PATIENCE) as reply:
+            return bool(reply.status == HTTPStatus.OK)
+    except (OSError, ValueError, HTTPException):
+        return False
+
+
+def may_be_told_later() -> bool:
+    """Return whether a stage that MLflow does not answer goes on, as in a sweep, or is refused."""
+    return bool(os.environ.get(LATER_VARIABLE))
+
+
+def without_secrets(text: str) -> str:
+    """Return text without the user and password of the addresses in it."""
+    return _ACCOUNT.sub("://", text)
+
+
+def _database(uri: str) -> Path | None:
+    """Return the file of an SQLite database, or None for any other address."""
+    path = uri.removeprefix("sqlite:///")
+    return Path(path) if path not in (uri, "", ":memory:") else None

@@ -1,0 +1,1 @@
+"""The artifact store beyond this machine: remotes, transfers, upkeep."""

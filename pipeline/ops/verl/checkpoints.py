@@ -1,0 +1,212 @@
+"""verl's checkpoints: which to resume from, and from shards to a verified model folder.
+
+A checkpoint is a folder ``global_step_N`` with one shard per process, in RL below ``actor``. It is
+whole when ``probe.json`` is there, which is written last (``pipeline.ops.verl.hooks``,
+``pipeline.ops.verl.sft_trainer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+# What shards are made of is safe to load once this is imported.
+from torch.distributed.tensor import DTensor, Shard
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
+
+from pipeline.base.errors import UserError
+from pipeline.formats.files import read_json, remove, write_text
+from pipeline.model.weights import WEIGHTS, load_model, write_tensors
+from pipeline.ops.verl.adapters import without_adapters
+from pipeline.ops.verl.layout import PROBE, State
+from pipeline.train.contract import History, Step
+
+TOLERANCE = {"float32": 1e-4, "float16": 0.04, "bfloat16": 0.25}
+"""Largest difference of a log-probability between the trainer and its checkpoint, loaded in
+float32. In bfloat16 the trainer's own logits, of size 10 to 40, are multiples of 1/16 to 1/4; in
+float16 of an eighth of that."""
+
+_LATEST = "latest_checkpointed_iteration.txt"
+
+
+def whole_steps(state: State) -> list[int]:
+    """Return the steps whose checkpoints are whole, in order."""
+    return sorted(_step(probe.parent) for probe in state.checkpoints.glob(f"global_step_*/{PROBE}"))
+
+
+def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
+    """Return the step to go on from (0 is the start) and make verl take that one.
+
+    It is the newest whole checkpoint whose step was also logged: verl saves a step before it logs
+    it, and a step that is resumed from is not logged again. Later folders are removed.
+
+    Args:
+        state: The state folder.
+        logged: Steps whose metrics are known.
+        ranks: Processes that will load the checkpoint.
+
+    Raises:
+        UserError: If another number of processes wrote it.
+    """
+    known = set(logged)
+    found = max((step for step in whole_steps(state) if step in known), default=0)
+    if found:
+        check_ranks(state.step(found), ranks, state.root)
+    for folder in state.checkpoints.glob("global_step_*"):
+        if _step(folder) > found:
+            remove(folder)
+    if found:
+        write_text(state.checkpoints / _LATEST, str(found))
+    else:
+        remove(state.checkpoints / _LATEST)
+    return found
+
+
+def best_saved(state: State, history: History) -> Step | None:
+    """Return the best validated step of those whose checkpoints are there: the earliest of equals.
+
+    Steps are validated oftener than they are saved.
+    """
+    saved = set(whole_steps(state))
+    return History(steps=tuple(each for each in history.steps if each.step in saved)).best
+
+
+def thin(state: State, history: History) -> None:
+    """Remove the checkpoints that can neither turn out the best nor be resumed from.
+
+    Kept are the best step so far, the newest two that are whole and logged, and what is not logged
+    yet. A full checkpoint of a large model takes tens of gigabytes. verl would keep every one, or
+    the newest of them, whatever came of it.
+
+    Args:
+        state: The state folder.
+        history: The steps logged so far.
+    """
+    logged = {each.step for each in history.steps}
+    whole = [step for step in whole_steps(state) if step in logged]
+    best = best_saved(state, history)
+    for step in set(whole[:-2]) - ({best.step} if best else set()):
+        remove(state.step(step))
+
+
+def policy_folder(checkpoint: Path) -> Path:
+    """Return the folder of the policy's shards."""
+    actor = checkpoint / "actor"
+    return actor if actor.is_dir() else checkpoint
+
+
+def check_ranks(checkpoint: Path, ranks: int, root: Path) -> None:
+    """Check that as many processes wrote a checkpoint as will load it.
+
+    Args:
+        checkpoint: The checkpoint.
+        ranks: Processes that will load it.
+        root: What to remove to start from the beginning.
+
+    Raises:
+        UserError: If not; names both numbers.
+    """
+    wrote = _ranks(policy_folder(checkpoint))
+    if wrote != ranks:
+        raise UserError(
+            f"checkpoint {checkpoint} was written by {wrote} processes and this job has {ranks}; "
+            f"verl loads a checkpoint only with as many. Set train.cluster.gpus (times nodes) to "
+            f"{wrote}, or remove {root} to start from the beginning"
+        )
+
+
+def merge(actor: Path) -> dict[str, Tensor]:
+    """Return the whole weights from the shards of all processes, in the precision they are in.
+
+    LoRA's adapters are added up with the weights that they belong to.
+
+    Args:
+        actor: The folder of the policy's shards.
+
+    Raises:
+        UserError: If they are sharded in a way that is not known here.
+    """
+    ranks = _ranks(actor)
+    shards = [_shard(actor, ranks, 0)]
+    first = next(iter(shards[0].values()))
+    # With replicas (mesh: replicas x shards), the first row of the mesh holds everything.
+    count = first.device_mesh.shape[-1] if isinstance(first, DTensor) else ranks
+    shards += [_shard(actor, ranks, rank) for rank in range(1, count)]
+    # Each part is let go as soon as it is merged: large models are held once, not twice.
+    whole = {name: _whole(name, [s.pop(name) for s in shards]) for name in list(shards[0])}
+    return without_adapters(whole, actor)
+
+
+def _shard(actor: Path, ranks: int, rank: int) -> dict[str, Tensor]:
+    path = actor / f"model_world_size_{ranks}_rank_{rank}.pt"
+    return torch.load(path, map_location="cpu", weights_only=True)  # type: ignore[no-any-return]
+
+
+def _whole(name: str, parts: list[Tensor]) -> Tensor:
+    shards = [part for part in parts if isinstance(part, DTensor)]
+    if not shards:
+        if all(torch.equal(parts[0], part) for part in parts[1:]):
+            return parts[0].contiguous()
+        raise UserError(f"weight {name} is split without saying how; use the strategy fsdp2")
+    placement = shards[0].placements[-1]
+    local = [shard.to_local() for shard in shards]
+    if placement.is_replicate():
+        return local[0].contiguous()
+    assert isinstance(placement, Shard), f"{name}: {placement}"
+    return torch.cat(local, dim=placement.dim).contiguous()
+
+
+def export(weights: dict[str, Tensor], base: Path, folder: Path) -> None:
+    """Write weights as a model folder, with the tokenizer and configuration of the base model."""
+    config = AutoConfig.from_pretrained(base, local_files_only=True)
+    config.dtype = next(iter(weights.values())).dtype
+    if config.tie_word_embeddings:
+        weights = {name: tensor for name, tensor in weights.items() if name != "lm_head.weight"}
+    folder.mkdir(parents=True, exist_ok=True)
+    config.save_pretrained(folder)
+    AutoTokenizer.from_pretrained(base, local_files_only=True).save_pretrained(folder)
+    write_tensors(folder / WEIGHTS, weights)
+
+
+def verify(folder: Path, state: State, step: int, precision: str) -> float:
+    """Load a model folder and compare it with what the trainer said of its checkpoint.
+
+    Returns:
+        The largest difference of a log-probability.
+
+    Raises:
+        UserError: If it is above :data:`TOLERANCE`.
+    """
+    sequences = read_json(state.checkpoints / PROBE)
+    logged = read_json(state.step(step) / PROBE)["logprobs"]
+    model, _ = load_model(folder)
+    found = [logprobs(model, each["prompt"], each["response"]) for each in sequences]
+    pairs = zip(found, logged, strict=True)
+    largest = max((own - torch.tensor(theirs)).abs().max().item() for own, theirs in pairs)
+    if not largest <= TOLERANCE[precision]:
+        raise UserError(
+            f"the weights merged from {state.step(step)} give other log-probabilities than the "
+            f"trainer did: they differ by up to {largest:.2g}, allowed in {precision}: "
+            f"{TOLERANCE[precision]:g}. The checkpoint is kept; nothing was stored"
+        )
+    return largest
+
+
+@torch.no_grad()
+def logprobs(model: PreTrainedModel, prompt: Sequence[int], response: Sequence[int]) -> Tensor:
+    """Return the log-probability of each token of a response [T], without a cache or padding."""
+    ids = torch.tensor([[*prompt, *response]])
+    logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
+    chosen = torch.tensor(response).unsqueeze(-1)
+    return torch.log_softmax(logits.float(), dim=-1).gather(-1, chosen).squeeze(-1)
+
+
+def _ranks(actor: Path) -> int:
+    return int(read_json(actor / "fsdp_config.json")["world_size"])
+
+
+def _step(folder: Path) -> int:
+    return int(folder.name.removeprefix("global_step_"))

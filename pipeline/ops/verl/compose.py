@@ -1,0 +1,212 @@
+"""verl's own verdict on a set of overrides: composed by Hydra, checked by verl.
+
+It happens in a child process, because verl and Hydra leave much behind in the one that imports
+them: ``python -m pipeline.ops.verl.compose`` reads overrides as JSON and writes JSON.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.base.errors import UserError
+from pipeline.ops.verl.overrides import Overrides, as_arguments
+
+_MODULE = "verl.trainer.config"
+_RL = "ppo_trainer"
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A resolved configuration of verl.
+
+    Attributes:
+        config: All settings, nested.
+        defaults: verl's own, by dotted name.
+    """
+
+    config: dict[str, object]
+    defaults: dict[str, object]
+
+    def value(self, key: str) -> object:
+        """Return the setting of a dotted name."""
+        found: object = self.config
+        for part in key.split("."):
+            assert isinstance(found, Mapping)
+            found = found[part]
+        return found
+
+    def changed(self, overrides: Overrides) -> Overrides:
+        """Return the overrides that differ from verl's defaults."""
+        return {
+            key: value
+            for key, value in overrides.items()
+            if key.startswith("+") or key not in self.defaults or self.defaults[key] != value
+        }
+
+
+def compose(overrides: Overrides, config: str = _RL, python: str = sys.executable) -> Composed:
+    """Compose and validate with the verl that an interpreter has.
+
+    Args:
+        overrides: Settings by dotted name.
+        config: Name of verl's configuration.
+        python: The interpreter.
+
+    Raises:
+        UserError: If verl has no such key, a value is of the wrong kind, or verl refuses the
+            configuration; or if it is not installed.
+    """
+    child = subprocess.run(
+        [python, "-m", __name__],
+        input=json.dumps([overrides, config]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        answer = json.loads(child.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        last = child.stderr.strip().splitlines()[-1:] or [f"exit status {child.returncode}"]
+        raise UserError(
+            f"verl cannot be asked for its configuration by {python} ({last[0]}); install it there "
+            "with: pip install -c constraints.txt verl hydra-core"
+        ) from None
+    if "error" in answer:
+        raise UserError(answer["error"])
+    return Composed(answer["config"], answer["defaults"])
+
+
+def compose_here(overrides: Overrides, name: str = _RL) -> Composed:
+    """Compose and validate in this process, which imports verl; as :func:`compose` otherwise."""
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_module
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+
+    with initialize_config_module(_MODULE, version_base=None):
+        bare = hydra_compose(name)
+        defaults = dict(_leaves(OmegaConf.to_container(bare, resolve=False)))
+        for key, value in overrides.items():
+            _check(key, value, defaults)
+        try:
+            config = hydra_compose(name, overrides=as_arguments(overrides))
+        except HydraException as error:
+            raise UserError(f"train.cluster.overrides: verl refuses them ({error})") from None
+    (_validate if name == _RL else _validate_sections)(config)
+    resolved = OmegaConf.to_container(config, resolve=True)
+    shown = dict(_leaves(_resolved(bare)))
+    return Composed(resolved, shown)  # type: ignore[arg-type]
+
+
+def _resolved(config: object) -> object:
+    """Return verl's defaults as far as they can be resolved: the rollout has no default name."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
+
+
+def _leaves(node: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """Yield every setting with its dotted name; also the empty mappings, which can be added to."""
+    if not isinstance(node, Mapping) or not node:
+        yield prefix, node
+        return
+    for key, value in node.items():
+        yield from _leaves(value, f"{prefix}.{key}" if prefix else str(key))
+
+
+def _check(key: str, value: object, defaults: Mapping[str, object]) -> None:
+    """Check one override against verl's schema.
+
+    Raises:
+        UserError: If the key is unknown, or names a section, or the value is of another kind.
+    """
+    where = f"train.cluster.overrides: verl's {key.lstrip('+')}"
+    if key.startswith("+"):
+        return
+    if key not in defaults:
+        section = [name for name in defaults if name.startswith(f"{key}.")]
+        close = section or difflib.get_close_matches(key, defaults, n=3, cutoff=0.7)
+        what = "is a section" if section else "does not exist"
+        names = ", ".join(close[:5]) or "see tomrl train show --all"
+        raise UserError(f"{where} {what}; allowed: {names}. A leading + adds a new key")
+    kind = _kind(defaults[key])
+    if kind and value is not None and _kind(value) != kind:
+        raise UserError(f"{where}: found {value!r}; allowed: {kind}, such as {defaults[key]!r}")
+
+
+def _kind(value: object) -> str | None:
+    match value:
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case _:  # a text may stand for anything: an interpolation, a list
+            return None if not isinstance(value, str) or "${" in value else "a text"
+
+
+def _validate(config: object) -> None:
+    """Run verl's own checks.
+
+    Raises:
+        UserError: If one fails.
+    """
+    from omegaconf import OmegaConf, open_dict
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import validate_config
+
+    checked = OmegaConf.create(OmegaConf.to_container(config, resolve=False))
+    with open_dict(checked):
+        # Building it would read the model's files, which are where the job runs.
+        checked.critic.model.pop("_target_")
+    try:
+        validate_config(
+            config=checked,
+            use_reference_policy=need_reference_policy(checked),
+            use_critic=need_critic(checked),
+        )
+    except Exception as error:  # verl raises assertions, value errors and Hydra's own
+        raise _refused(error) from error
+
+
+def _validate_sections(config: Any) -> None:
+    """Let verl build what it builds of a configuration that it has no check for.
+
+    Raises:
+        UserError: If it refuses to.
+    """
+    from verl.utils.config import omega_conf_to_dataclass
+
+    try:
+        for section in ("engine", "optim", "checkpoint"):
+            omega_conf_to_dataclass(config[section])
+    except Exception as error:
+        raise _refused(error) from error
+
+
+def _refused(error: Exception) -> UserError:
+    cause = str(error.__cause__ or error).splitlines() or [type(error).__name__]
+    return UserError(f"verl refuses the configuration: {cause[0]}")
+
+
+def main() -> None:
+    """Answer one question on standard input."""
+    overrides, name = json.load(sys.stdin)
+    answer: dict[str, object]
+    with redirect_stdout(sys.stderr):
+        try:
+            composed = compose_here(overrides, name)
+            answer = {"config": composed.config, "defaults": composed.defaults}
+        except UserError as error:
+            answer = {"error": str(error)}
+    print(json.dumps(answer, default=str))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
+
+``Measured`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of rollouts that
+verl does not log itself, and has the nodes' memory watched and the probe's columns measured
+(:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
+(``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
+the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
+response as it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import torch
+import transfer_queue as tq
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
+from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
+from verl.trainer.ppo.v1.replay_buffer import (
+    DAPO_FILTERED_REWARD_COUNTS_KEY,
+    FILTER_GROUPS_REWARD_METRIC,
+    ReplayBuffer,
+)
+from verl.utils.tensordict_utils import list_of_dict_to_tensordict
+from verl.workers.utils.padding import response_from_nested
+
+from pipeline.formats.records import Figures
+from pipeline.ops.verl.collect import BATCH_PREFIX
+from pipeline.ops.verl.layout import PROBE, State
+from pipeline.ops.verl.rl_probe import measure_probe
+from pipeline.ops.verl.watching import watch
+from pipeline.train.metrics import batch_metrics, exceptional_metrics
+
+_PARTITION = "probe"
+_LEFT_OUT = "training/filter_groups/evicted_samples"
+_POLL_SECONDS = 0.25  # between looks whether a batch is complete
+
+
+class Measured(ReplayBuffer):  # type: ignore[misc]
+    """verl's replay buffer, which also measures each training batch and bounds how often it draws.
+
+    verl leaves out groups whose completions all earn the same for as long as it takes. Here the
+    last of ``draws`` batches of prompts is taken as it is.
+    """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        asked, drawing = settings["sampler_kwargs"], {}
+        self._draws, self._prompts = asked.get("draws"), asked.get("prompts")
+        if self._draws:
+            self._refill = settings["refill_fn"]
+            drawing = {
+                "refill_fn": self._draw_more,
+                "filter_groups_metric": FILTER_GROUPS_REWARD_METRIC,
+                "train_batch_size": self._prompts,
+                "gen_batch_size": 1,
+            }
+        super().__init__(*arguments, **settings | drawing, poll_interval=_POLL_SECONDS)
+        tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
+        self._end = int(tokenizer.eos_token_id)
+        self._drawn = 0
+        # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
+        trainer = settings["refill_fn"].__self__
+        watch(trainer, self.sampler_kwargs["host_memory_share"])
+        if columns := asked.get("probe"):
+            measure_probe(trainer, Path(columns))
+
+    def _draw_more(self, prompts: int) -> int:
+        """Draw more prompts for the step, within its bound."""
+        # Those left out are never more than all draws but the last, so that this fills the batch.
+        prompts = min(prompts, self._draws * self._prompts - self._drawn)
+        if prompts <= 0:
+            return 0
+        self._drawn += prompts
+        return int(self._refill(prompts))
+
+    def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
+        """Return the groups to leave out: none once the last draw has begun."""
+        if self._draws and self._drawn > (self._draws - 1) * self._prompts:
+            return set(), Counter()
+        return super()._dapo_filtered_keys(partition_id)  # type: ignore[no-any-return]
+
+    def sample(
+        self, global_steps: int, partition_id: str, batch_size: int
+    ) -> tuple[Any, dict[str, object]]:
+        """Return a batch and its metrics."""
+        self._drawn = batch_size  # the trainer has asked for these
+        batch, metrics = super().sample(global_steps, partition_id, batch_size)
+        metrics.pop(DAPO_FILTERED_REWARD_COUNTS_KEY, None)  # no number, which is all that is logged
+        if partition_id == "train":
+            found = _measure(batch, self._end)
+            if self._draws:
+                found["draws"] = self._drawn / self._prompts
+                found["groups_left_out"] = metrics.get(_LEFT_OUT, 0)
+            metrics.update({f"{BATCH_PREFIX}{name}": value for name, value in found.items()})
+        return batch, metrics
+
+
+def _measure(batch: Any, end: int) -> Figures:
+    data = tq.kv_batch_get(
+        keys=batch.keys,
+        partition_id=batch.partition_id,
+        select_fields=["rm_scores", "responses", "extra_fields"],
+    )
+    responses = list(data["responses"])
+    extra = [getattr(fields, "data", fields) for fields in data["extra_fields"]]
+    groups: dict[str, list[float]] = defaultdict(list)
+    alike: dict[str, list[tuple[int, ...]]] = defaultdict(list)
+    scores = [float(row.sum()) for row in data["rm_scores"]]
+    for key, score, response in zip(batch.keys, scores, responses, strict=True):
+        prompt = key.rsplit("_", 2)[0]
+        groups[prompt].append(score)
+        alike[prompt].append(tuple(response.tolist()))
+    rewards = [fields["reward_extra_info"] for fields in extra]
+    measured = batch_metrics(
+        groups=list(groups.values()),
+        responses=list(alike.values()),
+        lengths=[len(row) for row in responses],
+        finished=[bool(row[-1] == end) for row in responses],
+        rewards=rewards,
+    )
+    return measured | exceptional_metrics(rewards)
+
+
+class Verbatim(NaiveRewardManager):  # type: ignore[misc]
+    """verl's reward manager without its removal of special tokens from what is graded.
+
+    The local trainer and the evaluation grade a response with them, so that a response with a
+    stray one cannot be wrong there and right here.
+    """
+
+    def __init__(
+        self,
+        config: object,
+        tokenizer: PreTrainedTokenizerBase,
+        *arguments: object,
+        **settings: object,
+    ) -> None:
+        super().__init__(config, _WholeText(tokenizer), *arguments, **settings)
+
+
+class _WholeText:
+    """Decodes all of a response but the token that ends it."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        self._tokenizer = tokenizer
+
+    def decode(self, tokens: torch.Tensor, **_: object) -> str:
+        """Return the text of the tokens [T]."""
+        listed: list[int] = tokens.tolist()
+        if listed and listed[-1] == self._tokenizer.eos_token_id:
+            listed.pop()
+        return str(self._tokenizer.decode(listed, skip_special_tokens=False))
+
+
+class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
+    """Writes ``probe.json`` into each checkpoint, after everything else is there.
+
+    It holds the log-probabilities that the trainer gives to the completions in the file of the same
+    name above the checkpoints, at temperature 1.
+    """
+
+    def on_save(
+        self,
+        trainer: Any,
+        global_step: int,
+        checkpoint_dir: str,
+        async_save: bool = False,
+        **_: object,
+    ) -> None:
+        """Ask the actor for the log-probabilities and write them."""
+        folder = Path(checkpoint_dir)
+        sequences = json.loads((folder.parent / PROBE).read_text(encoding="utf-8"))
+        logprobs = _actor_logprobs(trainer, sequences)
+        State.of_checkpoint(folder).lease.check()
+        temporary = folder / f".{PROBE}.tmp"
+        temporary.write_text(json.dumps({"logprobs": logprobs}), encoding="utf-8")
+        temporary.replace(folder / PROBE)
+
+
+def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list[list[float]]:
+    """Return the actor's log-probabilities of each completion's tokens."""
+    ranks = trainer.actor_rollout_wg.world_size
+    count = -(-len(sequences) // ranks) * ranks  # each rank must get as many
+    rows = [_fields(sequences[index % len(sequences)]) for index in range(count)]
+    keys = [f"probe{index}_0_0" for index in range(count)]
+    batch = tq.kv_batch_put(
+        keys=keys,
+        partition_id=_PARTITION,
+        fields=list_of_dict_to_tensordict(rows),
+        tags=[{"seq_len": len(row["input_ids"])} for row in rows],
+    )
+    try:
+        batch.extra_info.update(
+            {
+                "calculate_entropy": False,
+                "compute_loss": False,
+                "temperature": 1.0,
+                "use_dynamic_bsz": False,
+                "micro_batch_size_per_gpu": 1,
+            }
+        )
+        trainer.actor_rollout_wg.compute_log_prob(batch)
+        data = tq.kv_batch_get(
+            keys=keys, partition_id=_PARTITION, select_fields=["log_probs", "response_mask"]
+        )
+        found = response_from_nested(data["log_probs"], data["response_mask"])
+        return [row.float().tolist() for row in found.unbind()[: len(sequences)]]
+    finally:
+        tq.kv_clear(keys=keys, partition_id=_PARTITION)
+
+
+def _fields(sequence: dict[str, list[int]]) -> dict[str, torch.Tensor | dict[str, object]]:
+    """Return a sequence in the form in which verl keeps rollouts."""
+    prompt, response = torch.tensor(sequence["prompt"]), torch.tensor(sequence["response"])
+    mask = torch.ones_like(response)
+    whole = torch.cat([prompt, response])
+    return {
+        "prompts": prompt,
+        "responses": response,
+        "response_mask": mask,
+        "loss_mask": mask,
+        "input_ids": whole,
+        "position_ids": torch.arange(len(whole)),
+        "multi_modal_inputs": {},
+    }

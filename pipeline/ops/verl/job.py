@@ -1,0 +1,326 @@
+"""The job: trains one cell with verl on the cluster, and stores what came of it.
+
+``python -m pipeline.ops.verl.job`` runs in the folder that the stage uploaded. It may be killed
+at any time and started again: its state folder says how far it came. It speaks to the stage in
+lines, see :mod:`pipeline.ops.verl.spec`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import math
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NoReturn
+
+from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
+
+from pipeline.base.errors import UserError
+from pipeline.formats.files import remove, replacing, write_json
+from pipeline.formats.provenance import GRADING, MODEL, installed
+from pipeline.formats.store import LocalStore
+from pipeline.model.manifest import StoredModel
+from pipeline.ops.cluster.attempts import train_once
+from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
+from pipeline.ops.verl import checkpoints
+from pipeline.ops.verl.attention import flash_is_installed, packs
+from pipeline.ops.verl.collect import step_row
+from pipeline.ops.verl.journal import Follower, Journal, LoggedStep
+from pipeline.ops.verl.layout import COLUMNS, PROBE, State
+from pipeline.ops.verl.overrides import JobPaths, Overrides, as_arguments, planned
+from pipeline.ops.verl.prompt import write_tokenizer
+from pipeline.ops.verl.spec import JobSpec
+from pipeline.ops.verl.trainers import RL, Trainer, trainer_of
+from pipeline.train.contract import Outcome, Step
+from pipeline.train.data import Row, load_rows
+
+_POLL_SECONDS = 0.5
+_PROBES = 4
+_REWARD = "pipeline.reward.verl_entry"
+_PADDED = "flash_attn is not installed here: attention is torch's (sdpa), and sequences are padded"
+_MUST_BE_FINITE = ("loss", "gradient_norm", "value_loss", "value_gradient_norm", "reward_mean")
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
+
+
+def main() -> None:
+    """Run the job of the current folder."""
+    signal.signal(signal.SIGTERM, _leave)
+    work_off(lambda: run(JobSpec.read(Path.cwd() / SPEC, "train"), Path.cwd()))
+
+
+def run(spec: JobSpec, folder: Path) -> str:
+    """Train with the lease on the state folder, and return the digest of the result.
+
+    Args:
+        spec: What to do.
+        folder: The uploaded folder, with the datasets.
+
+    Raises:
+        LeaseLost: If another attempt took over.
+        UserError: If something fails that its user must mend.
+    """
+    return train_once(
+        spec,
+        lambda attempt: Job(
+            spec, folder, State(Path(spec.state), attempt.lease.name), attempt.lost
+        ).run(),
+    )
+
+
+class Job:
+    """One attempt at a training run.
+
+    Args:
+        spec: What to do.
+        folder: The uploaded folder, with the datasets.
+        state: The state folder, taken over from the last attempt.
+        lost: Set when the lease on it is seen to be lost.
+    """
+
+    def __init__(self, spec: JobSpec, folder: Path, state: State, lost: threading.Event) -> None:
+        recipe = spec.cell.train
+        self.algorithm = spec.cell.algorithm
+        self.trainer = trainer_of(spec.cell.algorithm)
+        self.spec, self.folder, self.recipe = spec, folder, recipe
+        self.state, self.lost = state, lost
+        self.store = LocalStore(Path(spec.store))
+        self.journal = Journal(self.state.steps)
+        self.total, _ = planned(recipe, spec.rows)
+
+    def run(self) -> Outcome:
+        """Train to the planned last step, store what is kept of the weights, and say all of it.
+
+        Raises:
+            LeaseLost: If another attempt took over.
+            UserError: If something fails that its user must mend.
+        """
+        base = self.store.get(self.spec.base, self.spec.made_by)
+        done = self._resume()
+        if done < self.total:
+            self._train(base, done)
+        return self._outcome(base)
+
+    def _resume(self) -> int:
+        """Return the step to go on from; what lies after it is forgotten."""
+        logged = [each.step for each in self.journal.history.steps]
+        done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
+        self.journal.keep_until(done if done else -1)
+        if done:
+            say(SAVED, str(done))
+            say(NOTE, f"goes on after step {done} of {self.total}")
+        return done
+
+    def _train(self, base: Path, done: int) -> None:
+        check_reward()
+        self.state.checkpoints.mkdir(parents=True, exist_ok=True)
+        write_tokenizer(base, self.state.tokenizer, think=self.recipe.think)
+        self._write_probe(base)
+        remove(self.state.log)
+        verl = Verl(self.trainer.module, as_arguments(self._overrides(base, done)))
+        self._follow(verl, done)
+
+    def _overrides(self, base: Path, done: int) -> Overrides:
+        spec, state, columns = self.spec, self.state, self.folder / COLUMNS
+        paths = JobPaths(
+            train=str(self.folder / "train.parquet"),
+            validation=str(self.folder / "validation.parquet"),
+            model=str(base),
+            tokenizer=str(state.tokenizer),
+            reward=str(self.folder / "pipeline" / "reward" / "verl_entry.py"),
+            checkpoints=str(state.checkpoints),
+            validation_dump=str(state.validation),
+            folder=str(self.folder),
+            probe=str(columns) if columns.is_dir() else None,
+        )
+        flash = flash_is_installed()
+        if packs(self.recipe, spec.placement, flash=True) and not flash:
+            say(NOTE, _PADDED)
+        again = bool(done) and self.trainer is RL  # the other one sees for itself
+        return {
+            **self.trainer.overrides(spec.cell, spec.placement, paths, spec.rows, flash),
+            # By these verl names its log, below VERL_FILE_LOGGER_ROOT.
+            "trainer.project_name": state.attempt,
+            "trainer.experiment_name": state.log.stem,
+            **_architecture(base, self.trainer, critic=self.algorithm.critic is not None),
+            **({"trainer.val_before_train": False} if again else {}),
+        }
+
+    def _write_probe(self, base: Path) -> None:
+        """Write the completions that every checkpoint is verified with: some gold answers."""
+        tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+        path = self.folder / "validation.parquet"
+        limit, think = self.recipe.max_prompt_tokens, self.recipe.think
+        rows = load_rows(path, tokenizer, limit, think=think).rows[:_PROBES]
+        sequences = [_answered(row, tokenizer) for row in rows]
+        write_json(self.state.checkpoints / PROBE, sequences)
+
+    def _follow(self, verl: Verl, done: int) -> None:
+        """Note each step that verl logs, until it ends.
+
+        Raises:
+            LeaseLost: If another attempt took over.
+            RuntimeError: If it failed; the stage reads in the log why.
+        """
+        log = Follower(self.state.log)
+        with verl:
+            running = True
+            while running:
+                running = verl.wait(_POLL_SECONDS)
+                if self.lost.is_set():
+                    self.state.lease.check()
+                for logged in log.read():
+                    if logged.step > done or not self.journal.history.steps:
+                        self._note(logged)
+        self.state.lease.check()  # a job that was overtaken says that, not how its verl ended
+        steps = self.journal.history.steps
+        reached = steps[-1].step if steps else 0
+        if verl.status == 0 and reached == self.total:
+            return
+        raise RuntimeError(f"verl ended with status {verl.status} after step {reached}")
+
+    def _note(self, logged: LoggedStep) -> None:
+        step = step_row(logged.step, logged.figures, self.spec.validation, time.time())
+        check_finite(step)
+        self.state.lease.check()
+        self.journal.add(step)
+        checkpoints.thin(self.state, self.journal.history)
+        say(STEP, step.line)
+        if step.step in checkpoints.whole_steps(self.state):
+            say(SAVED, str(step.step))
+
+    def _outcome(self, base: Path) -> Outcome:
+        """Store the best and the last weights, and return them with all figures."""
+        history = self.journal.history
+        best, last = checkpoints.best_saved(self.state, history), history.last
+        assert best is not None, "the last step is validated and saved"
+        digests = {step: self._store(base, step) for step in {best.step: None, last.step: None}}
+        return Outcome(
+            history=history,
+            checkpoints={
+                "best": StoredModel(
+                    step=best.step, digest=digests[best.step], validation_accuracy=best.accuracy
+                ),
+                "last": StoredModel(step=last.step, digest=digests[last.step]),
+            },
+            libraries=installed(*MODEL, *GRADING, "verl", "vllm"),
+        )
+
+    def _store(self, base: Path, step: int) -> str:
+        """Put the model of one step into the store, after it was verified."""
+        folder = self.state.folder / f"model-{step}"
+        remove(folder)
+        with replacing(folder) as temporary:
+            shards = checkpoints.policy_folder(self.state.step(step))
+            checkpoints.export(checkpoints.merge(shards), base, temporary)
+        found = checkpoints.verify(folder, self.state, step, self.recipe.precision)
+        self.state.lease.check()
+        digest = self.store.put(folder)
+        remove(folder)
+        say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
+        return digest
+
+
+class Verl:
+    """A trainer of verl as a child process; what it prints is passed on."""
+
+    def __init__(self, module: str, arguments: list[str]) -> None:
+        self._command = [sys.executable, "-m", module, *arguments]
+        self.status: int | None = None
+
+    def __enter__(self) -> Verl:
+        self._process = subprocess.Popen(
+            self._command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            preexec_fn=_die_with_parent,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(timeout=5)
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether it still runs after at most so many seconds."""
+        try:
+            self.status = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return True
+        self._reader.join(timeout=5)
+        return False
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            sys.stdout.write(line.rstrip("\n") + "\n")  # a killed one ends in mid-line
+            sys.stdout.flush()
+
+
+def check_reward() -> None:
+    """Check that verl will be able to load the reward, which it does late and says badly.
+
+    Raises:
+        UserError: If it does not import.
+    """
+    try:
+        importlib.import_module(_REWARD)
+    except Exception as error:
+        raise UserError(
+            f"the reward module {_REWARD.replace('.', '/')}.py does not import "
+            f"({type(error).__name__}: {error}); mend it, or restore it with git"
+        ) from error
+
+
+def check_finite(step: Step) -> None:
+    """Check that a step is one to learn from, as the local trainer does.
+
+    verl leaves out an update whose gradient is not finite, and trains on.
+
+    Raises:
+        RuntimeError: If it is not; the stage reads in the log why.
+    """
+    for name in _MUST_BE_FINITE:
+        if not math.isfinite(value := step.metrics.get(name, 0.0)):
+            raise RuntimeError(f"step {step.step}: {name} is {value}, not a finite number")
+
+
+def _architecture(base: Path, trainer: Trainer, *, critic: bool) -> Overrides:
+    """Name the model's class where its configuration does not, as verl wants it to."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    config = AutoConfig.from_pretrained(base, local_files_only=True)
+    if config.architectures:
+        return {}
+    name = MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[config.model_type]
+    models = [*trainer.models, *(["critic.model"] if critic else [])]
+    return {f"+{model}.override_config.architectures": [name] for model in models}
+
+
+def _answered(row: Row, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
+    text = f"</think><answer> {row.example.answer}</answer>"
+    answer = tokenizer.encode(text, add_special_tokens=False)
+    return {"prompt": list(row.prompt), "response": [*answer, int(tokenizer.eos_token_id)]}  # type: ignore[arg-type]
+
+
+def _die_with_parent() -> None:
+    """Let the kernel end the child when this process is killed: its driver would train on."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+
+
+def _leave(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+if __name__ == "__main__":
+    main()

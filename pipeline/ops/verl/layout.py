@@ -1,0 +1,72 @@
+"""Where things lie in the state folder of a job of verl (:mod:`pipeline.ops.cluster.attempts`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.ops.cluster.attempts import attempts_folder, lease_folder
+from pipeline.ops.cluster.lease import Lease
+
+PROBE = "probe.json"
+"""Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
+COLUMNS = "probe"
+"""Beside the datasets: the folder of the columns that the probe measures; absent without one."""
+
+
+@dataclass(frozen=True)
+class State:
+    """The state folder of a job, as one attempt sees it.
+
+    Attributes:
+        root: The folder; every node of the cluster sees it under the same path.
+        attempt: Name of the attempt.
+    """
+
+    root: Path
+    attempt: str
+
+    @classmethod
+    def of_checkpoint(cls, folder: Path) -> State:
+        """Return the state that one of verl's checkpoints belongs to."""
+        own = folder.parent.parent
+        return cls(own.parent.parent, own.name)
+
+    @property
+    def lease(self) -> Lease:
+        """Return the lease of the attempt."""
+        return Lease.named(lease_folder(self.root), self.attempt)
+
+    @property
+    def folder(self) -> Path:
+        """Return the attempt's own folder."""
+        return attempts_folder(self.root) / self.attempt
+
+    @property
+    def checkpoints(self) -> Path:
+        """Return the folder of verl's ``global_step_N``."""
+        return self.folder / "checkpoints"
+
+    @property
+    def tokenizer(self) -> Path:
+        """Return the folder of the tokenizer that verl shows prompts with."""
+        return self.folder / "tokenizer"
+
+    @property
+    def validation(self) -> Path:
+        """Return the folder of verl's validation responses."""
+        return self.folder / "validation"
+
+    @property
+    def log(self) -> Path:
+        """Return what verl's file logger writes; each attempt begins it anew."""
+        return self.folder / "verl.jsonl"
+
+    @property
+    def steps(self) -> Path:
+        """Return the journal of finished steps, of all attempts."""
+        return self.folder / "steps.jsonl"
+
+    def step(self, step: int) -> Path:
+        """Return verl's checkpoint after a step."""
+        return self.checkpoints / f"global_step_{step}"

@@ -1,0 +1,385 @@
+"""A cell's parameters as settings of verl 0.9.1 (Hydra overrides of its ``ppo_trainer``).
+
+Every field of :class:`pipeline.config.training.Train` is mapped here, refused here, or has another
+owner:
+
+- ``backend``, ``checkpoint``, ``cluster`` (but its overrides): the stage and the job;
+- ``groups_per_micro_batch``, ``device``: the local trainer's; the placement decides them for verl,
+  with updates of at most ``tokens_per_micro_batch`` tokens at once, but one completion at least.
+
+How the accelerators are used is set in :mod:`pipeline.ops.verl.budgets`.
+
+Left at verl's own defaults, which are the local trainer's: AdamW with weight decay 0.01 and betas
+(0.9, 0.999), a constant learning rate without warm-up, greedy validation with one completion per
+prompt, validation before the first step.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from pipeline.base.errors import UserError
+from pipeline.config.algorithms import ALGORITHMS, Algorithm
+from pipeline.config.params import TrainedCell
+from pipeline.config.reward import own_settings
+from pipeline.config.training import Train
+from pipeline.model.chat import EMPTY_THOUGHT
+from pipeline.ops.verl.attention import attention, packs
+from pipeline.ops.verl.budgets import budget_settings
+from pipeline.ops.verl.placement import Placement
+from pipeline.ops.verl.recipe_overrides import check_recipe, recipe_overrides
+
+Setting = bool | int | float | str | list[str] | None
+Overrides = dict[str, Setting]
+"""From verl's dotted names to values; a leading ``+`` adds a key that verl's schema lacks."""
+
+_SETTINGS = {
+    "normalise_by_std": "algorithm.norm_adv_by_std_in_grpo",
+    "discount": "algorithm.gamma",
+    "gae_decay": "algorithm.lam",
+}
+"""verl's names of algorithms' own settings; those of the critic stand in its section."""
+
+# Log-ratios are clamped to 20, so that no ratio reaches this: the loss is then not bounded.
+_NO_DUAL_CLIP = 1e9
+_SHORT = {"float32": "fp32", "float16": "fp16"}
+_BARE = re.compile(r"[A-Za-z/_][\w./-]*")
+_ACTOR, _REF, _ROLLOUT = (f"actor_rollout_ref.{part}" for part in ("actor", "ref", "rollout"))
+_MODEL = "actor_rollout_ref.model"
+
+
+@dataclass(frozen=True)
+class JobPaths:
+    """Where a job's files lie, as the job's processes see them.
+
+    Attributes:
+        train: Training parquet.
+        validation: Validation parquet.
+        model: Folder of the base model, in Hugging Face layout.
+        tokenizer: Folder of its tokenizer whose chat template ends in the pre-filled ``<think>``;
+            see :func:`pipeline.ops.verl.prompt.write_tokenizer`.
+        reward: ``pipeline/reward/verl_entry.py``.
+        checkpoints: Folder for verl's checkpoints.
+        validation_dump: Folder for validation completions, one ``STEP.jsonl`` each.
+        folder: What the stage uploaded: the datasets and the description of the job.
+        probe: The columns of the probe, in that folder; None where there is no probe.
+    """
+
+    train: str
+    validation: str
+    model: str
+    tokenizer: str
+    reward: str
+    checkpoints: str
+    validation_dump: str
+    folder: str
+    probe: str | None = None
+
+
+def verl_overrides(
+    cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int, flash: bool = True
+) -> Overrides:
+    """Return the settings with which verl trains a cell.
+
+    Args:
+        cell: A trained cell.
+        placement: Where it trains.
+        paths: Where the job's files lie.
+        rows: Training prompts within ``max_prompt_tokens``.
+        flash: Whether FlashAttention is installed where it trains.
+
+    Raises:
+        UserError: If the cell asks for something that verl cannot do.
+    """
+    recipe, algorithm = cell.train, cell.algorithm
+    check_expressible(recipe, algorithm)
+    packed, critic = packs(recipe, placement, flash=flash), algorithm.critic is not None
+    return {
+        **_algorithm(recipe, algorithm),
+        **_data(cell, recipe, paths),
+        **_model(placement, paths, packed=packed),
+        **_actor(cell, recipe, placement),
+        **_rollout(cell, recipe, placement),
+        **_critic(cell, recipe, placement, paths, packed=packed),
+        **_reward(recipe, paths),
+        **_trainer(cell, recipe, placement, paths, rows),
+        **budget_settings(recipe, placement, critic=critic, packed=packed),
+        **hooks(paths.tokenizer, recipe.cluster.host_memory_share, paths.probe),
+        **recipe_overrides(recipe, algorithm),
+        **(_cpu(critic=critic) if placement.on_cpu else {}),
+        **recipe.cluster.overrides,
+    }
+
+
+def check_expressible(recipe: Train, algorithm: Algorithm) -> None:
+    """Check that verl can do what a recipe asks for.
+
+    Raises:
+        UserError: If it cannot; says which field to change.
+    """
+    if algorithm.estimator is None:
+        allowed = (name for name, kind in ALGORITHMS.items() if kind.estimator)
+        raise UserError(
+            f"grid.algorithms: verl has no algorithm {algorithm.name!r}; allowed with "
+            f"train.backend verl: {', '.join(allowed)}. Set train.backend: local"
+        )
+    check_no_early_stop(recipe)
+    check_recipe(recipe, algorithm)
+    if recipe.prompts_per_step % recipe.updates_per_batch:
+        raise UserError(
+            f"train.updates_per_batch: found {recipe.updates_per_batch}; with verl it must divide "
+            f"prompts_per_step ({recipe.prompts_per_step})"
+        )
+
+
+def check_no_early_stop(recipe: Train) -> None:
+    """Check that a recipe asks verl for all planned steps.
+
+    Raises:
+        UserError: If it does not.
+    """
+    if recipe.early_stop_patience is not None:
+        raise UserError(
+            f"train.early_stop_patience: found {recipe.early_stop_patience}; verl trains to the "
+            "planned last step. Remove it, or set train.backend: local"
+        )
+
+
+def _algorithm(recipe: Train, algorithm: Algorithm) -> Overrides:
+    own = {_SETTINGS[name]: value for name, value in algorithm if name in _SETTINGS}
+    settings: Overrides = {
+        "algorithm.adv_estimator": algorithm.estimator,
+        **own,
+        "algorithm.use_kl_in_reward": recipe.kl_in_reward,
+    }
+    if recipe.importance_cap is not None:
+        settings["algorithm.rollout_correction.rollout_is"] = "token"
+        settings["algorithm.rollout_correction.rollout_is_threshold"] = recipe.importance_cap
+    if recipe.kl_in_reward:
+        settings["algorithm.kl_penalty"] = recipe.kl_kind
+        settings["algorithm.kl_ctrl.kl_coef"] = recipe.kl_coefficient
+    return settings
+
+
+def _data(cell: TrainedCell, recipe: Train, paths: JobPaths) -> Overrides:
+    return {
+        "data.train_files": paths.train,
+        "data.val_files": paths.validation,
+        "data.train_batch_size": recipe.prompts_per_step,
+        "data.max_prompt_length": recipe.max_prompt_tokens,
+        "data.max_response_length": recipe.max_new_tokens,
+        "data.filter_overlong_prompts": True,
+        "data.truncation": "error",
+        "data.seed": cell.seed,
+    }
+
+
+def _model(placement: Placement, paths: JobPaths, *, packed: bool) -> Overrides:
+    return {
+        f"{_MODEL}.path": paths.model,
+        f"{_MODEL}.tokenizer_path": paths.tokenizer,
+        f"{_MODEL}.enable_gradient_checkpointing": placement.gradient_checkpointing,
+        **attention(_MODEL, packed=packed),
+    }
+
+
+def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
+    high = recipe.clip_range if recipe.clip_range_high is None else recipe.clip_range_high
+    return {
+        f"{_ACTOR}.optim.lr": recipe.learning_rate,
+        f"{_ACTOR}.optim.clip_grad": recipe.gradient_clip,
+        f"{_ACTOR}.ppo_mini_batch_size": recipe.prompts_per_step // recipe.updates_per_batch,
+        f"{_ACTOR}.clip_ratio": recipe.clip_range,
+        f"{_ACTOR}.clip_ratio_low": recipe.clip_range,
+        f"{_ACTOR}.clip_ratio_high": high,
+        f"{_ACTOR}.clip_ratio_c": recipe.dual_clip or _NO_DUAL_CLIP,
+        f"{_ACTOR}.loss_agg_mode": recipe.aggregation,
+        f"{_ACTOR}.loss_scale_factor": recipe.max_new_tokens,  # of seq-mean-token-sum-norm
+        f"{_ACTOR}.entropy_coeff": recipe.entropy_coefficient,
+        # Also with a coefficient of 0: the KL divergence is a metric of every run.
+        f"{_ACTOR}.use_kl_loss": not recipe.kl_in_reward,
+        f"{_ACTOR}.kl_loss_coef": recipe.kl_coefficient,
+        f"{_ACTOR}.kl_loss_type": recipe.kl_kind,
+        f"{_ACTOR}.data_loader_seed": cell.seed,
+        **sharding(f"{_ACTOR}.fsdp_config", cell, recipe, placement),
+        **precision(f"{_REF}.fsdp_config", recipe),
+    }
+
+
+def sharding(section: str, cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
+    """Return how a model that is trained is shared out, and with which seed."""
+    return {
+        f"{section}.seed": cell.seed,
+        f"{section}.param_offload": placement.offload,
+        f"{section}.optimizer_offload": placement.offload,
+        **precision(section, recipe),
+    }
+
+
+def precision(section: str, recipe: Train) -> Overrides:
+    """Weights stay in float32; verl's own default computes in bfloat16."""
+    if recipe.precision == "bfloat16":
+        return {}
+    return {
+        f"{section}.dtype": recipe.precision,
+        f"+{section}.mixed_precision.param_dtype": _SHORT[recipe.precision],
+    }
+
+
+def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
+    return {
+        f"{_ROLLOUT}.name": "hf_cpu" if placement.on_cpu else "vllm",
+        f"{_ROLLOUT}.n": recipe.rollouts,
+        f"{_ROLLOUT}.temperature": recipe.temperature,
+        f"{_ROLLOUT}.top_p": recipe.top_p,
+        f"{_ROLLOUT}.seed": cell.seed,
+        f"{_ROLLOUT}.dtype": recipe.precision,
+        # Else vLLM reserves cache for the longest sequence the model knows: a million tokens.
+        f"{_ROLLOUT}.max_model_len": recipe.max_prompt_tokens + recipe.max_new_tokens,
+        f"{_ROLLOUT}.tensor_model_parallel_size": placement.tensor_parallel,
+    }
+
+
+def _critic(
+    cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths, *, packed: bool
+) -> Overrides:
+    critic = cell.algorithm.critic
+    if critic is None:
+        return {}
+    return {
+        "critic.optim.lr": critic.learning_rate or recipe.learning_rate,
+        "critic.optim.clip_grad": recipe.gradient_clip,
+        "critic.cliprange_value": critic.value_clip,
+        "critic.data_loader_seed": cell.seed,
+        "critic.model.path": paths.model,
+        "critic.model.tokenizer_path": paths.tokenizer,
+        "critic.model.enable_gradient_checkpointing": placement.gradient_checkpointing,
+        **attention("critic.model", packed=packed),
+        **sharding("critic.fsdp", cell, recipe, placement),
+    }
+
+
+def _reward(recipe: Train, paths: JobPaths) -> Overrides:
+    section, reward = "reward.custom_reward_function", recipe.reward
+    settings: Overrides = {
+        f"{section}.path": paths.reward,
+        f"{section}.name": "compute_score",
+        f"+{section}.reward_kwargs.preset": reward.preset,
+    }
+    if not recipe.think:
+        settings[f"+{section}.reward_kwargs.begun"] = EMPTY_THOUGHT
+    for name, value in own_settings(reward).items():
+        settings[f"+{section}.reward_kwargs.settings.{name}"] = value
+    return settings
+
+
+def _trainer(
+    cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths, rows: int
+) -> Overrides:
+    name = f"{cell.model}-{cell.combination}-{cell.algorithm.name}-{cell.seed}"
+    total, passes = planned(recipe, rows)
+    return {
+        "trainer.nnodes": placement.nodes,
+        "trainer.n_gpus_per_node": placement.gpus,
+        "trainer.total_training_steps": total,
+        "trainer.total_epochs": passes,
+        "trainer.test_freq": recipe.validate_every,
+        "trainer.val_before_train": True,
+        "trainer.resume_mode": "auto",
+        "trainer.default_local_dir": paths.checkpoints,
+        "trainer.validation_data_dir": paths.validation_dump,
+        "trainer.project_name": "tomrl",
+        "trainer.experiment_name": name,
+        # MLflow has one writer, the stage.
+        "trainer.logger": ["console", "file"],
+    }
+
+
+def hooks(tokenizer: str, host_memory_share: float, probe: str | None = None) -> Overrides:
+    """Return the settings that name what verl calls back, see :mod:`pipeline.ops.verl.hooks`.
+
+    Args:
+        tokenizer: Folder of the tokenizer.
+        host_memory_share: Share of a node's own memory above which a grown job ends.
+        probe: The columns of the probe, if there is one.
+    """
+    module = "pipeline.ops.verl.hooks"
+    settings: Overrides = {
+        "trainer.checkpoint_callback_class": f"{module}.CheckpointProbe",
+        "trainer.v1.sampler.custom_sampler.path": f"pkg://{module}",
+        "trainer.v1.sampler.custom_sampler.name": "Measured",
+        "+trainer.v1.sampler.sampler_kwargs.tokenizer": tokenizer,
+        "+trainer.v1.sampler.sampler_kwargs.host_memory_share": host_memory_share,
+        "reward.reward_manager.source": "importlib",
+        "reward.reward_manager.name": "Verbatim",
+        "reward.reward_manager.module.path": f"pkg://{module}",
+    }
+    if probe is not None:
+        settings["+trainer.v1.sampler.sampler_kwargs.probe"] = probe
+    return settings
+
+
+def planned(recipe: Train, rows: int) -> tuple[int, int]:
+    """Return the number of steps, and of passes over the data that verl needs for them.
+
+    verl leaves out the prompts of a pass that do not fill a batch, so that it starts another pass
+    where the local trainer would still have had some; the number of steps is the same.
+
+    Raises:
+        UserError: If the data does not fill one batch.
+    """
+    steps_per_pass = rows // recipe.prompts_per_step
+    if not steps_per_pass:
+        raise UserError(
+            f"train.prompts_per_step: found {recipe.prompts_per_step}; the training set has {rows} "
+            "prompts within max_prompt_tokens, and verl takes whole batches only. Lower it"
+        )
+    total = recipe.total_steps(rows)
+    return total, math.ceil(total / steps_per_pass)
+
+
+def _cpu(*, critic: bool) -> Overrides:
+    """What runs verl without an accelerator; the rollout backend is this package's plugin."""
+    settings: Overrides = {
+        "trainer.device": "cpu",
+        f"{_ACTOR}.use_torch_compile": False,
+        f"{_ACTOR}.fsdp_config.use_torch_compile": False,
+        f"{_REF}.fsdp_config.use_torch_compile": False,
+        f"{_ROLLOUT}.agent.num_workers": 1,
+        "data.dataloader_num_workers": 0,
+        "reward.num_workers": 1,
+        "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
+    }
+    if critic:
+        settings["critic.fsdp.use_torch_compile"] = False
+    return settings
+
+
+def as_arguments(overrides: Overrides) -> list[str]:
+    """Return overrides as command-line arguments in Hydra's grammar."""
+    return [f"{key}={_value(value)}" for key, value in overrides.items()]
+
+
+def _value(value: Setting) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case list() | tuple():
+            return f"[{','.join(map(_value, value))}]"
+        case _:
+            return _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    """Return a text as Hydra reads it back: bare where it cannot be taken for something else."""
+    if _BARE.fullmatch(text) and text.lower() not in ("null", "true", "false", "nan", "inf"):
+        return text
+    # Hydra unescapes quotes, and backslashes before them only.
+    end = len(text) - len(text.rstrip("\\"))
+    return "'" + re.sub(r"(\\*)'", r"\1\1\\'", text) + "\\" * end + "'"

@@ -1,0 +1,287 @@
+"""What training on given accelerators holds, and how its work is cut.
+
+verl samples, scores and updates on the same accelerators in turn. While it updates, every
+accelerator holds its share of the weights, gradients and optimiser state (FSDP, float32), and the
+activations of one micro-batch; vLLM sleeps. While it scores, it takes log-probabilities of what was
+sampled, without a backward pass. While it samples, vLLM holds a copy of the weights and the
+key-value cache, beside whatever FSDP has not moved to the node's own memory. The reference model is
+always in the node's memory (verl 0.9.1, ``workers/engine/fsdp/transformer_impl.py``,
+``forward_only``).
+
+A cell that imitates samples nothing and has no reference model. What it holds while it is measured
+is written in the place of sampling: on every accelerator a whole copy of the weights with the cache
+of the prompts that are decoded at once (``sft_worker.py``).
+
+All figures are bytes for one accelerator, see :mod:`pipeline.ops.verl.memory`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from pipeline.config.algorithms import Algorithm
+from pipeline.config.training import Accelerator, Train
+from pipeline.ops.verl import memory
+from pipeline.ops.verl.memory import FLOAT, MARGIN, longest, with_margin
+from pipeline.train.accelerators import GIB, MEMORY
+from pipeline.train.shape import Shape
+
+FULL = 0.88
+"""Share of an accelerator's memory above which another way to fit is looked for."""
+_LIBRARIES = 2 * GIB  # CUDA contexts and NCCL buffers of the trainer and of vLLM
+_SYNC = 2 * GIB  # verl's bucket for new weights: rollout.checkpoint_engine, 2048 MB
+_SAMPLER = 2 * GIB  # vLLM's own activations, logits and CUDA graphs
+_SCORED = (4, 2, 1)  # times as many sequences without a backward pass
+_USUAL_UTILIZATION, _MOST_UTILIZATION = 0.6, 0.9
+_CPU_UTILIZATION = 0.3  # nobody reads it there, but verl wants a number
+_SAMPLED_AT_ONCE = 32  # completions whose cache fits before memory counts as full
+_DECODED_AT_ONCE = 100  # prompts, by :mod:`pipeline.train.probe`
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a cell trains and how its work is cut.
+
+    Attributes:
+        accelerator: Kind of accelerator.
+        nodes: Nodes.
+        gpus: Accelerators per node (processes, on CPU).
+        tensor_parallel: Accelerators that one copy of the rollout model spans.
+        offload: Whether weights and optimiser state wait in the node's memory between steps.
+        gradient_checkpointing: Whether activations are recomputed.
+        longest: Tokens of the longest sequence.
+        micro_batch: Sequences of that length that one accelerator takes through forward and
+            backward at once; of shorter ones, as many as have as many tokens.
+        log_prob_micro_batch: The same without a backward pass.
+        memory_utilization: Share of an accelerator's memory that vLLM may take.
+        update: Bytes per accelerator during the update, by what they hold.
+        scoring: Bytes per accelerator while log-probabilities are taken, by what they hold.
+        rollout: Bytes per accelerator during sampling, by what they hold.
+        host: Bytes in the memory of each node, by what they hold.
+        capacity: Bytes that an accelerator offers; None on CPU, where nothing is checked.
+        fullness: Largest share of that memory in any phase, margin included, with a cache for a
+            fair number of completions.
+    """
+
+    accelerator: Accelerator
+    nodes: int
+    gpus: int
+    tensor_parallel: int
+    offload: bool
+    gradient_checkpointing: bool
+    longest: int
+    micro_batch: int
+    log_prob_micro_batch: int
+    memory_utilization: float
+    update: dict[str, int]
+    scoring: dict[str, int]
+    rollout: dict[str, int]
+    host: dict[str, int]
+    capacity: int | None
+    fullness: float
+
+    @property
+    def ranks(self) -> int:
+        """Return the number of accelerators in all."""
+        return self.nodes * self.gpus
+
+    @property
+    def on_cpu(self) -> bool:
+        """Return whether there is no accelerator."""
+        return self.accelerator == "cpu"
+
+    @property
+    def update_tokens(self) -> int:
+        """Return the tokens that an accelerator takes through forward and backward at once."""
+        return self.micro_batch * self.longest
+
+    @property
+    def log_prob_tokens(self) -> int:
+        """Return the tokens that an accelerator takes through a forward pass alone at once."""
+        return self.log_prob_micro_batch * self.longest
+
+    @property
+    def phases(self) -> dict[str, dict[str, int]]:
+        """Return what an accelerator holds, by phase."""
+        return {"update": self.update, "scoring": self.scoring, "sampling": self.rollout}
+
+    @property
+    def peaks(self) -> dict[str, int]:
+        """Return the bytes held in each phase, margin included."""
+        return {phase: with_margin(items) for phase, items in self.phases.items()}
+
+    @property
+    def peak(self) -> int:
+        """Return the most bytes held, margin included."""
+        return max(self.peaks.values())
+
+    @property
+    def fits(self) -> bool:
+        """Return whether all phases fit."""
+        return self.capacity is None or self.peak <= self.capacity
+
+    def describe(self) -> str:
+        """Return the place in words, such as ``2 x a100-80`` or ``2 nodes x 8 x h100``."""
+        nodes = f"{self.nodes} nodes x " if self.nodes > 1 else ""
+        return f"{nodes}{self.gpus} x {self.accelerator}"
+
+
+def plan_on(
+    shape: Shape,
+    recipe: Train,
+    algorithm: Algorithm,
+    *,
+    accelerator: Accelerator,
+    nodes: int,
+    gpus: int,
+    tensor_parallel: int,
+    offload: bool,
+    micro_batch: int,
+) -> Placement:
+    """Return what training on given accelerators, in a given way, holds.
+
+    Args:
+        shape: Of the policy.
+        recipe: The training recipe.
+        algorithm: The algorithm.
+        accelerator: Kind of accelerator.
+        nodes: Nodes.
+        gpus: Accelerators per node.
+        tensor_parallel: Accelerators that one copy of the rollout model spans.
+        offload: Whether weights and optimiser state wait in the node's memory between steps.
+        micro_batch: Longest sequences that go through forward and backward at once.
+    """
+    on_cpu, ranks = accelerator == "cpu", nodes * gpus
+    size = FLOAT if recipe.precision == "float32" else 2
+    recompute = recipe.gradient_checkpointing or not on_cpu
+    adapters = shape.adapters(recipe.lora.rank) if recipe.lora else 0
+    policy = memory.trained(shape.parameters, ranks, adapters)
+    critic = memory.trained(shape.trunk if algorithm.critic else 0, ranks)
+    tokens = micro_batch * longest(recipe)
+    layers = memory.gathered(shape, size)
+    # Without offload each of policy and critic stays while the other is updated.
+    waits = 0 if offload else critic["parameters"] + critic["optimiser"]
+    libraries = 0 if on_cpu else _LIBRARIES
+    placement = Placement(
+        accelerator=accelerator,
+        nodes=nodes,
+        gpus=gpus,
+        tensor_parallel=tensor_parallel,
+        offload=offload,
+        gradient_checkpointing=recompute,
+        longest=longest(recipe),
+        micro_batch=micro_batch,
+        log_prob_micro_batch=micro_batch,
+        memory_utilization=_CPU_UTILIZATION,
+        update={
+            **policy,
+            "critic": waits,
+            # And their gradients, before these are scattered; adapters' are thin.
+            "gathered layers": (1 if recipe.lora else 2) * layers,
+            "activations": memory.activations(shape, tokens, size, recompute=recompute),
+            "logits": memory.logits(shape, recipe, tokens, size, learns=True),
+            "libraries": libraries,
+        },
+        scoring={},
+        rollout={
+            "parameters": 0 if offload else policy["parameters"],
+            "optimiser": 0 if offload else policy["optimiser"],
+            "critic": waits,
+            "rollout weights": shape.parameters * size // tensor_parallel,
+            "cache": memory.cache_of_one(shape, recipe, size, tensor_parallel),
+            "sampler": 0 if on_cpu else _SAMPLER,
+            "new weights": 0 if on_cpu else _SYNC,
+            "libraries": libraries,
+        },
+        host={
+            **_waiting(shape, recipe, algorithm, size, nodes, gpus),
+            "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
+        },
+        capacity=None if on_cpu else round(MEMORY[accelerator] * GIB),
+        fullness=0.0,
+    )
+    if not algorithm.samples:
+        return _filled(_measuring(placement))
+    completions = -(-recipe.prompts_per_step * recipe.rollouts // ranks)
+    placement = _scoring(placement, shape, recipe, size, waits, completions)
+    return _sampling(placement, completions * tensor_parallel)
+
+
+def _waiting(
+    shape: Shape, recipe: Train, algorithm: Algorithm, size: int, nodes: int, gpus: int
+) -> dict[str, int]:
+    """Return what waits in a node's memory: the reference model, or each accelerator's copy."""
+    if recipe.lora and algorithm.samples:
+        return {}  # the reference model is the policy without its adapters
+    if algorithm.reference:
+        return {"reference": shape.parameters * FLOAT // nodes}
+    return {"copies": shape.parameters * size * gpus}
+
+
+def _measuring(placement: Placement) -> Placement:
+    """Give the copy that a cell which imitates is measured with a cache for its prompts."""
+    cache = placement.rollout["cache"] * _DECODED_AT_ONCE
+    return replace(placement, rollout={**placement.rollout, "cache": cache})
+
+
+def _filled(placement: Placement) -> Placement:
+    if placement.capacity is None:
+        return placement
+    return replace(placement, fullness=placement.peak / placement.capacity)
+
+
+def _scoring(
+    placement: Placement, shape: Shape, recipe: Train, size: int, waits: int, completions: int
+) -> Placement:
+    """Give log-probabilities the largest budget that leaves some room.
+
+    The reference model crosses the bus once for each of its micro-batches.
+    """
+    options = []
+    for times in _SCORED:
+        rows = max(placement.micro_batch, min(times * placement.micro_batch, completions))
+        tokens = rows * placement.longest
+        held = {
+            "parameters": placement.update["parameters"],
+            "optimiser": placement.rollout["optimiser"],
+            "critic": waits,
+            "gathered layers": memory.gathered(shape, size),
+            "activations": memory.passing(shape, tokens, size),
+            "logits": memory.logits(shape, recipe, tokens, size, learns=False),
+            "libraries": placement.update["libraries"],
+        }
+        options.append(replace(placement, log_prob_micro_batch=rows, scoring=held))
+    room = math.inf if placement.capacity is None else FULL * placement.capacity
+    return next((each for each in options if each.peaks["scoring"] <= room), options[-1])
+
+
+def _sampling(placement: Placement, completions: int) -> Placement:
+    """Give vLLM its usual share of the memory, more if all completions need it, and no more than
+    leaves some room beside what the trainer holds.
+
+    A small cache makes it sample in turns, which is slow but works, so that only one completion's
+    must fit.
+    """
+    one, rollout = placement.rollout["cache"], placement.rollout
+    if placement.capacity is None:
+        return replace(placement, rollout={**rollout, "cache": one * completions})
+    capacity = placement.capacity
+    own = rollout["rollout weights"] + rollout["sampler"]
+    others = sum(rollout.values()) - own - one
+    comfortable = {**rollout, "cache": one * min(completions, _SAMPLED_AT_ONCE)}
+    wanted = max(_USUAL_UTILIZATION, (own + one * completions) / capacity)
+    free = FULL / (1 + MARGIN) - others / capacity
+    share = math.floor(100 * min(wanted, free, _MOST_UTILIZATION)) / 100
+    if share * capacity < own + one:  # for one completion, up to the next hundredth
+        share = min(0.95, math.ceil(100 * (own + one) / capacity) / 100)
+        cache = one
+    else:
+        cache = int(share * capacity) - own
+    held = [placement.peaks["update"], placement.peaks["scoring"], with_margin(comfortable)]
+    return replace(
+        placement,
+        rollout={**rollout, "cache": cache},
+        memory_utilization=share,
+        fullness=max(held) / capacity,
+    )

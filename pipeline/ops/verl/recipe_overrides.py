@@ -1,0 +1,76 @@
+"""What a cell's recipe asks of verl beyond its defaults: the algorithm's own loss, LoRA, draws.
+
+They take the place of what the recipe's general fields say. verl 0.9.1.
+"""
+
+from __future__ import annotations
+
+from pipeline.base.errors import UserError
+from pipeline.config.algorithms import Algorithm, DrGrpo
+from pipeline.config.training import Train
+
+_ACTOR, _MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.model"
+_SAMPLER = "trainer.v1.sampler.sampler_kwargs"
+
+Settings = dict[str, bool | int | float | str]
+
+
+def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
+    """Return the settings of what is the algorithm's own, of LoRA and of dynamic sampling."""
+    return {
+        **_objective(recipe, algorithm),
+        **lora_settings(recipe, _MODEL),
+        **_dynamic_sampling(recipe),
+    }
+
+
+def check_recipe(recipe: Train, algorithm: Algorithm) -> None:
+    """Check that verl can do with an algorithm what a recipe asks for beyond its defaults.
+
+    Raises:
+        UserError: If it cannot; says which field to change.
+    """
+    if recipe.dynamic_sampling and not algorithm.compares:
+        raise UserError(
+            f"train.dynamic_sampling: found it with {algorithm.name}, which compares no "
+            "completions of a prompt. Remove it, or choose an algorithm that does, such as grpo"
+        )
+
+
+def _objective(recipe: Train, algorithm: Algorithm) -> Settings:
+    settings: Settings = {}
+    if algorithm.surrogate != "vanilla":
+        settings[f"{_ACTOR}.policy_loss.loss_mode"] = algorithm.surrogate
+    if clip := algorithm.clip:
+        settings[f"{_ACTOR}.clip_ratio_low"] = clip.low
+        settings[f"{_ACTOR}.clip_ratio_high"] = clip.high
+    if algorithm.aggregation:
+        settings[f"{_ACTOR}.loss_agg_mode"] = algorithm.aggregation
+    if isinstance(algorithm, DrGrpo):
+        settings["algorithm.norm_adv_by_std_in_grpo"] = False
+    return settings
+
+
+def lora_settings(recipe: Train, model: str) -> Settings:
+    """Return the settings of LoRA, under the name that a configuration gives its model."""
+    if recipe.lora is None:
+        return {}
+    return {
+        f"{model}.lora_rank": recipe.lora.rank,
+        f"{model}.lora_alpha": recipe.lora.alpha,
+        f"{model}.target_modules": "all-linear",
+        # What samples, or is measured, gets whole weights, as without LoRA.
+        f"{model}.lora.merge": True,
+    }
+
+
+def _dynamic_sampling(recipe: Train) -> Settings:
+    """verl's own has no bound; :class:`pipeline.ops.verl.hooks.Measured` adds it."""
+    if recipe.dynamic_sampling is None:
+        return {}
+    return {
+        "algorithm.filter_groups.enable": True,
+        "algorithm.filter_groups.metric": "reward",
+        f"+{_SAMPLER}.draws": recipe.dynamic_sampling.draws,
+        f"+{_SAMPLER}.prompts": recipe.prompts_per_step,
+    }

@@ -1,0 +1,143 @@
+"""A cell that imitates, as settings of verl 0.9.1 (Hydra overrides of its ``sft_trainer_engine``).
+
+Of :class:`pipeline.config.training.Train` an imitating cell reads less than others, with either
+backend: nothing of rollouts, advantages and the KL penalty. What is left is mapped here or, where
+verl's loss of imitation has one form only, refused.
+
+Left at verl's own defaults, which are the local trainer's: AdamW with weight decay 0.01 and betas
+(0.9, 0.999), a constant learning rate without warm-up, the loss a mean over all taught tokens of
+the batch.
+"""
+
+from __future__ import annotations
+
+from pipeline.base.errors import UserError
+from pipeline.config.algorithms import Sft
+from pipeline.config.params import TrainedCell
+from pipeline.config.training import Train
+from pipeline.ops.verl.attention import attention, packs
+from pipeline.ops.verl.budgets import save_interval
+from pipeline.ops.verl.overrides import (
+    JobPaths,
+    Overrides,
+    check_no_early_stop,
+    planned,
+    sharding,
+)
+from pipeline.ops.verl.placement import Placement
+from pipeline.ops.verl.recipe_overrides import check_recipe, lora_settings
+
+_ONE_FORM = {
+    "aggregation": "token-mean",
+    "updates_per_batch": 1,
+    "temperature": 1.0,
+    "importance_cap": None,
+}
+"""What verl's trainer for imitation does and cannot do otherwise, by the field that asks for it."""
+
+
+def check_imitable(recipe: Train, algorithm: Sft) -> None:
+    """Check that verl can imitate as a recipe asks for.
+
+    Raises:
+        UserError: If it cannot; says which field to change.
+    """
+    check_no_early_stop(recipe)
+    check_recipe(recipe, algorithm)
+    for field, only in _ONE_FORM.items():
+        if (found := getattr(recipe, field)) != only:
+            raise UserError(
+                f"train.{field}: found {found}; allowed with sft and train.backend verl: {only}. "
+                "Change it, or set train.backend: local"
+            )
+
+
+def sft_overrides(
+    cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int, flash: bool = True
+) -> Overrides:
+    """Return the settings with which verl trains a cell by imitation.
+
+    Args:
+        cell: A trained cell whose algorithm imitates.
+        placement: Where it trains.
+        paths: Where the job's files lie.
+        rows: Training prompts within ``max_prompt_tokens`` that have a response to imitate.
+        flash: Whether FlashAttention is installed where it trains.
+
+    Raises:
+        UserError: If the cell asks for something that verl cannot do.
+    """
+    recipe = cell.train
+    assert isinstance(cell.algorithm, Sft)
+    check_imitable(recipe, cell.algorithm)
+    return {
+        **_data(cell, recipe, placement, paths),
+        **_model(placement, paths),
+        **lora_settings(recipe, "model"),
+        **attention("model", packed=packs(recipe, placement, flash=flash)),
+        **_engine(cell, recipe, placement),
+        **_trainer(cell, recipe, placement, paths, rows),
+        **recipe.cluster.overrides,
+    }
+
+
+def _data(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths) -> Overrides:
+    assert isinstance(cell.algorithm, Sft)
+    module = "pipeline.ops.verl.sft_data"
+    return {
+        "data.train_files": paths.train,
+        # verl would measure a loss on them; the trainer decodes and grades them instead.
+        "data.val_files": None,
+        "data.train_batch_size": recipe.prompts_per_step,
+        "data.micro_batch_size_per_gpu": placement.micro_batch,
+        # By sequences: those that are taught may be longer than any that is sampled.
+        "data.use_dynamic_bsz": False,
+        "data.custom_cls.path": f"pkg://{module}",
+        "data.custom_cls.name": "Lessons",
+        "+data.imitates": cell.algorithm.imitates,
+        "+data.max_prompt_length": recipe.max_prompt_tokens,
+        "+data.think": recipe.think,
+    }
+
+
+def _model(placement: Placement, paths: JobPaths) -> Overrides:
+    return {
+        "model.path": paths.model,
+        "model.enable_gradient_checkpointing": placement.gradient_checkpointing,
+        "model.use_fused_kernels": True,
+    }
+
+
+def _engine(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
+    return {
+        "optim.lr": recipe.learning_rate,
+        "optim.clip_grad": recipe.gradient_clip,
+        # Shards that can be merged and, on CPU, work at all.
+        "engine.strategy": "fsdp2",
+        "engine.entropy_from_logits_with_chunking": True,
+        **sharding("engine", cell, recipe, placement),
+        **({"engine.use_torch_compile": False} if placement.on_cpu else {}),
+    }
+
+
+def _trainer(
+    cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPaths, rows: int
+) -> Overrides:
+    total, passes = planned(recipe, rows)
+    return {
+        "trainer.device": "cpu" if placement.on_cpu else "cuda",
+        "trainer.nnodes": placement.nodes,
+        "trainer.n_gpus_per_node": placement.gpus,
+        "trainer.total_training_steps": total,
+        "trainer.total_epochs": passes,
+        "trainer.save_freq": save_interval(recipe),
+        "trainer.resume_mode": "auto",
+        "trainer.default_local_dir": paths.checkpoints,
+        "trainer.project_name": "tomrl",
+        "trainer.experiment_name": f"{cell.model}-{cell.combination}-sft-{cell.seed}",
+        "trainer.seed": cell.seed,
+        # MLflow has one writer, the stage.
+        "trainer.logger": ["console", "file"],
+        # What verl knows no name for is read from the job's own description.
+        "+tomrl.folder": paths.folder,
+    }

@@ -1,0 +1,54 @@
+"""verl's trainers: which of them a cell's algorithm takes, and how each is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pipeline.config.algorithms import Algorithm, Sft
+from pipeline.config.params import TrainedCell
+from pipeline.config.training import Train
+from pipeline.ops.verl.overrides import JobPaths, Overrides, check_expressible, verl_overrides
+from pipeline.ops.verl.placement import Placement
+from pipeline.ops.verl.sft_overrides import check_imitable, sft_overrides
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """One of verl's trainers.
+
+    Attributes:
+        module: What runs it.
+        config: Name of its configuration, in ``verl.trainer.config``.
+        models: Its sections that each describe a model; a critic's is one more.
+        overrides: From a cell, its placement, paths and number of rows, and whether FlashAttention
+            is installed, to settings.
+    """
+
+    module: str
+    config: str
+    models: tuple[str, ...]
+    overrides: Callable[[TrainedCell, Placement, JobPaths, int, bool], Overrides]
+
+
+RL = Trainer("verl.trainer.main_ppo", "ppo_trainer", ("actor_rollout_ref.model",), verl_overrides)
+IMITATION = Trainer(
+    "pipeline.ops.verl.sft_trainer", "sft_trainer_engine", ("model",), sft_overrides
+)
+
+
+def trainer_of(algorithm: Algorithm) -> Trainer:
+    """Return the trainer of an algorithm."""
+    return IMITATION if isinstance(algorithm, Sft) else RL
+
+
+def check_trainable(recipe: Train, algorithm: Algorithm) -> None:
+    """Check that verl can do what a recipe asks for.
+
+    Raises:
+        UserError: If it cannot; says which field to change.
+    """
+    if isinstance(algorithm, Sft):
+        check_imitable(recipe, algorithm)
+    else:
+        check_expressible(recipe, algorithm)

@@ -1,0 +1,367 @@
+"""The engine ``vllm``: a worker in vLLM's own environment, here or as a Ray job.
+
+vLLM and the orchestrator cannot share an environment, so prompts and completions pass as files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from transformers import AutoConfig, AutoTokenizer
+
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import owned
+from pipeline.engine.sampling import Sampling
+from pipeline.evaluate.effort import Effort
+from pipeline.evaluate.engine import TOO_LONG, Ahead, Place, Prompt, Response, respond
+from pipeline.formats.files import digest_of, remove, replacing, write_json, write_lines
+from pipeline.formats.provenance import Libraries, installed
+from pipeline.model.chat import encode_prompt
+from pipeline.ops.vllm import worker as vllm_worker
+from pipeline.ops.vllm.worker import PromptRow, Request
+
+if TYPE_CHECKING:  # of the cluster, which a run on this machine has not
+    from pipeline.ops.cluster.job import Job
+
+PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
+_WEIGHTS_PER_GPU = 40 * 2**30  # bytes in bfloat16: leaves room for keys and values on 80 GB
+_HOURS = 24.0
+_PROMPTS_PER_REPLICA = 256
+
+Launch = Callable[[Path, Callable[[str], None]], None]
+
+
+def open_engine(place: Place) -> VllmEngine:
+    """Return the engine of a model: on the cluster of ``RAY_ADDRESS``, else on this machine."""
+    on_cluster = os.environ.get("RAY_ADDRESS")
+    return VllmEngine(
+        place.model,
+        place.work,
+        OnCluster() if on_cluster else Here(place.root, place.threads),
+        ahead=place.ahead,
+    )
+
+
+class VllmEngine:
+    """Runs a model folder with vLLM.
+
+    Args:
+        folder: The model, in Hugging Face layout.
+        work: Keeps what is done until the last prompt is; a run that was stopped goes on.
+        launch: Runs a folder's worker and passes its lines on: :class:`Here` or :class:`OnCluster`.
+        replicas: Copies of the model that share the prompts; as many as fit if 0.
+        ahead: What is answered too, by the same worker.
+    """
+
+    name = "vllm"
+
+    def __init__(
+        self,
+        folder: Path,
+        work: Path,
+        launch: Launch,
+        replicas: int = 0,
+        ahead: Sequence[Ahead] = (),
+    ) -> None:
+        self.folder, self.work, self.launch = folder.resolve(), work.resolve(), launch
+        self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self.config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        self.replicas, self.ahead = replicas, ahead
+        self.libraries: Libraries = dict(installed("tokenizers"))
+        self.effort = Effort()
+
+    def complete(
+        self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
+    ) -> list[Response]:
+        """Return one response for each prompt, in order.
+
+        A prompt that leaves no room for the longest answer in the model's context is not run: its
+        response is empty with finish reason ``prompt_too_long``.
+
+        Raises:
+            UserError: If there is no environment with vLLM, or the worker fails, or another process
+                is at it.
+        """
+        with ExitStack() as held:
+            held.enter_context(owned(self.work))
+            part = self._part(self.work, prompts, sampling)
+            also = []
+            for each in self.ahead:
+                with suppress(UserError):  # that stage is at it itself
+                    held.enter_context(owned(each.work.resolve()))
+                    also.append(self._part(each.work.resolve(), each.prompts, each.sampling))
+            missing = [each for each in also if each.left]
+            if part.left or missing:
+                self._launch([part, *missing], lambda done: report(part.skipped + done))
+            else:
+                report(len(prompts))
+            self.libraries |= part.libraries()
+            done = vllm_worker.read_done(part.output)
+            part.forget()
+        responses = [TOO_LONG] * len(prompts)
+        for row in done:
+            responses[row["index"]] = respond(self.tokenizer, row["tokens"], row["finished"])
+        return responses
+
+    def _part(self, work: Path, prompts: Sequence[Prompt], sampling: Sampling) -> _Part:
+        context = int(self.config.max_position_embeddings)
+        encoded = [
+            encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun) for prompt in prompts
+        ]
+        rows = [
+            Row(place, tokens, _seed(prompts[place].key))
+            for place, tokens in enumerate(encoded)
+            if len(tokens) <= context - sampling.max_new_tokens
+        ]
+        return _Part(work, self.folder.name, sampling, rows, len(prompts) - len(rows))
+
+    def _launch(self, parts: Sequence[_Part], report: Callable[[int], None]) -> None:
+        request = self._request(parts)
+        job = self.work / digest_of([request, [part.name for part in parts]])[:12]
+
+        def hear(line: str) -> None:
+            if line.startswith(vllm_worker.USER_ERROR):
+                raise UserError(f"engine vllm: {line.removeprefix(vllm_worker.USER_ERROR)}")
+            if line.startswith(vllm_worker.LIBRARIES):
+                for part in parts:
+                    write_json(part.versions, json.loads(line.removeprefix(vllm_worker.LIBRARIES)))
+            if line.startswith(vllm_worker.SPENT):
+                self.effort.add(**json.loads(line.removeprefix(vllm_worker.SPENT)))
+            if line.startswith(vllm_worker.DONE):
+                report(int(line.removeprefix(vllm_worker.DONE)))
+
+        for part in parts:
+            part.work.mkdir(parents=True, exist_ok=True)
+        rows = [row for number, part in enumerate(parts) for row in part.prompt_rows(number)]
+        _write(job, request, rows)
+        self.launch(job, hear)
+        remove(job)
+
+    def _request(self, parts: Sequence[_Part]) -> Request:
+        weights = sum(path.stat().st_size for path in self.folder.glob("*.safetensors"))
+        width = 4 if self.config.dtype is None or "32" in str(self.config.dtype) else 2
+        gpus = 1
+        while weights * 2 // width > gpus * _WEIGHTS_PER_GPU:
+            gpus *= 2
+        return {
+            "model": str(self.folder),
+            "context": max(part.context for part in parts),
+            "gpus": gpus,
+            "replicas": self.replicas,
+            "end": int(self.tokenizer.eos_token_id),
+            "parts": [
+                {
+                    "temperature": part.sampling.temperature,
+                    "top_p": part.sampling.top_p,
+                    "max_new_tokens": part.sampling.max_new_tokens,
+                    "output": str(part.output),
+                }
+                for part in parts
+            ],
+        }
+
+
+class Row(NamedTuple):
+    """A prompt that is run: its place among those of its part, its tokens, its random stream."""
+
+    place: int
+    tokens: Sequence[int]
+    seed: int
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Prompts that are answered in the same way, and the file of their answers.
+
+    Attributes:
+        work: Folder of that file.
+        model: Name of its folder, which in the store is its digest: a checkout may be moved.
+        sampling: How tokens are chosen.
+        rows: The prompts that are run.
+        skipped: How many are not, as there is no room for an answer.
+    """
+
+    work: Path
+    model: str
+    sampling: Sampling
+    rows: Sequence[Row]
+    skipped: int
+
+    @cached_property
+    def name(self) -> str:
+        return digest_of([self.model, asdict(self.sampling), self.rows])[:12]
+
+    @property
+    def output(self) -> Path:
+        return self.work / f"{self.name}.jsonl"
+
+    @property
+    def versions(self) -> Path:
+        return self.work / f"{self.name}.json"
+
+    @property
+    def context(self) -> int:
+        """Return the tokens of the longest prompt with its longest answer."""
+        return max((len(row.tokens) for row in self.rows), default=0) + self.sampling.max_new_tokens
+
+    @property
+    def left(self) -> bool:
+        return len(vllm_worker.read_done(self.output)) < len(self.rows)
+
+    def prompt_rows(self, number: int) -> list[PromptRow]:
+        """Return what the worker reads of it, as the part of a number."""
+        return [
+            {"part": number, "index": row.place, "tokens": list(row.tokens), "seed": row.seed}
+            for row in self.rows
+        ]
+
+    def libraries(self) -> Libraries:
+        """Return the versions of what answered."""
+        if not self.versions.is_file():
+            return {}
+        return dict(json.loads(self.versions.read_text(encoding="utf-8")))
+
+    def forget(self) -> None:
+        """Remove the answers."""
+        remove(self.output)
+        remove(self.versions)
+
+
+def _seed(key: tuple[int, ...]) -> int:
+    return int(np.random.SeedSequence(list(key)).generate_state(1)[0])
+
+
+def _write(job: Path, request: Request, rows: Sequence[PromptRow]) -> None:
+    """Write the folder of a worker, with the worker itself."""
+    remove(job)
+    with replacing(job) as temporary:
+        temporary.mkdir(parents=True)
+        write_json(temporary / "request.json", request)
+        write_lines(temporary / "prompts.jsonl", [dict(row) for row in rows])
+        shutil.copy2(vllm_worker.__file__, temporary / "vllm_worker.py")
+
+
+class Here:
+    """Runs the worker on this machine, in the environment of ``TOMRL_VLLM_PYTHON``.
+
+    Args:
+        root: The checkout, whose ``.venv-vllm`` is taken without the variable.
+        threads: Threads of the worker.
+    """
+
+    def __init__(self, root: Path, threads: int) -> None:
+        self._threads = threads
+        self._python = Path(
+            os.environ.get(PYTHON_VARIABLE) or root / ".venv-vllm" / "bin" / "python"
+        )
+        if not self._python.is_file():
+            raise UserError(
+                f"engine vllm: {self._python} does not exist; make it with `make setup-vllm` "
+                f"(CPU), set {PYTHON_VARIABLE} to the Python of an environment with vLLM, or "
+                "RAY_ADDRESS to a cluster that has it"
+            )
+
+    def __call__(self, job: Path, hear: Callable[[str], None]) -> None:
+        """Run the worker of a folder to its end."""
+        variables = {
+            "HF_HUB_OFFLINE": "1",
+            "OMP_NUM_THREADS": str(self._threads),
+            "TORCH_COMPILE_DISABLE": "1",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+            "VLLM_LOGGING_LEVEL": "WARNING",
+            "VLLM_NO_USAGE_STATS": "1",
+        }
+        log = job.with_suffix(".log")
+        with log.open("w", encoding="utf-8") as errors:
+            worker = subprocess.Popen(
+                [str(self._python), str(job / "vllm_worker.py"), str(job), vllm_worker.WITH_INPUT],
+                env={**os.environ, **variables},
+                stdin=subprocess.PIPE,  # nobody writes to it: its end is that of this process
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+            assert worker.stdout is not None
+            try:
+                for line in worker.stdout:
+                    hear(line.rstrip("\n"))
+                status = worker.wait()
+            finally:
+                if worker.poll() is None:
+                    os.killpg(worker.pid, signal.SIGKILL)
+                    worker.wait()
+        if status:
+            last = "\n".join(log.read_text(encoding="utf-8").splitlines()[-5:])
+            raise UserError(f"engine vllm: the worker ended with status {status}; {log}:\n{last}")
+        remove(log)
+
+
+class OnCluster:
+    """Runs the worker as a Ray job on the cluster of ``RAY_ADDRESS``.
+
+    The folders of the store and of the work in progress must be seen by its nodes.
+    """
+
+    def __call__(self, job: Path, hear: Callable[[str], None]) -> None:
+        """Run the worker of a folder to its end."""
+        from pipeline.ops.cluster.run import run_job
+
+        outcome = run_job(
+            self.job(job),
+            on_line=hear,
+            is_progress=lambda line: line.startswith(vllm_worker.DONE),
+        )
+        if outcome.status != "succeeded":
+            raise outcome.error("engine vllm")
+
+    def job(self, folder: Path) -> Job:
+        """Return the job of a folder: on the node, and of the accelerators, that Ray gives it."""
+        from pipeline.ops.cluster.job import Job
+
+        request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
+        with (folder / "prompts.jsonl").open(encoding="utf-8") as file:
+            count = sum(1 for _ in file)
+        return Job(
+            name=f"vllm-{folder.name}",
+            arguments=("python", "vllm_worker.py", "."),
+            folder=folder,
+            gpus=0,
+            own_gpus=_accelerators(request["gpus"], count),
+            time_limit=_HOURS * 3600,
+            stall_limit=3600,
+            environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
+            retries=2,
+            requires={"vllm": ""},
+        )
+
+
+def _accelerators(gpus: int, prompts: int) -> int:
+    """Return how many accelerators of one node to ask for: those that are free, for replicas.
+
+    Args:
+        gpus: What one replica takes.
+        prompts: To be completed; a replica for fewer than some is not worth its loading.
+    """
+    from pipeline.ops.cluster.client import configured_address, connect
+
+    address = configured_address(os.environ)
+    if address is None:
+        return gpus
+    client = connect(address)
+    largest = max(client.node_accelerators(), default=0)
+    free = client.free_accelerators()
+    fitting = min(largest, largest if free is None else free) // gpus
+    return gpus * max(1, min(fitting, -(-prompts // _PROMPTS_PER_REPLICA)))
