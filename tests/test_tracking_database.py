@@ -239,3 +239,50 @@ def test_a_kill_in_a_transaction_is_undone(made: Path, root: Path) -> None:
     assert (root / "mlflow.db-journal").stat().st_size
     assert prepare(root).get_run("a").info.run_name == "b"
     assert list(root.iterdir()) == [database]
+
+
+@pytest.mark.parametrize("how", [shutil.move, shutil.copytree])
+def test_artifacts_come_along_with_a_checkout(
+    root: Path, how: Callable[[Path, Path], object]
+) -> None:
+    client = prepare(root)
+    before = client.create_run(client.get_experiment_by_name(EXPERIMENT).experiment_id)
+    client.log_text(before.info.run_id, "before", "note.txt")
+    here = root.with_name("after 100%_done")
+    how(root, here)
+    client = prepare(here)
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    assert experiment.artifact_location == (here / "mlartifacts").as_uri()
+    after = client.create_run(experiment.experiment_id)
+    client.log_text(after.info.run_id, "after", "note.txt")
+    there = {path.read_text() for path in (root / "mlartifacts").rglob("note.txt")}
+    found = {path.read_text() for path in (here / "mlartifacts").rglob("note.txt")}
+    assert found == {"before", "after"}
+    assert there == (set() if how is shutil.move else {"before"})
+    (path,) = client.list_artifacts(before.info.run_id)
+    assert Path(client.download_artifacts(before.info.run_id, path.path)).read_text() == "before"
+
+
+def test_artifacts_that_another_checkout_keeps_stay_there(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = root / "shared"
+    shared.mkdir()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{shared / 'mlflow.db'}")
+    places = set()
+    for name in ("one", "two"):
+        (root / name).mkdir()
+        found = prepare(root / name).get_experiment_by_name(EXPERIMENT)
+        places.add(found.artifact_location)
+    assert places == {(root / "one" / "mlartifacts").as_uri()}
+
+
+def test_a_deleted_experiment_is_named_with_its_repair(root: Path) -> None:
+    client = prepare(root)
+    number = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    client.delete_experiment(number)
+    with pytest.raises(UserError, match="was deleted in MLflow") as refused:
+        prepare(root)
+    repair = str(refused.value).partition("with: ")[2]
+    subprocess.run(repair, shell=True, check=True, capture_output=True)
+    assert prepare(root).get_experiment_by_name(EXPERIMENT).lifecycle_stage == "active"

@@ -62,6 +62,22 @@ class TaskVerdict(Record):
         """Return what was measured against the rules that are the same for every cell."""
         return [rule for rule in self.rules if rule["kind"] == LISTED]
 
+    @property
+    def figures(self) -> dict[str, float]:
+        """Return the shares that cells are compared by, as far as they were measured.
+
+        ``explained``: of the answers that the best rule or mind predicts; ``copied``: of those
+        where it is wrong that are its own; of the reasoning what is ``true`` and ``consistent``,
+        and how often an edit of it is followed (``used``).
+        """
+        answers, reasoning = (self.evidence.get(axis, {}) for axis in ("answers", "reasoning"))
+        best = next((r for r in self.rules if r["rule"] == answers.get("best")), {})
+        found = {"copied": best.get("copied")} | {
+            name: reasoning.get(name) for name in ("true", "consistent", "used")
+        }
+        shares = {name: float(share["value"]) for name, share in found.items() if share}
+        return {"explained": self.explained} | shares
+
     @classmethod
     def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:
         """Return a verdict as a record."""

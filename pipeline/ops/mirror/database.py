@@ -25,6 +25,14 @@ _SIBLINGS = ("-journal", "-wal", "-shm")  # of SQLite; they belong to the file t
 _PATIENCE = 20  # seconds for another process's transaction
 KIND = {"mlflow.experimentKind": "custom_model_development"}
 """Tags of the experiment: its pages show trainings, not traces of agents."""
+_ADDRESSES = (
+    ("experiments", "artifact_location"),
+    ("runs", "artifact_uri"),
+    ("logged_models", "artifact_location"),
+    ("model_versions", "source"),
+    ("model_versions", "storage_location"),
+)
+"""Where MLflow keeps absolute addresses of artifacts: tables and columns."""
 _THINGS = ("runs", "registered_models", "logged_models", "trace_info", "datasets")
 
 
@@ -35,20 +43,21 @@ def ensure(database: Path, experiment: str, artifacts: str) -> None:
         database: Its file. Where there is none, or one that is half-made and holds nothing, it is
             made; of several processes one makes it and the others wait.
         experiment: Its name.
-        artifacts: Address of the experiment's artifacts.
+        artifacts: Address of the experiment's artifacts. Where the database came with a checkout
+            that was moved or copied, this takes the place of the old address throughout.
 
     Raises:
         UserError: If there is a file that this MLflow cannot use and that may hold something; names
             it and the repair.
     """
     lock = database.with_name(f"{database.name}.lock")
-    if _is_ready(database, experiment) and not lock.exists():
+    if _is_ready(database, experiment, artifacts) and not lock.exists():
         return  # a lock that is there is held, or was when its process was killed
     with locked(lock):
         remove_leftovers(database.parent)
         if _is_ready(database, experiment):
-            return
-        if is_whole(database):
+            _bring_home(database, experiment, artifacts)
+        elif is_whole(database):
             _add_experiment(database, experiment, artifacts)
         elif _holds_nothing(database):
             _make(database, experiment, artifacts)
@@ -56,17 +65,50 @@ def ensure(database: Path, experiment: str, artifacts: str) -> None:
             raise unusable(database)
 
 
-def _is_ready(database: Path, experiment: str) -> bool:
-    """Return whether a database has all tables and the experiment.
+def _is_ready(database: Path, experiment: str, artifacts: str | None = None) -> bool:
+    """Return whether a database has all tables and the experiment, with its artifacts at home.
 
     It is cheap, since every stage asks it that MLflow shows while it works. The version, which
     takes MLflow long to say, it compares itself where it opens the database.
     """
     try:
         with _reading(database) as connection:
-            return has_experiment(database, experiment) and _has_its_tables(connection)
+            return (
+                has_experiment(database, experiment)
+                and _has_its_tables(connection)
+                and not (artifacts and _old_home(connection, database, experiment, artifacts))
+            )
     except sqlite3.Error:
         return False
+
+
+def _old_home(
+    connection: sqlite3.Connection, database: Path, experiment: str, artifacts: str
+) -> str | None:
+    """Return the address that artifacts had before their checkout was moved or copied; else None.
+
+    MLflow keeps it as an absolute one. Where artifacts were put elsewhere on purpose, in a bucket
+    or by another checkout that shares the database, they stay.
+    """
+    home, _, name = artifacts.rpartition("/")
+    asked = "select artifact_location from experiments where name = ?"
+    found = connection.execute(asked, [experiment]).fetchone()
+    kept = str(found[0]) if found else artifacts
+    came_along = home == database.absolute().parent.as_uri() and kept != artifacts
+    return kept if came_along and kept.startswith("file:") and kept.endswith(f"/{name}") else None
+
+
+def _bring_home(database: Path, experiment: str, artifacts: str) -> None:
+    """Point a database that came here with its checkout to the artifacts that came with it."""
+    with _reading(database) as connection, connection:
+        if (old := _old_home(connection, database, experiment, artifacts)) is None:
+            return
+        for table, column in _ADDRESSES:
+            connection.execute(
+                f"update {table} set {column} = ? || substr({column}, ?) "
+                f"where {column} = ? or substr({column}, 1, ?) = ?",
+                [artifacts, len(old) + 1, old, len(old) + 1, f"{old}/"],
+            )
 
 
 def has_experiment(database: Path, experiment: str) -> bool:

@@ -170,9 +170,12 @@ def _send_verdicts(tracker: Tracker, done: Done) -> None:
     path = done.folder / "verdicts.json"
     found = Verdicts.read_of(path, judged_together(done.params.suite.tasks), done.made_by)
     tags: dict[str, object] = {}
+    figures: dict[str, float] = {}
     for task, verdict in found.tasks.items():
         tags |= {f"answers.{task}": verdict.follow, f"reasoning.{task}": verdict.reasoning}
+        figures |= {f"{task}/{name}": value for name, value in verdict.figures.items()}
     tracker.tags(tags)
+    tracker.step(done.stage, 0, figures, path.stat().st_mtime)
 
 
 _SENDERS: dict[str, Callable[[Tracker, Done], None]] = {

@@ -9,6 +9,7 @@ import errno
 import logging
 import os
 import re
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -64,8 +65,14 @@ def prepare(root: Path) -> MlflowClient:
         if database := _database(uri):
             ensure(database, EXPERIMENT, (home_of(root) / "mlartifacts").as_uri())
         client = MlflowClient(tracking_uri=uri)
-        if client.get_experiment_by_name(EXPERIMENT) is None:
+        if (found := client.get_experiment_by_name(EXPERIMENT)) is None:
             client.create_experiment(EXPERIMENT, tags=KIND)
+        elif found.lifecycle_stage == "deleted":
+            raise UserError(
+                f"the experiment {EXPERIMENT} at {without_secrets(uri)} was deleted in MLflow; "
+                f"bring it back with: MLFLOW_TRACKING_URI={shlex.quote(without_secrets(uri))} mlflow "
+                f"experiments restore --experiment-id {found.experiment_id}"
+            )
     return client
 
 
