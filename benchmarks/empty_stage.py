@@ -14,9 +14,9 @@ from pathlib import Path
 
 import yaml
 
-from pipeline.ops.mirror.tracked import tracked
 from pipeline.stages import common
 from pipeline.stages.common import Stage
+from pipeline.stages.followed.run import followed
 
 MADE = "TOMRL_BENCHMARK_MADE"
 """The variable that names the folder of made results, laid out as a checkout."""
@@ -35,7 +35,7 @@ def copy_made(stage: Stage, key: str = "") -> None:
     made = Path(os.environ[MADE])
     with ExitStack() as stack:
         if stage.name in _OF_CELLS:
-            stack.enter_context(tracked(stage, key))
+            stack.enter_context(followed(stage, key))
         for name in outputs(stage.root, stage.name, key, stage.study):
             target = stage.root / name
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.formats.provenance import installed
 from pipeline.ops.driver.checkout import find_root
-from pipeline.ops.mirror.circumstances import processor
+from pipeline.stages.followed.circumstances import processor
 
 LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 ROW = ("cell", "task", "base", "trained", "change", "change_interval", "rule", "rule_name")

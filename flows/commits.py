@@ -9,7 +9,7 @@ from typing import Any
 
 from flows.sweeps.pin import git
 from pipeline.base.errors import UserError
-from pipeline.ops.mirror.circumstances import checked_out
+from pipeline.stages.followed.circumstances import checked_out
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")  # `prefect deploy` alone gives other versions
 _SHOWN = 12

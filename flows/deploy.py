@@ -26,7 +26,7 @@ from flows.pools import POOLS, Pool, job_template
 from flows.seen import TAG
 from pipeline.base.errors import TransientError, UserError
 from pipeline.config.study_files import study_files
-from pipeline.ops.mirror.circumstances import checked_out
+from pipeline.stages.followed.circumstances import checked_out
 
 FILE = "prefect.yaml"
 # What a server changes by itself, or what says when rather than what.

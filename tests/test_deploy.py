@@ -46,7 +46,7 @@ from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
 from pipeline.cli.app import app
-from pipeline.ops.mirror.circumstances import checked_out
+from pipeline.stages.followed.circumstances import checked_out
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
 
 Deployed = tuple[Path, str, list[Entry]]

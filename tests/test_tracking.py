@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -16,23 +18,19 @@ from pipeline.base.home import home_of
 from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
+from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
 from pipeline.evaluate.records import Evaluation
+from pipeline.ops.mirror.cell_run import cell_run
 from pipeline.ops.mirror.send import complete
-from pipeline.ops.mirror.server import EXPERIMENT, LATER_VARIABLE, prepare, tracking_uri
-from pipeline.ops.mirror.tracked import tracked
+from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
 from pipeline.stages.common import Stage
-from pipeline.stages.followed import PATIENCE
+from pipeline.stages.followed.run import followed
+from tests.alive import until
 from tests.analysis.made import scores
 from tests.conftest import TINY
 
 KEY = "nano-hi"
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    return tmp_path
 
 
 @pytest.fixture(scope="module")
@@ -40,9 +38,22 @@ def params() -> Params:
     return expand(find_study(TINY, "mini"))
 
 
+@pytest.fixture
+def root(tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    (tmp_path / "params.yaml").write_text(dump_params(params), encoding="utf-8")
+    return tmp_path
+
+
 def runs(client: MlflowClient, level: str) -> list[Run]:
     experiment = client.get_experiment_by_name(EXPERIMENT)
     return list(client.search_runs([experiment.experiment_id], f"tags.level = '{level}'"))
+
+
+def shown(root: Path) -> dict[str, float]:
+    """Return what MLflow has of the step of a cell's run that is under way."""
+    (run,) = runs(prepare(root), "cell") or [None]
+    return dict(run.data.metrics) if run and run.info.status == "RUNNING" else {}
 
 
 @pytest.mark.parametrize(
@@ -53,38 +64,60 @@ def runs(client: MlflowClient, level: str) -> list[Run]:
         (KeyboardInterrupt(), "KILLED"),
     ],
 )
-def test_a_run_ends_as_its_stage_does(
+def test_a_stage_that_takes_long_is_shown_while_it_works_and_as_it_ends(
     root: Path, params: Params, error: BaseException | None, status: str
 ) -> None:
-    client = prepare(root)
-
     def work() -> None:
-        with tracked(Stage("train", root, params), KEY, patience=0) as tracker:
-            tracker.step("train", 1, {"accuracy": 0.5}, at=1.0)
-            (started,) = runs(client, "cell")
-            assert started.info.status == "RUNNING"
+        with followed(Stage("train", root, params), KEY, patience=0.2) as said:
+            said.step("train", 1, {"accuracy": 0.25}, at=1.0)
+            assert until(lambda: (root / "mlflow.db").exists())
+            said.step("train", 2, {"accuracy": 0.5}, at=2.0)
+            assert until(lambda: shown(root).get("train/accuracy") == 0.5)
             if error is not None:
                 raise error
 
-    if error is None:
+    with pytest.raises(type(error)) if error else nullcontext():
         work()
-    else:
-        with pytest.raises(type(error)):
-            work()
     for level in ("cell", "study"):
-        (ended,) = runs(client, level)
+        (ended,) = runs(prepare(root), level)
         assert ended.info.status == status
-        said = ended.data.tags.get("failure")
-        assert said == ("no such thing" if status == "FAILED" else None)
+        assert ended.data.tags.get("failure") == ("no such thing" if status == "FAILED" else None)
+    (run,) = runs(prepare(root), "cell")
+    points = prepare(root).get_metric_history(run.info.run_id, "train/accuracy")
+    assert [(point.step, point.value) for point in points] == [(1, 0.25), (2, 0.5)]
+
+
+def test_a_stage_that_is_killed_is_not_shown_for_ever(root: Path, params: Params) -> None:
+    code = (
+        "import os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "from pipeline.config.params_file import read_params\n"
+        "from pipeline.stages.common import Stage\n"
+        "from pipeline.stages.followed.run import followed\n"
+        "stage = Stage('train', Path.cwd(), read_params())\n"
+        "with followed(stage, sys.argv[1], patience=0) as said:\n"
+        "    said.step('train', 1, {'accuracy': 0.25}, at=1.0)\n"
+        "    time.sleep(600)\n"
+    )
+    stage = subprocess.Popen([sys.executable, "-c", code, KEY], cwd=root)
+    try:
+        assert until(lambda: shown(root))
+    finally:
+        stage.kill()
+        stage.wait()
+    assert until(lambda: not shown(root))
+    (run,) = runs(prepare(root), "cell")
+    assert run.info.status == "KILLED"
 
 
 def test_a_run_lasts_as_long_as_its_stages_worked(root: Path, params: Params) -> None:
     began = monotonic()
     for stage in ("train", "evaluate"):
-        with tracked(Stage(stage, root, params), KEY, patience=0):
+        with followed(Stage(stage, root, params), KEY):
             sleep(0.3)
         sleep(0.6)
     passed = monotonic() - began
+    assert complete(params, root) == [KEY]
     (run,) = runs(prepare(root), "cell")
     worked = sum(float(v) for k, v in run.data.tags.items() if k.startswith("seconds."))
     assert run.info.end_time - run.info.start_time == int(1000 * worked)
@@ -108,8 +141,9 @@ def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
         ),
     ):
         subprocess.run(["git", *command], cwd=root, check=True)
-    with tracked(Stage("train", root, params), KEY, patience=0):
+    with followed(Stage("train", root, params), KEY):
         pass
+    complete(params, root)
     (run,) = runs(prepare(root), "cell")
     tags = run.data.tags
     assert len(tags["mlflow.source.git.commit"]) == 40 and tags["git.edited"] == "false"
@@ -125,28 +159,25 @@ def evaluated(root: Path, params: Params) -> None:
     found.write(root / "runs" / "mini" / KEY / "evaluate" / "metrics.json")
 
 
-@pytest.mark.parametrize("patience", [PATIENCE, 0.0])
-def test_a_stage_that_begins_in_an_outage(
-    root: Path, params: Params, monkeypatch: pytest.MonkeyPatch, patience: float
+def test_an_outage_stops_no_stage(
+    root: Path,
+    params: Params,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """It is refused; not where somebody has seen MLflow answer, and sends later what it missed."""
-    stage = Stage("evaluate", root, params)
     with monkeypatch.context() as outage:
         outage.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_ports(1)[0]}")
-        with pytest.raises(UserError, match="does not answer"), tracked(stage, KEY, patience):
-            pytest.fail("it began")
-        outage.setenv(LATER_VARIABLE, "1")
-        with tracked(stage, KEY, patience) as tracker:
-            tracker.look()
+        with followed(Stage("evaluate", root, params), KEY, patience=0):
             evaluated(root, params)
+    said = capfd.readouterr().err
+    assert "MLflow is not told of evaluate@nano-hi" in said and "tomrl sync" in said
     assert complete(params, root) == [KEY] and complete(params, root) == []
     (run,) = runs(prepare(root), "cell")
     assert run.info.status == "FINISHED" and "evaluate/hi_tom_order_3/accuracy" in run.data.metrics
 
 
 def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params) -> None:
-    with tracked(Stage("evaluate", root, params), KEY) as tracker:
-        tracker.look()
+    with followed(Stage("evaluate", root, params), KEY):
         evaluated(root, params)
     assert not (root / "mlflow.db").exists(), "nothing was sent"
     assert complete(params, root) == [KEY] and complete(params, root) == []
@@ -161,19 +192,8 @@ def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params)
     assert run.data.metrics["evaluate/hi_tom_order_3/accuracy"] == 0.5
 
 
-def test_a_stage_that_takes_long_is_shown_while_it_works(root: Path, params: Params) -> None:
-    with tracked(Stage("train", root, params), KEY, patience=0.2) as tracker:
-        tracker.step("train", 1, {"accuracy": 0.25}, at=1.0)
-        assert not (root / "mlflow.db").exists()
-        sleep(0.2)
-        tracker.look()
-        (run,) = runs(prepare(root), "cell")
-        assert run.info.status == "RUNNING"
-        assert run.data.metrics["train/accuracy"] == 0.25, "what was said before is not lost"
-
-
 def test_a_short_stage_that_fails_says_so_at_once(root: Path, params: Params) -> None:
-    with pytest.raises(UserError), tracked(Stage("judge", root, params), KEY):
+    with pytest.raises(UserError), followed(Stage("judge", root, params), KEY):
         raise UserError("no such thing\nat all")
     (run,) = runs(prepare(root), "cell")
     assert (run.info.status, run.data.tags["failure"]) == ("FAILED", "no such thing")
@@ -182,7 +202,7 @@ def test_a_short_stage_that_fails_says_so_at_once(root: Path, params: Params) ->
 def test_a_damaged_note_of_the_end_stops_nothing(
     root: Path, params: Params, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with tracked(Stage("evaluate", root, params), KEY):
+    with followed(Stage("evaluate", root, params), KEY):
         evaluated(root, params)
     (root / "logs" / "mini" / KEY / "evaluate" / "ended.json").write_text('{"status": ')
     assert complete(params, root) == [KEY]
@@ -196,8 +216,9 @@ def test_sending_results_later_does_not_claim_them(root: Path, params: Params) -
     commit = ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m")
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     subprocess.run(["git", *commit, "first"], cwd=root, check=True)
-    with tracked(Stage("evaluate", root, params), KEY, patience=0):
+    with followed(Stage("evaluate", root, params), KEY):
         pass
+    complete(params, root)
     (before,) = runs(prepare(root), "cell")
     subprocess.run(["git", *commit, "second"], cwd=root, check=True)
     evaluated(root, params)
@@ -213,8 +234,9 @@ def test_an_edit_gives_the_cell_a_new_run_under_the_same_study(root: Path, param
         update={"cells": {**params.cells, KEY: cell.model_copy(update={"seed": 5})}}
     )
     for study in (params, edited):
-        with tracked(Stage("train", root, study), KEY, patience=0):
+        with followed(Stage("train", root, study), KEY):
             pass
+        complete(study, root)
     client = prepare(root)
     (parent,) = runs(client, "study")
     cells = runs(client, "cell")
@@ -243,28 +265,26 @@ def test_worktrees_and_experiments_use_the_home_checkout(root: Path) -> None:
     assert home_of(root) == root.resolve()
 
 
+def points(root: Path, name: str) -> list[tuple[int, float]]:
+    client = prepare(root)
+    (run,) = runs(client, "cell")
+    return [(p.step, p.value) for p in client.get_metric_history(run.info.run_id, name)]
+
+
 def test_a_step_that_is_repeated_after_a_kill_is_stored_once(root: Path, params: Params) -> None:
     """A run that goes on from its last checkpoint repeats the steps after it, at other times."""
     for started in (1.0, 100.0):
-        with tracked(Stage("train", root, params), KEY, patience=0) as tracker:
-            for step in (1, 2):
-                at = started + step
-                tracker.step("train", step, {"accuracy": 0.25 * step}, at, {"seconds": started})
-    client = prepare(root)
-    (run,) = runs(client, "cell")
-    points = [
-        (p.step, p.value) for p in client.get_metric_history(run.info.run_id, "train/accuracy")
-    ]
-    assert sorted(points) == [(1, 0.25), (2, 0.5)]
-    assert len(client.get_metric_history(run.info.run_id, "train/seconds")) == 2
+        run = cell_run(params, KEY, root, "train", started, {})
+        for step in (1, 2):
+            at = started + step
+            run.cell.step("train", step, {"accuracy": 0.25 * step}, at, {"seconds": started})
+    assert sorted(points(root, "train/accuracy")) == [(1, 0.25), (2, 0.5)]
+    assert len(points(root, "train/seconds")) == 2
 
 
 def test_a_step_that_went_otherwise_is_stored_again(root: Path, params: Params) -> None:
     """Sampling with verl is repeatable in distribution only."""
     for started, accuracy in ((1.0, 0.25), (100.0, 0.75), (200.0, 0.25)):
-        with tracked(Stage("train", root, params), KEY, patience=0) as tracker:
-            tracker.step("train", 1, {"accuracy": accuracy}, started)
-    client = prepare(root)
-    (run,) = runs(client, "cell")
-    assert len(client.get_metric_history(run.info.run_id, "train/accuracy")) == 3
-    assert run.data.metrics["train/accuracy"] == 0.25
+        run = cell_run(params, KEY, root, "train", started, {})
+        run.cell.step("train", 1, {"accuracy": accuracy}, started)
+    assert [value for _, value in points(root, "train/accuracy")] == [0.25, 0.75, 0.25]

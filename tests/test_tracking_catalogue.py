@@ -25,9 +25,9 @@ from pipeline.formats.files import write_text
 from pipeline.ops.mirror.cell_run import study_run
 from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare
-from pipeline.ops.mirror.system import read_samples, watched
-from pipeline.ops.mirror.tracked import tracked
+from pipeline.ops.mirror.system import Samples, read_samples
 from pipeline.stages.common import Stage
+from pipeline.stages.followed.run import followed
 from tests.conftest import PROJECT, TINY
 from tests.made_runs import ACCURACY, write_study
 
@@ -169,8 +169,9 @@ def test_each_commit_has_a_parent_and_the_last_has_the_cells(
         )
         commits.append(found.stdout.strip())
         for key in stages:
-            with tracked(Stage("train", root, params), key, patience=0):
+            with followed(Stage("train", root, params), key):
                 pass
+        complete(params, root, stages)
     client = prepare(root)
     parents = {run.data.tags["commit"]: run for run in runs(client, "tags.level = 'study'")}
     names = [parents[commit].info.run_name for commit in commits]
@@ -259,14 +260,13 @@ def test_documented_filters_find_runs(sent: Path, params: Params, tmp_path: Path
 
 
 def test_a_long_stage_is_watched_and_nothing_is_lost(tmp_path: Path) -> None:
-    heard: list[int] = []
+    assert Samples(tmp_path, between=60).when_due() is None
+    heard = []
     for _ in range(2):
-        before = len(heard)
-        with watched(tmp_path, lambda step, *_: heard.append(step), between=0.01):
-            while len(heard) < before + 2:
-                pass
+        looks = Samples(tmp_path, between=0)
+        heard += [sample[0] for _ in range(2) if (sample := looks.when_due())]
     samples = read_samples(tmp_path)
-    assert heard == [row["step"] for row in samples] == list(range(1, len(heard) + 1))
+    assert heard == [row["step"] for row in samples] == [1, 2, 3, 4]
     assert all(row["system_memory_usage_megabytes"] > 0 for row in samples)
     with (tmp_path / "system.jsonl").open("a") as file:
         file.write('{"step": 9')

@@ -20,7 +20,7 @@ from flows.sweeps.limits import (
 from flows.sweeps.places import absolute_places
 from flows.sweeps.record import SweepFolder
 from flows.sweeps.stopping import Interrupted
-from pipeline.ops.mirror.server import LATER_VARIABLE, prepare
+from pipeline.ops.mirror.server import prepare
 
 
 def launch(
@@ -50,8 +50,7 @@ def launch(
         KeyboardInterrupt: If this process is asked to stop; the run is cancelled then too.
     """
     os.environ.update(absolute_places(os.environ, folder.home))
-    prepare(folder.home)  # loudly, once; stages that begin in an outage then go on
-    os.environ[LATER_VARIABLE] = "1"
+    prepare(folder.home)  # loudly, once; stages go on in an outage
     params = folder.params()
     cores = max(len(os.sched_getaffinity(0)), params.study.threads)
     name = resource(params)

@@ -15,7 +15,13 @@ from functools import cache
 from pathlib import Path
 
 CARRIERS = frozenset(
-    {"pipeline.base", "pipeline.ops.cluster", "pipeline.ops.driver", "pipeline.ops.mirror"}
+    {
+        "pipeline.base",
+        "pipeline.ops.cluster",
+        "pipeline.ops.driver",
+        "pipeline.ops.mirror",
+        "pipeline.stages.followed",
+    }
 )
 """What carries, names or shows results and cannot shape them: its code is in no digest."""
 

@@ -17,3 +17,8 @@ class TransientError(UserError):
 
     Printed like every other error. A stage exits with status 1: to run it again may help.
     """
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what an error says, or its name; at most 200 characters."""
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

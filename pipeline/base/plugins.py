@@ -38,8 +38,8 @@ class Plugin:
         return (self.module, *self.elsewhere)
 
 
-FOLLOWER = Plugin("pipeline.ops.mirror.tracked", "tracked")
-"""What shows a stage of a cell while it works."""
+FOLLOWER = "pipeline.ops.mirror.follow"
+"""What follows a stage of a cell, as a process of its own."""
 
 KEEPER = Plugin("pipeline.ops.mirror.report", "keep_report")
 """What keeps a study's report, with all that its cells have left, where people compare them."""

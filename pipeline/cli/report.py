@@ -75,7 +75,7 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     from flows.sweeps.partial import failures, unfinished
     from pipeline.analysis.results import lacking
     from pipeline.ops.driver.partial import partial_folder, write_partial
-    from pipeline.ops.mirror.failed import causes
+    from pipeline.stages.followed.ended import causes
 
     sweeps = unfinished(root, params)
     known = {key: why for sweep in sweeps for key, why in failures(sweep).items()}

@@ -20,7 +20,7 @@ from pipeline.judge.signatures import single_signatures
 from pipeline.judge.used import Used, used_of
 from pipeline.judge.verdict import judge
 from pipeline.stages.common import Stage, run
-from pipeline.stages.followed import followed
+from pipeline.stages.followed.run import followed
 
 
 def main(stage: Stage, key: str) -> None:

@@ -30,7 +30,7 @@ from pipeline.formats.files import remove, write_lines
 from pipeline.formats.provenance import GRADING, installed
 from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
 from pipeline.stages.common import Stage
-from pipeline.stages.followed import PATIENCE, followed
+from pipeline.stages.followed.run import PATIENCE, followed
 from pipeline.tasks.example import Example
 
 
@@ -69,10 +69,10 @@ def score_cell(
         return found
     # Where a large model is asked, MLflow shows it from the start.
     patience = PATIENCE if cell.evaluate.engine == "hf" else 0.0
-    with followed(stage, key, patience) as tracker:
+    with followed(stage, key, patience):
         engine = _engine(stage, key, cell, ahead)
         started = time.perf_counter()
-        graded = ask_columns(engine, cell, columns, asking, f"{stage.name} {key}", tracker.look)
+        graded = ask_columns(engine, cell, columns, asking, f"{stage.name} {key}")
         ran = Ran(engine.name, engine.libraries, columns, graded, asking)
         then(engine, ran)
         seconds = time.perf_counter() - started
@@ -160,16 +160,14 @@ def ask_columns(
     columns: Mapping[str, Sequence[Example]],
     asking: Asking,
     title: str,
-    look: Callable[[], None] = lambda: None,
 ) -> list[Graded]:
-    """Put columns of examples to an engine, and show how far it is; calls ``look`` as it goes."""
+    """Put columns of examples to an engine, and show how far it is."""
     examples = [example for column in columns.values() for example in column]
     responses = len(examples) * asking.samples
     with ProgressReport(title, responses) as progress:
 
         def report(count: int) -> None:
             progress.at(count)
-            look()
 
         return evaluate(engine, examples, asking, seed=cell.seed, report=report)
 

@@ -13,7 +13,7 @@ from pipeline.formats.files import discard, replacing, write_lines
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import SERVED_BY, Manifest, ServedManifest
 from pipeline.stages.common import Stage, run
-from pipeline.stages.followed import PATIENCE, StageRun, followed
+from pipeline.stages.followed.run import PATIENCE, StageRun, followed
 from pipeline.stages.resume import read_options, take_up
 from pipeline.stages.training import Training, TrainingConfig, prepare
 from pipeline.train.contract import History, Outcome
@@ -28,8 +28,8 @@ def main(stage: Stage, key: str, *options: str) -> None:
     if isinstance(cell, TrainedCell):
         training = prepare(stage, key, cell)
         patience = PATIENCE if cell.train.backend == "local" else 0.0
-        with owned(training.work), followed(stage, key, patience) as tracker:
-            _train(stage, key, cell, training, resume, tracker)
+        with owned(training.work), followed(stage, key, patience) as shown:
+            _train(stage, key, cell, training, resume, shown)
         return
     kind: type[Manifest | ServedManifest] = Manifest
     if isinstance(cell, ApiCell):
@@ -54,11 +54,11 @@ def _train(
     cell: TrainedCell,
     training: Training,
     resume: Path | None,
-    tracker: StageRun,
+    shown: StageRun,
 ) -> None:
     """Train a cell and write what came of it."""
     take_up(training.work, training.made_from, resume)
-    outcome = _followed(training, key, tracker)
+    outcome = _followed(training, key, shown)
     _write(stage, key, TrainingConfig(cell=cell, libraries=outcome.libraries), outcome.history)
     Manifest(
         model=cell.model,
@@ -74,20 +74,20 @@ def _train(
     discard(training.work)
 
 
-def _followed(training: Training, key: str, tracker: StageRun) -> Outcome:
-    """Train, showing every step and sending it to the tracker."""
+def _followed(training: Training, key: str, shown: StageRun) -> Outcome:
+    """Train, showing every step."""
     with ProgressReport(f"train {key}", training.total) as progress:
 
         def report(history: History) -> None:
             step = history.last
             progress.at(step.step, _note(step.metrics))
-            tracker.step("train", step.step, step.metrics, step.at, step.timing)
+            shown.step("train", step.step, step.metrics, step.at, step.timing)
             if alarm := history.alarm:
                 log.warning("%s", alarm.describe())
-                tracker.tags({"collapse_step": alarm.step})
+                shown.tags({"collapse_step": alarm.step})
             if drift := history.drift_alarm:
                 log.warning("%s", drift.describe())
-                tracker.tags({"drift_step": drift.step})
+                shown.tags({"drift_step": drift.step})
 
         return training.run(report)
 

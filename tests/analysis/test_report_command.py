@@ -21,10 +21,9 @@ from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params, read_params
 from pipeline.config.study_files import find_study
-from pipeline.ops.mirror.circumstances import circumstances
-from pipeline.ops.mirror.ended import Ended
-from pipeline.ops.mirror.failed import leave_cause
 from pipeline.stages.common import Stage
+from pipeline.stages.followed.circumstances import circumstances
+from pipeline.stages.followed.ended import Ended
 from pipeline.stages.prompts import write_frames
 from pipeline.stages.report import write
 from tests.conftest import PROJECT, TINY
@@ -50,7 +49,8 @@ def study(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "study"
     shutil.copytree(made, root)
     shutil.rmtree(root / "runs/mini/micro-hi/evaluate")
-    leave_cause(root / "logs/mini/micro-hi/evaluate", UserError(CAUSE.partition(": ")[2]))
+    cause = CAUSE.partition(": ")[2]
+    Ended("FAILED", 0.0, 1.0, {}, cause).leave(root / "logs/mini/micro-hi/evaluate")
     monkeypatch.chdir(root)
     monkeypatch.setenv("COLUMNS", "200")
     return root

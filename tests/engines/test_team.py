@@ -21,8 +21,8 @@ from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare
-from pipeline.ops.mirror.tracked import tracked
 from pipeline.stages.common import Stage
+from pipeline.stages.followed.run import followed
 from tests.conftest import TINY, type_command
 from tests.engines.team import Served
 from tests.made_runs import write_study
@@ -75,6 +75,12 @@ def until(happened: Callable[[], bool]) -> None:
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.5)
+
+
+def is_shown(root: Path) -> bool:
+    client = prepare(root)
+    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    return bool(client.search_runs([experiment], "tags.seed = '7'"))
 
 
 def counts(served: Served) -> dict[str, int]:
@@ -158,10 +164,11 @@ def test_a_killed_database_loses_nothing(
     seeded = params.cells["nano-hi"].model_copy(update={"seed": 7})
     study = params.model_copy(update={"cells": {**params.cells, "nano-hi": seeded}})
     write_study(study, tmp_path)
-    with tracked(Stage("train", tmp_path, study), "nano-hi", patience=0) as tracker:
-        tracker.step("train", 1, {"accuracy": 0.5}, at=1.0)
+    with followed(Stage("train", tmp_path, study), "nano-hi", patience=0) as said:
+        said.step("train", 1, {"accuracy": 0.5}, at=1.0)
+        until(lambda: is_shown(tmp_path))
         served.kill_database()
-        tracker.step("train", 2, {"accuracy": 0.5}, at=2.0)
+        said.step("train", 2, {"accuracy": 0.5}, at=2.0)
     until(lambda: served.team.postgres.query("select 1", "mlflow"))
     complete(study, tmp_path, again=True)
     client = prepare(tmp_path)

@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.base.errors import first_line
 from pipeline.config.params import Cell, Params
 from pipeline.formats.files import digest_of
-from pipeline.ops.mirror.circumstances import COMMIT, circumstances
-from pipeline.ops.mirror.run import Tracker, first_line
+from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import EXPERIMENT, answering, prepare, tracking_uri
+from pipeline.stages.followed.circumstances import COMMIT, circumstances
+from pipeline.stages.followed.ended import Ended
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -55,19 +57,17 @@ class CellRun:
             tracker.begin()
             tracker.tags(circumstances)
 
-    def fail(self, error: BaseException) -> None:
-        """Say in both why the stage failed."""
-        for tracker in (self.study, self.cell):
-            tracker.tags({"failure": first_line(error)})
+    def end(self, ended: Ended) -> None:
+        """Mark both as ended, as :meth:`Tracker.end` does; say in both why the stage failed."""
+        if ended.cause:
+            for tracker in (self.study, self.cell):
+                tracker.tags({"failure": ended.cause})
+        self.cell.end(ended.status, self.stage, ended.seconds)
+        self.study.end(ended.status, f"{self.key}.{self.stage}", ended.seconds)
 
-    def end(self, status: str, seconds: float) -> None:
-        """Mark both as ended, as :meth:`Tracker.end` does."""
-        self.cell.end(status, self.stage, seconds)
-        self.study.end(status, f"{self.key}.{self.stage}", seconds)
-
-    def knows(self, seconds: float) -> bool:
+    def knows(self, ended: Ended) -> bool:
         """Return whether the run of the cell was told that the stage took so long."""
-        return self.cell.known.get(f"seconds.{self.stage}") == f"{seconds:.1f}"
+        return self.cell.known.get(f"seconds.{self.stage}") == f"{ended.seconds:.1f}"
 
 
 def cell_run(
@@ -84,7 +84,7 @@ def cell_run(
         root: The checkout.
         stage: What works in it.
         began: When that began, in seconds since the epoch.
-        told: Who runs it where: see :func:`pipeline.ops.mirror.circumstances.circumstances`.
+        told: Who runs it where: see :func:`pipeline.stages.followed.circumstances.circumstances`.
 
     Raises:
         UserError: If MLflow does not answer.

@@ -11,22 +11,19 @@ from pipeline.analysis.results import Results
 from pipeline.base.errors import UserError
 from pipeline.ops.mirror.cell_run import study_run
 from pipeline.ops.mirror.send import complete
-from pipeline.ops.mirror.server import may_be_told_later
 from pipeline.stages.common import Stage
 
 log = logging.getLogger(__name__)
 
 
 def keep_report(stage: Stage, results: Results, folder: Path) -> None:
-    """Send a report, and what MLflow lacks of its cells.
+    """Send a report, and what MLflow lacks of its cells; an outage is said, and stops nothing.
 
     Args:
         stage: The stage ``report``.
         results: What the report shows.
         folder: The folder of the report.
 
-    Raises:
-        UserError: If MLflow does not answer and may not be told later.
     """
     try:
         with study_run(stage.params, stage.root) as tracker:
@@ -34,6 +31,4 @@ def keep_report(stage: Stage, results: Results, folder: Path) -> None:
             tracker.step("accuracy", 0, accuracies(results), time.time())
             tracker.artifact(folder)
     except UserError as error:
-        if not may_be_told_later():
-            raise
         log.warning("%s; the files hold everything, send them later with: tomrl sync", error)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.base.errors import first_line
 from pipeline.formats.files import file_digest, write_json
 from pipeline.formats.foreign import visible
 
@@ -178,8 +179,3 @@ def flatten(values: Mapping[str, object], prefix: str = "") -> Iterable[tuple[st
             yield from flatten(value, f"{prefix}{name}.")
         elif value is not None:
             yield f"{prefix}{name}", value
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, or its name; at most 200 characters."""
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]

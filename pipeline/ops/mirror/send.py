@@ -11,11 +11,11 @@ from pipeline.judge.columns import judged_together
 from pipeline.judge.records import Verdicts
 from pipeline.ops.mirror.catalogue import Catalogue
 from pipeline.ops.mirror.cell_run import CellRun, cell_tracker, current_study, study_tracker
-from pipeline.ops.mirror.circumstances import COMMIT, checked_out
 from pipeline.ops.mirror.done import Done, times_of
 from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import answering, prepare, tracking_uri
 from pipeline.ops.mirror.system import read_samples
+from pipeline.stages.followed.circumstances import COMMIT, checked_out
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
 from pipeline.train.drift import find_drift
@@ -26,22 +26,13 @@ if TYPE_CHECKING:
 _SCORES = ("accuracy", "strict_accuracy", "format_rate", "length_mean")
 
 
-def mirror(tracker: Tracker, params: Params, key: str, stage: str, root: Path) -> None:
-    """Send what a stage of a cell has written; its times and the machine's too, where they are.
-
-    Args:
-        tracker: The cell's run.
-        params: The study.
-        key: The cell.
-        stage: A stage of the cell.
-        root: The checkout.
-    """
-    done = Done(params, key, stage, root)
-    _SENDERS[stage](tracker, done)
+def mirror(tracker: Tracker, done: Done) -> None:
+    """Send what a stage of a cell has written; its times and the machine's too, where they are."""
+    _SENDERS[done.stage](tracker, done)
     for row in read_samples(done.logs):
         step, at = int(row.pop("step")), row.pop("at")
-        tracker.step(f"system/{stage}", step, row, at)
-    tracker.tags({f"sent.{stage}": done.digest})
+        tracker.step(f"system/{done.stage}", step, row, at)
+    tracker.tags({f"sent.{done.stage}": done.digest})
 
 
 def complete(
@@ -108,22 +99,36 @@ def _study_of(
 
 def _send(tracker: Tracker, parent: Tracker, stages: Sequence[Done], again: bool) -> bool:
     """Send what stages of one cell have left, as far as it is missing; return whether any was."""
-    sent = False
-    for done in stages:
-        if done.digest and (again or tracker.known.get(f"sent.{done.stage}") != done.digest):
-            mirror(tracker, done.params, done.key, done.stage, done.root)
-            sent = True
-        run, ended = CellRun(tracker, parent, done.key, done.stage), done.ended
-        if ended and not run.knows(ended.seconds):
-            tracker.tags(ended.circumstances)
-            run.end(ended.status, ended.seconds)
-            sent = True
-    if sent:
+    if any([send_stage(tracker, parent, done, again) for done in stages]):
         tracker.leave_ids(stages[0].logs.parent)
         # What went wrong with any of its stages is what a cell is known by.
         ends = [done.ended.status for done in stages if done.ended]
         tracker.end(next((each for each in ends if each != "FINISHED"), "FINISHED"), "sync", 0)
-    return sent
+        return True
+    return False
+
+
+def send_stage(tracker: Tracker, parent: Tracker, done: Done, again: bool = False) -> bool:
+    """Send what one stage of a cell has left and how it ended, as far as that is missing.
+
+    Args:
+        tracker: The cell's run.
+        parent: The study's.
+        done: The stage.
+        again: Send its results, whatever MLflow has.
+
+    Returns:
+        Whether anything was missing.
+    """
+    missing = bool(done.digest) and tracker.known.get(f"sent.{done.stage}") != done.digest
+    if missing or (again and done.digest):
+        mirror(tracker, done)
+    run, ended = CellRun(tracker, parent, done.key, done.stage), done.ended
+    if ended is None or run.knows(ended):
+        return missing or (again and bool(done.digest))
+    tracker.tags(ended.circumstances)
+    run.end(ended)
+    return True
 
 
 def _send_training(tracker: Tracker, done: Done) -> None:

@@ -13,29 +13,22 @@ import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http import HTTPStatus
-from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.request import urlopen
 
 from pipeline.base.disk import trouble
-from pipeline.base.errors import UserError
+from pipeline.base.errors import UserError, first_line
 from pipeline.base.home import home_of
-from pipeline.ops.mirror.database import KIND, ensure, has_experiment, is_whole, unusable
-from pipeline.ops.mirror.run import first_line
+from pipeline.ops.mirror.database import KIND, ensure, is_whole, unusable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 URI_VARIABLE = "MLFLOW_TRACKING_URI"
-LATER_VARIABLE = "TOMRL_TRACK_LATER"
-"""Set for the stages of whoever has seen MLflow answer, and sends later what it does not take."""
 EXPERIMENT = "tomrl"
 _REFUSALS = ("UNAUTHENTICATED", "PERMISSION_DENIED")
 _USER_VARIABLE = "MLFLOW_TRACKING_USERNAME"
 _ACCOUNT = re.compile(r"://[^/@\s]+@")
-_PATIENCE = 5.0  # seconds for a server to say that it is well
 
 
 def tracking_uri(root: Path) -> str:
@@ -68,10 +61,11 @@ def prepare(root: Path) -> MlflowClient:
         if (found := client.get_experiment_by_name(EXPERIMENT)) is None:
             client.create_experiment(EXPERIMENT, tags=KIND)
         elif found.lifecycle_stage == "deleted":
+            address = shlex.quote(without_secrets(uri))
             raise UserError(
-                f"the experiment {EXPERIMENT} at {without_secrets(uri)} was deleted in MLflow; "
-                f"bring it back with: MLFLOW_TRACKING_URI={shlex.quote(without_secrets(uri))} mlflow "
-                f"experiments restore --experiment-id {found.experiment_id}"
+                f"the experiment {EXPERIMENT} was deleted in MLflow; bring it back with: "
+                f"MLFLOW_TRACKING_URI={address} mlflow experiments restore --experiment-id "
+                f"{found.experiment_id}"
             )
     return client
 
@@ -107,28 +101,6 @@ def answering(uri: str) -> Iterator[None]:
             f"({type(error).__name__}: {without_secrets(first_line(error))}); set "
             f"{URI_VARIABLE} to a working address, or unset it to use mlflow.db in this folder"
         ) from error
-
-
-def answers(root: Path) -> bool:
-    """Return whether the tracking address looks well, without MLflow, whose import takes long.
-
-    That a database is of the version which this MLflow makes is known only once it is opened.
-    """
-    uri = tracking_uri(root)
-    if database := _database(uri):
-        if not database.exists():
-            return os.access(database.parent, os.W_OK)
-        return os.access(database, os.W_OK) and has_experiment(database, EXPERIMENT)
-    try:
-        with urlopen(f"{uri.rstrip('/')}/health", timeout=_PATIENCE) as reply:
-            return bool(reply.status == HTTPStatus.OK)
-    except (OSError, ValueError, HTTPException):
-        return False
-
-
-def may_be_told_later() -> bool:
-    """Return whether a stage that MLflow does not answer goes on, as in a sweep, or is refused."""
-    return bool(os.environ.get(LATER_VARIABLE))
 
 
 def without_secrets(text: str) -> str:

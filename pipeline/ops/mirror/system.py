@@ -8,39 +8,49 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
+import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 
 FILE = "system.jsonl"
 SECONDS_BETWEEN = 30.0
 log = logging.getLogger(__name__)
 
-Hear = Callable[[int, Mapping[str, object], float], None]
-"""Receives the number of a sample, its figures by name, and when it was, since the epoch."""
 
-
-@contextmanager
-def watched(folder: Path, hear: Hear, between: float = SECONDS_BETWEEN) -> Iterator[None]:
-    """Sample the machine while the block runs.
+class Samples:
+    """What the machine does, sampled while a stage works.
 
     Args:
         folder: Receives the samples, in ``system.jsonl``, after those that are there.
-        hear: Receives each sample.
         between: Seconds between two samples, and before the first.
     """
-    over = threading.Event()
-    watcher = threading.Thread(
-        target=_watch, args=(folder, hear, over, between), name="system metrics", daemon=True
-    )
-    watcher.start()
-    try:
-        yield
-    finally:
-        over.set()
-        watcher.join()
+
+    def __init__(self, folder: Path, between: float = SECONDS_BETWEEN) -> None:
+        self._path, self._between = folder / FILE, between
+        self._due = time.monotonic() + between
+        self._step = max((int(row["step"]) for row in read_samples(folder)), default=0)
+
+    def when_due(self) -> tuple[int, dict[str, float], float] | None:
+        """Return a sample with its number and its time, if it is time for one."""
+        if time.monotonic() < self._due:
+            return None
+        self._due = time.monotonic() + self._between
+        try:
+            at, figures = time.time(), _sample(self._monitors)
+            line = json.dumps({"step": self._step + 1, "at": at, **figures})
+            with self._path.open("a", encoding="utf-8") as file:
+                print(line, file=file)
+        except Exception as error:  # a look at the machine stops nothing
+            log.warning("no further system metrics: %s", error)
+            self._due = math.inf
+            return None
+        self._step += 1
+        return self._step, figures, at
+
+    @cached_property
+    def _monitors(self) -> list[object]:
+        return _monitors()
 
 
 def read_samples(folder: Path) -> list[dict[str, float]]:
@@ -54,24 +64,6 @@ def read_samples(folder: Path) -> list[dict[str, float]]:
         except (ValueError, TypeError, AttributeError):
             log.warning("%s: a line cannot be read and is left out", path)
     return [row for row in found if {"step", "at"} <= row.keys()]
-
-
-def _watch(folder: Path, hear: Hear, over: threading.Event, between: float) -> None:
-    if over.wait(between):
-        return
-    try:
-        monitors = _monitors()
-        step = max((int(row["step"]) for row in read_samples(folder)), default=0)
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / FILE).open("a", encoding="utf-8") as file:
-            while True:
-                step, at, figures = step + 1, time.time(), _sample(monitors)
-                print(json.dumps({"step": step, "at": at, **figures}), file=file, flush=True)
-                hear(step, figures, at)
-                if over.wait(between):
-                    return
-    except Exception as error:  # a look at the machine stops no stage
-        log.warning("no further system metrics: %s", error)
 
 
 def _monitors() -> list[object]:

@@ -1,4 +1,4 @@
-"""How a stage of a cell ended, in a file: for MLflow, told by whoever next talks to it."""
+"""How a stage of a cell ended, in a file: whoever talks to MLflow next tells it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from pipeline.config.params import Params
 from pipeline.formats.files import write_json
 
 log = logging.getLogger(__name__)
@@ -22,12 +23,14 @@ class Ended:
         began: When it began, in seconds since the epoch.
         seconds: How long it worked.
         circumstances: Who ran it where, as tags.
+        cause: Why it failed, in a line; None where it did not.
     """
 
     status: str
     began: float
     seconds: float
     circumstances: dict[str, str]
+    cause: str | None = None
 
     def leave(self, logs: Path) -> None:
         """Write it to the folder of a stage's times; that there is no room for it stops nothing."""
@@ -44,9 +47,21 @@ def read_ended(logs: Path) -> Ended | None:
         found = json.loads(path.read_text(encoding="utf-8"))
         ended = Ended(**{field.name: found[field.name] for field in fields(Ended)})
         tags = {str(name): str(value) for name, value in ended.circumstances.items()}
-        return Ended(str(ended.status), float(ended.began), float(ended.seconds), tags)
+        cause = None if ended.cause is None else str(ended.cause)
+        return Ended(str(ended.status), float(ended.began), float(ended.seconds), tags, cause)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         log.warning("%s is damaged; MLflow is not told how long the stage took", path)
         return None
+
+
+def causes(params: Params, root: Path) -> dict[str, str]:
+    """Return why cells of a study failed when they last ran, by cell: ``STAGE: CAUSE``."""
+    logs = root / "logs" / params.study.name
+    return {
+        key: f"{path.parent.name}: {ended.cause}"
+        for key in params.cells
+        for path in sorted((logs / key).glob(f"*/{NAME}"))
+        if (ended := read_ended(path.parent)) and ended.cause
+    }

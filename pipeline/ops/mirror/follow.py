@@ -1,0 +1,111 @@
+"""The process that shows a stage of a cell in MLflow while it works.
+
+``python -m pipeline.ops.mirror.follow KEY STAGE`` reads what the stage says in ``live.jsonl`` and
+looks at the machine, until its standard input ends: that is when the stage does, even by SIGKILL.
+Then it sends what the stage has left, as ``tomrl sync`` would. It never stops a stage: what MLflow
+does not take is said once and sent later.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import select
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipeline.base.errors import first_line
+from pipeline.config.params_file import read_params
+from pipeline.ops.mirror.cell_run import CellRun, cell_run
+from pipeline.ops.mirror.done import Done
+from pipeline.ops.mirror.send import send_stage
+from pipeline.ops.mirror.system import Samples
+from pipeline.stages.followed.ended import Ended, read_ended
+from pipeline.stages.followed.run import LIVE
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+log = logging.getLogger(__name__)
+
+
+def follow(done: Done) -> None:
+    """Show a stage until standard input ends, and then how it ended.
+
+    Args:
+        done: The stage, which has begun.
+
+    Raises:
+        UserError: If MLflow does not answer.
+    """
+    live = _Lines(done.logs / LIVE)
+    begun = next(iter(live.new()))
+    began, where = float(begun["began"]), begun["circumstances"]
+    run = cell_run(done.params, done.key, done.root, done.stage, began, where)
+    run.begin(where)
+    samples = Samples(done.logs)
+    is_over = False
+    while not is_over:
+        is_over = _has_ended()
+        for line in live.new():
+            _show(run, line)
+        if sample := samples.when_due():
+            run.cell.step(f"system/{done.stage}", *sample)
+    ended = read_ended(done.logs)
+    if ended is None or ended.began != began:  # killed before it could say so
+        Ended("KILLED", began, time.time() - began, where).leave(done.logs)
+    send_stage(run.cell, run.study, Done(done.params, done.key, done.stage, done.root))
+
+
+def _show(run: CellRun, line: dict[str, Any]) -> None:
+    if "step" in line:
+        run.cell.step(*line["step"])
+    else:
+        run.cell.tags(line["tags"])
+
+
+def _has_ended() -> bool:
+    """Wait a moment; return whether standard input has ended."""
+    ready, _, _ = select.select([sys.stdin], [], [], _SECONDS_BETWEEN_LOOKS)
+    return bool(ready) and not os.read(sys.stdin.fileno(), 1)
+
+
+class _Lines:
+    """The lines of a file that somebody writes; one that is not whole yet is left for later."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, 0
+
+    def new(self) -> Iterator[dict[str, Any]]:
+        """Yield what has come since the last call."""
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._read += len(line)
+                yield json.loads(line)
+
+
+def main() -> None:
+    """Follow the stage that the command line names; signals are for the stage."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    key, stage = sys.argv[1:]
+    try:
+        follow(Done(read_params(), key, stage, Path.cwd()))
+    except Exception as error:
+        log.warning(
+            "MLflow is not told of %s@%s (%s): the files hold everything, send them later with: "
+            "tomrl sync",
+            stage,
+            key,
+            first_line(error),
+        )
+
+
+if __name__ == "__main__":
+    main()
