@@ -11,7 +11,7 @@ from tests.corpus.case import Damage
 
 # A failed attempt is a fact that the tracking database and the stage's logs keep; git writes its
 # index when asked.
-_NOT_WATCHED = ("mlflow.db", "mlartifacts", "failed.txt", ".git", "__pycache__")
+_NOT_WATCHED = ("mlflow.db", "mlartifacts", "ended.json", "live.jsonl", ".git", "__pycache__")
 State = dict[str, bytes | None]
 
 
