@@ -11,18 +11,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pipeline.base import temporaries
+from pipeline.formats import temporaries
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """Yield a temporary sibling of ``target`` (file or folder) and rename it at the end.
 
-    If the block raises, the sibling is removed and ``target`` is left as it was. Those that killed
-    processes left beside it are removed.
+    If the block raises, the sibling is removed and ``target`` is left as it was. What killed
+    processes left half-written is removed by the next stage (:func:`remove_leftovers`).
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(target.parent)
     temporary = temporaries.beside(target)
     try:
         yield temporary

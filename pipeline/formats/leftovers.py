@@ -9,8 +9,8 @@ from pathlib import Path
 
 import yaml
 
-from pipeline.base import temporaries
 from pipeline.base.home import home_of
+from pipeline.formats import temporaries
 from pipeline.formats.files import remove_leftovers
 from pipeline.formats.store import default_store
 

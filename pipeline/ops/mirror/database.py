@@ -17,8 +17,8 @@ from urllib.parse import quote
 
 from pipeline.base.errors import UserError
 from pipeline.base.locks import locked
-from pipeline.base.temporaries import beside
 from pipeline.formats.files import remove, remove_leftovers
+from pipeline.formats.temporaries import beside
 
 _HALF_DONE = "_alembic_tmp_"  # where a migration keeps rows of a table that it rewrites
 _SIBLINGS = ("-journal", "-wal", "-shm")  # of SQLite; they belong to the file they are named after
