@@ -11,7 +11,6 @@ import yaml
 
 from flows.commands import Commands
 from pipeline.base.errors import UserError
-from pipeline.formats.store import STORE_VARIABLE
 from pipeline.ops.driver.checkout import dvc_command
 from pipeline.ops.mirror.server import URI_VARIABLE
 
@@ -33,8 +32,7 @@ def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> 
     with tempfile.TemporaryDirectory() as folder:
         copy = _clone(root, Path(folder) / "checkout")
         before = _digests(copy)
-        # Neither artifacts nor runs of the copy are anybody's results.
-        apart = ["env", f"--unset={URI_VARIABLE}", f"--unset={STORE_VARIABLE}"]
+        apart = ["env", f"--unset={URI_VARIABLE}"]  # the runs of the copy are nobody's results
         with Commands(copy) as commands:
             if commands.run([*apart, *dvc_command("repro", *stages)], say):
                 raise UserError(f"{root}: results cannot be made again; the cause is said above")

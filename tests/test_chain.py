@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.formats.files import folder_digests
 from tests.chaos.study import leftovers, results
 from tests.conftest import edited, environment, prepare, type_command
 
@@ -183,15 +184,38 @@ def test_editing_one_cell_reruns_one_cell(flown: tuple[Path, str]) -> None:
         (checkout / "params.yaml").write_text(params)
 
 
-def test_a_missing_checkpoint_names_the_repair(flown: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_missing_checkpoint_names_the_repair(flown: tuple[Path, str]) -> None:
     checkout, _ = flown
-    command = ("dvc", "repro", "--single-item", "--force", "evaluate@nano-hi")
-    done = type_command(checkout, checkout.parent, *command, TOMRL_STORE=str(tmp_path / "empty"))
-    assert done.returncode != 0
-    assert "is not in the store" in done.stderr
-    assert "dvc repro --single-item --force train@nano-hi" in done.stderr
-    mended = type_command(checkout, checkout.parent, *command)
+    weights = checkout / "weights/mini/nano-hi"
+    ask = ("python", "-m", "pipeline.stages.evaluate", "nano-hi")
+    before = folder_digests(weights)
+    shutil.rmtree(weights)
+    done = type_command(checkout, checkout.parent, *ask)
+    assert done.returncode == 2
+    assert f"is not in {weights}. Restore it: dvc checkout train@nano-hi" in done.stderr
+    mended = type_command(checkout, checkout.parent, "dvc", "checkout", "train@nano-hi")
     assert mended.returncode == 0, mended.stderr
+    assert folder_digests(weights) == before
+
+
+def test_an_altered_checkpoint_is_made_again(flown: tuple[Path, str]) -> None:
+    """DVC's cache has the same file, and must not give the altered one back."""
+    checkout, _ = flown
+    weights = checkout / "weights/mini/nano-hi"
+    before = folder_digests(weights)
+    for path in weights.glob("*/model.safetensors"):
+        path.chmod(0o644)
+        with path.open("r+b") as file:
+            file.write(b"altered")
+        path.chmod(0o444)
+    ask = ("python", "-m", "pipeline.stages.evaluate", "nano-hi")
+    done = type_command(checkout, checkout.parent, *ask)
+    assert done.returncode == 2
+    again = "dvc repro --single-item --force train@nano-hi"
+    assert "is altered" in done.stderr and f"make it again: {again}" in done.stderr
+    mended = type_command(checkout, checkout.parent, *again.split())
+    assert mended.returncode == 0, mended.stderr
+    assert folder_digests(weights) == before
 
 
 def test_a_corrupt_dataset_is_named(flown: tuple[Path, str]) -> None:

@@ -188,9 +188,9 @@ def test_a_worker_runs_the_check(deployed: Deployed, client: SyncPrefectClient) 
     artifact = Artifact.get("check")
     assert artifact is not None and artifact.flow_run_id == run.id
     rows = {row["what"]: row[""] for row in json.loads(str(artifact.data))}
-    unset = {"mlflow": "-", "ray": "-", "remote of the store": "-", "remote of DVC": "-"}
+    unset = {"mlflow": "-", "ray": "-", "remote of DVC": "-"}
     assert rows == unset | {"prefect": "ok"} | {
-        f"disk of {place}": "ok" for place in ("checkout", "store", "temporary files")
+        f"disk of {place}": "ok" for place in ("checkout", "temporary files")
     }
 
 

@@ -80,7 +80,7 @@ def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
     dvc(clone, "dvc", "checkout")
 
 
-def test_experiments_in_copies_share_store_and_runs(clone: Path) -> None:
+def test_experiments_in_copies_share_runs(clone: Path) -> None:
     said = dvc(clone, "dvc", "exp", "run", "--temp", "-n", "apart", "-S", f"{LENGTH}=6")
     assert "Running stage 'gsm8k@nano-hi'" in said
     assert experiments(clone)["apart"]["max_new_tokens"] == 6
@@ -88,9 +88,8 @@ def test_experiments_in_copies_share_store_and_runs(clone: Path) -> None:
 
 
 def assert_shared(clone: Path) -> None:
-    """What experiments in copies of the checkout made is in the checkout's own store and runs."""
-    copies = list((clone / ".dvc/tmp/exps").rglob("mlflow.db"))
-    assert not copies and not list((clone / ".dvc/tmp/exps").rglob("store"))
+    """What experiments in copies of the checkout told is in the checkout's own runs of MLflow."""
+    assert not list((clone / ".dvc/tmp/exps").rglob("mlflow.db"))
 
 
 @pytest.mark.nightly

@@ -13,7 +13,6 @@ import pytest
 from pipeline.formats import temporaries
 from pipeline.formats.files import remove_leftovers, replacing
 from pipeline.formats.leftovers import mend_dvc, ownerless, remove_leftovers_of
-from pipeline.formats.store import STORE_VARIABLE, LocalStore
 from tests.conftest import PROJECT, Run
 
 WRITER = """
@@ -86,7 +85,7 @@ def test_a_long_name_is_cut(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["ü" * 120]
 
 
-def places(root: Path, store: Path) -> list[Path]:
+def places(root: Path) -> list[Path]:
     return [
         root / ".params.yaml",
         root / "work" / "ab" / "state" / "step-000001",
@@ -94,25 +93,23 @@ def places(root: Path, store: Path) -> list[Path]:
         root / "logs" / "mini" / "timing.jsonl",
         root / "data" / "mini" / "raw" / "hi_tom",
         root / "mlflow.db",
-        store / ("0" * 64),
+        root / "weights" / "mini" / "nano-hi" / ("0" * 64),
     ]
 
 
-def test_every_place_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, store = tmp_path / "root", tmp_path / "store"
-    monkeypatch.setenv(STORE_VARIABLE, str(store))
+def test_every_place_is_looked_at(tmp_path: Path) -> None:
+    root = tmp_path / "root"
     dead = subprocess.Popen(["true"])
     pid = dead.pid
     dead.wait()
-    for target in places(root, store):
+    for target in places(root):
         target.parent.mkdir(parents=True, exist_ok=True)
         own = temporaries.beside(target)
         own.with_name(own.name.replace(f"-{os.getpid()}-", f"-{pid}-")).touch()
         own.touch()
-    (store / ("1" * 64) / ".kept.0123abcd.tmp").mkdir(parents=True)
     remove_leftovers_of(root)
-    left = [path for path in tmp_path.rglob("*.tmp") if path.parent.name != "1" * 64]
-    assert len(left) == len(places(root, store)) and all(map(temporaries.has_owner, left))
+    left = list(tmp_path.rglob("*.tmp"))
+    assert len(left) == len(places(root)) and all(map(temporaries.has_owner, left))
     assert list(ownerless(root)) == []
 
 
@@ -144,14 +141,3 @@ def test_what_dvc_was_killed_in_writing_is_removed(
     path.write_text(content)
     mend_dvc(tmp_path)
     assert path.exists() is stays
-
-
-def test_a_pruned_object_is_gone_at_once(tmp_path: Path) -> None:
-    """Whatever else lies in the folder stays: it may be named as a store by mistake."""
-    store = LocalStore(tmp_path / "store")
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "weights").write_text("1")
-    digest = store.put(tmp_path / "model")
-    (store.root / "photographs").mkdir()
-    assert store.prune(set()) == (digest,)
-    assert [path.name for path in store.root.iterdir()] == ["photographs"]

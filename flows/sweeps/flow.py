@@ -88,7 +88,7 @@ def finish(work: Work, owed: Sequence[str]) -> None:
 
 @task(name="push", cache_policy=NO_CACHE)
 def push(work: Work) -> None:
-    """Bring all results to the remotes of the checkout, where it has any."""
+    """Bring all results to the remote of the checkout, if it has one."""
     commands = " && ".join(work.folder.sweep().unpushed) or "nothing, as no remote is set up"
     get_run_logger().info("to be pushed with: %s", commands)
     push_owed(work.folder, work.push)
@@ -105,7 +105,7 @@ def run_sweep(
         checkout: Folder of the checkout.
         limit: What says how much of their resource cells may take at a time.
         only: The cells to run; all that are left if empty.
-        pushing: Whether to bring results to the remotes of the checkout, once all are there.
+        pushing: Whether to bring results to the remote of the checkout, once all are there.
     """
     if flow_run.parent_flow_run_id is None:
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
@@ -141,7 +141,7 @@ def _run_left(work: Work, limit: Limit, only: Sequence[str], pushing: bool) -> d
     failed = _fan_out(work, chosen, limit)
     if not failed and len(chosen) == len(left) and not work.commands.stopped:
         # Noted with the sweep's end: a push that is cut off is not forgotten.
-        finish(work, list(pushes(work.folder.home)) if pushing else [])
+        finish(work, pushes(work.folder.home) if pushing else [])
         if pushing and not work.commands.stopped:
             push(work)
     return failed

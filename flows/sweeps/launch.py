@@ -37,7 +37,7 @@ def launch(
         concurrency: How much of their resource its cells may take at a time; all cores, or one
             accelerator, if None.
         only: The cells to run; all that are left if empty.
-        pushing: Whether to bring results to the remotes of the checkout, once all are there.
+        pushing: Whether to bring results to the remote of the checkout, once all are there.
 
     Returns:
         The causes of failure by cell.

@@ -27,8 +27,12 @@ def cells_left(params: Params, changed: Collection[str]) -> list[str]:
 def inputs_of(params: Params, key: str) -> list[str]:
     """Return what shared stages, and the cell whose model it asks, have made for a cell."""
     study, cell = params.study.name, params.cells[key]
-    asked = [f"runs/{study}/{cell.of}/train"] if isinstance(cell, AskedCell) else []
-    return ["code", f"data/{study}", f"runs/{study}/base", *asked]
+    of = cell.of if isinstance(cell, AskedCell) else None
+    asked = [f"runs/{study}/{of}/train", f"weights/{study}/{of}"] if of else []
+    return [
+        *("code", f"data/{study}", f"runs/{study}/base", f"weights/{study}/base/{cell.model}"),
+        *asked,
+    ]
 
 
 def _trains(params: Params, key: str) -> bool:

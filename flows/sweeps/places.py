@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.formats.store import STORE_VARIABLE
 from pipeline.ops.mirror.server import URI_VARIABLE
 
-_FOLDERS = (STORE_VARIABLE, "TOMRL_DATA_MIRROR")
+_FOLDERS = ("TOMRL_DATA_MIRROR",)
 _DATABASE = "sqlite:///"
 
 

@@ -1,8 +1,7 @@
-"""Bringing what a sweep has made to the remotes of its checkout, where it has any."""
+"""Bringing what a sweep has made to the remote of its checkout, if it has one."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,51 +9,38 @@ from flows.commands import Commands
 from flows.sweeps.record import SweepFolder
 from flows.sweeps.work import Work
 from pipeline.base.errors import TransientError
-from pipeline.base.processes import ending_with_this
 from pipeline.ops.driver.checkout import ask_dvc, dvc_command
-from pipeline.ops.store.remote import REMOTE_VARIABLE
 
 
 class NotPushed(TransientError):
     """Results are all there, but not where others get them."""
 
 
-RESULTS = "dvc push --run-cache"
-WEIGHTS = "tomrl store push"
-_NEEDS = {RESULTS: "a default remote of DVC", WEIGHTS: REMOTE_VARIABLE}
+PUSH = "dvc push --run-cache"
 
 
-def pushes(home: Path) -> dict[str, list[str]]:
-    """Return the commands that bring results of a checkout to its remotes, by what people type.
-
-    DVC has its default remote; weights go where ``TOMRL_STORE_REMOTE`` says.
-    """
-    found = {}
-    if _has_remote(home):
-        found[RESULTS] = dvc_command("push", "--run-cache")
-    if os.environ.get(REMOTE_VARIABLE):
-        found[WEIGHTS] = ending_with_this("pipeline.cli.app", "store", "push")
-    return found
+def pushes(home: Path) -> list[str]:
+    """Return the commands that people type to bring results of a checkout to DVC's remote."""
+    return [PUSH] if _has_remote(home) else []
 
 
 def push_owed(folder: SweepFolder, run: Callable[[list[str]], int]) -> None:
-    """Run what a sweep owes its remotes, and note what is owed no more.
+    """Push what a sweep owes its remote, and note that nothing is owed any more.
 
     Args:
         folder: The sweep's.
         run: Runs a command, whose output goes to the sweep's log of pushes; returns its status.
 
     Raises:
-        NotPushed: If something is owed still: a command failed, or its remote is set up no more.
+        NotPushed: If something is owed still: the push failed, or the remote is set up no more.
     """
-    commands = pushes(folder.home)
-    for typed in folder.sweep().unpushed:
-        if typed in commands and run(commands[typed]) == 0:
-            owed = [each for each in folder.sweep().unpushed if each != typed]
-            folder.write(folder.sweep().model_copy(update={"unpushed": owed}))
-    if owed := folder.sweep().unpushed:
-        absent = [f"set {_NEEDS[typed]} first" for typed in owed if typed not in commands]
-        why = "; ".join(absent) or f"{folder.log('push')} says why"
+    if not (owed := folder.sweep().unpushed):
+        return
+    is_set = _has_remote(folder.home)
+    if is_set and run(dvc_command("push", "--run-cache")) == 0:
+        folder.write(folder.sweep().model_copy(update={"unpushed": []}))
+    else:
+        why = f"{folder.log('push')} says why" if is_set else "set a default remote of DVC first"
         raise NotPushed(
             f"all cells are done and their results are in {folder.home}, but not all were pushed "
             f"({why}); push them with: {' && '.join(owed)}"

@@ -28,7 +28,7 @@ class Sweep(Record):
         edited: What was not committed as it began; then the commit is one of these edits.
         began: When, in ISO 8601.
         ended: When all of it was done; empty before.
-        unpushed: Commands that are still to bring its results to remotes, once it has ended.
+        unpushed: Commands that are still to bring its results to a remote, once it has ended.
     """
 
     name: str

@@ -11,7 +11,7 @@ from threading import Lock
 from flows.sweeps.pin import git
 from flows.sweeps.record import SweepFolder
 from pipeline.base.errors import UserError
-from pipeline.formats.files import remove, write_text
+from pipeline.formats.files import link_or_copy, remove, write_text
 from pipeline.ops.driver.checkout import ask_dvc
 
 _READY = ".ready"
@@ -51,7 +51,7 @@ class Trees:
         study = f"{self._folder.sweep().study}.yaml"
         shutil.copy(self._folder.study_file, tree / "studies" / study)
         for name in inputs:
-            _copy(self._folder.shared / name, tree / name)
+            _bring(self._folder.shared / name, tree / name)
         write_text(tree / ".dvc" / "config.local", f"[cache]\n    dir = {self._cache}\n")
         ready.touch()
         return True
@@ -72,9 +72,10 @@ class Trees:
         remove(self._folder.trees)
 
 
-def _copy(source: Path, target: Path) -> None:
+def _bring(source: Path, target: Path) -> None:
+    """Have a file or folder in another worktree too, without a second copy if possible."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        shutil.copytree(source, target, dirs_exist_ok=True)
+        shutil.copytree(source, target, copy_function=link_or_copy, dirs_exist_ok=True)
     else:
-        shutil.copy2(source, target)
+        link_or_copy(source, target)

@@ -20,7 +20,7 @@ from flows.sweeps.record import SWEEPS, CellState, SweepFolder
 from flows.sweeps.trees import Trees
 from pipeline.base.errors import UserError
 from pipeline.base.locks import locked
-from pipeline.formats.files import replacing, write_text
+from pipeline.formats.files import link_or_copy, replacing, write_text
 from pipeline.formats.leftovers import mend_dvc
 from pipeline.ops.driver.checkout import dvc_command
 from pipeline.ops.mirror.send import complete
@@ -129,7 +129,7 @@ class Work:
 
         Args:
             say: Receives the output of DVC.
-            owed: Commands that are then still to bring results to remotes.
+            owed: Commands that are then still to bring results to a remote.
 
         Raises:
             CellFailed: If the report cannot be made.
@@ -192,10 +192,11 @@ class Work:
     def _gather(self, key: str, tree: Path) -> None:
         """Bring the results of a cell to where its report is made, with what DVC knows of them."""
         study = self.params.study.name
-        runs, logs = Path("runs") / study / key, Path("logs") / study / key
+        logs = Path("logs") / study / key
         with self._gathering:
-            with replacing(self.shared / runs) as temporary:
-                shutil.copytree(tree / runs, temporary)
+            for made in (Path("weights") / study / key, Path("runs") / study / key):
+                with replacing(self.shared / made) as temporary:
+                    shutil.copytree(tree / made, temporary, copy_function=link_or_copy)
             if (tree / logs).is_dir():
                 shutil.copytree(tree / logs, self.shared / logs, dirs_exist_ok=True)
             found = merged(_known(self.shared), _known(tree), stages_of(key))

@@ -81,7 +81,6 @@ class Team:
             "MLFLOW_TRACKING_PASSWORD": self.secrets["MLFLOW_AUTH_ADMIN_PASSWORD"],
             "PREFECT_API_URL": f"http://{HOST}:{self.ports.prefect}/api",
             "PREFECT_API_AUTH_STRING": self.secrets["PREFECT_SERVER_API_AUTH_STRING"],
-            "TOMRL_STORE_REMOTE": f"s3://{BUCKET}/store",
             "AWS_ENDPOINT_URL": self._s3,
             "AWS_DEFAULT_REGION": REGION,
             **{name: self.secrets[name] for name in _S3_KEYS},

@@ -25,7 +25,6 @@ from pipeline.cli import (
     regrade,
     report,
     reward,
-    store,
     study,
     sweep,
     tom,
@@ -56,7 +55,6 @@ app.add_typer(tom.app, name="tom")
 app.add_typer(reward.app, name="reward")
 app.add_typer(train.app, name="train")
 app.add_typer(models.app, name="models")
-app.add_typer(store.app, name="store")
 app.add_typer(export.app, name="export")
 app.add_typer(sweep.app, name="sweep")
 app.command()(audit.audit)

@@ -17,7 +17,7 @@ from pipeline.formats.files import remove, size
 from pipeline.formats.leftovers import MADE, mend_dvc, ownerless
 from pipeline.ops.driver.checkout import find_root
 
-_ALL = (".dvc/cache", ".dvc/tmp", "store", "mlartifacts")
+_ALL = (".dvc/cache", ".dvc/tmp", "mlartifacts")
 console = Terminal()
 
 
@@ -25,13 +25,13 @@ def clean(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also the DVC cache, the artifact store and the MLflow runs."),
+        typer.Option("--all", help="Also the DVC cache and the MLflow runs."),
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be removed, with sizes.")
     ] = False,
 ) -> None:
-    """Remove what the pipeline made: data, runs, logs, reports and interrupted work.
+    """Remove what the pipeline made: data, runs, weights, logs, reports and interrupted work.
 
     Also what killed processes of other machines, or from before a reboot, left half-written; make
     sure that none of them is running. Without `--all`, `dvc repro` brings everything back from the

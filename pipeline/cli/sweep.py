@@ -31,7 +31,7 @@ NoPush = Annotated[
     bool,
     typer.Option(
         "--no-push",
-        help="Do not bring results and weights to the remotes of DVC and of the store at the end.",
+        help="Do not bring results and weights to the remote of DVC at the end.",
     ),
 ]
 Concurrency = Annotated[
@@ -63,7 +63,7 @@ def sweep(
 ) -> None:
     """Run what is left of a sweep: shared stages once, then cells, then the report.
 
-    Results then go to DVC's default remote, and weights to `TOMRL_STORE_REMOTE`, if these are set.
+    Results and weights then go to DVC's default remote, if one is set.
 
     Example: `tomrl sweep --study grid-mini --concurrency 2`
     """

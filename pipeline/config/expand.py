@@ -67,7 +67,7 @@ def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
         algorithm=cell.algorithm,
         seed=cell.seed,
         base=f"{trained}/checkpoints.json",
-        inputs=f"{trained}/config.json",
+        inputs=f"weights/{study.name}/{key}",
         evaluate=cell.evaluate.model_copy(update={"prompt": other}),
         gsm8k=cell.gsm8k,
     )

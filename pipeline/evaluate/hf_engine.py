@@ -99,7 +99,7 @@ class TransformersEngine:
         sampling: Sampling,
         report: Callable[[int], None],
     ) -> list[Response]:
-        # The folder's name is its digest in the store: a checkout may be moved.
+        # The folder's name is its digest: a checkout may be moved.
         model = [self.folder.name, self.libraries]
         with owned(work):
             journal = Journal(work, model, sampling, prompts, report)

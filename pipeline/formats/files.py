@@ -43,6 +43,19 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def link_or_copy(source: str | Path, target: str | Path) -> None:
+    """Give a file a second name, or copy it where that cannot be: on another disk, for example.
+
+    What a symbolic link points at is another's, and copied.
+    """
+    try:
+        if Path(source).is_symlink():
+            raise OSError("not for this project to share")
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+
+
 def discard(path: Path) -> None:
     """Remove a file or folder at once: whoever is killed meanwhile leaves no half of it."""
     temporary = temporaries.beside(path)

@@ -12,9 +12,8 @@ import yaml
 from pipeline.base.home import home_of
 from pipeline.formats import temporaries
 from pipeline.formats.files import remove_leftovers
-from pipeline.formats.store import default_store
 
-MADE = ("code", "data", "runs", "logs", "reports", "work")
+MADE = ("code", "data", "runs", "logs", "reports", "weights", "work")
 """Folders of a checkout that hold only what the pipeline makes."""
 _SECONDS_TO_WRITE = 1.0
 
@@ -84,6 +83,6 @@ _WRITTEN_IN_PLACE = {".dvc/tmp/rwlock": _is_whole_json, "dvc.lock": _is_whole_lo
 
 
 def _places(root: Path) -> list[tuple[Path, bool]]:
-    """Return folders, and whether those below them are meant too; objects in the store are not."""
-    shared = {root, home_of(root), default_store(root).root}
+    """Return folders, and whether those below them are meant too."""
+    shared = {root, home_of(root)}
     return [*((root / name, True) for name in MADE), *((path, False) for path in sorted(shared))]

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
@@ -88,9 +88,8 @@ def fetch(
     work: Path,
     access: Access,
     *,
-    stored: Callable[[str], bool] = lambda digest: False,
     progress: bool = True,
-) -> tuple[Snapshot, Path | None]:
+) -> tuple[Snapshot, Path]:
     """Bring a snapshot into a folder.
 
     Args:
@@ -99,12 +98,10 @@ def fetch(
             not in the table, is resolved to its commit, with a warning.
         work: Keeps unfinished downloads and the record between runs.
         access: Where to take the files from.
-        stored: Says whether the artifact store holds a digest; nothing is fetched if so.
         progress: Whether to draw a progress bar, if there is a terminal.
 
     Returns:
-        The snapshot with the sha256 of every file, and the folder of its files, or None if the
-        store has them.
+        The snapshot with the sha256 of every file, and the folder of its files.
 
     Raises:
         UserError: If a file cannot be had, is not the expected one, or is none to be loaded.
@@ -113,9 +110,6 @@ def fetch(
         raise UserError(f"repository {repository!r} is none of a model hub; allowed: OWNER/NAME")
     work.mkdir(parents=True, exist_ok=True)
     snapshot = _snapshot(repository, revision, work, access)
-    digest = snapshot.stored_digest()
-    if digest and stored(digest):
-        return snapshot, None
     folder = work / "files"
     with progress_bar(progress) as report:
         _Fetcher(snapshot, folder, access, report).fetch_all()
@@ -239,7 +233,7 @@ class _Fetcher:
         return self.folder.parent / f"{file.name}.{self.snapshot.revision[:12]}.part"
 
     def _link(self, origin: Path, file: HubFile) -> None:
-        """Point at a file of the mirror; the store copies what it points at."""
+        """Point at a file of the mirror."""
         try:
             verify(origin, file.expected)
         except Altered as error:
@@ -260,7 +254,7 @@ class _Fetcher:
         if needed > free:
             raise UserError(
                 f"{self.snapshot.repository}: {needed:,} bytes to download, but only {free:,} are "
-                f"free in {self.folder}, and the artifact store needs as much again; make room"
+                f"free in {self.folder}; make room"
             )
 
 

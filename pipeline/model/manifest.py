@@ -1,4 +1,4 @@
-"""Manifests: the records (``checkpoints.json``) that name models in the artifact store."""
+"""Manifests: the records (``checkpoints.json``) that name models by the digest of their files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Record, RecordOfModel
-from pipeline.formats.store import LocalStore
+from pipeline.formats.weights import WeightsFolder
 
 Role = Literal["base", "best", "last"]
 
@@ -21,7 +21,7 @@ def _absent(value: object) -> bool:
 
 
 class StoredModel(Record):
-    """A model folder in the artifact store.
+    """A model that a stage left in ``weights/``.
 
     Attributes:
         step: The training step that its weights come from; 0 for a base model.
@@ -109,11 +109,14 @@ SERVED_BY: Mapping[str, type[ServedManifest]] = MappingProxyType(
 )
 """What stands in for weights, by the engine that asks it."""
 
+NO_WEIGHTS = "This model is behind an address, or recorded: checkpoints.json says where."
+"""What stands in place of weights that are not here."""
 
-def resolve(path: Path, store: LocalStore, model: str, made_by: str) -> Path:
+
+def resolve(path: Path, weights: WeightsFolder, model: str) -> Path:
     """Return the folder of the checkpoint that a model's manifest says to use.
 
     Raises:
-        UserError: If the manifest is missing or damaged, or the object gone or altered.
+        UserError: If the manifest is missing or damaged, or the weights absent or altered.
     """
-    return store.get(Manifest.read_of(path, model, made_by).used.digest, made_by)
+    return weights.get(Manifest.read_of(path, model, weights.made_by).used.digest)

@@ -1,4 +1,4 @@
-"""Stage ``base@model``: the base model in the artifact store, named by a manifest."""
+"""Stage ``base@model``: the weights of a base model, and the manifest that names them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.data.card import BaseCard
 from pipeline.data.origin import BaseShown, Origin
 from pipeline.formats.files import write_lines
 from pipeline.formats.records import Figures
-from pipeline.model.manifest import Manifest, ServedManifest
+from pipeline.model.manifest import NO_WEIGHTS, Manifest, ServedManifest
 from pipeline.stages.common import Stage, run
 
 
@@ -22,7 +22,7 @@ class Made:
     """A base model that was made or fetched.
 
     Attributes:
-        manifest: What names it in the store.
+        manifest: What names its weights, which are in place.
         card: What it was shown.
         shown: What exactly, story by story; None where nobody here knows.
         metrics: Rows of ``metrics.jsonl``.
@@ -41,7 +41,11 @@ def main(stage: Stage, key: str) -> None:
     entry = lookup(stage.params.base, key, "model")
     make = cast(Callable[[Stage, str, BaseEntry], Made], BASES[entry.model.kind].load())
     made = make(stage, key, entry)
-    folder = stage.runs / "base" / key
+    folder, weights = stage.runs / "base" / key, stage.weights_of_base(key)
+    if isinstance(made.manifest, Manifest):
+        weights.keep_only([made.manifest.used.digest])
+    else:
+        weights.keep_none(NO_WEIGHTS)
     write_lines(folder / "metrics.jsonl", made.metrics)
     write_lines(stage.logs / "base" / key / "timing.jsonl", made.timing)
     made.card.write(folder / "card.json")

@@ -1,4 +1,4 @@
-"""Base models of kind ``hub``: published weights, fetched and put into the store."""
+"""Base models of kind ``hub``: published weights, fetched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pipeline.base.ownership import owned
 from pipeline.config.models import HubModel
 from pipeline.config.params import BaseEntry
 from pipeline.data.card import NOT_KNOWN, BaseCard
-from pipeline.formats.files import remove
 from pipeline.model.check import check_model
 from pipeline.model.hub import access_from, fetch
 from pipeline.model.manifest import Manifest, StoredModel
@@ -18,7 +17,7 @@ from pipeline.stages.common import Stage
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
-    """Fetch a published model and put it into the store."""
+    """Fetch a published model; what was fetched before, and is in ``work/`` still, is not again."""
     assert isinstance(entry.model, HubModel)
     work = stage.work(entry.model.repository)
     with owned(work):
@@ -26,19 +25,11 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
 
 
 def _fetched(stage: Stage, key: str, model: HubModel, work: Path) -> Made:
-    store = stage.store
-
-    def stored(digest: str) -> bool:
-        return digest in store.digests() and store.verify(digest)
-
-    snapshot, files = fetch(model.repository, model.revision, work, access_from(), stored=stored)
-    digest = snapshot.stored_digest()
-    assert digest is not None
-    parameters = check_model(files or store.root / digest)
-    if files:
-        if store.put(files) != digest:
-            raise UserError(f"{files}: files changed while they were stored; run it again")
-        remove(files)
+    snapshot, files = fetch(model.repository, model.revision, work, access_from())
+    parameters = check_model(files)
+    digest = stage.weights_of_base(key).link(files)
+    if digest != snapshot.stored_digest():
+        raise UserError(f"{files}: files changed while they were read; run it again")
     print(f"base {key}: {model.repository} at {snapshot.revision}, {parameters:,} parameters")
     return Made(
         Manifest(

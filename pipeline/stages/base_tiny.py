@@ -16,7 +16,7 @@ from pipeline.data.card import BaseCard, SetCard
 from pipeline.data.codec import read_dataset
 from pipeline.data.origin import Origin
 from pipeline.engine.device import set_up_torch
-from pipeline.formats.files import remove
+from pipeline.formats.files import digest_of, folder_digests, remove
 from pipeline.formats.provenance import MODEL, installed
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import Manifest, StoredModel
@@ -27,7 +27,7 @@ from pipeline.train import base_cache, shipped, tiny_base, warm_start
 from pipeline.train.base_cache import MadeModel
 from pipeline.train.warm_start import Demonstration
 
-_STATE, _MODEL = "state", "model"
+_STATE = "state"
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
@@ -36,9 +36,12 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     examples, timing = tiny_base.demonstrations_of(entry), list[Figures]()
     if entry.model.shipped:
         known = shipped.check(stage.root / "models" / entry.model.shipped, entry)
-        digest = stage.store.put(stage.root / "models" / entry.model.shipped / shipped.MODEL)
+        folder = stage.root / "models" / entry.model.shipped / shipped.MODEL
         made = MadeModel(
-            digest=digest, parameters=known.parameters, tokens=known.tokens, losses=known.losses
+            digest=stage.weights_of_base(key).copy(folder),
+            parameters=known.parameters,
+            tokens=known.tokens,
+            losses=known.losses,
         )
         how, libraries = "comes with the project", known.libraries
     else:
@@ -85,16 +88,16 @@ def _made_here(
     code = own_code(BASES["tiny"].modules)
     work = stage.work("made", base_cache.key_of(entry, threads, examples, words, code))
     with owned(work):
-        made, how = base_cache.recall(work, stage.store), "made before"
+        made, how = base_cache.recall(work), "made before"
         if made is None:
-            made, how = _make(stage, key, entry, examples, words, work, timing), "made now"
+            made, how = _make(key, entry, examples, words, work, timing), "made now"
             base_cache.remember(work, made)
+        stage.weights_of_base(key).link(work / base_cache.MODEL)
         remove(work / _STATE)
     return made, how
 
 
 def _make(
-    stage: Stage,
     key: str,
     entry: BaseEntry,
     examples: Sequence[Demonstration],
@@ -111,10 +114,9 @@ def _make(
             progress.at(step, f"loss {loss:.3f}")
 
         stop = StopRequest().requested
-        folder = work / _MODEL
+        folder = work / base_cache.MODEL
         made = tiny_base.make(entry, examples, words, folder, work / _STATE, report, stop)
-    digest = stage.store.put(folder)
-    remove(folder)
+    digest = digest_of(folder_digests(folder))
     return MadeModel(
         digest=digest, parameters=made.parameters, tokens=made.tokens, losses=made.losses
     )

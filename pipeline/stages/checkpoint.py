@@ -36,7 +36,7 @@ def checkpoint_answers(stage: Stage, key: str, name: str) -> Path:
     evaluated = stage.runs / key / "evaluate"
     if stored.digest == manifest.used.digest and (evaluated / "grades.parquet").is_file():
         return evaluated
-    return _ask(stage, key, cell, stage.store.get(stored.digest, made_by), stored)
+    return _ask(stage, key, cell, stage.weights_of(key).get(stored.digest), stored)
 
 
 def _named(manifest: Manifest, key: str, name: str) -> StoredModel:

@@ -12,12 +12,12 @@ from pathlib import Path
 from pipeline.base.disk import trouble
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.processes import end_with_dvc, raise_on_sigterm
-from pipeline.config.params import Params
+from pipeline.config.params import AskedCell, Cell, Params
 from pipeline.config.params_file import read_params
 from pipeline.formats.files import digest_of, file_digest, folder_digests
 from pipeline.formats.foreign import visible
 from pipeline.formats.leftovers import remove_leftovers_of
-from pipeline.formats.store import LocalStore, default_store
+from pipeline.formats.weights import WeightsFolder
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,23 @@ class Stage:
         """Return the folder of what differs from run to run."""
         return self.root / "logs" / self.study
 
+    def weights_of(self, key: str) -> WeightsFolder:
+        """Return the folder of a cell's models."""
+        return WeightsFolder(self._weights / key, f"train@{key}")
+
+    def weights_of_base(self, key: str) -> WeightsFolder:
+        """Return the folder of a base model."""
+        return WeightsFolder(self._weights / "base" / key, f"base@{key}")
+
+    def start_of(self, cell: Cell) -> WeightsFolder:
+        """Return the folder of the models that a cell starts from."""
+        if isinstance(cell, AskedCell):
+            return self.weights_of(cell.of)
+        return self.weights_of_base(cell.model)
+
     @property
-    def store(self) -> LocalStore:
-        """Return the artifact store."""
-        return default_store(self.root)
+    def _weights(self) -> Path:
+        return self.root / "weights" / self.study
 
     def work(self, *inputs: object) -> Path:
         """Return the folder of resumable state for these inputs: other inputs, another folder."""

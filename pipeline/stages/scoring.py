@@ -118,7 +118,7 @@ def _engine(stage: Stage, key: str, cell: Cell, ahead: Sequence[Ahead]) -> Engin
             f"{', '.join(ENGINES)}"
         )
     manifest = stage.runs / key / "train" / "checkpoints.json"
-    model = resolve(manifest, stage.store, cell.model, f"train@{key}")
+    model = resolve(manifest, stage.weights_of(key), cell.model)
     return engine_of_weights(stage, cell, model, work_of(stage, key, cell), ahead)
 
 

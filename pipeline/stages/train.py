@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pipeline.base.ownership import owned
 from pipeline.base.progress import ProgressReport
-from pipeline.config.params import ApiCell, AskedCell, TrainedCell
+from pipeline.config.params import ApiCell, TrainedCell
 from pipeline.formats.files import discard, replacing, write_lines
 from pipeline.formats.records import Figures
-from pipeline.model.manifest import SERVED_BY, Manifest, ServedManifest
+from pipeline.model.manifest import NO_WEIGHTS, SERVED_BY, Manifest, ServedManifest
 from pipeline.stages.common import Stage, run
 from pipeline.stages.followed.run import PATIENCE, StageRun, followed
 from pipeline.stages.resume import read_options, take_up
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def main(stage: Stage, key: str, *options: str) -> None:
-    """Train one cell; all other cells pass on the manifest of their model."""
+    """Train one cell; all other cells pass their model on."""
     resume = read_options(options)
     cell, folder = stage.params.cell(key), stage.runs / key / stage.name
     if isinstance(cell, TrainedCell):
@@ -34,8 +34,12 @@ def main(stage: Stage, key: str, *options: str) -> None:
     kind: type[Manifest | ServedManifest] = Manifest
     if isinstance(cell, ApiCell):
         kind = SERVED_BY[cell.evaluate.engine]
-    made_by = f"train@{cell.of}" if isinstance(cell, AskedCell) else f"base@{cell.model}"
-    kind.read_of(stage.root / cell.base, cell.model, made_by)
+    start, own = stage.start_of(cell), stage.weights_of(key)
+    manifest = kind.read_of(stage.root / cell.base, cell.model, start.made_by)
+    if isinstance(manifest, Manifest):
+        own.keep_only([own.share(start, manifest.used.digest)])
+    else:
+        own.keep_none(NO_WEIGHTS)
     _write(stage, key, TrainingConfig(cell=cell, libraries={}), History())
     with replacing(folder / "checkpoints.json") as temporary:
         shutil.copy(stage.root / cell.base, temporary)
@@ -59,6 +63,7 @@ def _train(
     """Train a cell and write what came of it."""
     take_up(training.work, training.made_from, resume)
     outcome = _followed(training, key, shown)
+    stage.weights_of(key).keep_only([each.digest for each in outcome.checkpoints.values()])
     _write(stage, key, TrainingConfig(cell=cell, libraries=outcome.libraries), outcome.history)
     Manifest(
         model=cell.model,

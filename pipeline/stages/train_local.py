@@ -50,9 +50,10 @@ class LocalTraining:
     """
 
     def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
-        base = resolve(stage.root / cell.base, stage.store, cell.model, f"base@{cell.model}")
+        base = resolve(stage.root / cell.base, stage.start_of(cell), cell.model)
         threads = stage.params.study.threads
-        self._run = LocalRun(cell, threads, base, stage.root / cell.inputs, stage.store)
+        weights = stage.weights_of(key)
+        self._run = LocalRun(cell, threads, base, stage.root / cell.inputs, weights)
         say_left_out(key, self._run.rows, cell)
         self.made_from = made_from(stage, cell)
         self.work = stage.work(*self.made_from.values())

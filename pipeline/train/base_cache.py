@@ -1,8 +1,9 @@
 """Tiny base models kept by what made them, so that no study makes the same one twice.
 
 A model is a function of its recipe, demonstrations, texts, seed, threads, this package's code, the
-libraries and the processor. An entry is a small file that names the model in the artifact store;
-it counts only if it and the model are whole, and a model is made again otherwise.
+libraries and the processor. An entry is a folder with the model, whose files the studies that take
+it have by hard links, and a small file about it; it counts only if both are whole, and a model is
+made again otherwise.
 """
 
 from __future__ import annotations
@@ -17,21 +18,23 @@ import transformers
 
 from pipeline.base.errors import UserError
 from pipeline.config.params import BaseEntry
-from pipeline.formats.files import digest_of
+from pipeline.formats.files import digest_of, folder_digests
 from pipeline.formats.records import Record
-from pipeline.formats.store import LocalStore
 from pipeline.train.tiny_base import processor
 from pipeline.train.warm_start import Demonstration
+
+MODEL = "model"
+"""Folder of an entry's model."""
 
 _NAME = "made.json"
 log = logging.getLogger(__name__)
 
 
 class MadeModel(Record):
-    """A tiny model in the artifact store.
+    """A tiny model that was made.
 
     Attributes:
-        digest: Of its folder in the store.
+        digest: Of its folder.
         parameters: Number of its weights.
         tokens: Size of its vocabulary.
         losses: Loss of each step of its warm start.
@@ -72,8 +75,8 @@ def key_of(
     return digest_of([made_of, threads, shown, list(words), dict(code), libraries, processor()])
 
 
-def recall(folder: Path, store: LocalStore) -> MadeModel | None:
-    """Return the model that an entry names, or None; says why where an entry is no good."""
+def recall(folder: Path) -> MadeModel | None:
+    """Return what an entry has, or None; says why where it is no good."""
     path = folder / _NAME
     if not path.is_file():
         return None
@@ -85,16 +88,16 @@ def recall(folder: Path, store: LocalStore) -> MadeModel | None:
         log.warning("%s is damaged; the model is made again", path)
         return None
     found = entry.model
-    if found.digest not in store.digests():
+    if not (folder / MODEL).is_dir():
         return None
-    if not store.verify(found.digest):
-        log.warning("model %s in %s is altered; it is made again", found.digest[:12], store.root)
+    if digest_of(folder_digests(folder / MODEL)) != found.digest:
+        log.warning("the model in %s is altered; it is made again", folder)
         return None
     return found
 
 
 def remember(folder: Path, made: MadeModel) -> None:
-    """Write the entry of a model that is in the store."""
+    """Say what there is of a model that lies in its entry."""
     _Entry(digest=_digest(made), model=made).write(folder / _NAME)
 
 

@@ -1,4 +1,4 @@
-"""A run of the local trainer from its files to what it leaves in the store."""
+"""A run of the local trainer from its files to the weights that it leaves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.config.params import TrainedCell
 from pipeline.engine.device import set_up_torch
 from pipeline.formats.files import remove, replacing
 from pipeline.formats.provenance import GRADING, MODEL, installed
-from pipeline.formats.store import LocalStore
+from pipeline.formats.weights import WeightsFolder
 from pipeline.model.manifest import StoredModel
 from pipeline.model.weights import load_model, save_model
 from pipeline.train.contract import History, Outcome
@@ -31,14 +31,14 @@ class LocalRun:
         threads: To compute with.
         base: Folder of the base model.
         inputs: Folder of the datasets.
-        store: Receives the trained models.
+        weights: Receives the trained models.
     """
 
     def __init__(
-        self, cell: TrainedCell, threads: int, base: Path, inputs: Path, store: LocalStore
+        self, cell: TrainedCell, threads: int, base: Path, inputs: Path, weights: WeightsFolder
     ) -> None:
         set_up_torch(threads)
-        self._cell, self._store = cell, store
+        self._cell, self._weights = cell, weights
         self._policy, self._tokenizer = load_model(base)
         self.rows = CellRows.load(inputs, self._tokenizer, cell)
         self._probe = load_probe(inputs, self._tokenizer, cell.train)
@@ -83,17 +83,17 @@ class LocalRun:
             checkpoints={
                 "best": StoredModel(
                     step=best.step,
-                    digest=self._stored(work / "best", trainer, trainer.best_weights()),
+                    digest=self._kept(work / "best", trainer, trainer.best_weights()),
                     validation_accuracy=best.accuracy,
                 ),
-                "last": StoredModel(step=last.step, digest=self._stored(work / "last", trainer)),
+                "last": StoredModel(step=last.step, digest=self._kept(work / "last", trainer)),
             },
             libraries=installed(*MODEL, *GRADING),
         )
 
-    def _stored(self, folder: Path, trainer: LocalTrainer, weights: Weights | None = None) -> str:
-        """Put weights, or the policy's as they are, into the store; return their digest."""
+    def _kept(self, folder: Path, trainer: LocalTrainer, weights: Weights | None = None) -> str:
+        """Put weights, or the policy's as they are, into their place; return their digest."""
         remove(folder / "model")
         with replacing(folder / "model") as temporary:
             save_model(temporary, trainer.policy, trainer.tokenizer, weights)
-        return self._store.put(folder / "model")
+        return self._weights.take(folder / "model")

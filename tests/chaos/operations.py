@@ -29,7 +29,7 @@ from tests.chaos.study import Outcome, leftovers, prepare
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate"}
 _COME_AGAIN = 0.8  # of the operations of one run, at least, in the next
-_MADE = ("code", "data", "runs", "reports", "logs", "store", "work", "mlflow.db", "mlartifacts")
+_MADE = ("code", "data", "runs", "reports", "logs", "weights", "work", "mlflow.db", "mlartifacts")
 
 
 @dataclass

@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.conftest import copy_checkout, edited, shrink, type_command
 
-_SAME_BYTES = ("code", "data", "runs", "reports")
-_SAME_NAMES = ("store", "work")
+_SAME_BYTES = ("code", "data", "runs", "reports", "weights")
+_SAME_NAMES = ("weights", "work")
 
 
 def prepare(folder: Path) -> Path:

@@ -69,14 +69,6 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("plan --cluster studies", ("studies",)),
     ("plan --cluster in.jsonl", ("in.jsonl",)),
     ("plan --cluster params.yaml", ("params.yaml", "pools")),
-    ("store fly", ("No such command",)),
-    ("store push --remote ''", ("TOMRL_STORE_REMOTE", "--remote")),
-    ("store push --remote gs://lab/x", ("gs://", "s3://BUCKET/PREFIX")),
-    ("store pull --remote s3://k:s@lab/x", ("s3://BUCKET/PREFIX", "Credentials")),
-    ("store pull --remote params.yaml", ("params.yaml", "folder")),
-    ("store pull --dry-run now", ("unexpected extra argument",)),
-    ("store verify --remote params.yaml", ("params.yaml", "folder")),
-    ("store prune --remote out", ("--remote out", "--checkout")),
     ("train", ("Usage",)),
     ("train plan", ("Missing option", "--cell")),
     ("train plan --cell nano-bye", ("'nano-bye'", "nano-hi")),
@@ -192,11 +184,6 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
 
 # (command, variables, words of the message)
 _VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
-    ("train nano-hi", {"TOMRL_STORE": "params.yaml/store"}, ("params.yaml/store", "TOMRL_STORE")),
-    ("train nano-hi", {"TOMRL_STORE": "params.yaml"}, ("params.yaml", "TOMRL_STORE")),
-    ("evaluate nano-hi", {"TOMRL_STORE": "@"}, ("TOMRL_STORE", "train@nano-hi")),
-    ("gsm8k nano-hi", {"TOMRL_STORE": "@"}, ("TOMRL_STORE", "train@nano-hi")),
-    ("train nano-hi", {"TOMRL_STORE": "@"}, ("TOMRL_STORE", "base@nano")),
     ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "/nowhere"}, ("hi_tom", "/nowhere")),
     ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "params.yaml"}, ("hi_tom", "params.yaml")),
     ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "@"}, ("hi_tom", "@")),

@@ -129,12 +129,12 @@ _READ: tuple[tuple[str, str, str, dict[str, Damage]], ...] = (
 
 _UNREAD_BY_SYNC = {"missing"}  # what has no results yet is not sent
 
-# (command, pattern of a stored file, stage that makes the object again)
-_STORED = (
-    ("train nano-hi", "store/*/model.safetensors", "base@nano"),
-    ("evaluate nano-hi", "store/*/model.safetensors", "train@nano-hi"),
-    ("evaluate nano-hi", "store/*/tokenizer.json", "train@nano-hi"),
-    ("gsm8k nano-hi", "store/*/config.json", "train@nano-hi"),
+# (command, pattern of a file of weights, stage that makes it again)
+_WEIGHTS = (
+    ("train nano-hi", "weights/mini/base/nano/*/model.safetensors", "base@nano"),
+    ("evaluate nano-hi", "weights/mini/nano-hi/*/model.safetensors", "train@nano-hi"),
+    ("evaluate nano-hi", "weights/mini/nano-hi/*/tokenizer.json", "train@nano-hi"),
+    ("gsm8k nano-hi", "weights/mini/nano-hi/*/config.json", "train@nano-hi"),
 )
 
 
@@ -149,9 +149,9 @@ def stage_files() -> Iterator[BadInput]:
                 continue
             says = (_named(file, what), "dvc repro", made_by)
             yield BadInput(f"{command}: {file} {what}", _words(command), says, {file: damage})
-    for command, file, made_by in _STORED:
+    for command, file, made_by in _WEIGHTS:
         for what in ("missing", "empty", "cut off", "binary"):
-            says = ("store", "dvc repro", made_by)
+            says = ("weights/mini", "dvc repro", made_by)
             name = f"{command}: {file} {what}"
             yield BadInput(name, _words(command), says, {file: DAMAGES[what]})
 

@@ -75,18 +75,18 @@ def test_adapters_imitate(imitated: tuple[Path, str, int]) -> None:
     assert rows[-1]["loss"] < rows[1]["loss"]
     # Measured in the trainer with the adapters added up, and here on the stored weights.
     last = read_json(checkout / "runs/mini" / SFT / "train/checkpoints.json")["checkpoints"]["last"]
-    found = accuracy(checkout, checkout / "store" / last["digest"])
+    found = accuracy(checkout, checkout / "weights/mini" / SFT / last["digest"])
     assert found == rows[-1]["validation_accuracy"]
 
 
 def _assert_adapted(checkout: Path, cell: str, step: int, shown: str) -> None:
     """The last weights are the base model's, changed by products of a rank where adapters are."""
-    runs = checkout / "runs/mini"
+    runs, weights = checkout / "runs/mini", checkout / "weights/mini" / cell
     base = read_json(runs / "base/nano/checkpoints.json")["checkpoints"]["base"]["digest"]
     last = read_json(runs / cell / "train/checkpoints.json")["checkpoints"]["last"]
     assert last["step"] == step and "log-probabilities within" in shown
-    before = load_file(checkout / "store" / base / "model.safetensors")
-    after = load_file(checkout / "store" / last["digest"] / "model.safetensors")
+    before = load_file(checkout / "weights/mini/base/nano" / base / "model.safetensors")
+    after = load_file(weights / last["digest"] / "model.safetensors")
     assert before.keys() == after.keys()
     for name, tensor in after.items():
         change = tensor.float() - before[name].float()
@@ -94,7 +94,7 @@ def _assert_adapted(checkout: Path, cell: str, step: int, shown: str) -> None:
         assert bool(change.any()) == adapted, name
         if adapted:
             assert int(torch.linalg.matrix_rank(change, rtol=1e-3)) <= RANK
-    model, _ = load_model(checkout / "store" / last["digest"])
+    model, _ = load_model(weights / last["digest"])
     assert model.config.num_hidden_layers == 3
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from transformers import AutoTokenizer
 
 from pipeline.formats.files import read_json, write_json
-from pipeline.formats.store import LocalStore
+from pipeline.formats.weights import WeightsFolder
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO
 
@@ -36,14 +36,15 @@ def test_an_empty_validation_set(checkout: Path) -> None:
 
 def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> None:
     manifest = checkout / "runs/mini/base/nano/checkpoints.json"
-    content, store = read_json(manifest), LocalStore(checkout / "store")
+    content = read_json(manifest)
+    weights = WeightsFolder(checkout / "weights/mini/base/nano", "base@nano")
     model = tmp_path / "model"
-    shutil.copytree(store.root / content["checkpoints"]["base"]["digest"], model)
+    shutil.copytree(weights.root / content["checkpoints"]["base"]["digest"], model)
     tokenizer = AutoTokenizer.from_pretrained(model)
     tokens = len(tokenizer)
     tokenizer.add_tokens([f"token{i}" for i in range(50)])
     tokenizer.save_pretrained(model)
-    content["checkpoints"]["base"]["digest"] = store.put(model)
+    content["checkpoints"]["base"]["digest"] = weights.take(model)
     manifest.unlink()
     write_json(manifest, content)
     message = refused(checkout)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from pipeline.formats.files import read_json, read_lines
-from pipeline.formats.store import LocalStore
+from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.client import Address, connect
 from pipeline.ops.cluster.head import private_head
 from tests.alive import until
@@ -93,4 +93,5 @@ def test_a_living_job_that_is_reported_failed_is_overtaken(
     rows = read_lines(hasty / "runs/mini" / GRPO / "train/metrics.jsonl")
     assert [row["step"] for row in rows] == list(range(STEPS + 1))
     stored = read_json(hasty / "runs/mini" / GRPO / "train/checkpoints.json")["checkpoints"]
-    assert all(LocalStore(hasty / "store").verify(each["digest"]) for each in stored.values())
+    weights = WeightsFolder(hasty / "weights/mini" / GRPO, f"train@{GRPO}")
+    assert all(weights.get(each["digest"]) for each in stored.values())

@@ -161,9 +161,11 @@ def test_the_probe_is_the_local_trainers_at_its_steps(grpo: tuple[Path, str]) ->
     checkout, rows = grpo[0], curve(grpo[0], GRPO)
     assert probed(rows) == PROBED
     base = read_json(checkout / "runs/mini/base/nano/checkpoints.json")["checkpoints"]["base"]
-    for step, model in ((0, base), (STEPS, manifest(checkout, GRPO)["checkpoints"]["last"])):
+    last, weights = manifest(checkout, GRPO)["checkpoints"]["last"], checkout / "weights/mini"
+    before, after = weights / "base/nano" / base["digest"], weights / GRPO / last["digest"]
+    for step, model in ((0, before), (STEPS, after)):
         for name in PROBES:
-            found = accuracy(checkout, checkout / "store" / model["digest"], name)
+            found = accuracy(checkout, model, name)
             assert found == rows[step][name], (step, name)
 
 
@@ -193,14 +195,9 @@ def test_the_manifest_names_the_best_and_the_last_step(grpo: tuple[Path, str]) -
 
 def test_the_stored_weights_are_float32_in_hugging_face_layout(grpo: tuple[Path, str]) -> None:
     checkout, shown = grpo
-    store = checkout / "store"
-    base = (
-        store
-        / read_json(checkout / "runs/mini/base/nano/checkpoints.json")["checkpoints"]["base"][
-            "digest"
-        ]
-    )
-    last = store / manifest(checkout, GRPO)["checkpoints"]["last"]["digest"]
+    weights = checkout / "weights/mini"
+    (base,) = (weights / "base/nano").iterdir()
+    last = weights / GRPO / manifest(checkout, GRPO)["checkpoints"]["last"]["digest"]
     assert {path.name for path in last.iterdir()} == {path.name for path in base.iterdir()}
     before, after = load_file(base / "model.safetensors"), load_file(last / "model.safetensors")
     assert before.keys() == after.keys()
@@ -256,7 +253,7 @@ def test_a_killed_imitation_goes_on_and_stores_what_it_measured(
     assert stored["last"]["step"] == SFT_STEPS
     assert shown.count("log-probabilities within") >= 1
     for kept in stored.values():  # the local trainer's own measurement of what was stored
-        found = accuracy(checkout, checkout / "store" / kept["digest"])
+        found = accuracy(checkout, checkout / "weights/mini" / SFT / kept["digest"])
         assert found == rows[kept["step"]]["validation_accuracy"]
 
 

@@ -198,21 +198,6 @@ def test_later_runs_are_held_to_the_record(hub: FakeHub, fetched: Fetch) -> None
         fetched()
 
 
-def test_what_the_store_has_is_not_fetched(hub: FakeHub, tmp_path: Path) -> None:
-    access = Access(hub.url)
-    first, _ = fetch(REPOSITORY, COMMIT, tmp_path / "work", access, progress=False)
-    hub.seen.clear()
-    again, folder = fetch(
-        REPOSITORY,
-        COMMIT,
-        tmp_path / "work",
-        Access(offline=True),
-        stored=lambda digest: digest == first.stored_digest(),
-        progress=False,
-    )
-    assert (again, folder) == (first, None) and not hub.seen
-
-
 def test_offline_says_what_to_fetch_where(hub: FakeHub, fetched: Fetch) -> None:
     message = f"{hub.url}/{REPOSITORY}/tree/{COMMIT} into models/{REPOSITORY}/{COMMIT}/"
     with pytest.raises(UserError, match=message):
@@ -418,7 +403,7 @@ def params() -> Params:
 
 
 @pytest.mark.parametrize("kind", ["whole", "sharded"])
-def test_the_stage_writes_the_manifest_and_stores_the_weights(
+def test_the_stage_writes_the_manifest_and_the_weights(
     hub: FakeHub,
     params: Params,
     model: PreTrainedModel,
@@ -430,7 +415,7 @@ def test_the_stage_writes_the_manifest_and_stores_the_weights(
     if kind == "sharded":
         request.getfixturevalue("sharded")
     monkeypatch.setenv("HF_ENDPOINT", hub.url)
-    for name in ("TOMRL_STORE", "TOMRL_DATA_MIRROR", "TOMRL_OFFLINE", "HF_TOKEN"):
+    for name in ("TOMRL_DATA_MIRROR", "TOMRL_OFFLINE", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     stage = Stage("base", tmp_path, params)
     base.main(stage, "nano")
@@ -440,12 +425,15 @@ def test_the_stage_writes_the_manifest_and_stores_the_weights(
     content = read_json(path)
     assert content["use"] == "base" and content["checkpoints"]["base"]["step"] == 0
     assert content["revision"] == COMMIT and set(content["files"]) > {"config.json"}
-    loaded, _ = load_model(resolve(path, stage.store, "nano", "base@nano"))
+    loaded, _ = load_model(resolve(path, stage.weights_of_base("nano"), "nano"))
     for name, tensor in model.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], tensor), name
-    assert not (stage.work(REPOSITORY) / "files").exists()
+    files = stage.work(REPOSITORY) / "files"
+    weights = stage.weights_of_base("nano").root / content["checkpoints"]["base"]["digest"]
+    assert all((files / path.name).samefile(path) for path in weights.iterdir())
 
     hub.seen.clear()
+    shutil.rmtree(weights)
     base.main(stage, "nano")
     assert path.read_bytes() == first and not hub.seen
 

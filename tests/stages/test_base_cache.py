@@ -88,14 +88,14 @@ def test_what_is_damaged_is_made_again(
 ) -> None:
     first = build(params, tmp_path)
     (entry,) = (tmp_path / "work").glob("*/made.json")
-    (model,) = (tmp_path / "store").iterdir()
+    (model,) = (tmp_path / "work").glob("*/model")
     match what:
         case "entry":
             entry.write_text(entry.read_text().replace('"parameters": ', '"parameters": 1'))
         case "cut entry":
             entry.write_bytes(entry.read_bytes()[:-20])
         case "model":
-            (model / "model.safetensors").write_bytes(b"no weights")
+            (model / "model.safetensors").unlink()
         case "no model":
             model.rename(tmp_path / "gone")
     capsys.readouterr()

@@ -182,14 +182,12 @@ def test_an_unknown_sweep_is_told_with_those_there_are(tmp_path: Path) -> None:
 
 def test_places_are_the_same_in_every_worktree(tmp_path: Path) -> None:
     given = {
-        "TOMRL_STORE": "../store",
-        "TOMRL_DATA_MIRROR": "/mirror",
+        "TOMRL_DATA_MIRROR": "../mirror",
         "MLFLOW_TRACKING_URI": "sqlite:///mine.db",
         "HOME": "home",
     }
     assert absolute_places(given, tmp_path) == {
-        "TOMRL_STORE": f"{tmp_path}/../store",
-        "TOMRL_DATA_MIRROR": "/mirror",
+        "TOMRL_DATA_MIRROR": f"{tmp_path}/../mirror",
         "MLFLOW_TRACKING_URI": f"sqlite:///{tmp_path}/mine.db",
     }
     assert absolute_places({"MLFLOW_TRACKING_URI": "http://host:5000"}, tmp_path) == {}

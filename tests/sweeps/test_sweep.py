@@ -92,13 +92,11 @@ def test_a_sweep_does_what_is_missing(reproduced: Path, tmp_path: Path) -> None:
     assert refused.returncode == 2 and "not committed: pipeline/new.py" in refused.stderr
     (target / "pipeline" / "new.py").unlink()
     remote = f"{tmp_path / 'remote'}"
-    added = type_command(target, tmp_path, "dvc", "remote", "add", "--local", "-d", "o", remote)
-    assert added.returncode == 0, added.stderr
-    file = {"TOMRL_STORE_REMOTE": f"{target / 'README.md'}"}  # takes no weights
-    with in_an_outage(target, "2 of 2 cells are left to do", **file) as process:
+    _set_remote(target, f"{target / 'README.md'}/in a file")
+    with in_an_outage(target, "2 of 2 cells are left to do") as process:
         assert process.wait(600) == 1, _shown(target)
     assert "all cells are done" in _shown(target) and "cells failed" not in _shown(target)
-    assert "push them with: tomrl store push" in " ".join(_shown(target).split())
+    assert "push them with: dvc push --run-cache" in " ".join(_shown(target).split())
     logs = target / "work" / "sweeps" / "mini" / "logs"
     for key in ("nano-base", "nano-hi"):
         started = re.findall(r"Running stage '(\w+)@", (logs / f"{key}.log").read_text())
@@ -110,15 +108,15 @@ def test_a_sweep_does_what_is_missing(reproduced: Path, tmp_path: Path) -> None:
     assert "Data and pipelines are up to date." in clean.stdout
     found = standing(target)
     assert found["ended"] and found["cells"]["nano-hi"]["state"] == "done"
-    unset = {"TOMRL_STORE_REMOTE": ""}
-    for remote_of_weights, status in ((unset, 1), (_weights(tmp_path / "fresh"), 0)):
-        again = sweep(target, "--study", "mini", **remote_of_weights)
+    for place, status in (("", 1), (remote, 0)):
+        _set_remote(target, place)
+        again = sweep(target, "--study", "mini")
         assert again.returncode == status, again.stdout + again.stderr
         assert "study mini is up to date: nothing to run" in again.stdout
-        assert ("could not push before: tomrl store push" in again.stdout) is (status == 0)
+        assert ("could not push before: dvc push" in again.stdout) is (status == 0)
         said = " ".join(again.stderr.split())
-        assert ("push them with: tomrl store push" in said) is bool(status)
-        assert ("set TOMRL_STORE_REMOTE first" in said) is (remote_of_weights == unset)
+        assert ("push them with: dvc push --run-cache" in said) is bool(status)
+        assert ("set a default remote of DVC first" in said) is (not place)
     assert "push" not in sweep(target, "--study", "mini").stdout
     _assert_artifact(tmp_path / "prefect" / "prefect.db")
     _assert_sent_once(target)
@@ -148,6 +146,12 @@ def _assert_sent_once(checkout: Path) -> None:
     assert once["points of one metric at one step"] == once["unfinished runs"] == 0
 
 
+def _set_remote(checkout: Path, place: str) -> None:
+    """Have DVC's default remote at a place, or none."""
+    remote = f"[core]\n    remote = o\n['remote \"o\"']\n    url = {place}\n" if place else ""
+    (checkout / ".dvc" / "config.local").write_text(remote)
+
+
 def _assert_shared(checkout: Path, fresh: Path, remote: str) -> None:
     """What a sweep has pushed is all that a fresh clone needs."""
     commit(checkout)  # with what DVC knows now
@@ -156,19 +160,11 @@ def _assert_shared(checkout: Path, fresh: Path, remote: str) -> None:
         (fresh, "dvc", "remote", "add", "--local", "-d", "o", remote),
         (fresh, "dvc", "fetch", "--run-cache"),
         (fresh, "dvc", "pull"),
-        (fresh, "tomrl", "store", "pull"),
     ):
-        said = type_command(folder, fresh.parent, *command, **_weights(fresh))
+        said = type_command(folder, fresh.parent, *command)
         assert said.returncode == 0, said.stdout + said.stderr
-    assert folder_digests(fresh / "runs") == folder_digests(checkout / "runs")
-    pulled, there = (
-        {each.name for each in (root / "store").iterdir()} for root in (fresh, checkout)
-    )
-    assert pulled and pulled <= there
-
-
-def _weights(fresh: Path) -> dict[str, str]:
-    return {"TOMRL_STORE_REMOTE": str(fresh.parent / "weights")}
+    for made in ("runs", "weights"):
+        assert folder_digests(fresh / made) == folder_digests(checkout / made)
 
 
 @contextmanager

@@ -7,7 +7,6 @@ from typing import NoReturn
 
 import pytest
 
-from pipeline.formats.store import LocalStore
 from pipeline.ops.cluster.attempts import Attempt, attempts_folder, train_once
 from pipeline.ops.cluster.job_lines import OUTCOME, JobResult, TrainingSpec
 from pipeline.ops.cluster.lease import Holder, LeaseLost
@@ -24,7 +23,7 @@ def spec(tmp_path: Path) -> TrainingSpec:
         cell=cell(),
         base="",
         made_by="base@nano",
-        store=str(tmp_path / "store"),
+        weights=str(tmp_path / "weights"),
         state=str(tmp_path / "state"),
     )
 
@@ -42,8 +41,7 @@ def test_a_stored_result_is_returned_again_and_nothing_is_left(spec: TrainingSpe
     state = Path(spec.state)
     digest = train_once(spec, trained)
     assert not attempts_folder(state).exists()
-    store = LocalStore(Path(spec.store))
-    assert Outcome.read(store.get(digest, "train@a") / OUTCOME, "train@a") == NOTHING
+    assert Outcome.read(spec.kept.get(digest) / OUTCOME, "train@a") == NOTHING
     # Killed once its result was written: what it worked with is there yet.
     (attempts_folder(state) / "000001-dead").mkdir(parents=True)
     assert JobResult.read(state / "result.json", "train@a").digest == digest

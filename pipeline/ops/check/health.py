@@ -18,11 +18,9 @@ from pipeline.data.acquire import acquire, verify
 from pipeline.data.sources import SOURCES, Source
 from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.plural import counted
-from pipeline.formats.store import default_store
 from pipeline.ops.check.doctor import Finding, libraries
 from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.ops.mirror.server import prepare, tracking_uri, without_secrets
-from pipeline.ops.store.remote import REMOTE_VARIABLE, open_remote
 
 _RAY_VARIABLE, _PREFECT_VARIABLE, _ANSWER_SECONDS = "RAY_ADDRESS", "PREFECT_API_URL", 30
 _SQLITE = "sqlite:///"
@@ -100,7 +98,6 @@ def servers(root: Path) -> Iterator[Finding]:
     yield _mlflow(root)
     yield _ray(os.environ.get(_RAY_VARIABLE, ""))
     yield _prefect(os.environ.get(_PREFECT_VARIABLE, ""))
-    yield _remote_of_store()
     yield _remote_of_dvc(root)
 
 
@@ -133,18 +130,6 @@ def _prefect(address: str) -> Finding:
     return Finding(
         "prefect", f"{without_secrets(address)} {refusal or 'answers'}", not refusal, repair
     )
-
-
-def _remote_of_store() -> Finding:
-    subject = "remote of the store"
-    if not os.environ.get(REMOTE_VARIABLE):
-        return Finding(subject, f"{REMOTE_VARIABLE} is not set", None)
-    try:
-        remote = open_remote(None)
-        remote.now()
-    except (UserError, OSError) as error:
-        return Finding(subject, str(error), False, f"mend it, or {REMOTE_VARIABLE}")
-    return Finding(subject, f"{remote.address} answers", True)
 
 
 def _remote_of_dvc(root: Path) -> Finding:
@@ -181,7 +166,6 @@ def disk(root: Path, gibibytes: float) -> Iterator[Finding]:
     """Compare the room where results, artifacts and temporary files go with what is wanted."""
     places = {
         "checkout": root,
-        "store": default_store(root).root,
         "temporary files": Path(tempfile.gettempdir()),
     }
     for name, place in places.items():
@@ -191,5 +175,5 @@ def disk(root: Path, gibibytes: float) -> Iterator[Finding]:
             f"disk of {name}",
             f"{free:.1f} GiB free in {folder}, {gibibytes:g} wanted",
             free >= gibibytes,
-            "remove what `tomrl clean --dry-run` and `tomrl store prune --dry-run` list",
+            "remove what `tomrl clean --dry-run` and `dvc gc --dry --all-commits` list",
         )

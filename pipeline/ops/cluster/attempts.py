@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.formats.files import replacing
-from pipeline.formats.store import LocalStore
 from pipeline.ops.cluster.job import SUBMISSION_VARIABLE
 from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, JobResult, TrainingSpec, say
 from pipeline.ops.cluster.lease import Holder, Lease, hold
@@ -40,9 +39,9 @@ class Attempt:
 
 
 def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
-    """Train with the lease on the state folder, and return the digest of the result in the store.
+    """Train with the lease on the state folder, and return the digest of the result.
 
-    Once the result is stored nothing of the attempts is left, and it is returned again.
+    Once the result is kept nothing of the attempts is left, and it is returned again.
 
     Args:
         spec: The run.
@@ -63,7 +62,7 @@ def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
 
 
 def _train(spec: TrainingSpec, train: Callable[[Attempt], Outcome], attempt: Attempt) -> str:
-    """Train, and put the result into the store."""
+    """Train, and keep the result."""
     try:
         outcome = train(attempt)
     except BaseException:
@@ -73,7 +72,7 @@ def _train(spec: TrainingSpec, train: Callable[[Attempt], Outcome], attempt: Att
     attempt.lease.check()
     with replacing(attempt.folder / "result") as temporary:
         outcome.write(temporary / OUTCOME)
-    digest = LocalStore(Path(spec.store)).put(attempt.folder / "result")
+    digest = spec.kept.take(attempt.folder / "result")
     attempt.lease.check()
     return digest
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from pipeline.base.disk import FULL
 from pipeline.base.errors import UserError
 from pipeline.config.params import TrainedCell
 from pipeline.formats.records import Record
+from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.lease import LeaseLost
 
 STEP, SAVED, NOTE = "TOMRL_STEP ", "TOMRL_SAVED ", "TOMRL_NOTE "
@@ -22,7 +25,7 @@ USER_ERROR = 3
 SPEC = "job.json"
 """What the job is to do, in the folder that is uploaded."""
 OUTCOME = "outcome.json"
-"""The record that the result in the store holds."""
+"""The record that the result holds."""
 
 
 class TrainingSpec(Record):
@@ -31,9 +34,9 @@ class TrainingSpec(Record):
     Attributes:
         key: Key of the cell.
         cell: The cell.
-        base: Digest of the base model in the store.
+        base: Digest of the base model.
         made_by: The stage that made the base model.
-        store: Root of the artifact store.
+        weights: Folder of the base model, which that stage left.
         state: The state folder.
     """
 
@@ -41,15 +44,33 @@ class TrainingSpec(Record):
     cell: TrainedCell
     base: str
     made_by: str
-    store: str
+    weights: str
     state: str
+
+    @property
+    def kept(self) -> WeightsFolder:
+        """Return where the job keeps trained models and its result."""
+        return WeightsFolder(Path(self.state) / "kept", f"train@{self.key}")
+
+    def start(self) -> Path:
+        """Return the folder of the base model, on a node.
+
+        Raises:
+            UserError: If the node does not see it, or it is altered.
+        """
+        if not Path(self.weights).is_dir():
+            raise UserError(
+                f"{self.weights} is not on the node {platform.node()}: the checkout must lie in a "
+                "folder that every node of the cluster sees under the same path"
+            )
+        return WeightsFolder(Path(self.weights), self.made_by).get(self.base)
 
 
 class JobResult(Record):
     """``result.json`` of the state folder: the job is done.
 
     Attributes:
-        digest: Of the result in the store, which holds an outcome.
+        digest: Of the result, which holds an outcome.
     """
 
     digest: str

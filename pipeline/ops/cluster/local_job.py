@@ -10,7 +10,6 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from pipeline.formats.store import LocalStore
 from pipeline.ops.cluster.attempts import Attempt, train_once
 from pipeline.ops.cluster.job_lines import SAVED, SPEC, STEP, TrainingSpec, say, work_off
 from pipeline.train.contract import History, Outcome
@@ -56,9 +55,7 @@ def run(spec: LocalJobSpec, folder: Path) -> str:
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
 
     def train(attempt: Attempt) -> Outcome:
-        store = LocalStore(Path(spec.store))
-        base = store.get(spec.base, spec.made_by)
-        training = LocalRun(spec.cell, spec.threads, base, folder, store)
+        training = LocalRun(spec.cell, spec.threads, spec.start(), folder, spec.kept)
         should_stop = lambda: bool(asked) or attempt.lost.is_set()  # noqa: E731
         return training.train(attempt.folder, _Reporter(), should_stop)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.config.params import TrainedCell
-from pipeline.model.manifest import Manifest, resolve
+from pipeline.model.manifest import resolve
 from pipeline.ops.cluster.client import configured_address, connect
 from pipeline.ops.cluster.job import Job
 from pipeline.ops.cluster.local_job import LocalJobSpec
@@ -41,7 +41,8 @@ class LocalJobTraining:
 
     def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
         base, self._inputs = stage.root / cell.base, stage.root / cell.inputs
-        folder = resolve(base, stage.store, cell.model, f"base@{cell.model}")
+        self._start = stage.start_of(cell)
+        folder = resolve(base, self._start, cell.model)
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         rows = CellRows.load(self._inputs, tokenizer, cell)
@@ -50,7 +51,7 @@ class LocalJobTraining:
         self._stage, self._key, self._cell = stage, key, cell
         self._threads = stage.params.study.threads
         self._shape = Shape.of(config.to_dict())
-        self._base = Manifest.read_of(base, cell.model, f"base@{cell.model}").used.digest
+        self._base = folder.name
         self.made_from = made_from(stage, cell)
         self.work = stage.work("job", *self.made_from.values())
         self.total = cell.train.total_steps(len(rows.train.rows))
@@ -62,12 +63,13 @@ class LocalJobTraining:
             key=self._key,
             cell=self._cell,
             base=self._base,
-            made_by=f"base@{self._cell.model}",
-            store=str(self._stage.store.root),
+            made_by=self._start.made_by,
+            weights=str(self._start.root.resolve()),
             state=str(self.work.resolve()),
             threads=self._threads,
         )
-        return TrainingJob(spec, self._inputs, self.work, self._job).run(report)
+        weights = self._stage.weights_of(self._key)
+        return TrainingJob(spec, self._inputs, self.work, weights, self._job).run(report)
 
     def _job(self, folder: Path) -> Job:
         cluster, share = self._cell.train.cluster, self._share()

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TextIO
 
 import pipeline
+from pipeline.base.errors import UserError
 from pipeline.formats.files import remove, replacing
-from pipeline.formats.store import LocalStore
+from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.job import Job, Verdict
 from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, STEP, TrainingSpec
 from pipeline.ops.cluster.run import run_job
@@ -31,6 +32,7 @@ class TrainingJob:
         spec: What it is to do.
         inputs: Folder of the datasets.
         work: Of the stage; takes what is uploaded, and all that the job says.
+        weights: Receives the trained models.
         job_of: From the folder that is uploaded to the job.
         judge: Judges its failures.
     """
@@ -38,6 +40,7 @@ class TrainingJob:
     spec: TrainingSpec
     inputs: Path
     work: Path
+    weights: WeightsFolder
     job_of: Callable[[Path], Job]
     judge: Judge = lambda lines, stepped: None
 
@@ -61,8 +64,25 @@ class TrainingJob:
                 f"cell {key}",
                 f"Its whole log: {log}. Running it again goes on from its last checkpoint",
             )
-        made_by, store = f"train@{key}", LocalStore(Path(self.spec.store))
-        return Outcome.read(store.get(heard.digest, made_by) / OUTCOME, made_by)
+        return self._collected(heard.digest)
+
+    def _collected(self, digest: str) -> Outcome:
+        """Bring the models that a job kept to their place, and return its outcome.
+
+        Raises:
+            UserError: If they are not seen here.
+        """
+        kept = self.spec.kept
+        if not (kept.root / digest).is_dir():
+            raise UserError(
+                f"cell {self.spec.key}: the job has kept its models in {kept.root} on its node, "
+                "and they are not seen here: the checkout must lie in a folder that this machine "
+                "and every node of the cluster see under the same path"
+            )
+        outcome = Outcome.read(kept.get(digest) / OUTCOME, kept.made_by)
+        for model in outcome.checkpoints.values():
+            self.weights.share(kept, model.digest)
+        return outcome
 
 
 def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path) -> None:

@@ -1,6 +1,6 @@
 """Checkpoints as MLflow's logged models, and the best of them in its registry.
 
-The weights stay in the artifact store, named by their digest; MLflow has what leads to them. What
+The weights stay in ``weights/``, named by their digest; MLflow has what leads to them. What
 is there already is found by its tags and not stored again.
 """
 
@@ -46,7 +46,7 @@ class Checkpoint:
         study: Key of the study.
         cell: Key of the cell.
         role: ``base``, ``best`` or ``last``.
-        digest: Of the weights, in the artifact store.
+        digest: Of the weights.
         step: The training step that they come from.
         run_id: The run of the cell.
         tags: What people filter on.
@@ -167,7 +167,7 @@ class Models:
             self._client.create_registered_model(
                 self._study,
                 description="The checkpoint of each cell that is evaluated; `best-TASK` is the "
-                "cell with the highest accuracy there. The weights are in the artifact store.",
+                "cell with the highest accuracy there. The weights are tracked by DVC.",
             )
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":

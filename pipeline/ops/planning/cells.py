@@ -94,7 +94,7 @@ def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPla
 
 
 def base_tasks(params: Params, cluster: ClusterFile) -> list[Task]:
-    """Return the tasks that bring base models into the store."""
+    """Return the tasks that bring base models here."""
     models = {key: entry.model for key, entry in params.base.items()}
     return [
         Task(f"base@{key}", {n: _base_need(model, pool) for n, pool in cluster.pools.items()})

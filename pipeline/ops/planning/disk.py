@@ -25,7 +25,7 @@ def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
 
 
 def weights(shape: Shape, recipe: Train) -> int:
-    """Return the bytes of the best and the last model in the store."""
+    """Return the bytes of the best and the last model."""
     size = 4 if recipe.precision == "float32" else 2
     return 2 * size * shape.parameters
 

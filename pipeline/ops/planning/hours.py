@@ -38,7 +38,7 @@ CPU_SHARE = 0.25
 AMD EPYC, with the assumed lengths: its answers, of 40 tokens, are half as long as they may be."""
 PUBLISHED_HOURS = 12.0
 """Of Study 1's run of 7B-1M, on four A100 80 GB."""
-_DOWNLOAD = 100e6  # bytes per second from the hub to the store. Assumed
+_DOWNLOAD = 100e6  # bytes per second from the hub. Assumed
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def hours(operations: float, accelerators: int, speed: float, *, on_cpu: bool = 
 
 
 def download_hours(parameters: int) -> float:
-    """Return how long weights in bfloat16 take from the hub into the store."""
+    """Return how long weights in bfloat16 take from the hub."""
     return 2 * parameters / _DOWNLOAD / 3600
 
 

@@ -156,7 +156,7 @@ def _planned(cell: CellPlan, cluster: ClusterFile, placed: dict[str, Placed]) ->
 
 
 def _base_bytes(params: Params) -> int:
-    """Return the bytes of the base models in the store, in bfloat16."""
+    """Return the bytes of the base models, in bfloat16."""
     models = (entry.model for entry in params.base.values())
     return sum(2 * shape_of(each).parameters for each in models if has_weights(each))
 

@@ -1,4 +1,4 @@
-"""The job: trains one cell with verl on the cluster, and stores what came of it.
+"""The job: trains one cell with verl on the cluster, and keeps what came of it.
 
 ``python -m pipeline.ops.verl.job`` runs in the folder that the stage uploaded. It may be killed
 at any time and started again: its state folder says how far it came. It speaks to the stage in
@@ -23,7 +23,6 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from pipeline.base.errors import UserError
 from pipeline.formats.files import remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
-from pipeline.formats.store import LocalStore
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
 from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
@@ -88,18 +87,17 @@ class Job:
         self.trainer = trainer_of(spec.cell.algorithm)
         self.spec, self.folder, self.recipe = spec, folder, recipe
         self.state, self.lost = state, lost
-        self.store = LocalStore(Path(spec.store))
         self.journal = Journal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
 
     def run(self) -> Outcome:
-        """Train to the planned last step, store what is kept of the weights, and say all of it.
+        """Train to the planned last step, keep the best and the last weights, and say all of it.
 
         Raises:
             LeaseLost: If another attempt took over.
             UserError: If something fails that its user must mend.
         """
-        base = self.store.get(self.spec.base, self.spec.made_by)
+        base = self.spec.start()
         done = self._resume()
         if done < self.total:
             self._train(base, done)
@@ -194,11 +192,11 @@ class Job:
             say(SAVED, str(step.step))
 
     def _outcome(self, base: Path) -> Outcome:
-        """Store the best and the last weights, and return them with all figures."""
+        """Keep the best and the last weights, and return them with all figures."""
         history = self.journal.history
         best, last = checkpoints.best_saved(self.state, history), history.last
         assert best is not None, "the last step is validated and saved"
-        digests = {step: self._store(base, step) for step in {best.step: None, last.step: None}}
+        digests = {step: self._keep(base, step) for step in {best.step: None, last.step: None}}
         return Outcome(
             history=history,
             checkpoints={
@@ -210,8 +208,8 @@ class Job:
             libraries=installed(*MODEL, *GRADING, "verl", "vllm"),
         )
 
-    def _store(self, base: Path, step: int) -> str:
-        """Put the model of one step into the store, after it was verified."""
+    def _keep(self, base: Path, step: int) -> str:
+        """Keep the model of one step, after it was verified."""
         folder = self.state.folder / f"model-{step}"
         remove(folder)
         with replacing(folder) as temporary:
@@ -219,9 +217,8 @@ class Job:
             checkpoints.export(checkpoints.merge(shards), base, temporary)
         found = checkpoints.verify(folder, self.state, step, self.recipe.precision)
         self.state.lease.check()
-        digest = self.store.put(folder)
-        remove(folder)
-        say(NOTE, f"step {step} merged and stored: log-probabilities within {found:.1e}")
+        digest = self.spec.kept.take(folder)
+        say(NOTE, f"step {step} merged and kept: log-probabilities within {found:.1e}")
         return digest
 
 

@@ -14,7 +14,7 @@ from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
-from pipeline.model.manifest import Manifest, resolve
+from pipeline.model.manifest import resolve
 from pipeline.ops.cluster.attempts import attempts_folder
 from pipeline.ops.cluster.job import Job, Verdict
 from pipeline.ops.cluster.training_job import TrainingJob
@@ -53,7 +53,8 @@ class VerlTraining:
         self._stage, self._key, self._cell, self._recipe = stage, key, cell, recipe
         check_trainable(recipe, cell.algorithm)
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
-        folder = resolve(base, stage.store, cell.model, f"base@{cell.model}")
+        start = stage.start_of(cell)
+        folder = resolve(base, start, cell.model)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         rows = CellRows.load(inputs, tokenizer, cell)
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -75,9 +76,9 @@ class VerlTraining:
             key=key,
             cell=cell,
             placement=place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind),
-            base=Manifest.read_of(base, cell.model, f"base@{cell.model}").used.digest,
-            made_by=f"base@{cell.model}",
-            store=str(stage.store.root),
+            base=folder.name,
+            made_by=start.made_by,
+            weights=str(start.root.resolve()),
             state=str(self.work.resolve()),
             rows=len(rows.train.rows),
             validation=dict(Counter(row.example.task for row in rows.validation.rows)),
@@ -85,7 +86,8 @@ class VerlTraining:
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        job = TrainingJob(self._spec, self._inputs, self.work, self._job, self._judge)
+        weights = self._stage.weights_of(self._key)
+        job = TrainingJob(self._spec, self._inputs, self.work, weights, self._job, self._judge)
         return job.run(report)
 
     def _judge(self, lines: Sequence[str], stepped: bool) -> Verdict | None:

@@ -186,7 +186,7 @@ class _Part:
 
     Attributes:
         work: Folder of that file.
-        model: Name of its folder, which in the store is its digest: a checkout may be moved.
+        model: Name of its folder, which is its digest: a checkout may be moved.
         sampling: How tokens are chosen.
         rows: The prompts that are run.
         skipped: How many are not, as there is no room for an answer.
@@ -312,7 +312,7 @@ class Here:
 class OnCluster:
     """Runs the worker as a Ray job on the cluster of ``RAY_ADDRESS``.
 
-    The folders of the store and of the work in progress must be seen by its nodes.
+    The folders of the weights and of the work in progress must be seen by its nodes.
     """
 
     def __call__(self, job: Path, hear: Callable[[str], None]) -> None:

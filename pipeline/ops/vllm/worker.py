@@ -104,7 +104,7 @@ def main(folder: Path) -> int:
     print(f"{LIBRARIES}{json.dumps(_libraries())}", flush=True)
     print(f"{DONE}{len(known[0])}", flush=True)
     if not Path(request["model"]).is_dir():
-        wanted = "TOMRL_STORE must be a folder that every node sees"
+        wanted = "the checkout must lie in a folder that every node sees under the same path"
         print(f"{USER_ERROR}{request['model']} is not on this node; {wanted}", flush=True)
         return 3
     if left:

@@ -65,7 +65,7 @@ def cell(
 
 
 def job_spec(chosen: TrainedCell, folder: Path, kind: str, **changes: Any) -> JobSpec:
-    """The description of a job of a cell that keeps its store and its state in a folder."""
+    """The description of a job of a cell that has its base model and its state in a folder."""
     settings: dict[str, Any] = {"rows": 20, "validation": {}, **changes}
     return JobSpec(
         key="nano-hi-grpo",
@@ -73,7 +73,7 @@ def job_spec(chosen: TrainedCell, folder: Path, kind: str, **changes: Any) -> Jo
         placement=place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster, kind),
         base="",
         made_by="base@nano",
-        store=str(folder / "store"),
+        weights=str(folder / "weights"),
         state=str(folder / "state"),
         **settings,
     )

@@ -33,11 +33,7 @@ FAULTS = (
     "wrong request",
 )
 """What may happen: the server fails or is busy; the connection is reset before or after the server
-has done its part; bytes are late, missing, or altered on the way back or there. Where it is asked
-for by name, the server also finds the clock wrong (``skewed``), or does not answer (``hung``)."""
-
-HUNG_SECONDS = 1.5
-_DAY = 86400.0
+has done its part; bytes are late, missing, or altered on the way back or there."""
 
 _ERROR = "<Error><Code>{code}</Code><Message>drawn</Message></Error>"
 _HOP = {"connection", "transfer-encoding", "content-length", "keep-alive", "server", "date"}
@@ -91,7 +87,6 @@ class FaultyServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: FaultyServer
     protocol_version = "HTTP/1.1"
-    ahead = 0.0  # seconds, of the clock that answers are dated by
 
     def _pass(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -100,13 +95,7 @@ class _Handler(BaseHTTPRequestHandler):
             code, status = ("InternalError", 500) if fault == "500" else ("SlowDown", 503)
             self._answer(status, [], _ERROR.format(code=code).encode(), None, random)
             return
-        if fault == "skewed":
-            self.ahead = _DAY
-            self._answer(403, [], _ERROR.format(code="RequestTimeTooSkewed").encode(), None, random)
-            return
-        if fault == "hung":
-            time.sleep(HUNG_SECONDS)
-        if fault in ("reset before", "hung"):
+        if fault == "reset before":
             self._reset()
             return
         if fault == "wrong request":
@@ -161,10 +150,6 @@ class _Handler(BaseHTTPRequestHandler):
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.connection.close()
-
-    def date_time_string(self, timestamp: float | None = None) -> str:
-        """Return the time by the server's clock."""
-        return super().date_time_string(time.time() + self.ahead)
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""

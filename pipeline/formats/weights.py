@@ -1,0 +1,121 @@
+"""Weights: the models that a stage leaves, a folder each, named by the digest of its files.
+
+DVC tracks them as an output of the stage; its cache and the checkout have the same files by hard
+links, so that nothing is on the disk twice. Records in ``runs/`` name the digests.
+"""
+
+from __future__ import annotations
+
+import shutil
+import stat
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.base.errors import UserError
+from pipeline.formats.files import (
+    digest_of,
+    discard,
+    folder_digests,
+    link_or_copy,
+    remove,
+    replacing,
+    write_text,
+)
+
+_NONE = "none.txt"
+
+
+@dataclass(frozen=True)
+class WeightsFolder:
+    """The models that one stage leaves: ``<root>/<digest>/<files>``.
+
+    Attributes:
+        root: An output of the stage.
+        made_by: The stage, by the name that DVC knows it by.
+    """
+
+    root: Path
+    made_by: str
+
+    def take(self, folder: Path) -> str:
+        """Move a folder here and return its digest."""
+        digest = digest_of(folder_digests(folder))
+        if self._has(digest):
+            remove(folder)
+        else:
+            with replacing(self.root / digest) as temporary:
+                shutil.move(folder, temporary)
+        return digest
+
+    def copy(self, folder: Path) -> str:
+        """Copy a folder here and return its digest."""
+        return self._bring(folder, digest_of(folder_digests(folder)), shutil.copyfile)
+
+    def link(self, folder: Path) -> str:
+        """Have the files of a folder here too, and return its digest; see :func:`link_or_copy`."""
+        return self._bring(folder, digest_of(folder_digests(folder)), link_or_copy)
+
+    def share(self, other: WeightsFolder, digest: str) -> str:
+        """Have the files of another stage's model here too, and return its digest.
+
+        Raises:
+            UserError: If it is absent there, or altered.
+        """
+        return self._bring(other.get(digest), digest, link_or_copy)
+
+    def keep_only(self, digests: Collection[str]) -> None:
+        """Remove every model that is not named."""
+        for path in self.root.iterdir():
+            if path.name not in digests:
+                discard(path)
+
+    def keep_none(self, why: str) -> None:
+        """Say that there are no weights, and why: DVC wants something to be there."""
+        write_text(self.root / _NONE, f"{why}\n")
+        self.keep_only([_NONE])
+
+    def get(self, digest: str) -> Path:
+        """Return the folder of a model after verifying its files.
+
+        Raises:
+            UserError: If it is absent or altered; names the repair.
+        """
+        folder = self.root / digest
+        again = f"dvc repro --single-item --force {self.made_by}"
+        if not folder.is_dir():
+            raise UserError(
+                f"model {digest[:12]}, which stage {self.made_by} made, is not in {self.root}. "
+                f"Restore it: dvc checkout {self.made_by}, or dvc pull {self.made_by}; or make it "
+                f"again: {again}"
+            )
+        if not self._has(digest):
+            _make_dvc_look(folder)
+            raise UserError(
+                f"model {digest[:12]}, which stage {self.made_by} made, is altered: the files in "
+                f"{folder} do not have the digest that it is named by. Restore it: dvc checkout "
+                f"--force {self.made_by}, or dvc pull --force {self.made_by}; or make it again: "
+                f"{again}"
+            )
+        return folder
+
+    def _bring(self, folder: Path, digest: str, copy: Callable[[str, str], object]) -> str:
+        if not self._has(digest):
+            with replacing(self.root / digest) as temporary:
+                shutil.copytree(folder, temporary, copy_function=copy)
+        return digest
+
+    def _has(self, digest: str) -> bool:
+        folder = self.root / digest
+        return folder.is_dir() and digest_of(folder_digests(folder)) == digest
+
+
+def _make_dvc_look(folder: Path) -> None:
+    """Have DVC compare its copies of altered files with their digests.
+
+    They may be the same files, and DVC trusts what cannot be written to.
+    """
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # it is another's
+            path.chmod(path.stat().st_mode | stat.S_IWUSR)

@@ -1,1 +1,0 @@
-"""The artifact store beyond this machine: remotes, transfers, upkeep."""
