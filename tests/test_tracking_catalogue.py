@@ -11,20 +11,25 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import mlflow
+import pandas as pd
 import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
 from flows.sweeps.outcome import track_all
 from flows.sweeps.record import CellState, Sweep, SweepFolder
+from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import dump_params
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
+from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.mirror.cell_run import study_run
+from pipeline.ops.mirror.models import Checkpoint, Models
 from pipeline.ops.mirror.send import complete
-from pipeline.ops.mirror.server import EXPERIMENT, prepare
+from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
 from pipeline.ops.mirror.system import Samples, read_samples
 from pipeline.stages.common import Stage
 from pipeline.stages.followed.run import followed
@@ -271,3 +276,30 @@ def test_a_long_stage_is_watched_and_nothing_is_lost(tmp_path: Path) -> None:
     with (tmp_path / "system.jsonl").open("a") as file:
         file.write('{"step": 9')
     assert read_samples(tmp_path) == samples
+
+
+def test_a_registered_model_loads_and_answers(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    weights = WeightsFolder(tmp_path / "weights" / "mini" / "nano-hi", "train@nano-hi")
+    digest = weights.copy(project / "models" / "nano-0" / "model")
+    client = prepare(tmp_path)
+    experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
+    run = client.create_run(experiment).info.run_id
+    checkpoint = Checkpoint("mini", "nano-hi", "best", digest, 1, run)
+    models = Models(client, experiment, "mini")
+    models.register([(checkpoint, models.log(checkpoint))], {"pairs": "nano-hi"})
+    mlflow.set_tracking_uri(tracking_uri(tmp_path))
+    asked = pd.DataFrame({"prompt": ["Where is the apple?", "Where is the box?"]})
+    loaded = mlflow.pyfunc.load_model("models:/mini@best-pairs")
+    answers = loaded.predict(asked, {"max_new_tokens": 8})
+    assert len(answers) == 2 and all(answer.startswith("<think>") for answer in answers)
+    assert answers == loaded.predict(asked, {"max_new_tokens": 8})
+    with pytest.raises(UserError, match="a model needs: prompt"):
+        loaded.predict(pd.DataFrame({"question": ["Where?"]}))
+    shutil.rmtree(weights.root)
+    with pytest.raises(UserError, match="dvc pull train@nano-hi"):
+        mlflow.pyfunc.load_model("models:/mini/1")

@@ -6,9 +6,13 @@ is there already is found by its tags and not stored again.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pipeline.ops.mirror.loader import Place, write_model
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -94,6 +98,7 @@ class Models:
             if all(output.model_id != model_id for output in run.outputs.model_outputs):
                 output = LoggedModelOutput(model_id, checkpoint.step)
                 self._client.log_outputs(checkpoint.run_id, [output])
+            self._keep(model_id, checkpoint)
             found = self._client.finalize_logged_model(model_id, LoggedModelStatus.READY)
         self._known[_key(checkpoint.identity())] = found
         return found
@@ -134,9 +139,20 @@ class Models:
             self._experiment,
             name=f"{checkpoint.cell}-{checkpoint.role}",
             source_run_id=checkpoint.run_id,
-            tags={**checkpoint.tags, **checkpoint.identity(), "mlflow.model.isExternal": "true"},
+            tags={
+                **checkpoint.tags,
+                **checkpoint.identity(),
+            },
             params={"step": str(checkpoint.step)},
         )
+
+    def _keep(self, model_id: str, checkpoint: Checkpoint) -> None:
+        """Store what loads a model: see :mod:`pipeline.ops.mirror.loader`."""
+        weights = f"weights/{checkpoint.study}/{checkpoint.cell}"
+        place = Place(weights, f"train@{checkpoint.cell}", checkpoint.digest)
+        with tempfile.TemporaryDirectory() as folder:
+            write_model(Path(folder), place, model_id, checkpoint.run_id)
+            self._client.log_model_artifacts(model_id, folder)
 
     def _measure(self, model: LoggedModel, checkpoint: Checkpoint) -> None:
         """Store what a logged model lacks of what was measured."""
@@ -180,8 +196,8 @@ class Models:
             run_id=checkpoint.run_id,
             tags={**checkpoint.tags, **checkpoint.identity()},
             description=f"{checkpoint.role} checkpoint of cell {checkpoint.cell}, step "
-            f"{checkpoint.step}: object {checkpoint.digest} of the artifact store; "
-            "`tomrl store pull` brings it",
+            f"{checkpoint.step}: {checkpoint.digest}, an output of train@{checkpoint.cell}; "
+            f"`dvc pull train@{checkpoint.cell}` brings it",
             model_id=model.model_id,
             await_creation_for=0,
         )
