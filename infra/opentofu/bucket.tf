@@ -1,6 +1,6 @@
-# The remote of the artifact store (TOMRL_STORE_REMOTE) and of DVC.
+# The remote of DVC: results and weights.
 resource "aws_s3_bucket" "results" {
-  #checkov:skip=CKV_AWS_145:with a key of KMS the tag of an object is not its MD5, and each upload is read back
+  #checkov:skip=CKV_AWS_145:nothing in it is secret, and a key of KMS would have to be shared with all who read
   #checkov:skip=CKV_AWS_144:what is lost can be made again from the repository
   #checkov:skip=CKV_AWS_18:who reads is seen by CloudTrail, where the account has it on
   #checkov:skip=CKV2_AWS_62:nothing waits for new objects

@@ -8,9 +8,9 @@ output "file_system" {
   value       = aws_efs_file_system.checkout.id
 }
 
-output "store_remote" {
-  description = "For TOMRL_STORE_REMOTE, infra/kubernetes/settings.yaml."
-  value       = "s3://${aws_s3_bucket.results.id}/store"
+output "dvc_remote" {
+  description = "For DVC, infra/kubernetes/checkout.yaml."
+  value       = "s3://${aws_s3_bucket.results.id}/dvc"
 }
 
 output "remove_policy" {

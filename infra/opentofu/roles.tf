@@ -1,10 +1,10 @@
-# Roles for service accounts. Studies may bring results and fetch them; removing (`tomrl store prune`) is
+# Roles for service accounts. Studies may bring results and fetch them; removing (`dvc gc --cloud`) is
 # a role of its own, for a person. Ray's nodes have none.
 data "aws_caller_identity" "here" {}
 
 locals {
   issuer_arn = "arn:aws:iam::${data.aws_caller_identity.here.account_id}:oidc-provider/${var.issuer}"
-  prefixes   = ["store", "dvc"]
+  prefixes   = ["dvc"]
   objects    = [for prefix in local.prefixes : "${aws_s3_bucket.results.arn}/${prefix}/*"]
 }
 
@@ -66,6 +66,6 @@ data "aws_iam_policy_document" "remove" {
 
 resource "aws_iam_policy" "remove" {
   name        = "tomrl-remove"
-  description = "For whoever runs tomrl store prune, beside what studies may"
+  description = "For whoever runs dvc gc --cloud, beside what studies may"
   policy      = data.aws_iam_policy_document.remove.json
 }

@@ -87,8 +87,7 @@ def _read(path: Path) -> bytes | None:
 def _write(path: Path, content: bytes | None) -> None:
     if path.is_dir():
         shutil.rmtree(path)
-    if content is None:
-        path.unlink(missing_ok=True)
-    else:
+    path.unlink(missing_ok=True)  # DVC's cache may have the same file, which is read-only
+    if content is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

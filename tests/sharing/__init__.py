@@ -1,1 +1,1 @@
-"""The artifact store and its remote, through real servers on loopback."""
+"""What checkouts share through DVC's remote, through real servers on loopback."""

@@ -215,6 +215,7 @@ def test_a_sweep_outlives_what_happens_to_it(reproduced: Path, seeded: Path) -> 
 
     # One cell fails, of a cause that nobody needs to see twice; the study is edited meanwhile.
     good = data.read_bytes()
+    data.unlink()  # other worktrees have the same file
     data.write_bytes(good[: len(good) // 2])
     study.write_bytes(original.replace(b"steps: 4", b"steps: 3"))
     failed = sweep(seeded, "--study", "mini", "--concurrency", "2")

@@ -196,8 +196,8 @@ class Models:
             run_id=checkpoint.run_id,
             tags={**checkpoint.tags, **checkpoint.identity()},
             description=f"{checkpoint.role} checkpoint of cell {checkpoint.cell}, step "
-            f"{checkpoint.step}: {checkpoint.digest}, an output of train@{checkpoint.cell}; "
-            f"`dvc pull train@{checkpoint.cell}` brings it",
+            f"{checkpoint.step}: weights {checkpoint.digest}; "
+            f"`dvc pull train@{checkpoint.cell}` brings them",
             model_id=model.model_id,
             await_creation_for=0,
         )
