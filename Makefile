@@ -22,7 +22,7 @@ help: ## List the targets
 
 setup: $(READY) ## Create .venv with everything the pipeline needs
 
-$(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/torch_index.py
+$(READY): pyproject.toml requirements/main.txt scripts/setup.sh scripts/torch_index.py
 	@PYTHON="$(PYTHON)" scripts/setup.sh
 
 repro: $(READY) ## Run the default study and print its results
@@ -79,5 +79,5 @@ setup-vllm: ## Create .venv-vllm with vLLM for CPUs, 3 GB
 lint: $(READY) ## Format and lint
 	@$(IN_ENVIRONMENT) ruff format . && ruff check --fix . && mypy
 
-lock: $(READY) ## Regenerate constraints.txt and prove it in a fresh environment by running a flow
+lock: $(READY) ## Regenerate requirements/main.txt and prove it in a fresh environment by running a flow
 	@PYTHON="$(PYTHON)" scripts/lock.sh
