@@ -49,7 +49,7 @@ test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools,
 
 test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, and five seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m nightly
-	@$(IN_ENVIRONMENT) for name in plan judge report sweep learning; do \
+	@$(IN_ENVIRONMENT) for name in judge report sweep learning; do \
 		OMP_NUM_THREADS=1 python -m "benchmarks.$$name"; done
 
 check-infra: setup-infra ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others
