@@ -25,7 +25,7 @@ from pipeline.train.contract import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class LeasedAttempt:
     """An attempt that holds the lease.
 
     Attributes:
@@ -39,7 +39,7 @@ class Attempt:
     lost: threading.Event
 
 
-def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
+def train_once(spec: TrainingSpec, train: Callable[[LeasedAttempt], Outcome]) -> str:
     """Train with the lease on the state folder, and return the digest of the result in the store.
 
     Once the result is stored nothing of the attempts is left, and it is returned again.
@@ -56,13 +56,15 @@ def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
     result = root / "result.json"
     with _attempting(root) as (lease, lost):
         if not result.is_file():
-            digest = _train(spec, train, Attempt(take_over(root, lease.name), lease, lost))
+            digest = _train(spec, train, LeasedAttempt(take_over(root, lease.name), lease, lost))
             JobResult(digest=digest).write(result)
         shutil.rmtree(attempts_folder(root), ignore_errors=True)  # who is late may write there yet
         return JobResult.read(result, f"train@{spec.key}").digest
 
 
-def _train(spec: TrainingSpec, train: Callable[[Attempt], Outcome], attempt: Attempt) -> str:
+def _train(
+    spec: TrainingSpec, train: Callable[[LeasedAttempt], Outcome], attempt: LeasedAttempt
+) -> str:
     """Train, and put the result into the store."""
     try:
         outcome = train(attempt)

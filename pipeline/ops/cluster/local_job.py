@@ -11,7 +11,7 @@ import signal
 from pathlib import Path
 
 from pipeline.formats.store import LocalStore
-from pipeline.ops.cluster.attempts import Attempt, train_once
+from pipeline.ops.cluster.attempts import LeasedAttempt, train_once
 from pipeline.ops.cluster.job_lines import SAVED, SPEC, STEP, TrainingSpec, say, work_off
 from pipeline.train.contract import History, Outcome
 from pipeline.train.local_run import LocalRun
@@ -55,7 +55,7 @@ def run(spec: LocalJobSpec, folder: Path) -> str:
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
 
-    def train(attempt: Attempt) -> Outcome:
+    def train(attempt: LeasedAttempt) -> Outcome:
         store = LocalStore(Path(spec.store))
         base = store.get(spec.base, spec.made_by)
         training = LocalRun(spec.cell, spec.threads, base, folder, store)

@@ -11,7 +11,7 @@ from typing import TextIO
 import pipeline
 from pipeline.formats.files import remove, replacing
 from pipeline.formats.store import LocalStore
-from pipeline.ops.cluster.job import Job, Verdict
+from pipeline.ops.cluster.job import Diagnosis, Job
 from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, STEP, TrainingSpec
 from pipeline.ops.cluster.run import run_job
 from pipeline.train.contract import History, Outcome, Step
@@ -19,7 +19,7 @@ from pipeline.train.contract import History, Outcome, Step
 PROBE = "probe"
 """Folder of the columns that a dataset holds for the probe."""
 
-Judge = Callable[[Sequence[str], bool], Verdict | None]
+Judge = Callable[[Sequence[str], bool], Diagnosis | None]
 """Says what is to be done about a failed attempt, from its last lines and whether it stepped."""
 
 

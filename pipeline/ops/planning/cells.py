@@ -30,7 +30,7 @@ from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import count_rows
 from pipeline.tasks import registry
 from pipeline.train.accelerators import GIB, MEMORY
-from pipeline.train.memory import plan as local_memory
+from pipeline.train.footprint import plan as local_memory
 from pipeline.train.schedule import Schedule
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import shape_of

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.ops.cluster.job import LEAD_IN, Verdict
+from pipeline.ops.cluster.job import LEAD_IN, Diagnosis
 from pipeline.ops.verl import collectives
 from pipeline.ops.verl.placement import Placement
 from pipeline.train.accelerators import GIB
@@ -211,7 +211,7 @@ CAUSES = (
 )
 
 
-def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Verdict | None:
+def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Diagnosis | None:
     """Return what is to be done about a failed attempt; None where its cause is not known.
 
     Args:
@@ -225,7 +225,7 @@ def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Verdi
             again = cause.again == "yes" or (cause.again == "after a step" and stepped)
             said = [_plain(found[-1])[:300].rstrip("."), *(more(found) for more in cause.more)]
             change = cause.change.format_map(vars(where))
-            return Verdict(cause.name, f"{cause.name}: {'; '.join(said)}. {change}", again)
+            return Diagnosis(cause.name, f"{cause.name}: {'; '.join(said)}. {change}", again)
     return None
 
 

@@ -16,7 +16,7 @@ from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import Manifest, resolve
 from pipeline.ops.cluster.attempts import attempts_folder
-from pipeline.ops.cluster.job import Job, Verdict
+from pipeline.ops.cluster.job import Diagnosis, Job
 from pipeline.ops.cluster.training_job import TrainingJob
 from pipeline.ops.verl.failures import Circumstances, judge
 from pipeline.ops.verl.layout import COLUMNS
@@ -88,7 +88,7 @@ class VerlTraining:
         job = TrainingJob(self._spec, self._inputs, self.work, self._job, self._judge)
         return job.run(report)
 
-    def _judge(self, lines: Sequence[str], stepped: bool) -> Verdict | None:
+    def _judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
         spec = self._spec
         where = Circumstances.of(self._key, spec.placement, spec.state)
         return judge(lines, where, stepped=stepped)
