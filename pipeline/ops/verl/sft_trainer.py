@@ -30,11 +30,11 @@ from pipeline.formats.files import replacing
 from pipeline.formats.records import Figures
 from pipeline.ops.cluster.job_lines import SPEC
 from pipeline.ops.verl.collect import BATCH_PREFIX
+from pipeline.ops.verl.host_memory import Gauges, StepWatch, nodes_of
 from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.sft_data import ROW
 from pipeline.ops.verl.sft_worker import ENTROPY, MeasuringWorker, SftQuestions, imitation_loss
 from pipeline.ops.verl.spec import JobSpec
-from pipeline.ops.verl.watching import Gauges, StepWatch, nodes_of
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import TokenisedRow, load_rows
 from pipeline.train.local import step_metrics

@@ -18,7 +18,7 @@ from pipeline.model.manifest import Manifest, resolve
 from pipeline.ops.cluster.attempts import attempts_folder
 from pipeline.ops.cluster.job import Diagnosis, Job
 from pipeline.ops.cluster.training_job import TrainingJob
-from pipeline.ops.verl.failures import Circumstances, judge
+from pipeline.ops.verl.failures import circumstances, judge
 from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
@@ -90,7 +90,7 @@ class VerlTraining:
 
     def _judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
         spec = self._spec
-        where = Circumstances.of(self._key, spec.placement, spec.state)
+        where = circumstances(self._key, spec.placement, spec.state)
         return judge(lines, where, stepped=stepped)
 
     def _job(self, folder: Path) -> Job:
