@@ -22,7 +22,7 @@ help: ## List the targets
 
 setup: $(READY) ## Create .venv with everything the pipeline needs
 
-$(READY): pyproject.toml constraints.txt scripts/setup.sh scripts/torch_index.py
+$(READY): pyproject.toml requirements/main.txt scripts/setup.sh scripts/torch_index.py
 	@PYTHON="$(PYTHON)" scripts/setup.sh
 
 repro: $(READY) ## Run the default study and print its results
@@ -49,7 +49,7 @@ test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools,
 
 test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, and five seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m nightly
-	@$(IN_ENVIRONMENT) for name in plan judge report sweep learning; do \
+	@$(IN_ENVIRONMENT) for name in judge report sweep learning; do \
 		OMP_NUM_THREADS=1 python -m "benchmarks.$$name"; done
 
 check-infra: setup-infra ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others
@@ -79,5 +79,5 @@ setup-vllm: ## Create .venv-vllm with vLLM for CPUs, 3 GB
 lint: $(READY) ## Format and lint
 	@$(IN_ENVIRONMENT) ruff format . && ruff check --fix . && mypy
 
-lock: $(READY) ## Regenerate constraints.txt and prove it in a fresh environment by running a flow
+lock: $(READY) ## Regenerate requirements/main.txt and prove it in a fresh environment by running a flow
 	@PYTHON="$(PYTHON)" scripts/lock.sh

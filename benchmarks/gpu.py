@@ -87,7 +87,7 @@ def fitting(shape: Any, recipe: Train, free: int) -> tuple[int, int]:
         SystemExit: If not even one fits.
     """
     from pipeline.config.algorithms import Grpo
-    from pipeline.train.memory import plan
+    from pipeline.train.footprint import plan
 
     needed = 0
     for rows in (16, 8, 4, 2, 1):

@@ -65,12 +65,12 @@ def as_batch(prompts: Sequence[tuple[int, ...]], completions: Sequence[Any]) -> 
     from pipeline.reward.reward import Reward
     from pipeline.tasks.example import Example
     from pipeline.tasks.grading import Grade
-    from pipeline.train.data import Row
+    from pipeline.train.data import TokenisedRow
     from pipeline.train.rollout import Rollouts
 
     example = Example("benchmark", "gpu", "", "?", "yes")
     grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
     rewards = [Reward(float(index % 2), 0.0, 0.0, grade) for index in range(len(completions))]
     texts = ("",) * len(completions)
-    rows = tuple(Row(prompt, example) for prompt in prompts)
+    rows = tuple(TokenisedRow(prompt, example) for prompt in prompts)
     return Rollouts(rows, tuple(completions), texts, tuple(rewards))

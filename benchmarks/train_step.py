@@ -84,7 +84,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
     from pipeline.tasks.grading import Grade
     from pipeline.train import rollout
     from pipeline.train.contract import History
-    from pipeline.train.data import Row
+    from pipeline.train.data import TokenisedRow
     from pipeline.train.local import LocalTrainer
     from pipeline.train.stopping import Interrupted
 
@@ -95,7 +95,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
     model, tokenizer = load_model(folder)
     texts = json.loads((folder / "prompts.json").read_text())
     rows = [
-        Row(tuple(tokenizer.encode(text)), Example("b", "t", str(index), "?", "x"))
+        TokenisedRow(tuple(tokenizer.encode(text)), Example("b", "t", str(index), "?", "x"))
         for index, text in enumerate(texts)
     ]
     recipe = Train(

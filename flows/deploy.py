@@ -22,7 +22,7 @@ from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.settings import PREFECT_API_URL
 
 from flows.automations import automations
-from flows.pools import POOLS, Pool, job_template
+from flows.pools import POOLS, WorkPool, job_template
 from flows.seen import TAG
 from pipeline.base.errors import TransientError, UserError
 from pipeline.config.study_files import study_files
@@ -37,7 +37,7 @@ How = Literal["made", "changed", "there"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class DeploymentEntry:
     """One thing on the server, and whether it had to be made."""
 
     kind: str
@@ -45,7 +45,7 @@ class Entry:
     how: How
 
 
-def deploy(root: Path, notify: str | None = None) -> Iterator[Entry]:
+def deploy(root: Path, notify: str | None = None) -> Iterator[DeploymentEntry]:
     """Make what is missing on the server of ``PREFECT_API_URL`` and yield all that is there.
 
     Args:
@@ -124,7 +124,7 @@ def _named_deployments(root: Path) -> list[str]:
     return list(named)
 
 
-def make_pool(client: SyncPrefectClient, pool: Pool) -> Iterator[Entry]:
+def make_pool(client: SyncPrefectClient, pool: WorkPool) -> Iterator[DeploymentEntry]:
     """Make a pool and its queues where they are missing; their settings are the server's own."""
     try:
         kind = client.read_work_pool(pool.name).type
@@ -143,7 +143,7 @@ def make_pool(client: SyncPrefectClient, pool: Pool) -> Iterator[Entry]:
             f"work pool {pool.name} is of kind {kind}, and its deployments need {pool.kind}; "
             f"remove it with `prefect work-pool delete {pool.name}` and run this again"
         )
-    yield Entry("work pool", f"{pool.name} ({pool.kind})", "there" if kind else "made")
+    yield DeploymentEntry("work pool", f"{pool.name} ({pool.kind})", "there" if kind else "made")
     for name, limit in pool.queues.items():
         try:
             queue = client.read_work_queue_by_name(name, pool.name)
@@ -153,10 +153,14 @@ def make_pool(client: SyncPrefectClient, pool: Pool) -> Iterator[Entry]:
                 name=name, concurrency_limit=limit, work_pool_name=pool.name
             )
             how = "made"
-        yield Entry("limit", f"{pool.name}/{name}: {queue.concurrency_limit} at a time", how)
+        yield DeploymentEntry(
+            "limit", f"{pool.name}/{name}: {queue.concurrency_limit} at a time", how
+        )
 
 
-def _deployments(client: SyncPrefectClient, root: Path, named: list[str]) -> Iterator[Entry]:
+def _deployments(
+    client: SyncPrefectClient, root: Path, named: list[str]
+) -> Iterator[DeploymentEntry]:
     """Have Prefect read prefect.yaml, and say what that changed."""
     before = _present(client, named)
     done = subprocess.run(
@@ -174,7 +178,9 @@ def _deployments(client: SyncPrefectClient, root: Path, named: list[str]) -> Ite
     for name, content in _present(client, named).items():
         made = name not in before
         same = before.get(name) == content
-        yield Entry("deployment", name, "made" if made else "there" if same else "changed")
+        yield DeploymentEntry(
+            "deployment", name, "made" if made else "there" if same else "changed"
+        )
 
 
 def _record_commit(client: SyncPrefectClient, commit: str, named: list[str]) -> None:
@@ -194,18 +200,18 @@ def _present(client: SyncPrefectClient, named: list[str]) -> dict[str, Any]:
     return dict(sorted(found.items(), key=lambda item: named.index(item[0].rpartition("/")[2])))
 
 
-def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> Entry:
+def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> DeploymentEntry:
     """Make an automation, or change it to what it should be; one that is paused stays so."""
     entry = {"kind": "automation", "name": wanted.name}
     present = client.read_automations_by_name(wanted.name)
     if not present:
         client.create_automation(wanted)
-        return Entry(**entry, how="made")
+        return DeploymentEntry(**entry, how="made")
     found, content = present[0], wanted.model_dump(mode="json", exclude={"enabled"})
     if _lasting(found.model_dump(mode="json", exclude={"enabled"})) == _lasting(content):
-        return Entry(**entry, how="there")
+        return DeploymentEntry(**entry, how="there")
     client.update_automation(found.id, wanted.model_copy(update={"enabled": found.enabled}))
-    return Entry(**entry, how="changed")
+    return DeploymentEntry(**entry, how="changed")
 
 
 def notification_block(client: SyncPrefectClient, name: str) -> Any:

@@ -30,7 +30,7 @@ _ENVIRONMENT = {"PREFECT_FLOWS_HEARTBEAT_FREQUENCY": str(HEARTBEAT_SECONDS)}
 
 
 @dataclass(frozen=True)
-class Pool:
+class WorkPool:
     """A work pool.
 
     Attributes:
@@ -48,13 +48,13 @@ class Pool:
 
 # A study rewrites params.yaml of its checkout, so that one goes at a time whoever asked for it.
 POOLS = (
-    Pool(
+    WorkPool(
         "tomrl",
         "process",
         "Processes on the machine of a checkout",
         {"studies": 1, "checks": 1},
     ),
-    Pool(
+    WorkPool(
         "tomrl-kubernetes",
         "kubernetes",
         "Pods on a Kubernetes cluster, which share a checkout on a volume",
@@ -63,7 +63,7 @@ POOLS = (
 )
 
 
-def job_template(pool: Pool) -> dict[str, Any]:
+def job_template(pool: WorkPool) -> dict[str, Any]:
     """Return how a pool's workers start a run: as Prefect's do, with heartbeats and a checkout.
 
     Raises:

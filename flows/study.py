@@ -14,7 +14,7 @@ from flows.commits import check_commit
 from flows.order import changed_stages, stages_left
 from flows.parameters import StudyName
 from flows.stages import run_stage
-from flows.sweeps.stopping import Interrupted, stopped_from_outside
+from flows.sweeps.stopping import SweepInterrupted, stopped_from_outside
 from pipeline.base.processes import raise_on_sigterm
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
@@ -47,13 +47,13 @@ def run_study(study: StudyName | None = None, checkout: str | None = None) -> li
     if deployment.id is None:
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
     root = find_root(Path(checkout) if checkout else None)
-    asked: Interrupted | None = None
+    asked: SweepInterrupted | None = None
     started: list[str] = []
     with Commands(root) as commands, stopped_from_outside(commands) as stopped:
         try:
             started = _run_left(root, study, commands)
         except KeyboardInterrupt as interrupt:
-            asked = Interrupted(interrupt)
+            asked = SweepInterrupted(interrupt)
             commands.stop()
     if asked or stopped.is_set():  # whoever called the flow has what is in its state raised
         return Cancelled(message="what ran was stopped; run it again to go on", data=asked)

@@ -20,7 +20,7 @@ begin_environment() {
     rm -rf "$folder"
     "$python" -m venv "$folder"
     local pip_options=(--quiet --disable-pip-version-check --no-warn-script-location)
-    in_venv pip install "${pip_options[@]}" -c constraints.txt uv
+    in_venv pip install "${pip_options[@]}" -c requirements/main.txt uv
     local index
     index=$("$python" scripts/torch_index.py)
     in_venv pip install "${pip_options[@]}" -c "$constraints" ${index:+--extra-index-url "$index"} torch

@@ -22,13 +22,13 @@ say "creating .venv with $("$python" --version)"
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 in_venv() { .venv/bin/python -m "$@"; }
 pip_options=(--quiet --disable-pip-version-check --no-warn-script-location)
-in_venv pip install "${pip_options[@]}" -c constraints.txt uv
+in_venv pip install "${pip_options[@]}" -c requirements/main.txt uv
 
 index=$("$python" scripts/torch_index.py)
-in_venv pip install "${pip_options[@]}" -c constraints.txt ${index:+--extra-index-url "$index"} torch
+in_venv pip install "${pip_options[@]}" -c requirements/main.txt ${index:+--extra-index-url "$index"} torch
 
 say "installing the rest (about 270 packages)"
-in_venv uv pip install --quiet --compile-bytecode --python .venv/bin/python -c constraints.txt \
+in_venv uv pip install --quiet --compile-bytecode --python .venv/bin/python -c requirements/main.txt \
     -e ".[orchestrate,verl,dev]"
 
 touch .venv/.ready

@@ -7,8 +7,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/environment.sh
 
-begin_environment .venv-engines constraints-engines.txt pyproject.toml scripts/setup_engines.sh
+begin_environment .venv-engines requirements/engines.txt pyproject.toml scripts/setup_engines.sh
 say "installing the rest (about 130 packages)"
-in_venv uv pip install --quiet --compile-bytecode --python "$folder/bin/python" -c constraints-engines.txt \
+in_venv uv pip install --quiet --compile-bytecode --python "$folder/bin/python" -c requirements/engines.txt \
     -r pyproject.toml --extra engines
 end_environment

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs PostgreSQL, on which a team's servers keep what they keep (scripts/team_servers.py).
+# Installs PostgreSQL, on which tests run a team's servers (tests/team).
 # Needs root on Debian or Ubuntu; elsewhere install it yourself, with initdb and postgres in PATH.
 set -euo pipefail
 

@@ -8,12 +8,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 folder=${FOLDER:-.venv-trainer}
-stamp=$(cat constraints-trainer.txt scripts/setup_trainer.sh | sha256sum | cut -d' ' -f1)
+stamp=$(cat requirements/trainer.txt scripts/setup_trainer.sh | sha256sum | cut -d' ' -f1)
 [ "$(cat "$folder/.ready" 2>/dev/null || true)" != "$stamp" ] || exit 0
 echo "==> creating $folder (about 270 packages)"
 rm -rf "$folder"
 "${PYTHON:-python3}" -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check -c requirements/main.txt uv
 # The list is complete, so that nothing is resolved.
-"$folder/bin/uv" pip install --quiet --no-deps --python "$folder/bin/python" -r constraints-trainer.txt
+"$folder/bin/uv" pip install --quiet --no-deps --python "$folder/bin/python" -r requirements/trainer.txt
 echo "$stamp" >"$folder/.ready"

@@ -40,8 +40,8 @@ from typer.testing import CliRunner
 
 from flows.automations import automations
 from flows.check import Drifted, check
-from flows.deploy import Entry, deploy, make_automation, make_pool, notification_block
-from flows.pools import Pool
+from flows.deploy import DeploymentEntry, deploy, make_automation, make_pool, notification_block
+from flows.pools import WorkPool
 from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
@@ -49,7 +49,7 @@ from pipeline.cli.app import app
 from pipeline.stages.followed.circumstances import checked_out
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
 
-Deployed = tuple[Path, str, list[Entry]]
+Deployed = tuple[Path, str, list[DeploymentEntry]]
 
 
 @pytest.fixture(scope="module")
@@ -366,7 +366,7 @@ def until(reached: Callable[[], Any]) -> Any:
 
 def test_a_pool_of_another_kind(deployed: Deployed, client: SyncPrefectClient) -> None:
     with pytest.raises(UserError, match="work pool tomrl is of kind process, .* need docker"):
-        list(make_pool(client, Pool("tomrl", "docker", "", {})))
+        list(make_pool(client, WorkPool("tomrl", "docker", "", {})))
 
 
 def test_a_study_that_is_not_there(tmp_path: Path) -> None:

@@ -1,10 +1,8 @@
-"""What a team's servers are started with: pinned images, checks, secrets, the same options."""
+"""docker/compose.yaml: pinned images, checks, secrets, and the options that tests run with."""
 
 from __future__ import annotations
 
 import re
-import stat
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,10 +10,8 @@ import pytest
 import yaml
 from mlflow.cli import server
 
-from flows.team.secrets import read_secrets
-from flows.team.team import BUCKET, DATABASES, Ports, Team, auth_settings, mlflow_words
-from pipeline.base.errors import UserError
 from tests.conftest import PROJECT
+from tests.team.servers import BUCKET, DATABASES, auth_settings, mlflow_words
 
 DOCKER = PROJECT / "docker"
 PINNED = re.compile(r"^[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}$")
@@ -68,7 +64,7 @@ def test_secrets_are_named_in_the_example_and_written_nowhere(compose: dict[str,
             assert not SECRETS.search(variable) or str(value).startswith("${"), (name, variable)
 
 
-def test_both_ways_start_mlflow_alike(compose: dict[str, Any], tmp_path: Path) -> None:
+def test_tests_start_mlflow_as_compose_does(compose: dict[str, Any]) -> None:
     program, command, *words = compose["services"]["mlflow"]["command"]
     assert (program, command) == ("mlflow", "server")
     contained = options(words)
@@ -82,20 +78,3 @@ def test_both_ways_start_mlflow_alike(compose: dict[str, Any], tmp_path: Path) -
     assert [line.split(" = ")[0] for line in ours] == [line.split(" = ")[0] for line in theirs]
     made = re.findall(r"CREATE DATABASE (\w+);", compose["configs"]["databases"]["content"])
     assert tuple(made) == DATABASES
-
-
-def test_secrets_are_made_once_and_private(tmp_path: Path) -> None:
-    path = tmp_path / "secrets.env"
-    path.write_text("# of the team\nPOSTGRES_PASSWORD=100%/@mine\n")
-    first = read_secrets(path)
-    assert first["POSTGRES_PASSWORD"] == "100%/@mine" and all(first.values())
-    assert set(first) == set(
-        re.findall(r"^(\w+)=$", (DOCKER / "example.env").read_text(), re.MULTILINE)
-    )
-    assert read_secrets(path) == first and stat.S_IMODE(path.stat().st_mode) == 0o600
-    team = Team(tmp_path, Ports(), None, PROJECT)
-    assert ":100%25%2F%40mine@" in team.postgres.address("mlflow")
-    path.write_text("POSTGRES_PASSWORD secret\n")
-    with pytest.raises(UserError, match="line 1 is not NAME=VALUE") as refused:
-        read_secrets(path)
-    assert "secret\n" not in str(refused.value) and "POSTGRES" not in str(refused.value)

@@ -20,7 +20,7 @@ from flows.sweeps.partial import leave_partial_report
 from flows.sweeps.progress import told
 from flows.sweeps.push import NotPushed, push_owed, pushes
 from flows.sweeps.record import CellState, SweepFolder
-from flows.sweeps.stopping import Interrupted, stopped_from_outside
+from flows.sweeps.stopping import SweepInterrupted, stopped_from_outside
 from flows.sweeps.table import description, table_rows
 from flows.sweeps.work import CellFailed, Work
 from pipeline.analysis.results import collect
@@ -111,11 +111,11 @@ def run_sweep(
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
     folder = SweepFolder(Path(checkout), name)
     with Commands(folder.home) as commands, stopped_from_outside(commands) as stopped:
-        asked: Interrupted | None = None
+        asked: SweepInterrupted | None = None
         try:
             failed = _run_left(Work(folder, commands), limit, only, pushing)
         except KeyboardInterrupt as interrupt:
-            asked = Interrupted(interrupt)
+            asked = SweepInterrupted(interrupt)
             commands.stop()
         except (CellFailed, NotPushed):
             if not stopped.is_set():

@@ -19,7 +19,7 @@ from flows.sweeps.limits import (
 )
 from flows.sweeps.places import absolute_places
 from flows.sweeps.record import SweepFolder
-from flows.sweeps.stopping import Interrupted
+from flows.sweeps.stopping import SweepInterrupted
 from pipeline.ops.mirror.server import prepare
 
 
@@ -69,6 +69,6 @@ def launch(
             only=list(only),
             pushing=pushing,
         )
-    except Interrupted as interrupted:
+    except SweepInterrupted as interrupted:
         raise interrupted.by from None
     return failed

@@ -12,7 +12,7 @@ from pipeline.base.ownership import is_owned
 
 
 @dataclass(frozen=True)
-class Standing:
+class SweepStanding:
     """How a sweep stands.
 
     Attributes:
@@ -47,7 +47,7 @@ class Standing:
         ]
 
 
-def standing(folder: SweepFolder) -> Standing:
+def standing(folder: SweepFolder) -> SweepStanding:
     """Return how a sweep stands.
 
     A cell that ran when its sweep was killed is stopped.
@@ -57,7 +57,7 @@ def standing(folder: SweepFolder) -> Standing:
     """
     sweep, under_way = folder.sweep(), is_owned(folder.path)
     cells = {key: folder.cell(key) for key in folder.params().cells}
-    return Standing(sweep, under_way, {key: _seen(s, under_way) for key, s in cells.items()})
+    return SweepStanding(sweep, under_way, {key: _seen(s, under_way) for key, s in cells.items()})
 
 
 def _seen(state: CellState, under_way: bool) -> CellState:

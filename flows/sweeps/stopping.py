@@ -17,7 +17,7 @@ from flows.commands import Commands
 _SECONDS_BETWEEN_LOOKS = 2.0
 
 
-class Interrupted(Exception):
+class SweepInterrupted(Exception):
     """The process was asked to stop: Prefect hands this on, where an interrupt would end its loop.
 
     Args:

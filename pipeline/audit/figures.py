@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from pipeline.audit.records import Audit, Balance, ColumnAudit, Counts, Group
+from pipeline.audit.records import Audit, Balance, ColumnAudit, Counts, RuleGroup
 from pipeline.formats.svg import svg_text
 
 _SHOWN_RULES = 6
@@ -35,7 +35,7 @@ def rules_by_order(columns: Mapping[str, ColumnAudit]) -> Figure | None:
     return figure
 
 
-def _orders(column: ColumnAudit) -> dict[str, Group]:
+def _orders(column: ColumnAudit) -> dict[str, RuleGroup]:
     return {key: group for key, group in column.baselines.by_order.items() if key != "None"}
 
 

@@ -22,7 +22,7 @@ class Best(Record):
     accuracy: float
 
 
-class Group(Record):
+class RuleGroup(Record):
     """The rules on some of the examples.
 
     Attributes:
@@ -58,8 +58,8 @@ class Baselines(Record):
     best: Best
     chance: float
     majority: float
-    by_order: dict[str, Group]
-    by_type: dict[str, Group]
+    by_order: dict[str, RuleGroup]
+    by_type: dict[str, RuleGroup]
 
 
 class Learned(Record):

@@ -19,11 +19,11 @@ from pipeline.audit.records import (
     Best,
     ColumnAudit,
     Flag,
-    Group,
     LabelConflict,
     Leak,
     Learned,
     Lexical,
+    RuleGroup,
     ShortcutConflict,
 )
 from pipeline.audit.rules import MAJORITY, Baseline, asked_type, baselines, chance
@@ -194,9 +194,9 @@ def _named(rule: Baseline) -> Best:
     return Best(rule=rule.rule, accuracy=rule.accuracy)
 
 
-def _group(rules: Mapping[str, Baseline], places: Sequence[int]) -> Group:
+def _group(rules: Mapping[str, Baseline], places: Sequence[int]) -> RuleGroup:
     parts = {name: rule.among(places) for name, rule in rules.items()}
-    return Group(
+    return RuleGroup(
         rows=len(places),
         best=_named(_best(parts)),
         rules={name: part.accuracy for name, part in parts.items()},

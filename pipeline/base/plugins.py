@@ -72,7 +72,6 @@ BASES: Mapping[str, Plugin] = MappingProxyType(
 
 _VERL = (
     "pipeline.reward.verl_entry",
-    "pipeline.ops.verl.cpu_plugin",
     "pipeline.ops.verl.critics",
     "pipeline.ops.verl.hooks",
     "pipeline.ops.verl.job",

@@ -134,14 +134,14 @@ def run(
     from flows.seen import looked_after
     from flows.server import start_temporary_server
     from flows.study import run_study
-    from flows.sweeps.stopping import Interrupted
+    from flows.sweeps.stopping import SweepInterrupted
 
     try:
         start_temporary_server()
         with looked_after():
             run_study(study=study, checkout=str(root))
-    except (KeyboardInterrupt, Interrupted, CancelledRun) as error:
-        cause = error.by if isinstance(error, Interrupted) else error
+    except (KeyboardInterrupt, SweepInterrupted, CancelledRun) as error:
+        cause = error.by if isinstance(error, SweepInterrupted) else error
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(cause, Terminated) else 130) from None
     report.report()

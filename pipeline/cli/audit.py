@@ -21,7 +21,7 @@ from pipeline.tasks.example import Example
 
 if TYPE_CHECKING:
     from pipeline.audit.contamination import Overlap
-    from pipeline.audit.records import Audit, Baselines, ColumnAudit, Group, Leak
+    from pipeline.audit.records import Audit, Baselines, ColumnAudit, Leak, RuleGroup
 
 MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
 _FEW_TYPES = 4
@@ -246,7 +246,7 @@ def _rules_tables(name: str, column: ColumnAudit) -> Iterator[Table]:
         yield table
 
 
-def _groups(rules: Baselines) -> dict[str, Group]:
+def _groups(rules: Baselines) -> dict[str, RuleGroup]:
     """Return the rules' accuracies by order, if there are several, and by type, if by few."""
     orders, types = rules.by_order, rules.by_type
     groups = {
@@ -259,7 +259,7 @@ def _groups(rules: Baselines) -> dict[str, Group]:
     return groups
 
 
-def _cell(group: Group, rule: str) -> str:
+def _cell(group: RuleGroup, rule: str) -> str:
     """Return a rule's accuracy, and in brackets the one with a guess where it is undefined."""
     plain, guessed = group.rules[rule], group.with_guess.get(rule)
     return _percent(plain) if guessed is None else f"{_percent(plain)} ({_percent(guessed)})"

@@ -49,7 +49,7 @@ def plan(
         bool,
         typer.Option(
             "--json",
-            help="Print JSON: cells, gpu_hours, makespan_hours, cost, disk_gb and their bounds.",
+            help="Print JSON: cells, gpu_hours, makespan_hours, longest_cell_hours, cost, disk_gb.",
         ),
     ] = False,
 ) -> None:
@@ -74,7 +74,7 @@ def plan(
     if as_json:
         print(json.dumps(found.as_json()))
         return
-    _show(found, params, place)
+    _show(found, params.study.name)
 
 
 def _show_effect(points: float, params: Params, as_json: bool) -> None:
@@ -112,13 +112,15 @@ def _assumed(params: Params) -> ClusterFile:
     return LAPTOP if tiny else ASSUMED
 
 
-def _show(found: StudyPlan, params: Params, cluster: ClusterFile) -> None:
+def _show(found: StudyPlan, study: str) -> None:
+    from pipeline.train.accelerators import GIB
+
     console = Terminal()
-    several = len(cluster.pools) > 1
+    several = len(found.cluster.pools) > 1
     table = make_table(
-        f"{params.study.name} on {cluster.describe()}; hours, dollars and GB",
+        f"{study} on {found.cluster.describe()}; hours, dollars and GB",
         ("cell", "pool") if several else ("cell",),
-        ("takes", "GiB each", "train", "ask", "$", "GB", "done at"),
+        ("takes", "GiB each", "train", "ask", "$", "GB"),
     )
     for cell in found.cells[:_SHOWN_CELLS]:
         asked = sum(value for name, value in cell.hours.items() if name != "train")
@@ -126,13 +128,12 @@ def _show(found: StudyPlan, params: Params, cluster: ClusterFile) -> None:
         table.add_row(
             f"{cell.key}*" if cell.measured else cell.key,
             *([cell.pool] if several else []),
-            str(cell.gpus),
-            f"{cell.memory_gb:.1f}",
+            str(cell.main.gpus),
+            f"{cell.main.memory / GIB:.1f}",
             "-" if trained is None else _hours(trained),
             _hours(asked),
-            f"{cell.cost:.0f}",
-            f"{cell.disk_gb[0]:.1f}",
-            _hours(cell.end),
+            f"{found.cost_of(cell):.0f}",
+            f"{cell.plan.kept / 1e9:.1f}",
         )
     console.print(table)
     if len(found.cells) > _SHOWN_CELLS:
@@ -141,22 +142,20 @@ def _show(found: StudyPlan, params: Params, cluster: ClusterFile) -> None:
         console.say("*: at least one stage was measured on this checkout, and others follow it")
     if found.unplanned:
         console.say(f"not planned, behind an address: {', '.join(found.unplanned)}")
-    console.say(_sentence(found, cluster))
+    console.say(_sentence(found))
 
 
-def _sentence(found: StudyPlan, cluster: ClusterFile) -> str:
+def _sentence(found: StudyPlan) -> str:
     from pipeline.ops.planning.hours import RANGE
 
-    times, hours = found.schedule, found.schedule.makespan
-    low, high = (_hours(factor * hours) for factor in RANGE)
-    chain = times.critical_path >= times.shared_work
-    bound = "the longest chain of stages" if chain else "the number of accelerators"
+    low, high = (_hours(factor * found.makespan) for factor in RANGE)
+    bound = "longest cell" if found.longest >= found.shared else "number of accelerators"
     return (
-        f"{counted(len(found.cells), 'cell')} would be done after {_hours(hours)} hours (an "
-        f"estimate: {low} to {high}), take {_hours(found.gpu_hours)} accelerator-hours, which cost "
-        f"{found.cost:,.0f} dollars ({found.cost_held:,.0f} for the whole cluster until then), and "
-        f"{found.disk_gb:,.1f} GB of disk at most; what bounds the time is {bound}: no schedule "
-        f"ends before {_hours(times.lower_bound)} hours."
+        f"{counted(len(found.cells), 'cell')} would be done after {_hours(found.makespan)} hours "
+        f"at the soonest (an estimate: {low} to {high}), which the {bound} bounds, take "
+        f"{_hours(found.gpu_hours)} accelerator-hours, which cost {found.cost:,.0f} dollars "
+        f"({found.cost_held:,.0f} for the whole cluster until then), and {found.disk_gb:,.1f} GB "
+        "of disk at most."
     )
 
 

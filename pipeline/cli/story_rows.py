@@ -13,7 +13,7 @@ from pipeline.cli.reading import read_input
 from pipeline.tom.parse.text import LONGEST_STORY
 
 
-class Row(TypedDict, total=False):
+class InputRow(TypedDict, total=False):
     """A line of an input file, of which the fields that a command needs have been checked."""
 
     id: str | int
@@ -26,7 +26,7 @@ class Row(TypedDict, total=False):
     question_type: str
 
 
-def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, Row]]:
+def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
     """Yield (line number, row) of a JSON-lines file; blank lines are skipped.
 
     Args:
@@ -77,7 +77,7 @@ def _parsed(where: str, line: str) -> dict[str, object]:
     return row
 
 
-def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> Row:
+def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> InputRow:
     for name in needed:
         if name not in row:
             raise UserError(f"{where}: the field {name!r} is missing; needed: {', '.join(needed)}")
@@ -91,7 +91,7 @@ def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> Ro
     listed = isinstance(choices, list) and all(isinstance(choice, str) for choice in choices)
     if not (choices is None or isinstance(choices, str) or listed):
         raise UserError(f"{where}: the field 'choices' must be a list of texts, or one text")
-    return cast(Row, row)
+    return cast(InputRow, row)
 
 
 def check_length(where: str, story: str) -> None:

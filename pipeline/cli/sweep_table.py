@@ -17,21 +17,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from flows.sweeps.record import SweepFolder
-    from flows.sweeps.status import Standing
+    from flows.sweeps.status import SweepStanding
 
 _LOOKS_A_SECOND = 0.5
 _AT_REST = ("waiting", "done")
 
 
 def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
-    """Return a table of cells, from what :meth:`flows.sweeps.status.Standing.rows` gives."""
+    """Return a table of cells, from what :meth:`flows.sweeps.status.SweepStanding.rows` gives."""
     table = make_table(None, ("cell", "state", "attempts", "how far"))
     for row in rows:
         table.add_row(*row)
     return table
 
 
-def live_view(found: Standing) -> RenderableType:
+def live_view(found: SweepStanding) -> RenderableType:
     """Return the cells that run or went wrong, which fit on a screen, over a line on all."""
     shown = [row for row in found.rows() if row[1] not in _AT_REST]
     line = Text(f"{found.sweep.name}: {found.summary()}")

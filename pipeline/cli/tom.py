@@ -12,7 +12,7 @@ import typer
 from pipeline.base.errors import UserError
 from pipeline.cli.output import check_output, is_standard_output
 from pipeline.cli.reading import read_input, refuse_same_file
-from pipeline.cli.story_rows import Row, check_length, decoded, read_rows, write_rows
+from pipeline.cli.story_rows import InputRow, check_length, decoded, read_rows, write_rows
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import counted
@@ -234,7 +234,7 @@ def claims(
     )
 
 
-def _claims(benchmark: Benchmark, row: Row, rules: Rules) -> list[dict[str, object]] | None:
+def _claims(benchmark: Benchmark, row: InputRow, rules: Rules) -> list[dict[str, object]] | None:
     """Return the claims of a response as rows; None where its story cannot be read."""
     language = get_language(benchmark.value)
     try:
@@ -270,7 +270,7 @@ def _rules(benchmark: Benchmark, name: RuleSet) -> Rules:
         raise UserError(f"--rules: {error}") from None
 
 
-def _solved(benchmark: Benchmark, row: Row, rules: Rules) -> Answer:
+def _solved(benchmark: Benchmark, row: InputRow, rules: Rules) -> Answer:
     try:
         return solve_question(
             benchmark.value, row["story"], row["question"], row.get("choices"), rules

@@ -78,7 +78,7 @@ def plan(
 ) -> None:
     """State the memory that the local trainer needs for a cell; exits 2 if it cannot fit."""
     from pipeline.engine.device import available_memory, choose_device
-    from pipeline.train.memory import plan as memory_plan
+    from pipeline.train.footprint import plan as memory_plan
     from pipeline.train.shapes import shape_of
 
     params = _params(find_root(), study)

@@ -97,7 +97,7 @@ class Suite(Section):
     tasks: dict[Key, SuiteTask] = Field(min_length=1)
 
 
-class Audit(Section):
+class AuditSettings(Section):
     """The data audit: rule baselines, leakage, duplicates."""
 
     ngram: Positive = 13

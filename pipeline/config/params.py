@@ -8,7 +8,7 @@ from pydantic import Field
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm, Imitated
-from pipeline.config.data import Audit, Part, Split, Suite, TrainingPrompt
+from pipeline.config.data import AuditSettings, Part, Split, Suite, TrainingPrompt
 from pipeline.config.evaluation import Evaluate, SideCheck
 from pipeline.config.lookup import lookup
 from pipeline.config.models import Model
@@ -163,7 +163,7 @@ class Params(Section):
     acquire: dict[Key, Source]
     dataset: dict[Key, DatasetEntry]
     suite: Suite
-    audit: Audit
+    audit: AuditSettings
     base: dict[Key, BaseEntry]
     cells: dict[Key, Annotated[Cell, Field(discriminator="kind")]]
 

@@ -27,7 +27,7 @@ class PlainReward(Section):
     preset: str
 
 
-class FidelityReward(Section):
+class FidelitySettings(Section):
     """The answer and the beliefs that the reasoning states.
 
     Attributes:
@@ -51,7 +51,7 @@ class PublishedReward(Section):
     published: Text
 
 
-Settings = PlainReward | FidelityReward | PublishedReward
+Settings = PlainReward | FidelitySettings | PublishedReward
 
 
 def _named(content: object) -> object:
@@ -91,7 +91,7 @@ def _kind(content: object) -> str:
 
 RewardSettings = Annotated[
     Annotated[PlainReward, Tag("plain")]
-    | Annotated[FidelityReward, Tag("fidelity")]
+    | Annotated[FidelitySettings, Tag("fidelity")]
     | Annotated[PublishedReward, Tag("published")],
     Discriminator(_kind),
     BeforeValidator(_named),

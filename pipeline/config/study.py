@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
 from pipeline.config.arms import Arm
-from pipeline.config.data import Audit, Dataset, Suite
+from pipeline.config.data import AuditSettings, Dataset, Suite
 from pipeline.config.evaluation import Evaluate, SideCheck
 from pipeline.config.models import Base
 from pipeline.config.section import Key, Listed, Section, Seed, Text, Threads
@@ -16,7 +16,7 @@ from pipeline.config.sources import Source
 from pipeline.config.training import StudyTrain
 
 
-class Grid(Section):
+class StudyGrid(Section):
     """Which cells the study has: every model with every combination, arm and seed.
 
     Attributes:
@@ -39,7 +39,7 @@ class Grid(Section):
     evaluate_only: Listed[str] = ()
 
     @model_validator(mode="after")
-    def _one_list_of_arms(self) -> Grid:
+    def _one_list_of_arms(self) -> StudyGrid:
         if bool(self.algorithms) == bool(self.arms):
             raise ValueError("give exactly one of algorithms and arms, and name at least one there")
         return self
@@ -56,12 +56,12 @@ class Study(Section):
     acquire: dict[Key, Source]
     dataset: Dataset
     suite: Suite
-    audit: Audit = Audit()
+    audit: AuditSettings = AuditSettings()
     base: Base
     train: StudyTrain
     evaluate: Evaluate
     gsm8k: SideCheck
-    grid: Grid
+    grid: StudyGrid
 
     def algorithm(self, name: AlgorithmName) -> Algorithm:
         """Return an algorithm of the grid with the study's settings, else its defaults."""

@@ -20,11 +20,11 @@ from pipeline.data.archive import find_member, unpack
 from pipeline.data.sources import Source, SourceFile, get_source
 from pipeline.formats.download import (
     DEFAULT_PATIENCE,
-    Altered,
+    AlteredFile,
     DownloadError,
     Expected,
     Patience,
-    Remote,
+    RemoteFile,
     Report,
     download,
     progress_bar,
@@ -183,7 +183,7 @@ class _Fetcher:
     def _download(self, file: SourceFile) -> Path:
         """Return a verified download."""
         part = self.parts / f"{file.name}.{(file.sha256 or 'unpinned')[:12]}.part"
-        remote = Remote(file.name, file.url, Expected(file.bytes, file.sha256))
+        remote = RemoteFile(file.name, file.url, Expected(file.bytes, file.sha256))
         try:
             download(
                 remote,
@@ -198,7 +198,7 @@ class _Fetcher:
                 f"({error}); expected {_described(file)} from {file.url}. Check the "
                 f"network and run again to resume, or set TOMRL_DATA_MIRROR"
             ) from error
-        except Altered as error:
+        except AlteredFile as error:
             raise UserError(
                 f"{error}. It came from {file.url}, which no longer serves the pinned file: "
                 f"set TOMRL_DATA_MIRROR to a folder with the original"

@@ -24,7 +24,7 @@ from pipeline.tom.structure import structure_id
 _GENERATED = re.compile(r"(.+)_style(?:_[a-z]+)?")
 
 
-class Kind(NamedTuple):
+class QuestionKind(NamedTuple):
     """What makes two questions of one kind: a model that learned one was trained on the other.
 
     Attributes:
@@ -47,7 +47,7 @@ class Portion(Record):
     Attributes:
         source: The raw source.
         task: The registered task, or ``warm_start`` and ``drill``, which are no tasks.
-        generator: See :class:`Kind`, like the other fields.
+        generator: See :class:`QuestionKind`, like the other fields.
     """
 
     source: str
@@ -59,9 +59,9 @@ class Portion(Record):
     rows: int
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> QuestionKind:
         """Return what kind of question its rows ask."""
-        return Kind(self.generator, self.telling, self.asked, self.order)
+        return QuestionKind(self.generator, self.telling, self.asked, self.order)
 
 
 class Origin(Record):
@@ -91,7 +91,7 @@ class Origin(Record):
             acquired: The study's sources, which tell how generated stories are told.
         """
         tellings = _tellings(acquired)
-        portions: Counter[tuple[str, str, Kind]] = Counter()
+        portions: Counter[tuple[str, str, QuestionKind]] = Counter()
         stories: Counter[str] = Counter()
         structures: Counter[str] = Counter()
         rows = 0
@@ -113,7 +113,7 @@ class Origin(Record):
             unread=rows - structures.total(),
         )
 
-    def kinds(self) -> set[Kind]:
+    def kinds(self) -> set[QuestionKind]:
         """Return the kinds of question in the set."""
         return {portion.kind for portion in self.portions}
 
@@ -144,7 +144,7 @@ class StudyOrigins(Record):
     training: dict[str, Origin]
 
 
-def _by_text(item: tuple[tuple[str, str, Kind], int]) -> tuple[str, ...]:
+def _by_text(item: tuple[tuple[str, str, QuestionKind], int]) -> tuple[str, ...]:
     (source, task, kind), _ = item
     return (source, task, *map(str, kind))
 
@@ -196,11 +196,11 @@ def _source(example: Example) -> str:
     return example.benchmark if task is None else task.sources[0]
 
 
-def _kind(example: Example, tellings: Mapping[str, str]) -> Kind:
+def _kind(example: Example, tellings: Mapping[str, str]) -> QuestionKind:
     task = _task_of(example)
     told = BENCHMARK if task is None else task.telling
     generator = generator_of(example.benchmark)
-    return Kind(
+    return QuestionKind(
         generator,
         tellings.get(example.benchmark, told),
         f"{_asked(generator, example)}, {example.answer_kind}".removeprefix(", "),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.data.messages import Messages
 from pipeline.formats.records import Record
-from pipeline.tasks.reading import Row, read_parquet
+from pipeline.tasks.reading import SourceRow, read_parquet
 
 ORIGINAL = "tom-rl"
 """The prompt style that is taken from the acquired files."""
@@ -65,7 +65,7 @@ def read_frame(raw: Path, file: str = _FILE) -> Frame:
     return frame
 
 
-def _frame_of(row: Row) -> Frame:
+def _frame_of(row: SourceRow) -> Frame:
     text = row.rows("prompt")[0].text("content")
     system, turn, asked = text.removeprefix(_START).partition(_TURN)
     before, story, rest = asked.removesuffix(_END).partition(row.text("story"))

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from pipeline.engine.batch import sent
-from pipeline.engine.memory import SharedMemory, StandingMemory
+from pipeline.engine.key_values import SharedKeyValues, StandingKeyValues
 from pipeline.engine.passes import Passes, announce
 from pipeline.engine.recording import Recording, Repeated, can_record
 from pipeline.engine.sampling import Sampling
@@ -71,7 +71,7 @@ def generate(
     found = passes.encode(prompts)
     # All draws at once: which ones a completion takes does not depend on who is left in the batch.
     draws = np.stack([uniform_stream(key, sampling.max_new_tokens) for key in keys])
-    rows = Rows(
+    rows = CompletionRows(
         passes,
         found.prefix(ends, group),
         sent(ends, device).repeat_interleave(group),
@@ -85,7 +85,7 @@ def generate(
     return rows.completions()
 
 
-def _write_on(rows: Rows, layers: nn.Module, recording: Recording) -> None:
+def _write_on(rows: CompletionRows, layers: nn.Module, recording: Recording) -> None:
     """Write all tokens after the first, with a model's layers."""
     look_every, share = (_LOOK_SELDOM, _DROP_SELDOM) if rows.standing else (1, _DROP_SHARE)
     go_on = Repeated(rows.go_on, recording)
@@ -106,7 +106,7 @@ def _write_on(rows: Rows, layers: nn.Module, recording: Recording) -> None:
         go_on(rows.shape())
 
 
-class Rows:
+class CompletionRows:
     """Completions that are being written, one to a row.
 
     All that changes with a token changes in place, and which token is the next one is known to the
@@ -147,9 +147,9 @@ class Rows:
         self.last = torch.zeros(count, dtype=torch.long, device=device)  # the token written last
         self.position = ends - 1  # of the last token of the row
         self.memory = (
-            StandingMemory(prefix, self.steps, self.place)
+            StandingKeyValues(prefix, self.steps, self.place)
             if standing
-            else SharedMemory(prefix, self.steps)
+            else SharedKeyValues(prefix, self.steps)
         )
 
     @property

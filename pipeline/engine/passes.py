@@ -12,7 +12,7 @@ from transformers import DynamicCache, PreTrainedModel
 
 from pipeline.engine.batch import pad_right, sent
 from pipeline.engine.halves import Halves
-from pipeline.engine.memory import Memory
+from pipeline.engine.key_values import KeyValues
 from pipeline.engine.shared_prefix import Prefix, attending, by_key_head, encode_prompts, held
 
 
@@ -57,7 +57,7 @@ class Passes(Protocol):
             What this pass leaves: of the rests alone.
         """
 
-    def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
+    def step(self, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
         """Run over one token of each row, the memory being told where they go.
 
         Args:
@@ -107,7 +107,7 @@ class ModulePasses:
         logits = halves.head(states[torch.arange(len(rests), device=device), mask.sum(-1) - 1])
         return Encoded(logits, *held(cache), left=False)
 
-    def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
+    def step(self, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
         """See :class:`Passes`."""
         with attending(self.model, _attend):
             logits: Tensor = self.model(
@@ -127,7 +127,7 @@ def _attend(
     attention_mask: Tensor | None,
     *,
     scaling: float,
-    memory: Memory,
+    memory: KeyValues,
     **_: object,
 ) -> tuple[Tensor, None]:
     """Attend from one token per row [B, heads, 1, D] to the row's tokens so far."""

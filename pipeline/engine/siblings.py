@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pipeline.engine.memory import OwnMemory
+from pipeline.engine.key_values import OwnKeyValues
 from pipeline.engine.passes import Passes
 from pipeline.engine.shared_prefix import Prefix
 
@@ -99,7 +99,7 @@ class Encoder:
         self._left = [len(family.prompts) for family in self._families]
         self._stems: dict[int, _Stem] = {}  # by the number of the family
 
-    def encode(self, wanted: Sequence[int], rows: Sequence[int], memory: OwnMemory) -> Tensor:
+    def encode(self, wanted: Sequence[int], rows: Sequence[int], memory: OwnKeyValues) -> Tensor:
         """Encode some prompts.
 
         Args:
@@ -121,13 +121,15 @@ class Encoder:
         logits = torch.cat(made)
         return logits[torch.tensor(alone + others, device=logits.device).argsort()]
 
-    def _whole(self, wanted: Sequence[int], rows: Sequence[int], memory: OwnMemory) -> Tensor:
+    def _whole(self, wanted: Sequence[int], rows: Sequence[int], memory: OwnKeyValues) -> Tensor:
         prompts = [self.prompts[place] for place in wanted]
         found = self.passes.encode(prompts)
         memory.take(found.keys, found.values, rows, list(map(len, prompts)), found.left)
         return found.logits
 
-    def _after_stems(self, wanted: Sequence[int], rows: Sequence[int], memory: OwnMemory) -> Tensor:
+    def _after_stems(
+        self, wanted: Sequence[int], rows: Sequence[int], memory: OwnKeyValues
+    ) -> Tensor:
         families = [self._family[place] for place in wanted]
         self._encode_stems(families)
         stems = [self._stems[family] for family in families]

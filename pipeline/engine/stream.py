@@ -19,7 +19,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from pipeline.engine.decode import Completion, choose, uniform_stream
-from pipeline.engine.memory import OwnMemory
+from pipeline.engine.key_values import OwnKeyValues
 from pipeline.engine.sampling import Sampling
 from pipeline.engine.siblings import Encoder
 from pipeline.engine.written_out import passes_of
@@ -99,7 +99,7 @@ class _Batch:
         self.lengths = [0] * places
         self.next = [0] * places  # the token that each row goes on with
         most = max(map(len, prompts)) + sampling.max_new_tokens
-        self.memory = OwnMemory(places, most, grows=self.device.type == "cpu")
+        self.memory = OwnKeyValues(places, most, grows=self.device.type == "cpu")
 
     def run(self) -> None:
         while self.waiting or any(self.rows):

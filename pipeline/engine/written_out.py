@@ -20,8 +20,8 @@ from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
 from transformers import PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.engine.batch import pad_right, sent
+from pipeline.engine.key_values import KeyValues
 from pipeline.engine.linear import OneDnnLinear, onednn_product
-from pipeline.engine.memory import Memory
 from pipeline.engine.passes import Encoded, ModulePasses, Passes, announce
 from pipeline.engine.shared_prefix import Prefix, attend_both, for_all_heads
 
@@ -165,7 +165,7 @@ class WrittenOut:
         logits = self._logits(ids.flatten(), positions.flatten(), by_row, last)
         return Encoded(logits, keys, values, left=False)
 
-    def step(self, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
+    def step(self, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
         """See :class:`pipeline.engine.passes.Passes`."""
 
         def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:

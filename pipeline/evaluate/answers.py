@@ -39,7 +39,7 @@ _ENCODINGS = ("utf-8-sig", "cp1252")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredQuestion:
     """A question and what somebody answered.
 
     Attributes:
@@ -53,7 +53,7 @@ class Answered:
     response: str
 
 
-def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list[Answered]:
+def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list[AnsweredQuestion]:
     """Read a file of answers to questions of a task.
 
     Args:
@@ -168,7 +168,7 @@ def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[
 
 def _answered(
     path: Path, where: str, row: Mapping[str, Any], columns: dict[str, str], task: registry.Task
-) -> Answered:
+) -> AnsweredQuestion:
     def text(thing: str) -> str:
         value = row.get(columns[thing]) if thing in columns else ""
         if not isinstance(value, str):
@@ -203,7 +203,7 @@ def _answered(
         refuse_missing(held, task.reads(example), f"grading {task.name}")
     except UserError as error:
         raise UserError(f"{path}, {where}: {error}") from None
-    return Answered(where if given is None else str(given), example, text("response"))
+    return AnsweredQuestion(where if given is None else str(given), example, text("response"))
 
 
 def refuse_missing(row: Mapping[str, Any], names: Iterable[str], reader: str) -> None:

@@ -19,7 +19,7 @@ from pipeline.formats.files import digest_of
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JournalAnswer:
     """One line of the journal; ``prompt_tokens`` as a server counts them, else 0."""
 
     prompt: str
@@ -71,7 +71,7 @@ class Journal:
     def write(self, place: int, response: Response, prompt_tokens: int = 0) -> None:
         """Write an answer down."""
         name = self._names[place]
-        answer = Answer(name, **asdict(response), prompt_tokens=prompt_tokens)
+        answer = JournalAnswer(name, **asdict(response), prompt_tokens=prompt_tokens)
         with self._lock:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(answer)) + "\n")
@@ -79,7 +79,7 @@ class Journal:
             self._count += self._times[name]
             self._report(self._count)
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[JournalAnswer]:
         """Return the answer to each prompt, in order; all must be there."""
         return [self._answers[name] for name in self._names]
 
@@ -88,15 +88,15 @@ def _name(prompt: Prompt) -> str:
     return digest_of([prompt.messages, prompt.begun, list(prompt.key)])[:20]
 
 
-def _read(path: Path) -> dict[str, Answer]:
+def _read(path: Path) -> dict[str, JournalAnswer]:
     """Return the answers of a file; a line that was cut off counts for nothing."""
-    found: dict[str, Answer] = {}
+    found: dict[str, JournalAnswer] = {}
     if not path.is_file():
         return found
     lines = path.read_text(encoding="utf-8").split("\n")
     for line in lines:
         try:
-            answer = Answer(**json.loads(line))
+            answer = JournalAnswer(**json.loads(line))
         except (ValueError, TypeError):
             continue
         found[answer.prompt] = answer

@@ -66,7 +66,7 @@ def reason_absent(manifest: ApiManifest) -> str | None:
 
 
 @dataclass
-class Usage:
+class TokenUsage:
     """What was asked and answered, in tokens as the server counts them."""
 
     prompt_tokens: int = 0
@@ -111,7 +111,7 @@ class OpenAiEngine:
         self._wait = wait or self._stopped.wait
         self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
         self.libraries = installed("openai")
-        self.usage, self.effort = Usage(), Effort()
+        self.usage, self.effort = TokenUsage(), Effort()
         key = "none" if manifest.key is None else os.environ.get(manifest.key, "")
         self.client = openai.OpenAI(
             base_url=manifest.address, api_key=key, max_retries=0, timeout=LONGEST_WAIT

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.evaluate.answers import Answered
+from pipeline.evaluate.answers import AnsweredQuestion
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -37,7 +37,7 @@ class Regraded:
     by_order: Mapping[str, Estimate]
 
 
-def regrade(answers: Sequence[Answered], task: registry.Task, match: str) -> Regraded:
+def regrade(answers: Sequence[AnsweredQuestion], task: registry.Task, match: str) -> Regraded:
     """Grade answers.
 
     Args:
@@ -71,7 +71,7 @@ def is_right(match: Matcher, extracted: str | None, example: Example) -> bool:
         return False
 
 
-def _by_order(answers: Sequence[Answered], right: Sequence[bool]) -> dict[str, Estimate]:
+def _by_order(answers: Sequence[AnsweredQuestion], right: Sequence[bool]) -> dict[str, Estimate]:
     groups = defaultdict[str, list[int]](list)
     for place, each in enumerate(answers):
         if each.example.order is not None:

@@ -44,7 +44,7 @@ Report = Callable[[str, int, int | None], None]
 """Called with a file's name, the bytes it has so far, and its size where known."""
 
 
-class Altered(UserError):
+class AlteredFile(UserError):
     """A file is missing, truncated or not the expected one."""
 
 
@@ -108,7 +108,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Remote:
+class RemoteFile:
     """A file at an address.
 
     Attributes:
@@ -137,15 +137,15 @@ def verify(path: Path, expected: Expected, described: str = "") -> None:
     """
     wanted = described or str(expected)
     if not path.is_file():
-        raise Altered(f"{path}: missing; expected {wanted}")
+        raise AlteredFile(f"{path}: missing; expected {wanted}")
     size = path.stat().st_size
     if expected.bytes is not None and size != expected.bytes:
         kind = "truncated" if size < expected.bytes else "altered"
-        raise Altered(f"{path}: {kind}, found {size:,} bytes, expected {wanted}")
+        raise AlteredFile(f"{path}: {kind}, found {size:,} bytes, expected {wanted}")
     if expected.sha256 is not None and (found := file_digest(path)) != expected.sha256:
-        raise Altered(f"{path}: altered, found sha256 {found}, expected {wanted}")
+        raise AlteredFile(f"{path}: altered, found sha256 {found}, expected {wanted}")
     if expected.git_blob is not None and (found := git_blob(path)) != expected.git_blob:
-        raise Altered(f"{path}: altered, found git blob {found}, expected {wanted}")
+        raise AlteredFile(f"{path}: altered, found git blob {found}, expected {wanted}")
 
 
 def git_blob(path: Path) -> str:
@@ -158,7 +158,7 @@ def git_blob(path: Path) -> str:
 
 
 def download(
-    remote: Remote,
+    remote: RemoteFile,
     part: Path,
     *,
     report: Report = lambda name, done, size: None,
@@ -176,7 +176,7 @@ def download(
         _receive(remote, part, report, patience)
         try:
             verify(part, remote.expected, described)
-        except Altered:
+        except AlteredFile:
             part.unlink()
             # The leftover of an earlier run may be what is wrong: one more try without it.
             if not resumed:
@@ -186,7 +186,7 @@ def download(
         return
 
 
-def _receive(remote: Remote, part: Path, report: Report, patience: Patience) -> None:
+def _receive(remote: RemoteFile, part: Path, report: Report, patience: Patience) -> None:
     """Append to the part file until it is complete, with retries."""
     failures, wait = 0, patience.backoff_seconds
     while True:
@@ -206,7 +206,7 @@ def _receive(remote: Remote, part: Path, report: Report, patience: Patience) -> 
                 wait *= 2
 
 
-def _transfer(remote: Remote, part: Path, report: Report, patience: Patience) -> None:
+def _transfer(remote: RemoteFile, part: Path, report: Report, patience: Patience) -> None:
     """Do one request for what is missing.
 
     Raises:
@@ -240,7 +240,7 @@ def _transfer(remote: Remote, part: Path, report: Report, patience: Patience) ->
         raise ConnectionError(f"connection closed after {done:,} of {size:,} bytes")
 
 
-def _open(remote: Remote, start: int, timeout: float) -> http.client.HTTPResponse:
+def _open(remote: RemoteFile, start: int, timeout: float) -> http.client.HTTPResponse:
     headers = {"Accept-Encoding": "identity", "User-Agent": "tomrl"}
     if start:
         headers["Range"] = f"bytes={start}-"

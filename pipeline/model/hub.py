@@ -23,10 +23,10 @@ from pipeline.formats.download import (
     DEFAULT_PATIENCE,
     MIRROR_VARIABLE,
     OFFLINE_VARIABLE,
-    Altered,
+    AlteredFile,
     DownloadError,
     Patience,
-    Remote,
+    RemoteFile,
     Report,
     download,
     progress_bar,
@@ -172,7 +172,7 @@ def _listing(repository: str, revision: str, work: Path, access: Access) -> Snap
     else:
         place = work / "listing.part"
         place.unlink(missing_ok=True)
-        remote = Remote(f"listing of {repository}", access.endpoint + where, token=access.token)
+        remote = RemoteFile(f"listing of {repository}", access.endpoint + where, token=access.token)
         try:
             download(remote, place, patience=access.patience)
         except DownloadError as error:
@@ -204,7 +204,7 @@ class _Fetcher:
     def _is_whole(self, file: HubFile) -> bool:
         try:
             verify(self.folder / file.name, file.expected)
-        except Altered:
+        except AlteredFile:
             return False
         return True
 
@@ -217,12 +217,12 @@ class _Fetcher:
         if access.offline:
             raise _offline(repository, revision, access, file.name)
         url = f"{access.endpoint}/{repository}/resolve/{revision}/{file.name}"
-        remote = Remote(file.name, url, file.expected, access.token)
+        remote = RemoteFile(file.name, url, file.expected, access.token)
         try:
             download(remote, part, report=self.report, patience=access.patience)
         except DownloadError as error:
             raise _refused(error, remote, repository, revision, access) from error
-        except Altered as error:
+        except AlteredFile as error:
             raise UserError(
                 f"{error}. It came from {url}, which does not serve the pinned file: set "
                 f"{MIRROR_VARIABLE} to a folder with the original"
@@ -236,7 +236,7 @@ class _Fetcher:
         """Point at a file of the mirror."""
         try:
             verify(origin, file.expected)
-        except Altered as error:
+        except AlteredFile as error:
             raise UserError(
                 f"{error}. Put the file from {self.access.endpoint}/{self.snapshot.repository}"
                 f"/resolve/{self.snapshot.revision}/{file.name} into the mirror, or unset "
@@ -272,7 +272,7 @@ def _offline(repository: str, revision: str, access: Access, what: str) -> UserE
 
 
 def _refused(
-    error: DownloadError, remote: Remote, repository: str, revision: str, access: Access
+    error: DownloadError, remote: RemoteFile, repository: str, revision: str, access: Access
 ) -> UserError:
     """Say what a refusal of the hub means, and what to do."""
     page = f"{access.endpoint}/{repository}"

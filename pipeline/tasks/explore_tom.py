@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import AnswerKind, Example, content_hash
 from pipeline.tasks.grading import match_equal
-from pipeline.tasks.reading import Row, read_xlsx
+from pipeline.tasks.reading import SourceRow, read_xlsx
 from pipeline.tasks.registry import INFILLED, Task, register
 from pipeline.tom.generate.styles import BENCHMARK
 
@@ -71,7 +71,7 @@ def load(
         yield _example(row, task, infilled)
 
 
-def _example(row: Row, task: str, infilled: bool) -> Example:
+def _example(row: SourceRow, task: str, infilled: bool) -> Example:
     story, question, answer = (
         row.text(key) for key in ("story_structure", "question", "expected_answer")
     )

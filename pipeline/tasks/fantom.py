@@ -26,7 +26,7 @@ from pipeline.tasks import fantom_archive, fantom_rules, generated
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tasks.fantom_archive import conversation_id
 from pipeline.tasks.grading import extract_tagged_or_all
-from pipeline.tasks.reading import Row, read_csv, unique
+from pipeline.tasks.reading import SourceRow, read_csv, unique
 from pipeline.tasks.registry import Task, register
 
 _BELIEFS = (
@@ -65,7 +65,7 @@ def load_beliefs(raw: Path, task: str, context: str, free: bool = False) -> Iter
 
 
 def _belief_example(
-    row: Row, task: str, belief: _Belief, question: str, options: tuple[str, str], free: bool
+    row: SourceRow, task: str, belief: _Belief, question: str, options: tuple[str, str], free: bool
 ) -> Example:
     lines = tuple(f"({letter}) {option}" for letter, option in zip("ab", options, strict=True))
     question_type = row.text("question_type")
@@ -104,7 +104,7 @@ def _read_beliefs(folder: Path, context: str) -> dict[tuple[str, frozenset[str]]
     return beliefs
 
 
-def _parse_options(row: Row) -> tuple[str, str]:
+def _parse_options(row: SourceRow) -> tuple[str, str]:
     """Return the right and the wrong option."""
     try:
         options = ast.literal_eval(row.text("answer_choices"))
@@ -117,12 +117,12 @@ def _parse_options(row: Row) -> tuple[str, str]:
     return options[0].strip(), options[1].strip()
 
 
-def _questions(raw: Path) -> list[Row]:
+def _questions(raw: Path) -> list[SourceRow]:
     path = raw / "percept_fantom" / "flattened_fantom.csv"
     return list(unique(read_csv(path, ("index", "question", "question_type", "set_id")), "index"))
 
 
-def _parse_choice(row: Row) -> tuple[str, tuple[str, str]]:
+def _parse_choice(row: SourceRow) -> tuple[str, tuple[str, str]]:
     found = _OPTIONS.fullmatch(row.text("question"))
     if found is None:
         row.fail("field 'question' has no options (a) and (b)")
@@ -189,7 +189,7 @@ def _read_perceivers(folder: Path) -> dict[str, list[frozenset[str]]]:
     return {row.text("part_id"): _utterance_perceivers(row) for row in rows}
 
 
-def _utterance_perceivers(row: Row) -> list[frozenset[str]]:
+def _utterance_perceivers(row: SourceRow) -> list[frozenset[str]]:
     """Read the JSON list of ``{utterance: [names]}``."""
     try:
         utterances = json.loads(row.text("conversation_with_perceivers"))
@@ -205,14 +205,14 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _by_set(rows: Iterable[Row]) -> Mapping[str, list[Row]]:
-    sets: dict[str, list[Row]] = defaultdict(list)
+def _by_set(rows: Iterable[SourceRow]) -> Mapping[str, list[SourceRow]]:
+    sets: dict[str, list[SourceRow]] = defaultdict(list)
     for row in rows:
         sets[row.text("set_id")].append(row)
     return sets
 
 
-def _knowers(rows: list[Row], perceived: list[frozenset[str]]) -> dict[str, bool] | None:
+def _knowers(rows: list[SourceRow], perceived: list[frozenset[str]]) -> dict[str, bool] | None:
     """Return who knows the answer to a set's fact question, None where that is not implied."""
     participants = frozenset[str]().union(*perceived)
     missed = [name for name in participants if any(name not in names for names in perceived)]
@@ -224,7 +224,7 @@ def _knowers(rows: list[Row], perceived: list[frozenset[str]]) -> dict[str, bool
 
 
 def _derived(
-    rows: list[Row], task: str, kind: str, context: str, knowers: Mapping[str, bool]
+    rows: list[SourceRow], task: str, kind: str, context: str, knowers: Mapping[str, bool]
 ) -> Iterator[Example]:
     fact = next(row.text("question") for row in rows if row.text("question_type") == "fact")
     make = partial(_derived_example, task=task, context=context, fact=fact, knowers=knowers)
@@ -239,7 +239,7 @@ def _derived(
 
 
 def _derived_example(
-    row: Row, task: str, context: str, fact: str, knowers: Mapping[str, bool], answer: str
+    row: SourceRow, task: str, context: str, fact: str, knowers: Mapping[str, bool], answer: str
 ) -> Example:
     unaware = sorted(name for name, knows in knowers.items() if not knows)
     binary = answer in ("yes", "no")

@@ -17,7 +17,7 @@ from pipeline.tasks import fantom_rules
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.fantom_rules import BINARY_F1
 from pipeline.tasks.grading import extract_tagged_or_all
-from pipeline.tasks.reading import Row, read_json_rows, unique
+from pipeline.tasks.reading import SourceRow, read_json_rows, unique
 from pipeline.tasks.registry import Task, register
 
 _OPTION_SEED = 99
@@ -38,7 +38,7 @@ class _Set:
     fact: str
     fact_answer: str
 
-    def example(self, qa: Row, question: str, answer: str, **fields: object) -> Example:
+    def example(self, qa: SourceRow, question: str, answer: str, **fields: object) -> Example:
         """Make an example of one question; ``fields`` that Example does not have go to meta."""
         own = {key: fields.pop(key) for key in ("answer_kind", "choices", "order") if key in fields}
         kind = qa.text("question_type") + str(fields.pop("suffix", ""))
@@ -77,7 +77,7 @@ def load(raw: Path, task: str, context: str, wanted: Wanted | None = None) -> It
                 yield example
 
 
-def _flatten(row: Row, task: str, full: bool, rng: random.Random) -> Iterator[Example]:
+def _flatten(row: SourceRow, task: str, full: bool, rng: random.Random) -> Iterator[Example]:
     fact = row.inner("factQA")
     this = _Set(
         task=task,
@@ -98,7 +98,7 @@ def _flatten(row: Row, task: str, full: bool, rng: random.Random) -> Iterator[Ex
     yield from _yes_no(this, row.rows("infoAccessibilityQAs_binary"), about)
 
 
-def _beliefs(this: _Set, qa: Row, rng: random.Random) -> Iterator[Example]:
+def _beliefs(this: _Set, qa: SourceRow, rng: random.Random) -> Iterator[Example]:
     """Yield a belief question for a free answer, then with its two options."""
     question, right, wrong = (
         qa.text(key) for key in ("question", "correct_answer", "wrong_answer")
@@ -129,7 +129,7 @@ def _beliefs(this: _Set, qa: Row, rng: random.Random) -> Iterator[Example]:
     )
 
 
-def _names(this: _Set, qa: Row, about: str) -> Example:
+def _names(this: _Set, qa: SourceRow, about: str) -> Example:
     right, wrong = qa.texts("correct_answer"), qa.texts("wrong_answer")
     hidden = this.full and wrong
     return this.example(
@@ -143,7 +143,7 @@ def _names(this: _Set, qa: Row, about: str) -> Example:
     )
 
 
-def _yes_no(this: _Set, qas: list[Row], about: str) -> Iterator[Example]:
+def _yes_no(this: _Set, qas: list[SourceRow], about: str) -> Iterator[Example]:
     golds = [qa.one_of("correct_answer", ("yes", "no", "no:long")) for qa in qas]
     hidden = this.full and any(gold != "yes" for gold in golds)
     for qa, gold in zip(qas, golds, strict=True):
@@ -161,7 +161,7 @@ def _yes_no(this: _Set, qas: list[Row], about: str) -> Iterator[Example]:
         )
 
 
-def _accessibility(qa: Row) -> str:
+def _accessibility(qa: SourceRow) -> str:
     return qa.one_of("missed_info_accessibility", fantom_rules.SCENARIOS)
 
 

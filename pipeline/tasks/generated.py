@@ -17,7 +17,7 @@ from pipeline.tasks import fantom_rules
 from pipeline.tasks.example import Example, content_hash, generated_kind
 from pipeline.tasks.grading import extract_tagged_or_all, match_equal, match_suffix
 from pipeline.tasks.gsm8k import match_number, match_number_only
-from pipeline.tasks.reading import Row, read_jsonl
+from pipeline.tasks.reading import SourceRow, read_jsonl
 from pipeline.tasks.registry import Loader, Task, reads_nothing, register
 from pipeline.tom.generate.styles import BENCHMARK
 
@@ -55,7 +55,7 @@ def load_pairs(raw: Path, source: str, task: str) -> Iterator[Example]:
         yield replace(example, meta={**example.meta, **tie, "differs": differs})
 
 
-def _example(row: Row, source: str, task: str) -> Example:
+def _example(row: SourceRow, source: str, task: str) -> Example:
     return Example(
         benchmark=source,
         task=task,
@@ -70,7 +70,7 @@ def _example(row: Row, source: str, task: str) -> Example:
     )
 
 
-def _meta(row: Row) -> dict[str, object]:
+def _meta(row: SourceRow) -> dict[str, object]:
     known = set(row.text("answer").split(", "))
     told = {"structure": row.text("structure")} if "structure" in row.values else {}
     return {
@@ -81,7 +81,7 @@ def _meta(row: Row) -> dict[str, object]:
     }
 
 
-def _choices(row: Row) -> tuple[str, ...] | None:
+def _choices(row: SourceRow) -> tuple[str, ...] | None:
     return None if row.values.get("choices") is None else row.texts("choices")
 
 

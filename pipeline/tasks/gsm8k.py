@@ -18,7 +18,7 @@ from pipeline.tasks.amount import NUMBER, may_be_amount, read_amount, read_plain
 from pipeline.tasks.comparison import equals
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import extract_tagged_or_all
-from pipeline.tasks.reading import Row, read_jsonl
+from pipeline.tasks.reading import SourceRow, read_jsonl
 from pipeline.tasks.registry import Task, register
 
 _FINAL = "#### "
@@ -47,7 +47,7 @@ def load(raw: Path, file: str, task: str) -> Iterator[Example]:
         )
 
 
-def _final_number(row: Row, solution: str) -> str:
+def _final_number(row: SourceRow, solution: str) -> str:
     _, marker, final = solution.rpartition(_FINAL)
     number = final.strip().replace(",", "")
     if not marker or not _GOLD.fullmatch(number):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal, match_suffix
-from pipeline.tasks.reading import Row, read_json_rows, unique
+from pipeline.tasks.reading import SourceRow, read_json_rows, unique
 from pipeline.tasks.registry import Task, register
 
 # The VP twin of a task has the CoTP task's sample_id plus this.
@@ -35,7 +35,7 @@ def load(raw: Path, variant: str, task: str) -> Iterator[Example]:
             yield _example(row, rows, task)
 
 
-def _example(row: Row, rows: Mapping[int, Row], task: str) -> Example:
+def _example(row: SourceRow, rows: Mapping[int, SourceRow], task: str) -> Example:
     sample, variant = row.integer("sample_id"), row.text("prompting_type")
     twin_id = sample + _TWIN_DISTANCE if variant == "CoTP" else sample - _TWIN_DISTANCE
     if (twin := rows.get(twin_id)) is None or twin.text("question") != row.text("question"):

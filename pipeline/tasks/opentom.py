@@ -15,7 +15,7 @@ from pathlib import Path
 from pipeline.tasks import opentom_rules
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tasks.grading import extract_tagged_or_all, match_equal
-from pipeline.tasks.reading import Row, read_json
+from pipeline.tasks.reading import SourceRow, read_json
 from pipeline.tasks.registry import Task, register
 
 _CHOICES: Mapping[str, tuple[str, ...] | None] = {
@@ -79,19 +79,21 @@ def load(
                     yield example
 
 
-def _records(path: Path, kind: type) -> dict[str, Row]:
+def _records(path: Path, kind: type) -> dict[str, SourceRow]:
     """Return the records of a file by story id; a list is wrapped as the field ``value``."""
     content = read_json(path)
     if not isinstance(content, dict):
-        Row(str(path), {}).fail(f"it holds {type(content).__name__}, not stories by id")
+        SourceRow(str(path), {}).fail(f"it holds {type(content).__name__}, not stories by id")
     rows = {}
     for story_id, value in content.items():
-        row = Row(f"{path}, story {story_id}", {"value": value})
+        row = SourceRow(f"{path}, story {story_id}", {"value": value})
         rows[story_id] = row if kind is list else row.inner("value")
     return rows
 
 
-def _example(row: Row, file: _File, story: Row, story_id: str, task: str, long: bool) -> Example:
+def _example(
+    row: SourceRow, file: _File, story: SourceRow, story_id: str, task: str, long: bool
+) -> Example:
     question, answer = row.text("question"), row.text("answer")
     asked = f"{question} {_ATTITUDE_HINT}" if file.type == "attitude" else question
     row.one_of("type", (file.type,))

@@ -37,7 +37,7 @@ def _command(where: str | Path) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SourceRow:
     """One record and the place it came from."""
 
     where: str
@@ -86,11 +86,11 @@ class Row:
         """Return a truth value."""
         return bool(self.get(key, bool))
 
-    def inner(self, key: str) -> Row:
+    def inner(self, key: str) -> SourceRow:
         """Return a nested record as a row of its own."""
-        return Row(f"{self.where}, {key}", self.get(key, dict))
+        return SourceRow(f"{self.where}, {key}", self.get(key, dict))
 
-    def rows(self, key: str) -> list[Row]:
+    def rows(self, key: str) -> list[SourceRow]:
         """Return a list of nested records."""
         return _as_rows(self.get(key, list), f"{self.where}, {key}[{{}}]", start=0)
 
@@ -103,7 +103,7 @@ class Row:
         return texts
 
 
-def unique(rows: Iterable[Row], key: str) -> Iterator[Row]:
+def unique(rows: Iterable[SourceRow], key: str) -> Iterator[SourceRow]:
     """Yield the rows, refusing a second one with the same upstream id."""
     seen: dict[object, str] = {}
     for row in rows:
@@ -124,17 +124,17 @@ def read_json(path: Path) -> object:
     return _parse_json(_read_text(path), str(path))
 
 
-def read_json_rows(path: Path, key: str | None = None) -> list[Row]:
+def read_json_rows(path: Path, key: str | None = None) -> list[SourceRow]:
     """Return the objects of a JSON list, which may be the value of a top-level key."""
     content = read_json(path)
     if key is not None:
-        content = Row(str(path), content if isinstance(content, dict) else {}).get(key, list)
+        content = SourceRow(str(path), content if isinstance(content, dict) else {}).get(key, list)
     if not isinstance(content, list):
         raise UserError(f"{path}: holds {type(content).__name__}, not a list; {_repair(path)}")
     return _as_rows(content, f"{path}, record {{}}")
 
 
-def read_jsonl(path: Path) -> list[Row]:
+def read_jsonl(path: Path) -> list[SourceRow]:
     """Return the objects of a JSON lines file."""
     lines = enumerate(_read_text(path).split("\n"), 1)
     places = [(f"{path}, line {number}", line) for number, line in lines if line.strip()]
@@ -142,14 +142,14 @@ def read_jsonl(path: Path) -> list[Row]:
     return [_as_row(value, where) for where, value in content]
 
 
-def read_csv(path: Path, columns: Sequence[str]) -> list[Row]:
+def read_csv(path: Path, columns: Sequence[str]) -> list[SourceRow]:
     """Return the rows of a CSV file, every value a text."""
     reader = csv.DictReader(io.StringIO(_read_text(path), newline=""), strict=True)
     rows = []
     try:
         _require_columns(path, columns, reader.fieldnames or ())
         for values in reader:
-            row = Row(f"{path}, line {reader.line_num}", values)
+            row = SourceRow(f"{path}, line {reader.line_num}", values)
             if None in values or None in values.values():
                 row.fail("it has more or fewer fields than the header")
             rows.append(row)
@@ -158,7 +158,7 @@ def read_csv(path: Path, columns: Sequence[str]) -> list[Row]:
     return rows
 
 
-def read_parquet(path: Path, columns: Sequence[str]) -> list[Row]:
+def read_parquet(path: Path, columns: Sequence[str]) -> list[SourceRow]:
     """Return the rows of a parquet file."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -174,7 +174,7 @@ def read_parquet(path: Path, columns: Sequence[str]) -> list[Row]:
     return _as_rows(records, f"{path}, row {{}}")
 
 
-def read_xlsx(path: Path, columns: Sequence[str]) -> list[Row]:
+def read_xlsx(path: Path, columns: Sequence[str]) -> list[SourceRow]:
     """Return the rows of the first sheet of a workbook."""
     from openpyxl import load_workbook  # type: ignore[import-untyped]
 
@@ -186,7 +186,7 @@ def read_xlsx(path: Path, columns: Sequence[str]) -> list[Row]:
         header = [str(name) for name in next(lines, ())]
         _require_columns(path, columns, header)
         for number, line in enumerate(lines, 2):
-            rows.append(Row(f"{path}, row {number}", dict(zip(header, line, strict=False))))
+            rows.append(SourceRow(f"{path}, row {number}", dict(zip(header, line, strict=False))))
         book.close()
     except (zipfile.BadZipFile, OSError, KeyError, ValueError, SyntaxError, IndexError) as error:
         raise UserError(f"{path}: not a readable workbook ({error}); {_repair(path)}") from error
@@ -247,11 +247,11 @@ def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-def _as_rows(records: Sequence[object], place: str, start: int = 1) -> list[Row]:
+def _as_rows(records: Sequence[object], place: str, start: int = 1) -> list[SourceRow]:
     return [_as_row(value, place.format(n)) for n, value in enumerate(records, start)]
 
 
-def _as_row(value: object, where: str) -> Row:
+def _as_row(value: object, where: str) -> SourceRow:
     if not isinstance(value, dict):
         raise UserError(f"{where}: {type(value).__name__} instead of a record; {_repair(where)}")
-    return Row(where, value)
+    return SourceRow(where, value)

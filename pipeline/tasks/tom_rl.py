@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import match_equal, match_suffix
-from pipeline.tasks.reading import Row, read_parquet
+from pipeline.tasks.reading import SourceRow, read_parquet
 from pipeline.tasks.registry import INFILLED, Task, register
 from pipeline.tom.generate.styles import BENCHMARK
 
@@ -47,7 +47,7 @@ def load(
             yield example
 
 
-def _example(row: Row, task: str, infilled: bool) -> Example:
+def _example(row: SourceRow, task: str, infilled: bool) -> Example:
     benchmark, answer = row.one_of("data_source", _SOURCES), row.text("answer")
     if row.inner("reward_model").text("ground_truth") != answer:
         row.fail("its ground truth differs from its answer")
@@ -68,7 +68,7 @@ def _example(row: Row, task: str, infilled: bool) -> Example:
     )
 
 
-def _order(row: Row, benchmark: str) -> int:
+def _order(row: SourceRow, benchmark: str) -> int:
     """Return the belief order: what the row states, or what the question's wording implies."""
     if benchmark == "tomi":
         found = _TOMI_TYPE.fullmatch(row.inner("extra_info").text("question_type2"))
@@ -84,7 +84,7 @@ def _order(row: Row, benchmark: str) -> int:
     return order
 
 
-def hi_tom_order(row: Row) -> int:
+def hi_tom_order(row: SourceRow) -> int:
     """Return the order of a Hi-ToM question: how many minds it goes through."""
     order = len(_THINKS.findall(row.text("question")))
     if order not in _HI_TOM_ORDERS:
@@ -99,14 +99,14 @@ def explore_tom_order(question: str) -> int:
     return 1 if " will " in question and " search for " in question else -1
 
 
-def _question_type(extra: Row, benchmark: str, order: int) -> str:
+def _question_type(extra: SourceRow, benchmark: str, order: int) -> str:
     if benchmark == "hi_tom":
         return f"order_{order}"
     key = "question_type2" if benchmark == "tomi" else "question_type"
     return extra.text(key) if extra.values.get(key) is not None else ""
 
 
-def _meta(extra: Row, benchmark: str) -> dict[str, object]:
+def _meta(extra: SourceRow, benchmark: str) -> dict[str, object]:
     """Keep what the test file states about a row; the train file states nothing."""
     meta = {key: extra.values.get(key) for key in ("deception", "is_interesting", "story_type")}
     if benchmark == "hi_tom" and "story_length" in extra.values:

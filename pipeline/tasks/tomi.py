@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal, match_suffix
-from pipeline.tasks.reading import Row, read_lines
+from pipeline.tasks.reading import SourceRow, read_lines
 from pipeline.tasks.registry import Task, register
 
 _NAME = "tomi_released"
@@ -27,13 +27,15 @@ def load(raw: Path, split: str = "test") -> Iterator[Example]:
     trace = text.with_suffix(".trace")
     questions, traces = list(_questions(text)), read_lines(trace)
     if len(questions) != len(traces):
-        Row(str(trace), {}).fail(f"{len(traces)} lines for {len(questions)} questions in {text}")
+        SourceRow(str(trace), {}).fail(
+            f"{len(traces)} lines for {len(questions)} questions in {text}"
+        )
     for row, line, number in zip(questions, traces, range(1, len(traces) + 1), strict=True):
         events, _, story_type = line.rpartition(",")
         events, _, kind = events.rpartition(",")
         order = _ORDERS.get(kind.split("_")[0])
         if order is None or story_type not in _STORY_TYPES:
-            Row(f"{trace}, line {number}", {}).fail(f"{line[:80]!r} is not a trace")
+            SourceRow(f"{trace}, line {number}", {}).fail(f"{line[:80]!r} is not a trace")
         yield Example(
             benchmark="tomi",
             task=_NAME,
@@ -46,12 +48,12 @@ def load(raw: Path, split: str = "test") -> Iterator[Example]:
         )
 
 
-def _questions(path: Path) -> Iterator[Row]:
+def _questions(path: Path) -> Iterator[SourceRow]:
     """Part the numbered lines into stories; the last line of each is its question."""
     story: list[str] = []
     lines = read_lines(path)
     for place, line in enumerate(lines, 1):
-        row = Row(f"{path}, line {place}", {})
+        row = SourceRow(f"{path}, line {place}", {})
         number, _, text = line.partition(" ")
         if number != str(len(story) + 1) or not text:
             row.fail(f"{line[:80]!r} should be line {len(story) + 1} of a story")
@@ -62,10 +64,12 @@ def _questions(path: Path) -> Iterator[Row]:
         if len(fields) != 3 or not story:
             row.fail("a question needs a story, and an answer and a 1 after tabs")
         question, answer, _ = fields
-        yield Row(row.where, {"story": "\n".join(story), "question": question, "answer": answer})
+        yield SourceRow(
+            row.where, {"story": "\n".join(story), "question": question, "answer": answer}
+        )
         story = []
     if story:
-        Row(f"{path}, line {len(lines)}", {}).fail("the last story has no question")
+        SourceRow(f"{path}, line {len(lines)}", {}).fail("the last story has no question")
 
 
 register(

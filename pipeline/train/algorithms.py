@@ -183,7 +183,7 @@ class Signal:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class AdvantageEstimate:
     """Advantages [B, T], and the returns [B, T] that a critic learns."""
 
     advantage: Tensor
@@ -191,7 +191,7 @@ class Estimate:
 
 
 @singledispatch
-def estimate(algorithm: AlgorithmBase, signal: Signal) -> Estimate:
+def estimate(algorithm: AlgorithmBase, signal: Signal) -> AdvantageEstimate:
     """Return the advantages of an algorithm.
 
     Args:
@@ -205,50 +205,52 @@ def estimate(algorithm: AlgorithmBase, signal: Signal) -> Estimate:
 
 
 @estimate.register
-def _(algorithm: Grpo, signal: Signal) -> Estimate:
+def _(algorithm: Grpo, signal: Signal) -> AdvantageEstimate:
     by_std = algorithm.normalise_by_std
-    return Estimate(grpo_advantages(signal.rewards, signal.mask, signal.group, by_std=by_std))
+    return AdvantageEstimate(
+        grpo_advantages(signal.rewards, signal.mask, signal.group, by_std=by_std)
+    )
 
 
 @estimate.register
-def _(algorithm: Gspo | Cispo, signal: Signal) -> Estimate:
+def _(algorithm: Gspo | Cispo, signal: Signal) -> AdvantageEstimate:
     """Compare as GRPO does; what is their own is in the loss."""
-    return Estimate(grpo_advantages(signal.rewards, signal.mask, signal.group))
+    return AdvantageEstimate(grpo_advantages(signal.rewards, signal.mask, signal.group))
 
 
 @estimate.register
-def _(algorithm: DrGrpo, signal: Signal) -> Estimate:
+def _(algorithm: DrGrpo, signal: Signal) -> AdvantageEstimate:
     rewards, mask = signal.rewards, signal.mask
-    return Estimate(grpo_advantages(rewards, mask, signal.group, by_std=False))
+    return AdvantageEstimate(grpo_advantages(rewards, mask, signal.group, by_std=False))
 
 
 @estimate.register
-def _(algorithm: Rloo, signal: Signal) -> Estimate:
-    return Estimate(rloo_advantages(signal.rewards, signal.mask, signal.group))
+def _(algorithm: Rloo, signal: Signal) -> AdvantageEstimate:
+    return AdvantageEstimate(rloo_advantages(signal.rewards, signal.mask, signal.group))
 
 
 @estimate.register
-def _(algorithm: ReinforcePlusPlus, signal: Signal) -> Estimate:
-    return Estimate(reinforce_plus_plus_advantages(signal.rewards, signal.mask))
+def _(algorithm: ReinforcePlusPlus, signal: Signal) -> AdvantageEstimate:
+    return AdvantageEstimate(reinforce_plus_plus_advantages(signal.rewards, signal.mask))
 
 
 @estimate.register
-def _(algorithm: ReinforcePlusPlusBaseline, signal: Signal) -> Estimate:
+def _(algorithm: ReinforcePlusPlusBaseline, signal: Signal) -> AdvantageEstimate:
     rewards, mask = signal.rewards, signal.mask
-    return Estimate(reinforce_plus_plus_baseline_advantages(rewards, mask, signal.group))
+    return AdvantageEstimate(reinforce_plus_plus_baseline_advantages(rewards, mask, signal.group))
 
 
 @estimate.register
-def _(algorithm: Ppo, signal: Signal) -> Estimate:
+def _(algorithm: Ppo, signal: Signal) -> AdvantageEstimate:
     assert signal.values is not None
     discount, decay = algorithm.discount, algorithm.gae_decay
     found = gae_advantages(
         signal.rewards, signal.values, signal.mask, discount=discount, decay=decay
     )
-    return Estimate(*found)
+    return AdvantageEstimate(*found)
 
 
 @estimate.register
-def _(algorithm: Sft, signal: Signal) -> Estimate:
+def _(algorithm: Sft, signal: Signal) -> AdvantageEstimate:
     """Weigh every token of what is imitated the same."""
-    return Estimate(signal.mask.to(signal.rewards.dtype))
+    return AdvantageEstimate(signal.mask.to(signal.rewards.dtype))

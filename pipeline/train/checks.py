@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.base.errors import UserError
 from pipeline.config.training import Train
 from pipeline.reward.presets import preset_of
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 
 if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
@@ -37,8 +37,8 @@ def check_local(recipe: Train) -> None:
 def check_fit(
     model: PretrainedConfig,
     tokenizer: PreTrainedTokenizerBase,
-    train: Sequence[Row],
-    validation: Sequence[Row],
+    train: Sequence[TokenisedRow],
+    validation: Sequence[TokenisedRow],
     recipe: Train,
 ) -> None:
     """Check that there is data, and that it, the tokenizer, the model and the recipe fit together.
@@ -63,7 +63,7 @@ def _check_vocabulary(knows: int, tokenizer: PreTrainedTokenizerBase, reach: int
         )
 
 
-def _check_reward(recipe: Train, train: Sequence[Row]) -> None:
+def _check_reward(recipe: Train, train: Sequence[TokenisedRow]) -> None:
     preset = preset_of(recipe.reward)
     if not any(preset.applies_to(row.example) for row in train):
         raise UserError(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # it loads for seconds, and most who import this want no mode
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TokenisedRow:
     """One prompt: its tokens and the example that grades its completions."""
 
     prompt: tuple[int, ...]
@@ -29,16 +29,16 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TokenisedRows:
     """A tokenised dataset; ``skipped`` prompts are too long, or have nothing to imitate."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TokenisedRow, ...]
     skipped: int
 
 
 def load_rows(
     path: Path, tokenizer: PreTrainedTokenizerBase, max_prompt_tokens: int, *, think: bool = True
-) -> Rows:
+) -> TokenisedRows:
     """Tokenise a dataset parquet; prompts above the limit are skipped and counted.
 
     Args:
@@ -52,7 +52,7 @@ def load_rows(
     """
     begun = beginning(think=think)
     rows = [
-        Row(encode_prompt(tokenizer, row.prompt, begun=begun), row.example)
+        TokenisedRow(encode_prompt(tokenizer, row.prompt, begun=begun), row.example)
         for row in read_dataset(path)
     ]
     kept = tuple(row for row in rows if len(row.prompt) <= max_prompt_tokens)
@@ -62,12 +62,12 @@ def load_rows(
             f"{max_prompt_tokens} (the shortest has {min(len(row.prompt) for row in rows)}); "
             "raise the limit"
         )
-    return Rows(kept, len(rows) - len(kept))
+    return TokenisedRows(kept, len(rows) - len(kept))
 
 
 def probed_rows(
     folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train, tell: Callable[[str], None]
-) -> dict[str, Sequence[Row]]:
+) -> dict[str, Sequence[TokenisedRow]]:
     """Return the prompts of each column that are not too long.
 
     Args:
@@ -79,7 +79,7 @@ def probed_rows(
     Raises:
         UserError: If a file is not a dataset, or all its prompts are too long.
     """
-    sets: dict[str, Sequence[Row]] = {}
+    sets: dict[str, Sequence[TokenisedRow]] = {}
     limit = recipe.max_prompt_tokens
     for path in sorted(folder.glob("*.parquet")):
         found = load_rows(path, tokenizer, limit, think=recipe.think)
@@ -99,7 +99,7 @@ def response_to(example: Example, what: Imitated) -> str | None:
     return written.get(what) if isinstance(written, dict) else None
 
 
-def imitable(found: Rows, what: Imitated) -> Rows:
+def imitable(found: TokenisedRows, what: Imitated) -> TokenisedRows:
     """Return the rows that have a response to imitate; all others count as skipped.
 
     Raises:
@@ -110,7 +110,7 @@ def imitable(found: Rows, what: Imitated) -> Rows:
         raise UserError(
             f"no training row holds {what} to imitate; make the data again with: dvc repro"
         )
-    return Rows(kept, found.skipped + len(found.rows) - len(kept))
+    return TokenisedRows(kept, found.skipped + len(found.rows) - len(kept))
 
 
 @dataclass(frozen=True)
@@ -123,9 +123,9 @@ class CellRows:
         validation: For validation, within the limit.
     """
 
-    read: Rows
-    train: Rows
-    validation: Rows
+    read: TokenisedRows
+    train: TokenisedRows
+    validation: TokenisedRows
 
     @classmethod
     def load(cls, inputs: Path, tokenizer: PreTrainedTokenizerBase, cell: TrainedCell) -> CellRows:
@@ -139,12 +139,12 @@ class CellRows:
         return cls(read, train, validation)
 
 
-def batches(rows: Sequence[Row], size: int, seed: int) -> Iterator[list[Row]]:
+def batches(rows: Sequence[TokenisedRow], size: int, seed: int) -> Iterator[list[TokenisedRow]]:
     """Yield batches for ever: each epoch in a new order drawn from (seed, epoch).
 
     An epoch's incomplete last batch is filled from the next epoch.
     """
-    pending: list[Row] = []
+    pending: list[TokenisedRow] = []
     epoch = 0
     while True:
         order = list(range(len(rows)))

@@ -15,7 +15,7 @@ from pipeline.engine.decode import Completion
 from pipeline.engine.recording import Recording
 from pipeline.engine.sampling import Sampling
 from pipeline.formats.records import Figures
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from pipeline.train.dynamic_sampling import draw
 from pipeline.train.rollout import Judge, Rollouts, imitate, sample
 
@@ -38,7 +38,7 @@ class Experience:
 
 
 @dataclass
-class Source:
+class ExperienceSource:
     """Where the experience of a run comes from.
 
     Attributes:
@@ -61,7 +61,9 @@ class Source:
     _sampled: float = field(default=0.0, init=False)
     _rewarded: float = field(default=0.0, init=False)
 
-    def of(self, step: int, rows: list[Row], more: Iterator[list[Row]]) -> Experience:
+    def of(
+        self, step: int, rows: list[TokenisedRow], more: Iterator[list[TokenisedRow]]
+    ) -> Experience:
         """Return the experience of a step.
 
         Args:
@@ -80,7 +82,7 @@ class Source:
             rollouts, metrics = found.rollouts, found.metrics()
         return Experience(rollouts, metrics, self._sampled, self._rewarded)
 
-    def _rollouts(self, which: tuple[int, ...], rows: Sequence[Row]) -> Rollouts:
+    def _rollouts(self, which: tuple[int, ...], rows: Sequence[TokenisedRow]) -> Rollouts:
         """Return the completions of prompts with their rewards.
 
         Args:
@@ -95,7 +97,9 @@ class Source:
         self._rewarded += time.perf_counter() - sampled
         return rollouts
 
-    def _completions(self, which: tuple[int, ...], rows: Sequence[Row]) -> list[Completion]:
+    def _completions(
+        self, which: tuple[int, ...], rows: Sequence[TokenisedRow]
+    ) -> list[Completion]:
         if isinstance(self.algorithm, Sft):
             return imitate(self.tokenizer, rows, self.algorithm.imitates)
         recipe = self.recipe

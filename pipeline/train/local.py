@@ -24,9 +24,9 @@ from pipeline.reward.presets import preset_of
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Step
 from pipeline.train.critic import make_critic
-from pipeline.train.data import Row, batches
+from pipeline.train.data import TokenisedRow, batches
 from pipeline.train.dynamic_sampling import batches_used
-from pipeline.train.experience import Source
+from pipeline.train.experience import ExperienceSource
 from pipeline.train.learner import Learner
 from pipeline.train.lora import LoraLearner
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
@@ -65,8 +65,8 @@ class LocalTrainer:
     policy: PreTrainedModel
     reference: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
-    train: Sequence[Row]
-    validation: Sequence[Row]
+    train: Sequence[TokenisedRow]
+    validation: Sequence[TokenisedRow]
     recipe: Train
     algorithm: Algorithm
     seed: int
@@ -121,7 +121,9 @@ class LocalTrainer:
         self._updater = Updater.of(recipe, self.algorithm, policy, self.reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))
         judge = Judge(self.tokenizer, preset_of(recipe.reward), recipe.think)
-        self._source = Source(self.policy, self.tokenizer, judge, recipe, self.algorithm, self.seed)
+        self._source = ExperienceSource(
+            self.policy, self.tokenizer, judge, recipe, self.algorithm, self.seed
+        )
         self._accuracy = GreedyAccuracy(
             judge, recipe.max_new_tokens, recipe.precision, self._source.recording
         )
@@ -171,7 +173,7 @@ class LocalTrainer:
             self._finish()
             self._save_if_due(step)
 
-    def _batches(self) -> Iterator[tuple[int, list[Row]]]:
+    def _batches(self) -> Iterator[tuple[int, list[TokenisedRow]]]:
         """Yield number and prompts of every step that is not done, until the run is over."""
         self._stream = batches(self.train, self.recipe.prompts_per_step, self.seed)
         for rows in islice(self._stream, batches_used(self.history), None):

@@ -17,7 +17,7 @@ from pipeline.config.training import Train
 from pipeline.engine.recording import Recording
 from pipeline.engine.sampling import Sampling
 from pipeline.reward.presets import preset_of
-from pipeline.train.data import Row, probed_rows
+from pipeline.train.data import TokenisedRow, probed_rows
 from pipeline.train.rollout import Judge, sample
 
 Probe = Callable[[PreTrainedModel], Mapping[str, float]]
@@ -45,7 +45,7 @@ class GreedyAccuracy:
     precision: str
     recording: Recording = field(default_factory=Recording)
 
-    def __call__(self, model: PreTrainedModel, rows: Sequence[Row]) -> float:
+    def __call__(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> float:
         """Return the accuracy of a model in evaluation mode."""
         sampling = Sampling(self.max_new_tokens, temperature=0)
         correct = 0
@@ -74,7 +74,7 @@ class AccuracyProbe:
         accuracy: Measures one set.
     """
 
-    sets: Mapping[str, Sequence[Row]]
+    sets: Mapping[str, Sequence[TokenisedRow]]
     accuracy: GreedyAccuracy
 
     def __call__(self, model: PreTrainedModel) -> dict[str, float]:

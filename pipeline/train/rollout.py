@@ -16,14 +16,14 @@ from pipeline.engine.sampling import Sampling
 from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
-from pipeline.train.data import Row, response_to
+from pipeline.train.data import TokenisedRow, response_to
 
 
 @dataclass(frozen=True)
 class Rollouts:
     """P prompts with G completions each; those of prompt p are at p * G ... p * G + G - 1."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TokenisedRow, ...]
     completions: tuple[Completion, ...]
     texts: tuple[str, ...]
     rewards: tuple[Reward, ...]
@@ -42,7 +42,7 @@ class Rollouts:
 def sample(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    rows: Sequence[Row],
+    rows: Sequence[TokenisedRow],
     sampling: Sampling,
     *,
     group: int,
@@ -69,7 +69,9 @@ def sample(
         return generate(model, prompts, keys, sampling, _end(tokenizer), recording)
 
 
-def _keys(rows: Sequence[Row], group: int, stream: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _keys(
+    rows: Sequence[TokenisedRow], group: int, stream: tuple[int, ...]
+) -> Iterator[tuple[int, ...]]:
     """Yield the random key of each completion.
 
     Samples of a prompt are numbered through the batch: a prompt that is there twice, as small data
@@ -84,7 +86,7 @@ def _keys(rows: Sequence[Row], group: int, stream: tuple[int, ...]) -> Iterator[
 
 
 def imitate(
-    tokenizer: PreTrainedTokenizerBase, rows: Sequence[Row], what: Imitated
+    tokenizer: PreTrainedTokenizerBase, rows: Sequence[TokenisedRow], what: Imitated
 ) -> list[Completion]:
     """Return one completion per row that has one: the response that training imitates."""
     texts = [response_to(row.example, what) for row in rows]
@@ -108,7 +110,7 @@ class Judge:
     think: bool = True
 
     def __call__(
-        self, rows: Sequence[Row], completions: Sequence[Completion], draw: str = ""
+        self, rows: Sequence[TokenisedRow], completions: Sequence[Completion], draw: str = ""
     ) -> Rollouts:
         """Return completions, as many for each row, with their texts and rewards.
 

@@ -17,7 +17,7 @@ from pipeline.engine.device import autocast
 from pipeline.engine.halves import Halves
 from pipeline.engine.logprobs import completion_states, of_logits
 from pipeline.engine.shared_prefix import visible
-from pipeline.train.memory import LOGITS_AT_ONCE
+from pipeline.train.footprint import LOGITS_AT_ONCE
 from pipeline.train.rollout import Rollouts
 
 

@@ -6,7 +6,7 @@ from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
 from pipeline.train.accelerators import GIB, MEMORY
-from pipeline.train.memory import plan
+from pipeline.train.footprint import plan
 from pipeline.train.shape import Shape
 
 _CONTEXT = GIB  # of CUDA, for each process

@@ -96,7 +96,7 @@ def make(
         seed=entry.seed,
         look_back=recipe.look_back,
     )
-    run = warm_start.Run(model, tokenizer, recipe, state, report, should_stop)
+    run = warm_start.WarmStartRun(model, tokenizer, recipe, state, report, should_stop)
     losses = run.train(examples)
     with replacing(folder) as temporary:
         save_model(temporary, model, tokenizer)

@@ -116,7 +116,7 @@ def shown(
 
 
 @dataclass(frozen=True)
-class Run:
+class WarmStartRun:
     """A warm start under way, which goes on from its last checkpoint.
 
     Attributes:

@@ -12,10 +12,17 @@ from pipeline.base.errors import TransientError
 from pipeline.ops.cluster.client import Client
 from pipeline.ops.cluster.job import JobOutcome
 from pipeline.ops.cluster.run import run_job
-from pipeline.ops.verl.failures import CAUSES, Cause, Circumstances, judge
+from pipeline.ops.verl.failures import CAUSES, FailureCause, judge
 from tests.cluster.conftest import Heard, MakeJob
 
-CELL = Circumstances("cells.a.train", "4 x a100-80", 4, 1, "69.2 in update, of 79.2 GiB", "/state")
+CELL = {
+    "train": "cells.a.train",
+    "accelerators": "4 x a100-80",
+    "gpus": 4,
+    "nodes": 1,
+    "planned": "69.2 in update, of 79.2 GiB",
+    "state": "/state",
+}
 DIED = (
     "ray.exceptions.ActorDiedError: The actor died unexpectedly before finishing this task.\n"
     "The actor died because its node has died. Node Id: 4f0c\n"
@@ -39,22 +46,15 @@ SAID = {
         "(WorkerDict pid=8) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.3 GiB."
     ),
     "host memory growth": (
-        "(TaskRunner pid=7) pipeline.ops.verl.watching.HostMemoryFull: host memory of node-3 has "
-        "grown to 91% of 503.5 GiB, above 90%: step 120 is saved"
+        "(TaskRunner pid=7) pipeline.ops.verl.host_memory.HostMemoryFull: host memory of node-3 "
+        "has grown to 91% of 503.5 GiB, above 90%: step 120 is saved"
     ),
     "host memory": (
         "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory."
     ),
-    "preemption": DIED + "\tthe actor's node was preempted: spot instance",
     "lost node": (
         DIED + "\tthe actor's node was terminated unexpectedly: "
         "health check failed due to missing too many heartbeats"
-    ),
-    "lost head": (
-        "[2026-01-01 00:00:00,000 C 1 1] gcs_client.cc: Failed to connect to GCS within 60 seconds."
-    ),
-    "lost lease": (
-        "TOMRL_NOTE ends and writes nothing more: its lease was taken over by process 1 on b"
     ),
     "lost contact": (
         "(WorkerDict pid=9, ip=10.0.0.5) [rank1]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:685] "
@@ -69,7 +69,7 @@ ENDS = {
     "hung": "import time; time.sleep(600)",
     "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
 }
-SAMPLE = {"disk full", "host memory", "lost lease", "hung", "killed"}
+SAMPLE = {"disk full", "host memory", "lost node", "hung", "killed"}
 """The causes that jobs end by in `make test`; by the others they do every night."""
 STALL = {"hung": 3.0}
 # Ends as the cause does; with a checkpoint, it goes on from there and is done.
@@ -86,7 +86,9 @@ if STEPS:
 """
 
 
-def _run(job_of: MakeJob, cause: Cause, heard: Heard, tmp_path: Path, steps: bool) -> JobOutcome:
+def _run(
+    job_of: MakeJob, cause: FailureCause, heard: Heard, tmp_path: Path, steps: bool
+) -> JobOutcome:
     program = PROGRAM.replace("CHECKPOINT", str(tmp_path / "checkpoint"))
     program = program.replace("STEPS", str(steps)) + dedent(ENDS[cause.name])
     stall = STALL.get(cause.name, 60.0)
@@ -98,6 +100,19 @@ def _run(job_of: MakeJob, cause: Cause, heard: Heard, tmp_path: Path, steps: boo
         is_saved=lambda line: line.startswith("saved"),
         judge=lambda lines: judge(lines, CELL, stepped="saved 1" in heard.lines),
     )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "\tthe actor's node was preempted: spot instance",
+        "[2026-01-01 00:00:00,000 C 1 1] gcs_client.cc: Failed to connect to GCS in 60 s.",
+        "TOMRL_NOTE ends and writes nothing more: its lease was taken over by process 1 on b",
+    ],
+)
+def test_a_node_is_lost_in_several_words(line: str) -> None:
+    verdict = judge([*DIED.splitlines()[:1], line], CELL, stepped=False)
+    assert verdict and (verdict.cause, verdict.again) == ("lost node", True)
 
 
 @pytest.mark.parametrize("stepped", [True, False])
@@ -117,7 +132,7 @@ def test_a_cause_is_recognised_by_what_was_said(name: str, stepped: bool) -> Non
     ],
 )
 def test_a_cause_is_recognised_and_tried_again_or_not(
-    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path, cause: Cause
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path, cause: FailureCause
 ) -> None:
     outcome = _run(make_job, cause, heard, tmp_path, steps=True)
     if cause.again == "no":
@@ -130,12 +145,12 @@ def test_a_cause_is_recognised_and_tried_again_or_not(
         assert f": {cause.name} (" in note
 
 
-def _names_the_change(outcome: JobOutcome, cause: Cause) -> None:
+def _names_the_change(outcome: JobOutcome, cause: FailureCause) -> None:
     assert outcome.verdict and outcome.verdict.cause == cause.name
     error = outcome.error("cell a")
     assert not isinstance(error, TransientError)
     assert str(error).startswith(f"cell a: the job failed after 1 attempt: {cause.name}: ")
-    assert str(error).endswith(cause.change.format_map(vars(CELL)))
+    assert str(error).endswith(cause.advice.format_map(CELL))
 
 
 def test_memory_that_is_out_before_the_first_step_is_for_the_user(

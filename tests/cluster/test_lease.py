@@ -19,11 +19,11 @@ from pipeline.formats.files import folder_digests
 from pipeline.ops.cluster import lease
 from pipeline.ops.cluster.attempts import last_number, lease_folder, take_over
 from pipeline.ops.cluster.lease import (
-    Claim,
     Holder,
     Lease,
+    LeaseClaim,
     LeaseLost,
-    Watch,
+    LeaseWatch,
     hold,
     how_over,
     last_claim,
@@ -231,7 +231,7 @@ def test_what_the_clocks_say_is_never_compared(tmp_path: Path) -> None:
     held = Lease(tmp_path, 1, "a")
     elsewhere = Holder.here("").model_copy(update={"machine": "elsewhere", "owner": "a"})
     held.path.write_text(elsewhere.model_dump_json())
-    watch, now = Watch(), 1000.0
+    watch, now = LeaseWatch(), 1000.0
     for clock in (0, 4e9, 1e9, 2e9):  # renewed by a machine whose clock jumps
         os.utime(held.path, (clock, clock))
         claim = last_claim(tmp_path)
@@ -252,7 +252,7 @@ def test_a_process_of_another_machine_is_never_seen_to_be_gone() -> None:
     assert here.model_copy(update={"started": here.started - 1}).is_gone(), "a later process"
     for machine in ("elsewhere", ""):
         assert not gone.model_copy(update={"machine": machine}).is_gone()
-        assert how_over(Claim(1, gone.model_copy(update={"machine": machine}), 0), 0.0) is None
+        assert how_over(LeaseClaim(1, gone.model_copy(update={"machine": machine}), 0), 0.0) is None
 
 
 def test_a_number_is_never_used_twice(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.data.gallery import (
-    Shown,
+    GalleryTask,
     look_alike,
     page,
     responses,
@@ -29,7 +29,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def shown(mirror: Path) -> list[Shown]:
+def shown(mirror: Path) -> list[GalleryTask]:
     return show_all([mirror])
 
 
@@ -55,7 +55,7 @@ def test_what_may_not_be_redistributed() -> None:
     assert not names & {"hi_tom", "hi_tom_vp", "gsm8k", "gsm8k_train", "hi_tom_style", "arithmetic"}
 
 
-def test_every_task_is_on_the_page(shown: list[Shown]) -> None:
+def test_every_task_is_on_the_page(shown: list[GalleryTask]) -> None:
     text = page(shown)
     for task in all_tasks():
         assert f"## {task.name}\n" in text or f"`{task.name}`" in text, task.name
@@ -64,7 +64,7 @@ def test_every_task_is_on_the_page(shown: list[Shown]) -> None:
         assert right.correct and not wrong.correct and not empty.correct, one.task.name
 
 
-def test_restricted_rows_are_not_on_the_page(shown: list[Shown], mirror: Path) -> None:
+def test_restricted_rows_are_not_on_the_page(shown: list[GalleryTask], mirror: Path) -> None:
     for one in shown:
         if restricted(one.task):
             assert not one.real

@@ -29,7 +29,7 @@ from pipeline.reward.presets import load_preset, reward, safe_reward
 from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
 from pipeline.train.algorithms import Signal, at_last_token, estimate
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from pipeline.train.learner import Learner
 from pipeline.train.rollout import Rollouts
 from pipeline.train.update import Updater
@@ -187,7 +187,7 @@ def _jagged(parts: list[torch.Tensor]) -> torch.Tensor:
 def _rollouts() -> Rollouts:
     random = Random(0)
     rows = tuple(
-        Row(
+        TokenisedRow(
             tuple(random.randrange(5, 250) for _ in range(random.randrange(2, 12))),
             Example("hi_tom_style", "hi_tom_style_train", f"story {i}", "?", "yes"),
         )

@@ -17,11 +17,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from flows.team.server import answers
-from flows.team.team import Ports, Team
 from pipeline.base.ports import free_ports
 from tests.alive import until
 from tests.conftest import PROJECT, copy_checkout, environment, shrink
+from tests.team.server import answers
+from tests.team.servers import Ports, Team
 
 SECONDS = 900
 
@@ -35,7 +35,7 @@ class Served:
 
     @property
     def client(self) -> dict[str, str]:
-        """What those who use them set."""
+        """The variables that clients set."""
         return self.team.client_environment()
 
     def kill_database(self) -> bool:
@@ -96,17 +96,17 @@ def serving() -> Iterator[Served]:
     folder.chmod(0o755)
     ports, checkout = Ports(*free_ports(4)), copy_checkout(folder / "checkout")
     shrink(checkout)
-    words = [w for name, port in vars(ports).items() for w in (f"--{name}-port", str(port))]
+    words = [w for name, port in ports._asdict().items() for w in (f"--{name}-port", str(port))]
     with (folder / "said").open("w") as said:
         process = subprocess.Popen(
-            [sys.executable, "scripts/team_servers.py", str(folder), *words],
+            [sys.executable, "-m", "tests.team", str(folder), *words],
             cwd=checkout,
             env=environment(folder),
             stdout=said,
             stderr=subprocess.STDOUT,
             text=True,
         )
-    served = Served(Team(folder, ports, None, checkout), process)
+    served = Served(Team(folder, ports, checkout), process)
     try:
         deadline = time.monotonic() + SECONDS
         while not served.team.client_file.exists():

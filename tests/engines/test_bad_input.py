@@ -58,3 +58,9 @@ def test_no_engine_environment(checkout: Path, tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "TOMRL_ENGINE_PYTHON=" in done.stderr and "make test-engines" in done.stderr
+
+
+def test_no_plugin_for_processors(checkout: Path, tmp_path: Path) -> None:
+    done = type_command(checkout, tmp_path, *STAGE, TOMRL_VERL_PLUGIN="")
+    assert done.returncode == 2
+    assert "needs accelerators" in done.stderr and "TOMRL_VERL_PLUGIN=tests" in done.stderr

@@ -14,7 +14,6 @@ from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.objects import FlowRun
 from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary_settings
 
-from flows.team.team import BUCKET
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -26,6 +25,7 @@ from pipeline.stages.followed.run import followed
 from tests.conftest import TINY, type_command
 from tests.engines.team import Served
 from tests.made_runs import write_study
+from tests.team.servers import BUCKET
 
 SECONDS = 600
 

@@ -15,8 +15,8 @@ from transformers import PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.engine import decode, recording, written_out
 from pipeline.engine.batch import sent
-from pipeline.engine.decode import Completion, Rows, generate
-from pipeline.engine.memory import StandingMemory
+from pipeline.engine.decode import Completion, CompletionRows, generate
+from pipeline.engine.key_values import StandingKeyValues
 from pipeline.engine.passes import ModulePasses
 from pipeline.engine.recording import Recording, Repeated, record
 from pipeline.engine.sampling import Sampling
@@ -49,7 +49,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     monkeypatch.setattr(decode, "can_record", lambda device: True)
     monkeypatch.setattr(decode, "_LOOK_SELDOM", 8)
     monkeypatch.setattr(recording, "record", recorder)
-    monkeypatch.setattr(StandingMemory, "fewest", 4)
+    monkeypatch.setattr(StandingKeyValues, "fewest", 4)
     return recorder
 
 
@@ -132,7 +132,7 @@ def test_a_pass_touches_nothing_but_its_device(
 
     monkeypatch.setattr(written_out, "scaled_dot_product_attention", attend)
     passes = way(model)
-    rows = Rows(passes, prefix, ends, draws, SAMPLING, end=1, standing=True)
+    rows = CompletionRows(passes, prefix, ends, draws, SAMPLING, end=1, standing=True)
     with torch.inference_mode():
         rows.memory.go_to(1)
         rows.go_on()

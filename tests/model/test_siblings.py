@@ -11,7 +11,7 @@ from transformers import PreTrainedModel
 
 from pipeline.engine import shared_prefix, siblings, stream
 from pipeline.engine.decode import Completion, generate
-from pipeline.engine.memory import OwnMemory
+from pipeline.engine.key_values import OwnKeyValues
 from pipeline.engine.passes import Encoded, ModulePasses
 from pipeline.engine.sampling import Sampling
 from pipeline.engine.shared_prefix import Prefix
@@ -138,7 +138,7 @@ def test_who_waits_for_a_sibling_holds_no_more_than_what_they_share(model: PreTr
     encoder = Encoder(WrittenOut(model), prompts)
     first = [family.prompts[0] for family in siblings_of(prompts) if family.shared]
     with torch.inference_mode():
-        memory = OwnMemory(len(first), max(map(len, prompts)), grows=True)
+        memory = OwnKeyValues(len(first), max(map(len, prompts)), grows=True)
         encoder.encode(first, range(len(first)), memory)
     held = [t for stem in encoder._stems.values() for t in (*stem.keys, *stem.values)]
     assert held and all(t.untyped_storage().nbytes() == t.numel() * 4 for t in held)

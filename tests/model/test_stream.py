@@ -9,7 +9,7 @@ from transformers import PreTrainedModel
 
 from pipeline.engine import stream
 from pipeline.engine.decode import Completion, generate
-from pipeline.engine.memory import Memory, OwnMemory
+from pipeline.engine.key_values import KeyValues, OwnKeyValues
 from pipeline.engine.passes import ModulePasses
 from pipeline.engine.sampling import Sampling
 from pipeline.engine.stream import complete
@@ -68,7 +68,7 @@ def test_places_are_filled_again_instead_of_waiting(
     steps: list[int] = []
     step = WrittenOut.step
 
-    def counted(passes: WrittenOut, tokens: Tensor, lengths: Tensor, memory: Memory) -> Tensor:
+    def counted(passes: WrittenOut, tokens: Tensor, lengths: Tensor, memory: KeyValues) -> Tensor:
         steps.append(len(tokens))
         return step(passes, tokens, lengths, memory)
 
@@ -96,15 +96,15 @@ def test_rows_lie_without_gaps_whatever_was_in_them_before(
     model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     widths: list[int] = []
-    go_to = OwnMemory.go_to
+    go_to = OwnKeyValues.go_to
 
-    def watched(memory: OwnMemory, lengths: Tensor, used: int) -> None:
+    def watched(memory: OwnKeyValues, lengths: Tensor, used: int) -> None:
         go_to(memory, lengths, used)
         held = [*memory.keys, *memory.values]
         assert all(tensor.is_contiguous() and tensor.shape[2] >= used for tensor in held)
         widths.append(memory.width)
 
-    monkeypatch.setattr(OwnMemory, "go_to", watched)
+    monkeypatch.setattr(OwnKeyValues, "go_to", watched)
     prompts = [[5 + n % 90 for n in range(length)] for length in (200, 3, 90, 4, 5, 200, 2)]
     keys = [(9, n) for n in range(len(prompts))]
     sampling, found = Sampling(40), dict[int, Completion]()

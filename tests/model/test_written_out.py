@@ -10,8 +10,8 @@ from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.engine import written_out
+from pipeline.engine.key_values import OwnKeyValues, SharedKeyValues
 from pipeline.engine.linear import onednn_product, use_onednn
-from pipeline.engine.memory import OwnMemory, SharedMemory
 from pipeline.engine.passes import ModulePasses, Passes
 from pipeline.engine.written_out import WrittenOut, passes_of
 from pipeline.model.weights import load_model
@@ -40,7 +40,7 @@ def far() -> PreTrainedModel:
 def run(passes: Passes, *, grows: bool = True) -> list[Tensor]:
     """Encode the prompts and go on with some tokens, forgetting a row on the way."""
     found = passes.encode(PROMPTS)
-    memory = OwnMemory(rows=4, most=12, grows=grows)
+    memory = OwnKeyValues(rows=4, most=12, grows=grows)
     lengths = [3, 6, 0, 1]
     memory.take(found.keys, found.values, [0, 1, 3], [3, 6, 1], found.left)
     logits = [found.logits]
@@ -90,7 +90,7 @@ def test_prompts_that_rows_share_give_the_logits_of_the_modules() -> None:
     for passes in (WrittenOut(model), ModulePasses(model)):
         with torch.inference_mode():
             found = passes.encode(PROMPTS)
-            memory = SharedMemory(found.prefix([3, 6, 1], group=2), room=5)
+            memory = SharedKeyValues(found.prefix([3, 6, 1], group=2), room=5)
             lengths = torch.tensor([3, 3, 6, 6, 1, 1])
             for step in range(4):
                 memory.go_to(step + 1)

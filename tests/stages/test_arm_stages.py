@@ -16,7 +16,7 @@ from pipeline.formats.files import read_lines
 from pipeline.stages import base, evaluate, suite, train
 from pipeline.stages.common import Stage
 from pipeline.stages.training import say_left_out
-from pipeline.train.data import CellRows, Row, Rows, imitable
+from pipeline.train.data import CellRows, TokenisedRow, TokenisedRows, imitable
 from tests.conftest import PROJECT, edited, shrink
 from tests.stages.made import make_data
 
@@ -112,4 +112,4 @@ def test_nothing_to_imitate(stage: Stage) -> None:
     (first, *_) = read_dataset(stage.data / "combos" / "hi" / "train.parquet")
     del first.example.meta["imitated"]["traces"]
     with pytest.raises(UserError, match="no training row holds traces to imitate"):
-        imitable(Rows((Row((1,), first.example),), 0), "traces")
+        imitable(TokenisedRows((TokenisedRow((1,), first.example),), 0), "traces")

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from flows.team.server import answers
 from pipeline.base.ports import free_ports
 from pipeline.formats.files import folder_digests
 from tests.alive import alive, until
 from tests.chaos.study import tracked_in
 from tests.conftest import commit, edited, environment, type_command
+from tests.team.server import answers
 
 pytestmark = pytest.mark.chain
 CELLS = ("nano-hi-s0", "nano-hi-s1")

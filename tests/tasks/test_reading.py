@@ -13,7 +13,7 @@ from pipeline.base.errors import UserError
 from pipeline.tasks import reading
 from pipeline.tasks.reading import (
     LARGEST_TEXT,
-    Row,
+    SourceRow,
     read_csv,
     read_json,
     read_json_rows,
@@ -30,7 +30,7 @@ VALUES: dict[str, object] = {
     **{"inner": {"a": 1}, "texts": ["a", "b"], "mixed": ["a", 1], "blanks": ["a", ""], "no": []},
     **{"rows": [{"a": 1}, {"a": 2}], "list": [{"a": 1}, 2]},
 }
-ROW = Row("here", VALUES)
+ROW = SourceRow("here", VALUES)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ ROW = Row("here", VALUES)
         (lambda: ROW.flag("true"), True),
         (lambda: ROW.get("true", bool, int), True),
         (lambda: ROW.get("four", str, int), 4),
-        (lambda: ROW.inner("inner"), Row("here, inner", {"a": 1})),
-        (lambda: ROW.rows("rows"), [Row(f"here, rows[{n}]", {"a": n + 1}) for n in (0, 1)]),
+        (lambda: ROW.inner("inner"), SourceRow("here, inner", {"a": 1})),
+        (lambda: ROW.rows("rows"), [SourceRow(f"here, rows[{n}]", {"a": n + 1}) for n in (0, 1)]),
         (lambda: ROW.texts("texts"), ("a", "b")),
         (lambda: ROW.texts("no"), ()),
     ],
@@ -83,7 +83,7 @@ def test_places_of_nested_rows_and_of_repeats() -> None:
         ROW.rows("list")
     with pytest.raises(UserError, match="^here, inner: field 'b' is missing"):
         ROW.inner("inner").get("b", int)
-    rows = [Row(f"row {n}", {"id": name}) for n, name in enumerate(["a", 1, "b", "a"])]
+    rows = [SourceRow(f"row {n}", {"id": name}) for n, name in enumerate(["a", 1, "b", "a"])]
     assert list(unique(rows[:3], "id")) == rows[:3]
     with pytest.raises(UserError, match="^row 3: field 'id' repeats 'a' of row 0;"):
         list(unique(rows, "id"))
@@ -102,7 +102,7 @@ def test_places_of_nested_rows_and_of_repeats() -> None:
 )
 def test_the_command_that_mends_a_file_of_a_study(place: str, command: str) -> None:
     with pytest.raises(UserError) as caught:
-        Row(place, {}).fail("why")
+        SourceRow(place, {}).fail("why")
     assert str(caught.value) == f"{place}: why; acquire the source again{command}"
 
 
@@ -113,16 +113,19 @@ def put(path: Path, content: str | bytes) -> Path:
 
 def test_rows_say_where_they_are(tmp_path: Path) -> None:
     path = put(tmp_path / "a", '\ufeff{"a": 1}\n\n{"a": 2}\n')
-    assert read_jsonl(path) == [Row(f"{path}, line 1", {"a": 1}), Row(f"{path}, line 3", {"a": 2})]
+    assert read_jsonl(path) == [
+        SourceRow(f"{path}, line 1", {"a": 1}),
+        SourceRow(f"{path}, line 3", {"a": 2}),
+    ]
     assert read_lines(put(path, "a\x0cb\u2028c\n\nd\n\n")) == ["a\x0cb\u2028c", "", "d", ""]
     put(path, '{"rows": [{"a": 1}, {"a": 2}], "one": 1}')
-    first, second = (Row(f"{path}, record {n}", {"a": n}) for n in (1, 2))
+    first, second = (SourceRow(f"{path}, record {n}", {"a": n}) for n in (1, 2))
     assert read_json_rows(path, "rows") == [first, second]
     assert read_json_rows(put(path, '[{"a": 1}]')) == [first]
     put(path, 'a,b\n1,"2\n3"\n4,5\n')
     assert read_csv(path, ["b"]) == [
-        Row(f"{path}, line 3", {"a": "1", "b": "2\n3"}),
-        Row(f"{path}, line 4", {"a": "4", "b": "5"}),
+        SourceRow(f"{path}, line 3", {"a": "1", "b": "2\n3"}),
+        SourceRow(f"{path}, line 4", {"a": "4", "b": "5"}),
     ]
     book = Workbook()
     for line in (["a", "b"], [1, "x"], [2, "=1+1"]):  # nobody has computed the formula yet
@@ -130,7 +133,9 @@ def test_rows_say_where_they_are(tmp_path: Path) -> None:
     book.save(tmp_path / "a.xlsx")
     name = tmp_path / "a.xlsx"
     values = ({"a": 1, "b": "x"}, {"a": 2, "b": None})
-    assert read_xlsx(name, ["a"]) == [Row(f"{name}, row {n}", v) for n, v in enumerate(values, 2)]
+    assert read_xlsx(name, ["a"]) == [
+        SourceRow(f"{name}, row {n}", v) for n, v in enumerate(values, 2)
+    ]
 
 
 def test_rows_of_a_parquet_file(tmp_path: Path) -> None:
@@ -139,7 +144,7 @@ def test_rows_of_a_parquet_file(tmp_path: Path) -> None:
 
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({"a": [1, 2], "b": ["x", "y"]}), path)
-    assert read_parquet(path, ["a"]) == [Row(f"{path}, row {n}", {"a": n}) for n in (1, 2)]
+    assert read_parquet(path, ["a"]) == [SourceRow(f"{path}, row {n}", {"a": n}) for n in (1, 2)]
     with pytest.raises(UserError, match="column c, d missing"):
         read_parquet(path, ["a", "c", "d"])
 

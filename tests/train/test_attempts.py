@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import pytest
 
-from pipeline.ops.cluster.attempts import Attempt, attempts_folder, train_once
+from pipeline.ops.cluster.attempts import LeasedAttempt, attempts_folder, train_once
 from pipeline.ops.cluster.job_lines import OUTCOME, JobResult, TrainingSpec
 from pipeline.ops.cluster.lease import Holder, LeaseLost
 from pipeline.train.contract import History, Outcome
@@ -28,12 +28,12 @@ def spec(tmp_path: Path) -> TrainingSpec:
     )
 
 
-def trained(attempt: Attempt) -> Outcome:
+def trained(attempt: LeasedAttempt) -> Outcome:
     (attempt.folder / "checkpoint").touch()
     return NOTHING
 
 
-def never(attempt: Attempt) -> NoReturn:
+def never(attempt: LeasedAttempt) -> NoReturn:
     raise AssertionError("it was trained already")
 
 
@@ -53,7 +53,7 @@ def test_a_stored_result_is_returned_again_and_nothing_is_left(spec: TrainingSpe
 def test_what_ended_an_attempt_is_said_though_its_lease_cannot_be_read(
     spec: TrainingSpec, cause: BaseException
 ) -> None:
-    def failing(attempt: Attempt) -> NoReturn:
+    def failing(attempt: LeasedAttempt) -> NoReturn:
         attempt.lease.path.unlink()
         attempt.lease.path.mkdir()  # reading it fails, as on a file system that is away
         raise cause
@@ -64,7 +64,7 @@ def test_what_ended_an_attempt_is_said_though_its_lease_cannot_be_read(
 
 @pytest.mark.parametrize("cause", [RuntimeError("diverged"), KeyboardInterrupt("asked")], ids=str)
 def test_an_attempt_that_was_overtaken_says_that(spec: TrainingSpec, cause: BaseException) -> None:
-    def overtaken(attempt: Attempt) -> NoReturn:
+    def overtaken(attempt: LeasedAttempt) -> NoReturn:
         other = Holder.here("raysubmit_2").model_dump_json()
         (attempt.lease.folder / f"{attempt.lease.number + 1:06d}.json").write_text(other)
         raise cause

@@ -9,13 +9,13 @@ import pytest
 from pipeline.base.errors import UserError
 from pipeline.config.training import Train
 from pipeline.train.checks import check_fit
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from tests.train import tiny
 
 STORY = "1 Ann entered the hall.\n2 The pear is in the red_box.\n3 Ann exited the hall."
 
 
-def readable() -> Row:
+def readable() -> TokenisedRow:
     """A prompt about a story that the belief engine reads."""
     (row,) = tiny.rows(1)
     question = "Where does Ann think the pear is?"

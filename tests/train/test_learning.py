@@ -21,7 +21,7 @@ from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
 from pipeline.train import rollout
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from pipeline.train.local import LocalTrainer
 from tests.train import tiny
 
@@ -50,7 +50,7 @@ def accuracy_after(
     rows = []
     for index, word in enumerate(WORDS * 8):
         prompt = tuple(tokenizer.encode(f"{word} {word}"))
-        rows.append(Row(prompt, Example("toy", "toy", f"{index}", "?", word)))
+        rows.append(TokenisedRow(prompt, Example("toy", "toy", f"{index}", "?", word)))
     recipe = tiny.changed(
         prompts_per_step=8,
         rollouts=16,

@@ -13,9 +13,9 @@ from transformers import PreTrainedModel
 from pipeline.config.algorithms import AlgorithmName, with_defaults
 from pipeline.config.training import Lora
 from pipeline.model.weights import load_model, save_model, weights_of
+from pipeline.train.footprint import plan
 from pipeline.train.learner import Learner
 from pipeline.train.lora import LoraLearner, adapted
-from pipeline.train.memory import plan
 from pipeline.train.shape import Shape
 from pipeline.train.stopping import Interrupted
 from tests.train import tiny

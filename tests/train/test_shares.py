@@ -8,7 +8,7 @@ from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Grpo
 from pipeline.config.training import Cluster, Lora, Train
 from pipeline.train.accelerators import GIB, MEMORY
-from pipeline.train.memory import plan
+from pipeline.train.footprint import plan
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import QWEN25
 from pipeline.train.shares import share_of

@@ -32,7 +32,7 @@ from pipeline.tasks.grading import Grade
 from pipeline.train import scoring
 from pipeline.train.algorithms import at_last_token
 from pipeline.train.critic import explained_variance, make_critic
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from pipeline.train.learner import Learner
 from pipeline.train.rollout import Judge, Rollouts, imitate, sample
 from pipeline.train.scoring import Batching, Scoring, micro_batches, score
@@ -49,7 +49,7 @@ def ragged() -> Rollouts:
     """Four prompts with three completions each, of all lengths, with random rewards."""
     generator = torch.Generator().manual_seed(0)
     rows = tuple(
-        Row(tuple(range(5, 8 + index)), Example("b", "t", f"{index}", "?", "yes"))
+        TokenisedRow(tuple(range(5, 8 + index)), Example("b", "t", f"{index}", "?", "yes"))
         for index in range(4)
     )
     completions = tuple(
@@ -278,7 +278,7 @@ def test_explained_variance_without_variance_is_nothing() -> None:
 def drawn(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
-    rows: Sequence[Row],
+    rows: Sequence[TokenisedRow],
     step: int,
 ) -> Rollouts:
     completions = sample(
@@ -310,7 +310,7 @@ def test_a_completion_does_not_depend_on_its_batch() -> None:
         for n, row in enumerate(tiny.rows(2), 1)
     )
 
-    def texts(*rows: Row, step: int = 1) -> list[tuple[str, ...]]:
+    def texts(*rows: TokenisedRow, step: int = 1) -> list[tuple[str, ...]]:
         made = drawn(model, tokenizer, rows, step)
         return [made.texts[i : i + 3] for i in range(0, len(made.texts), 3)]
 
@@ -322,7 +322,7 @@ def test_a_completion_does_not_depend_on_its_batch() -> None:
 def test_imitation_learns_the_gold_answer() -> None:
     model, tokenizer = tiny.base()
     recipe: Train = tiny.changed(learning_rate=1e-2)
-    rows: Sequence[Row] = tiny.rows(3)
+    rows: Sequence[TokenisedRow] = tiny.rows(3)
     rollouts = Judge(tokenizer, load_preset("rlvr"))(rows, imitate(tokenizer, rows, "answers"))
     assert rollouts.texts == ("</think><answer> yes</answer>",) * 3
     assert all(r.grade.correct and r.grade.format_ok for r in rollouts.rewards)

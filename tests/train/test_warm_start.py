@@ -14,7 +14,7 @@ from pipeline.data.origin import Origin
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.train import warm_start
 from pipeline.train.stopping import Interrupted
-from pipeline.train.warm_start import Demonstration, Run
+from pipeline.train.warm_start import Demonstration, WarmStartRun
 
 RECIPE = WarmStart(steps=7, batch=2, learning_rate=0.002, stories=8, arithmetic_share=0)
 
@@ -36,7 +36,7 @@ class Trial:
         tokenizer = make_tokenizer(list(warm_start.texts(self.examples, 10)), 300)
         model = make_model(SIZES["nano"], tokenizer, context=512, seed=1)
         self.steps = []
-        run = Run(
+        run = WarmStartRun(
             model,
             tokenizer,
             self.recipe,

@@ -26,7 +26,7 @@ from pipeline.model.weights import weights_of
 from pipeline.tasks.example import Example
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.contract import History
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from pipeline.train.learner import Learner
 from pipeline.train.local import LocalTrainer
 from pipeline.train.rollout import Rollouts
@@ -50,10 +50,12 @@ GIVEN = {"imitated": {"answers": "</think><answer> yes</answer>"}}
 """What supervised training imitates."""
 
 
-def rows(count: int, task: str = "hi_tom_style_train") -> list[Row]:
+def rows(count: int, task: str = "hi_tom_style_train") -> list[TokenisedRow]:
     """Return prompts of a few tokens."""
     return [
-        Row((5, 6 + i % 9, 7), Example("hi_tom_style", task, f"story {i}", "?", "yes", meta=GIVEN))
+        TokenisedRow(
+            (5, 6 + i % 9, 7), Example("hi_tom_style", task, f"story {i}", "?", "yes", meta=GIVEN)
+        )
         for i in range(count)
     ]
 

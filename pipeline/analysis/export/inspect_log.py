@@ -2,6 +2,10 @@
 
 The JSON form of its ``EvalLog``, version 2 (inspect_ai 0.3.285, ``log/_log.py``). Prompt tokens are
 not recorded, so that usage counts those of responses alone.
+
+It is written here rather than by Inspect itself, since inspect-ai brings 120 packages and wants an
+older fsspec than DVC's here: it cannot be installed beside them. `tests/engines/test_export.py`
+opens the logs with Inspect in an environment of its own.
 """
 
 from __future__ import annotations

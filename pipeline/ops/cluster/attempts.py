@@ -24,7 +24,7 @@ from pipeline.train.contract import Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class LeasedAttempt:
     """An attempt that holds the lease.
 
     Attributes:
@@ -38,7 +38,7 @@ class Attempt:
     lost: threading.Event
 
 
-def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
+def train_once(spec: TrainingSpec, train: Callable[[LeasedAttempt], Outcome]) -> str:
     """Train with the lease on the state folder, and return the digest of the result.
 
     Once the result is kept nothing of the attempts is left, and it is returned again.
@@ -55,13 +55,15 @@ def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
     result = root / "result.json"
     with _attempting(root) as (lease, lost):
         if not result.is_file():
-            digest = _train(spec, train, Attempt(take_over(root, lease.name), lease, lost))
+            digest = _train(spec, train, LeasedAttempt(take_over(root, lease.name), lease, lost))
             JobResult(digest=digest).write(result)
         shutil.rmtree(attempts_folder(root), ignore_errors=True)  # who is late may write there yet
         return JobResult.read(result, f"train@{spec.key}").digest
 
 
-def _train(spec: TrainingSpec, train: Callable[[Attempt], Outcome], attempt: Attempt) -> str:
+def _train(
+    spec: TrainingSpec, train: Callable[[LeasedAttempt], Outcome], attempt: LeasedAttempt
+) -> str:
     """Train, and keep the result."""
     try:
         outcome = train(attempt)

@@ -34,7 +34,7 @@ _DEAD = re.compile(r"\(raylet\).* and address: (\S+) and .*has been marked dead"
 
 
 @dataclass(frozen=True)
-class Ended:
+class JobEnd:
     """How one submission ended.
 
     It is ``lost`` when the cluster no longer knows it or answers, ``crowded_out`` when Ray found no
@@ -144,7 +144,7 @@ def follow(
     stall_limit: float,
     on_line: Callable[[str], None],
     is_progress: Callable[[str], bool],
-) -> Ended:
+) -> JobEnd:
     """Pass on the lines of a submission until it ends or reaches a limit, which stops it.
 
     Some of a job waits for a lost node for ever: after ``NODE_SECONDS`` without progress since then
@@ -174,10 +174,10 @@ def follow(
                 last.append(line)
             on_line(line)
 
-    def stopped(status: Literal["stalled", "timed_out"], why: str) -> Ended:
+    def stopped(status: Literal["stalled", "timed_out"], why: str) -> JobEnd:
         stop(client, submission)
         pass_on(log.last_lines())
-        return Ended(status, None, _with_log(why, last))
+        return JobEnd(status, None, _with_log(why, last))
 
     with contextlib.closing(LogStream(client, submission)) as log:
         for status, silent in _statuses(client, submission, lambda: pass_on(log.lines(0.2))):
@@ -187,7 +187,7 @@ def follow(
             if silent > LOST_SECONDS:
                 pass_on(log.lines(0.0))
                 why = str(client.head_end or f"no answer for {silent:.0f} s")
-                return Ended("lost", None, _with_log(why, last))
+                return JobEnd("lost", None, _with_log(why, last))
             now = time.monotonic()
             if status == JobStatus.PENDING:
                 progress = now
@@ -230,23 +230,23 @@ def _statuses(
             meanwhile()
 
 
-def _ended(client: Client, submission: str, last: deque[str]) -> Ended:
+def _ended(client: Client, submission: str, last: deque[str]) -> JobEnd:
     try:
         details = client.get_job_info(submission)
     except REQUEST_ERRORS as error:
-        return Ended("lost", None, _with_log(f"the cluster lost it ({error})", last))
+        return JobEnd("lost", None, _with_log(f"the cluster lost it ({error})", last))
     if details.status == JobStatus.SUCCEEDED:
-        return Ended("succeeded", 0, "")
+        return JobEnd("succeeded", 0, "")
     if details.status == JobStatus.STOPPED:
-        return Ended("stopped", None, _with_log("somebody stopped it on the cluster", last))
+        return JobEnd("stopped", None, _with_log("somebody stopped it on the cluster", last))
     if details.error_type == JobErrorType.JOB_SUPERVISOR_ACTOR_START_TIMEOUT.value:
-        return Ended("crowded_out", None, (details.message or "").strip())
+        return JobEnd("crowded_out", None, (details.message or "").strip())
     if details.driver_exit_code is None:  # it never ran, or its node is gone
-        return Ended(
+        return JobEnd(
             "failed", None, _with_log((details.message or "no reason given").strip(), last)
         )
     why = f"exit status {details.driver_exit_code}"
-    return Ended("failed", details.driver_exit_code, _with_log(why, last))
+    return JobEnd("failed", details.driver_exit_code, _with_log(why, last))
 
 
 def _unknown(submission: str, error: Exception) -> bool:

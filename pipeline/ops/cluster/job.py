@@ -120,7 +120,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Diagnosis:
     """What is to be done about a failed attempt.
 
     Attributes:
@@ -149,7 +149,7 @@ class JobOutcome:
     status: Status
     attempts: int
     message: str
-    verdict: Verdict | None = None
+    verdict: Diagnosis | None = None
 
     def error(self, about: str, then: str = "") -> UserError:
         """Return the error that a job ends in which did not succeed.

@@ -90,7 +90,7 @@ class Holder(Record):
 
 
 @dataclass(frozen=True)
-class Claim:
+class LeaseClaim:
     """What stands in the file of a number.
 
     Attributes:
@@ -109,7 +109,7 @@ class Claim:
 
 
 @dataclass
-class Watch:
+class LeaseWatch:
     """Measures how long something has not changed, on the clock of whoever watches."""
 
     _seen: object = None
@@ -122,7 +122,7 @@ class Watch:
         return now - self._since
 
 
-def how_over(claim: Claim, unchanged: float) -> str | None:
+def how_over(claim: LeaseClaim, unchanged: float) -> str | None:
     """Return how a lease ended, or None if it must be taken as held.
 
     Args:
@@ -234,14 +234,14 @@ def hold(
                 _end(folder, lease.number, holder, "given back")
 
 
-def last_claim(folder: Path) -> Claim | None:
+def last_claim(folder: Path) -> LeaseClaim | None:
     """Return the lease of the highest number, held or over; None if there never was one."""
     numbers = [int(path.stem) for path in folder.glob("[0-9]*.json")]
     return _read(folder, max(numbers)) if numbers else None
 
 
 def _acquire(folder: Path, holder: Holder, above: int, say: Callable[[str], None]) -> Lease:
-    watch, said = Watch(), -SAY_SECONDS
+    watch, said = LeaseWatch(), -SAY_SECONDS
     while True:
         last = last_claim(folder)
         now = time.monotonic()
@@ -299,16 +299,16 @@ def _end(folder: Path, number: int, holder: Holder, how: str) -> None:
         temporary.write_text(over.model_dump_json(), encoding="utf-8")
 
 
-def _read(folder: Path, number: int) -> Claim | None:
+def _read(folder: Path, number: int) -> LeaseClaim | None:
     try:
         with _path(folder, number).open("rb") as file:  # opening asks a file server anew
             renewed, content = os.fstat(file.fileno()).st_mtime_ns, file.read()
     except FileNotFoundError:
         return None
     try:
-        return Claim(number, Holder.model_validate_json(content), renewed)
+        return LeaseClaim(number, Holder.model_validate_json(content), renewed)
     except ValidationError:
-        return Claim(number, None, renewed)
+        return LeaseClaim(number, None, renewed)
 
 
 def _path(folder: Path, number: int) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from pipeline.ops.cluster.attempts import Attempt, train_once
+from pipeline.ops.cluster.attempts import LeasedAttempt, train_once
 from pipeline.ops.cluster.job_lines import SAVED, SPEC, STEP, TrainingSpec, say, work_off
 from pipeline.train.contract import History, Outcome
 from pipeline.train.local_run import LocalRun
@@ -54,7 +54,7 @@ def run(spec: LocalJobSpec, folder: Path) -> str:
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
 
-    def train(attempt: Attempt) -> Outcome:
+    def train(attempt: LeasedAttempt) -> Outcome:
         training = LocalRun(spec.cell, spec.threads, spec.start(), folder, spec.kept)
         should_stop = lambda: bool(asked) or attempt.lost.is_set()  # noqa: E731
         return training.train(attempt.folder, _Reporter(), should_stop)

@@ -25,20 +25,20 @@ from pipeline.ops.cluster.job import (
     LEAD_IN,
     USER_ERROR_LINE,
     USER_ERROR_STATUS,
+    Diagnosis,
     Job,
     JobOutcome,
     Status,
     Taken,
-    Verdict,
 )
 
 if TYPE_CHECKING:
     from pipeline.ops.cluster.client import Address, Client
-    from pipeline.ops.cluster.follow import Ended
+    from pipeline.ops.cluster.follow import JobEnd
 
 OnLine = Callable[[str], None]
 Is = Callable[[str], bool]
-Judge = Callable[[Sequence[str]], Verdict | None]
+Judge = Callable[[Sequence[str]], Diagnosis | None]
 
 WAIT_SECONDS = 5.0  # between looks for free accelerators
 SAY_SECONDS = 60.0
@@ -236,7 +236,7 @@ class _Attempt:
             self.error = line.removeprefix(USER_ERROR_LINE)
         self.rules.on_line(line)
 
-    def verdict(self, ended: Ended) -> Verdict | None:
+    def verdict(self, ended: JobEnd) -> Diagnosis | None:
         """Return what is to be done about its failure."""
         return self.rules.judge([*self.lines, *ended.message.splitlines()])
 
@@ -278,9 +278,9 @@ def _attempts(
 
 def _attempt(
     client: Client, job: Job, running: str | None, rules: _Rules, deadline: float
-) -> tuple[_Attempt, Ended]:
+) -> tuple[_Attempt, JobEnd]:
     """Follow one submission to its end: the one that runs, or a new one."""
-    from pipeline.ops.cluster.follow import Ended, follow, stop
+    from pipeline.ops.cluster.follow import JobEnd, follow, stop
 
     attempt = _Attempt(rules)
     command, takes = job.arguments, job.takes
@@ -288,7 +288,7 @@ def _attempt(
         rules.on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
         if job.gpus and running is None and _is_late(client, submission):
             stop(client, submission)
-            return attempt, Ended("withdrawn", None, "")
+            return attempt, JobEnd("withdrawn", None, "")
         ended = follow(
             client,
             submission,
@@ -300,7 +300,7 @@ def _attempt(
     return attempt, ended
 
 
-def _why(ended: Ended, verdict: Verdict | None) -> str:
+def _why(ended: JobEnd, verdict: Diagnosis | None) -> str:
     first = ended.message.partition("\n")[0].removesuffix(LEAD_IN)
     return f"{verdict.cause} ({first})" if verdict else first
 

@@ -12,7 +12,7 @@ import pipeline
 from pipeline.base.errors import UserError
 from pipeline.formats.files import remove, replacing
 from pipeline.formats.weights import WeightsFolder
-from pipeline.ops.cluster.job import Job, Verdict
+from pipeline.ops.cluster.job import Diagnosis, Job
 from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, STEP, TrainingSpec
 from pipeline.ops.cluster.run import run_job
 from pipeline.train.contract import History, Outcome, Step
@@ -20,7 +20,7 @@ from pipeline.train.contract import History, Outcome, Step
 PROBE = "probe"
 """Folder of the columns that a dataset holds for the probe."""
 
-Judge = Callable[[Sequence[str], bool], Verdict | None]
+Judge = Callable[[Sequence[str], bool], Diagnosis | None]
 """Says what is to be done about a failed attempt, from its last lines and whether it stepped."""
 
 
@@ -35,6 +35,7 @@ class TrainingJob:
         weights: Receives the trained models.
         job_of: From the folder that is uploaded to the job.
         judge: Judges its failures.
+        packages: Folders of packages that are uploaded beside this one.
     """
 
     spec: TrainingSpec
@@ -43,12 +44,13 @@ class TrainingJob:
     weights: WeightsFolder
     job_of: Callable[[Path], Job]
     judge: Judge = lambda lines, stepped: None
+    packages: Sequence[Path] = ()
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
         folder, log, key = self.work / "job", self.work / "job.log", self.spec.key
         self.work.mkdir(parents=True, exist_ok=True)
-        _write_folder(folder, self.spec, self.inputs)
+        _write_folder(folder, self.spec, self.inputs, self.packages)
         saved = _Saved()
         with log.open("a", encoding="utf-8") as file:
             heard = _Heard(key, file, report)
@@ -85,16 +87,14 @@ class TrainingJob:
         return outcome
 
 
-def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path) -> None:
-    """Write the folder that is uploaded: this package, the datasets, the specification."""
+def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path, packages: Sequence[Path]) -> None:
+    """Write the folder that is uploaded: packages, the datasets, the specification."""
     remove(folder)
     with replacing(folder) as temporary:
         temporary.mkdir()
-        shutil.copytree(
-            Path(pipeline.__file__).parent,
-            temporary / "pipeline",
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
+        for package in (Path(pipeline.__file__).parent, *packages):
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(package, temporary / package.name, ignore=ignore)
         for name in ("train.parquet", "validation.parquet"):
             shutil.copy2(inputs / name, temporary / name)
         if (inputs / PROBE).is_dir():

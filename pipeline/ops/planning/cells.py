@@ -1,10 +1,9 @@
-"""What each stage of a cell needs in each pool of a cluster."""
+"""What each stage of a cell takes in each pool of a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import TypeGuard
@@ -27,59 +26,65 @@ from pipeline.ops.planning.hours import (
     run_of,
     train_operations,
 )
-from pipeline.ops.planning.schedule import Need, Task
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import count_rows
 from pipeline.tasks import registry
 from pipeline.train.accelerators import GIB, MEMORY
-from pipeline.train.memory import plan as local_memory
+from pipeline.train.footprint import plan as local_memory
 from pipeline.train.schedule import Schedule
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import shape_of
 
-REPORT_HOURS = 0.05
-"""Of the stage that waits for all cells. Assumed; it takes no accelerator."""
 _EVALUATED = 40 * GIB  # weights that vLLM keeps on one accelerator, see docs/cluster.md
 _SIDES = ("evaluate", "gsm8k")
 
 
 @dataclass(frozen=True, slots=True)
 class StagePlan:
-    """A stage of a cell.
+    """What a stage takes in one pool.
 
     Attributes:
-        task: What is scheduled.
-        measured: Whether its hours were measured on this checkout.
-        memory: Bytes on each accelerator (of a process, on cores), by pool.
+        gpus: Accelerators at once.
+        hours: How long it runs.
+        memory: Bytes on each accelerator (of a process, on cores).
+        measured: Whether the hours were measured on this checkout.
     """
 
-    task: Task
-    measured: bool
-    memory: Mapping[str, int]
+    gpus: int
+    hours: float
+    memory: int
+    measured: bool = False
+
+    @property
+    def work(self) -> float:
+        """Accelerator-hours."""
+        return self.gpus * self.hours
 
 
 @dataclass(frozen=True, slots=True)
 class CellPlan:
-    """A cell before it is scheduled.
+    """What a cell takes.
 
     Attributes:
         key: Its key.
-        stages: Its stages by name, in their order.
+        of: The trained cell whose model it asks.
+        pools: Its stages in their order, by the pools in which it fits.
         kept: Bytes that it leaves behind.
         passing: Bytes of checkpoints while it trains.
     """
 
     key: str
-    stages: Mapping[str, StagePlan]
+    of: str | None
+    pools: Mapping[str, Mapping[str, StagePlan]]
     kept: int
     passing: int
 
 
 def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPlan]:
-    """Return the plans of a study's cells, without those of models that have no weights.
+    """Plan a study's cells, without those of models that have no weights.
 
     Hours that were measured on this checkout (``logs/``) stand for themselves; those of other cells
-    are corrected by what the measured ones of the same stage took beside their estimate.
+    are corrected by the ratio of measured to estimated hours of the same stage.
 
     Raises:
         UserError: If a cell fits in no pool; says what it would fit in.
@@ -93,34 +98,29 @@ def plan_cells(params: Params, cluster: ClusterFile, root: Path) -> list[CellPla
     return _corrected(found, params.study.name, root)
 
 
-def base_tasks(params: Params, cluster: ClusterFile) -> list[Task]:
-    """Return the tasks that bring base models here."""
-    models = {key: entry.model for key, entry in params.base.items()}
-    return [
-        Task(f"base@{key}", {n: _base_need(model, pool) for n, pool in cluster.pools.items()})
-        for key, model in models.items()
-        if has_weights(model)
-    ]
+def base_hours(params: Params, cluster: ClusterFile) -> float:
+    """The hours of the base model that takes longest to make or download."""
+    models = [entry.model for entry in params.base.values()]
+    speed = max(pool.speed for pool in cluster.pools.values())
+    return max((_base_hours(model, speed) for model in models if has_weights(model)), default=0.0)
 
 
 def has_weights(model: Model) -> TypeGuard[TinyModel | HubModel]:
-    """Return whether a model is run here; answers of others cost no hours and no disk here."""
+    """Whether a model runs here; answers of others cost no hours and no disk here."""
     return not isinstance(model, ApiModel | RecordedModel)
 
 
-def _base_need(model: TinyModel | HubModel, pool: Pool) -> Need:
+def _base_hours(model: TinyModel | HubModel, speed: float) -> float:
     shape = shape_of(model)
     if isinstance(model, HubModel):
-        return Need(0, 1, download_hours(shape.parameters))
-    if model.shipped:
-        return Need(0, 1, 0.0)
+        return download_hours(shape.parameters)
     start = model.warm_start
     done = 6.0 * shape.parameters * start.steps * start.batch * start.context
-    return Need(1, 1, hours(done, 1, pool.speed, on_cpu=pool.accelerator == "cpu"))
+    return 0.0 if model.shipped else hours(done, 1, speed, on_cpu=True)
 
 
 class _Planner:
-    """Plans the cells of one study; remembers what many cells share."""
+    """Plans the cells of one study, those that differ in their seed once."""
 
     def __init__(self, params: Params, cluster: ClusterFile, root: Path) -> None:
         self._params, self._cluster, self._root = params, cluster, root
@@ -129,54 +129,70 @@ class _Planner:
             _rows(params, part, suite / f"{name}.parquet")
             for name, part in params.suite.tasks.items()
         )
-        self._known: dict[str, tuple[dict[str, Need], dict[str, int]]] = {}
+        self._known: dict[str, CellPlan] = {}
 
     def cell(self, key: str, cell: Cell) -> CellPlan:
-        """Return the plan of a cell."""
+        """The plan of a cell."""
+        of = cell.of if isinstance(cell, AskedCell) else None
+        if of is not None and not isinstance(self._params.cells[of], TrainedCell):
+            of = None
+        alike = cell.model_dump_json(exclude={"seed", "of"})
+        if alike not in self._known:
+            self._known[alike] = self._plan(key, cell)
+        return replace(self._known[alike], key=key, of=of)
+
+    def _plan(self, key: str, cell: Cell) -> CellPlan:
         shape = shape_of(_model(self._params, cell))
-        stages: dict[str, StagePlan] = {}
-        before, kept, passing = f"base@{cell.model}", 0, 0
-        if isinstance(cell, AskedCell) and isinstance(self._params.cells[cell.of], TrainedCell):
-            before = f"train@{cell.of}"
-        if isinstance(cell, TrainedCell):
-            recipe = cell.algorithm.model_dump_json(), cell.train.model_dump_json()
-            needs, memory = self._once(
-                " ".join((cell.model, cell.combination, *recipe)),
-                partial(self._train, key, cell, shape),
-            )
-            stages["train"] = StagePlan(Task(f"train@{key}", needs, (before,)), False, memory)
-            before = f"train@{key}"
-            kept += disk.weights(shape, cell.train)
-            passing = disk.while_training(shape, cell.train, critic=bool(cell.algorithm.critic))
-        for side in _SIDES:
-            answers, longest = self._asked(side, cell)
-            lengths = Lengths.within(PROMPT_TOKENS, longest)
-            needs, memory = self._once(
-                f"{side} {cell.model} {answers} {longest}",
-                partial(self._answers, f"{side}@{key}", cell, shape, lengths, answers),
-            )
-            stages[side] = StagePlan(Task(f"{side}@{key}", needs, (before,)), False, memory)
-            before = f"{side}@{key}"
-            kept += disk.responses(answers, lengths.answer)
-        return CellPlan(key, stages, kept, passing)
+        trained = cell if isinstance(cell, TrainedCell) else None
+        asked = {side: self._asked(side, cell) for side in _SIDES}
+        done = {"train": self._training(trained, shape)} if trained else {}
+        done |= {side: answer_operations(shape, *each) for side, each in asked.items()}
+        kept = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked.values())
+        passing = 0
+        if trained:
+            kept += disk.weights(shape, trained.train)
+            critic = bool(trained.algorithm.critic)
+            passing = disk.while_training(shape, trained.train, critic=critic)
+        return CellPlan(key, None, self._pools(key, cell, shape, done), kept, passing)
 
-    def _once(
-        self, name: str, make: Callable[[], tuple[dict[str, Need], dict[str, int]]]
-    ) -> tuple[dict[str, Need], dict[str, int]]:
-        if name not in self._known:
-            self._known[name] = make()
-        return self._known[name]
+    def _pools(
+        self, key: str, cell: Cell, shape: Shape, done: Mapping[str, float]
+    ) -> dict[str, dict[str, StagePlan]]:
+        """What stages take, from their operations, in each pool where they all fit."""
+        found, refused = {}, []
+        for name, pool in self._cluster.pools.items():
+            try:
+                places = {stage: self._place(stage, cell, shape, pool) for stage in done}
+            except UserError as error:
+                refused.append(f"{name}: {error}")
+                continue
+            found[name] = {
+                stage: StagePlan(gpus, _hours(done[stage], gpus, pool), memory)
+                for stage, (gpus, memory) in places.items()
+            }
+        if not found:
+            first = next(iter(done))
+            raise UserError(f"{first}@{key} fits in no pool of the cluster. {'; '.join(refused)}")
+        return found
 
-    def _asked(self, side: str, cell: Cell) -> tuple[int, int]:
-        """Return how many answers a stage takes, and the tokens of the longest."""
+    def _asked(self, side: str, cell: Cell) -> tuple[int, Lengths]:
+        """How many answers a stage takes, and of what lengths."""
         if side == "evaluate":
-            return self._questions * cell.evaluate.samples, cell.evaluate.max_new_tokens
-        check = cell.gsm8k
-        part = Part(task=check.task, limit=check.limit)
-        return _rows(self._params, part, None), check.max_new_tokens
+            answers = self._questions * cell.evaluate.samples
+            longest = cell.evaluate.max_new_tokens
+        else:
+            part = Part(task=cell.gsm8k.task, limit=cell.gsm8k.limit)
+            answers, longest = _rows(self._params, part, None), cell.gsm8k.max_new_tokens
+        return answers, Lengths.within(PROMPT_TOKENS, longest)
+
+    def _training(self, cell: TrainedCell, shape: Shape) -> float:
+        """The operations of a training run, with its validations and probes."""
+        schedule = Schedule.of(cell.train, count_rows(self._params, cell, self._root))
+        asked = self._asked_while_training(cell, schedule)
+        return train_operations(shape, run_of(cell.train, cell.algorithm, schedule.total, asked))
 
     def _asked_while_training(self, cell: TrainedCell, schedule: Schedule) -> int:
-        """Return how many questions of validations and probes are answered in a training run."""
+        """How many questions of validations and probes are answered in a training run."""
         data, steps = self._params.dataset[cell.combination], range(schedule.total + 1)
         validated = sum(_rows(self._params, part, None) for part in data.validation)
         asked = validated * sum(map(schedule.validates, steps))
@@ -188,75 +204,47 @@ class _Planner:
         )
         return asked + probed * sum(map(schedule.probes, steps))
 
-    def _train(
-        self, key: str, cell: TrainedCell, shape: Shape
-    ) -> tuple[dict[str, Need], dict[str, int]]:
-        """Return what training takes in each pool where it fits."""
-        rows = count_rows(self._params, cell, self._root)
-        schedule = Schedule.of(cell.train, rows)
-        asked = self._asked_while_training(cell, schedule)
-        run = run_of(cell.train, cell.algorithm, schedule.total, asked)
-        done = train_operations(shape, run)
-        needs: dict[str, Need] = {}
-        memory: dict[str, int] = {}
-        refused: list[str] = []
-        for name, pool in self._cluster.pools.items():
-            try:
-                gpus, nodes, memory[name] = self._place(cell, shape, pool)
-            except UserError as error:
-                refused.append(f"{name}: {error}")
-                continue
-            on_cpu = pool.accelerator == "cpu"
-            needs[name] = Need(gpus, nodes, hours(done, gpus * nodes, pool.speed, on_cpu=on_cpu))
-        return _that_fit(f"train@{key}", needs, refused), memory
-
-    def _place(self, cell: TrainedCell, shape: Shape, pool: Pool) -> tuple[int, int, int]:
-        """Return the accelerators per node, nodes and bytes that training takes in a pool.
+    def _place(self, stage: str, cell: Cell, shape: Shape, pool: Pool) -> tuple[int, int]:
+        """The accelerators that a stage takes in a pool, and the bytes on each.
 
         Raises:
             UserError: If it does not fit.
         """
-        model, on_cpu = _model(self._params, cell), pool.accelerator == "cpu"
-        if on_cpu is not isinstance(model, TinyModel):
+        on_cpu = pool.accelerator == "cpu"
+        if on_cpu is not isinstance(_model(self._params, cell), TinyModel):
             raise _wrong_kind(tiny=not on_cpu)
-        if cell.train.backend == "local":
-            needed = local_memory(shape, cell.train, cell.algorithm, on_gpu=not on_cpu).peak
-            if not on_cpu and needed > MEMORY[pool.accelerator] * GIB:
-                raise UserError(
-                    f"train.backend local needs {needed / GIB:.0f} GiB on one {pool.accelerator}, "
-                    f"which has {MEMORY[pool.accelerator]}; train it with backend verl"
-                )
-            return (min(self._params.study.threads, pool.gpus) if on_cpu else 1), 1, needed
+        if stage == "train" and isinstance(cell, TrainedCell):
+            if cell.train.backend == "local":
+                return self._place_local(cell, shape, pool)
+            return self._place_verl(cell, shape, pool)
+        size = 2 * shape.parameters
+        gpus = min(self._params.study.threads, pool.gpus) if on_cpu else -(-size // _EVALUATED)
+        if gpus > pool.gpus:
+            raise UserError(f"it would fit on {gpus} accelerators of a node")
+        return gpus, size // gpus
+
+    def _place_local(self, cell: TrainedCell, shape: Shape, pool: Pool) -> tuple[int, int]:
+        on_cpu = pool.accelerator == "cpu"
+        needed = local_memory(shape, cell.train, cell.algorithm, on_gpu=not on_cpu).peak
+        if not on_cpu and needed > MEMORY[pool.accelerator] * GIB:
+            raise UserError(
+                f"train.backend local needs {needed / GIB:.0f} GiB on one {pool.accelerator}, "
+                f"which has {MEMORY[pool.accelerator]}; train it with backend verl"
+            )
+        return (min(self._params.study.threads, pool.gpus) if on_cpu else 1), needed
+
+    def _place_verl(self, cell: TrainedCell, shape: Shape, pool: Pool) -> tuple[int, int]:
         asked = cell.train.cluster
         if asked.accelerator not in ("auto", pool.accelerator):
             raise UserError(f"train.cluster.accelerator asks for {asked.accelerator}")
         wanted = asked.model_copy(update={"accelerator": pool.accelerator})
-        found = place(shape, cell.train, cell.algorithm, wanted, model.kind)
+        kind = _model(self._params, cell).kind
+        found = place(shape, cell.train, cell.algorithm, wanted, kind)
         if found.gpus > pool.gpus or found.nodes > pool.nodes:
             raise UserError(
                 f"it would fit on {found.describe()}, the pool has {pool.nodes} x {pool.gpus}"
             )
-        return found.gpus, found.nodes, found.peak
-
-    def _answers(
-        self, stage: str, cell: Cell, shape: Shape, lengths: Lengths, answers: int
-    ) -> tuple[dict[str, Need], dict[str, int]]:
-        """Return what giving answers takes in each pool where it fits."""
-        is_tiny = isinstance(_model(self._params, cell), TinyModel)
-        size = 2 * shape.parameters
-        needs, memory, refused = {}, {}, []
-        for name, pool in self._cluster.pools.items():
-            on_cpu = pool.accelerator == "cpu"
-            gpus = min(self._params.study.threads, pool.gpus) if on_cpu else -(-size // _EVALUATED)
-            if on_cpu is not is_tiny:
-                refused.append(f"{name}: {_wrong_kind(tiny=is_tiny)}")
-            elif gpus > pool.gpus:
-                refused.append(f"{name}: it would fit on {gpus} accelerators of a node")
-            else:
-                done = answer_operations(shape, answers, lengths)
-                needs[name] = Need(gpus, 1, hours(done, gpus, pool.speed, on_cpu=on_cpu))
-                memory[name] = size // gpus
-        return _that_fit(stage, needs, refused), memory
+        return found.gpus * found.nodes, found.peak
 
 
 def _wrong_kind(*, tiny: bool) -> UserError:
@@ -265,10 +253,8 @@ def _wrong_kind(*, tiny: bool) -> UserError:
     return UserError("it needs accelerators; it would fit in a pool of a100-80 or larger")
 
 
-def _that_fit(name: str, needs: dict[str, Need], refused: Iterable[str]) -> dict[str, Need]:
-    if not needs:
-        raise UserError(f"{name} fits in no pool of the cluster. {'; '.join(refused)}")
-    return needs
+def _hours(operations: float, gpus: int, pool: Pool) -> float:
+    return hours(operations, gpus, pool.speed, on_cpu=pool.accelerator == "cpu")
 
 
 def _model(params: Params, cell: Cell) -> Model:
@@ -276,7 +262,7 @@ def _model(params: Params, cell: Cell) -> Model:
 
 
 def _rows(params: Params, part: Part, made: Path | None) -> int:
-    """Return the questions of a part: of the file if it is made, else at most."""
+    """The questions of a part: of the file if it is made, else at most."""
     from pyarrow import parquet  # type: ignore[import-untyped]
 
     if made is not None and made.is_file():
@@ -288,41 +274,40 @@ def _rows(params: Params, part: Part, made: Path | None) -> int:
 
 
 def _corrected(cells: list[CellPlan], study: str, root: Path) -> list[CellPlan]:
-    """Return plans with measured hours, and estimates corrected by them."""
+    """Plans with measured hours, and estimates corrected by them."""
     logs = (root / "logs" / study).glob("*/*/timing.jsonl")
-    measured = {f"{path.parent.name}@{path.parts[-3]}": _measured_hours(path) for path in logs}
-    factors: dict[str, float] = {}
-    for name in ("train", *_SIDES):
-        known = [
-            measured[stage.task.name] / stage.task.hours
-            for cell in cells
-            if (stage := cell.stages.get(name)) and stage.task.name in measured
-            if stage.task.hours > 0
-        ]
-        factors[name] = median(known) if known else 1.0
+    measured = {(path.parts[-3], path.parts[-2]): _measured_hours(path) for path in logs}
+    factors = {name: _factor(name, cells, measured) for name in ("train", *_SIDES)}
+
+    def correct(key: str, name: str, stage: StagePlan) -> StagePlan:
+        found = measured.get((key, name))
+        if found is None:
+            return replace(stage, hours=stage.hours * factors[name])
+        return replace(stage, hours=found, measured=True)
+
     return [
         replace(
             cell,
-            stages={
-                name: _with_hours(stage, measured.get(stage.task.name), factors[name])
-                for name, stage in cell.stages.items()
+            pools={
+                pool: {name: correct(cell.key, name, stage) for name, stage in stages.items()}
+                for pool, stages in cell.pools.items()
             },
         )
         for cell in cells
     ]
 
 
-def _with_hours(stage: StagePlan, measured: float | None, factor: float) -> StagePlan:
-    if measured is None and factor == 1.0:
-        return stage
-    needs = {
-        pool: replace(need, hours=need.hours * factor if measured is None else measured)
-        for pool, need in stage.task.needs.items()
-    }
-    return replace(stage, task=replace(stage.task, needs=needs), measured=measured is not None)
+def _factor(name: str, cells: list[CellPlan], measured: Mapping[tuple[str, str], float]) -> float:
+    """The median ratio of a stage's measured hours to those estimated in the fastest pool."""
+    known = []
+    for cell in cells:
+        if (cell.key, name) in measured:
+            estimate = min(stages[name].hours for stages in cell.pools.values())
+            known += [measured[cell.key, name] / estimate] if estimate > 0 else []
+    return median(known) if known else 1.0
 
 
 def _measured_hours(path: Path) -> float:
-    """Return the hours that a stage took, by its ``timing.jsonl``."""
+    """The hours that a stage took, by its ``timing.jsonl``."""
     rows = read_figures(path, f"{path.parent.name}@{path.parts[-3]}")
     return sum(r.get("seconds", 0) + r.get("validation_seconds", 0) for r in rows) / 3600

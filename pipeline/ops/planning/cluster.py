@@ -41,8 +41,13 @@ class Pool(Section):
     price: float = Field(ge=0, le=10_000)
 
     @property
+    def accelerators(self) -> int:
+        """Those of all nodes."""
+        return self.nodes * self.gpus
+
+    @property
     def speed(self) -> float:
-        """Return the peak of one accelerator in floating-point operations per second."""
+        """The peak of one accelerator in floating-point operations per second."""
         return 1e12 * (self.teraflops or TERAFLOPS[self.accelerator])
 
 
@@ -56,7 +61,7 @@ class ClusterFile(Section):
     pools: dict[Key, Pool] = Field(min_length=1)
 
     def describe(self) -> str:
-        """Return it in words, such as ``1 x 4 a100-80``."""
+        """It in words, such as ``1 x 4 a100-80``."""
         return ", ".join(f"{p.nodes} x {p.gpus} {p.accelerator}" for p in self.pools.values())
 
 

@@ -60,7 +60,7 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TrainingWork:
     """What the operations of a training run depend on, beside the model.
 
     Attributes:
@@ -92,9 +92,9 @@ class Run:
         return self.prompts * (encoded * self.lengths.prompt + self.group * self.lengths.answer)
 
 
-def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> Run:
+def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> TrainingWork:
     """Return the run of a recipe: with so many steps and answers to validations and probes."""
-    return Run(
+    return TrainingWork(
         steps=steps,
         prompts=recipe.prompts_per_step,
         group=recipe.rollouts if algorithm.samples else 1,
@@ -107,7 +107,7 @@ def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> Run:
     )
 
 
-def train_operations(shape: Shape, run: Run) -> float:
+def train_operations(shape: Shape, run: TrainingWork) -> float:
     """Return the operations of a training run."""
     learning = 8.0 if run.recomputes else 6.0
     tokens = run.tokens
@@ -143,7 +143,7 @@ def download_hours(parameters: int) -> float:
     return 2 * parameters / _DOWNLOAD / 3600
 
 
-_PUBLISHED = Run(
+_PUBLISHED = TrainingWork(
     steps=800,
     prompts=8,
     group=16,

@@ -1,66 +1,63 @@
-"""The plan of a whole study: its cells on a cluster, from the first task to the report."""
+"""The plan of a whole study: its cells on a cluster, and when the last of them is done."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pipeline.config.params import Params
-from pipeline.ops.planning.cells import REPORT_HOURS, CellPlan, base_tasks, has_weights, plan_cells
+from pipeline.ops.planning.cells import CellPlan, StagePlan, base_hours, has_weights, plan_cells
 from pipeline.ops.planning.cluster import ClusterFile
-from pipeline.ops.planning.schedule import Need, Placed, Room, Schedule, Task, schedule
 from pipeline.train.accelerators import GIB
 from pipeline.train.shapes import shape_of
+
+_REPORT_HOURS = 0.05
+"""Of the stage that waits for all cells. Assumed; it takes no accelerator."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCell:
-    """A cell of a plan.
+    """A cell in the pool that it was given.
 
     Attributes:
-        key: Its key.
-        pool: Where it trains, or is evaluated if it trains nothing.
-        gpus: Accelerators that it takes there at once.
-        memory_gb: GiB on each of them.
-        hours: Of each stage.
-        gpu_hours: Of all of them.
-        cost: Dollars for these.
-        disk_gb: GB that it leaves behind, and those of its checkpoints while it trains.
-        start: Hours until it starts.
-        end: Hours until it has ended.
-        measured: Stages whose hours were measured on this checkout.
+        plan: What it takes in each pool.
+        pool: The one that it was given.
     """
 
-    key: str
+    plan: CellPlan
     pool: str
-    gpus: int
-    memory_gb: float
-    hours: dict[str, float]
-    gpu_hours: float
-    cost: float
-    disk_gb: tuple[float, float]
-    start: float
-    end: float
-    measured: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return it for machines."""
-        kept, passing = self.disk_gb
-        return {
-            "cell": self.key,
-            "pool": self.pool,
-            "gpus": self.gpus,
-            "memory_gb": round(self.memory_gb, 2),
-            "hours": {name: round(value, 4) for name, value in self.hours.items()},
-            "gpu_hours": round(self.gpu_hours, 4),
-            "cost": round(self.cost, 2),
-            "disk_gb": round(kept, 3),
-            "disk_gb_while_training": round(passing, 3),
-            "start_hours": round(self.start, 4),
-            "end_hours": round(self.end, 4),
-            "measured": list(self.measured),
-        }
+    @property
+    def key(self) -> str:
+        """Its key."""
+        return self.plan.key
+
+    @property
+    def stages(self) -> dict[str, StagePlan]:
+        """Its stages in their order."""
+        return dict(self.plan.pools[self.pool])
+
+    @property
+    def main(self) -> StagePlan:
+        """Its training, or its evaluation if it trains nothing."""
+        return next(iter(self.stages.values()))
+
+    @property
+    def hours(self) -> dict[str, float]:
+        """The hours of each stage."""
+        return {name: stage.hours for name, stage in self.stages.items()}
+
+    @property
+    def gpu_hours(self) -> float:
+        """The accelerator-hours of all stages."""
+        return _work(self.stages)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The stages whose hours were measured on this checkout."""
+        return tuple(name for name, stage in self.stages.items() if stage.measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,40 +66,72 @@ class StudyPlan:
 
     Attributes:
         cells: Its cells in the study's order.
-        schedule: What runs where and when.
-        cost_held: Dollars for the whole cluster until the last task has ended.
-        disk_gb: GB at most at once: what is left behind, and checkpoints of what trains together.
+        cluster: Where they run.
+        longest: Hours of the longest cell, with the training of the model that it asks.
+        shared: Hours of the pool that has most to do, if its accelerators never idle.
+        around: Hours of what comes before and after all cells.
+        disk_gb: GB at most: what is left behind, and checkpoints of what trains at once.
         unplanned: Cells of models behind an address.
     """
 
     cells: tuple[PlannedCell, ...]
-    schedule: Schedule
-    cost_held: float
+    cluster: ClusterFile
+    longest: float
+    shared: float
+    around: float
     disk_gb: float
     unplanned: tuple[str, ...]
 
     @property
+    def makespan(self) -> float:
+        """Hours until all is done, at the soonest."""
+        return max(self.longest, self.shared) + self.around
+
+    @property
     def gpu_hours(self) -> float:
-        """Return the accelerator-hours of all cells."""
+        """The accelerator-hours of all cells."""
         return sum(cell.gpu_hours for cell in self.cells)
 
     @property
     def cost(self) -> float:
-        """Return the dollars for these."""
-        return sum(cell.cost for cell in self.cells)
+        """Dollars for these."""
+        return sum(map(self.cost_of, self.cells))
+
+    @property
+    def cost_held(self) -> float:
+        """Dollars for the whole cluster until all is done."""
+        pools = self.cluster.pools.values()
+        return self.makespan * sum(pool.accelerators * pool.price for pool in pools)
+
+    def cost_of(self, cell: PlannedCell) -> float:
+        """Dollars for the accelerator-hours of a cell."""
+        return cell.gpu_hours * self.cluster.pools[cell.pool].price
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for machines."""
+        """It for machines."""
         return {
-            "cells": [cell.as_json() for cell in self.cells],
+            "cells": [self._cell_as_json(cell) for cell in self.cells],
             "gpu_hours": round(self.gpu_hours, 4),
-            "makespan_hours": round(self.schedule.makespan, 4),
-            "lower_bound_hours": round(self.schedule.lower_bound, 4),
-            "critical_path_hours": round(self.schedule.critical_path, 4),
+            "makespan_hours": round(self.makespan, 4),
+            "longest_cell_hours": round(self.longest, 4),
             "cost": round(self.cost, 2),
             "cost_of_cluster": round(self.cost_held, 2),
             "disk_gb": round(self.disk_gb, 3),
             "not_planned": list(self.unplanned),
+        }
+
+    def _cell_as_json(self, cell: PlannedCell) -> dict[str, Any]:
+        return {
+            "cell": cell.key,
+            "pool": cell.pool,
+            "gpus": cell.main.gpus,
+            "memory_gb": round(cell.main.memory / GIB, 2),
+            "hours": {name: round(value, 4) for name, value in cell.hours.items()},
+            "gpu_hours": round(cell.gpu_hours, 4),
+            "cost": round(self.cost_of(cell), 2),
+            "disk_gb": round(cell.plan.kept / 1e9, 3),
+            "disk_gb_while_training": round(cell.plan.passing / 1e9, 3),
+            "measured": list(cell.measured),
         }
 
 
@@ -117,59 +146,63 @@ def plan_study(params: Params, cluster: ClusterFile, root: Path) -> StudyPlan:
     Raises:
         UserError: If a cell fits nowhere, or the study does not say how much it trains on.
     """
-    cells = plan_cells(params, cluster, root)
-    stages = [stage.task for cell in cells for stage in cell.stages.values()]
-    last = tuple(list(cell.stages.values())[-1].task.name for cell in cells)
-    report = Task("report", dict.fromkeys(cluster.pools, Need(0, 1, REPORT_HOURS)), last)
-    rooms = {n: Room(pool.nodes, pool.gpus, pool.speed) for n, pool in cluster.pools.items()}
-    found = schedule([*base_tasks(params, cluster), *stages, report], rooms)
-    placed = {each.task.name: each for each in found.placed}
-    planned = tuple(_planned(cell, cluster, placed) for cell in cells)
-    a_cluster_hour = sum(p.nodes * p.gpus * p.price for p in cluster.pools.values())
-    known = {cell.key for cell in cells}
+    plans = plan_cells(params, cluster, root)
+    pools, shared = _spread(plans, cluster)
+    cells = tuple(PlannedCell(plan, pools[plan.key]) for plan in plans)
     return StudyPlan(
-        cells=planned,
-        schedule=found,
-        cost_held=found.makespan * a_cluster_hour,
-        disk_gb=(_base_bytes(params) + _most_at_once(cells, placed)) / 1e9,
-        unplanned=tuple(key for key in params.cells if key not in known),
+        cells=cells,
+        cluster=cluster,
+        longest=_longest(cells),
+        shared=shared,
+        around=base_hours(params, cluster) + _REPORT_HOURS,
+        disk_gb=(_base_bytes(params) + _most_at_once(cells, cluster)) / 1e9,
+        unplanned=tuple(key for key in params.cells if key not in pools),
     )
 
 
-def _planned(cell: CellPlan, cluster: ClusterFile, placed: dict[str, Placed]) -> PlannedCell:
-    there = {name: placed[stage.task.name] for name, stage in cell.stages.items()}
-    first = next(iter(there))
-    main = there[first]
-    return PlannedCell(
-        key=cell.key,
-        pool=main.pool,
-        gpus=main.need.gpus * main.need.nodes,
-        memory_gb=cell.stages[first].memory[main.pool] / GIB,
-        hours={name: each.end - each.start for name, each in there.items()},
-        gpu_hours=sum(each.need.work for each in there.values()),
-        cost=sum(each.need.work * cluster.pools[each.pool].price for each in there.values()),
-        disk_gb=(cell.kept / 1e9, cell.passing / 1e9),
-        start=main.start,
-        end=max(each.end for each in there.values()),
-        measured=tuple(name for name, stage in cell.stages.items() if stage.measured),
-    )
+def _spread(cells: list[CellPlan], cluster: ClusterFile) -> tuple[dict[str, str], float]:
+    """The pool of each cell, and the hours of the pool that has most to do.
+
+    The largest cell goes first, each to the pool that would be done with it soonest.
+    """
+    found: dict[str, str] = {}
+    load = dict.fromkeys(cluster.pools, 0.0)
+    for cell in sorted(cells, key=lambda cell: -min(map(_work, cell.pools.values()))):
+        after = {
+            pool: load[pool] + _work(stages) / cluster.pools[pool].accelerators
+            for pool, stages in cell.pools.items()
+        }
+        ends = {pool: max(after[pool], _chain(cell.pools[pool])) for pool in after}
+        found[cell.key] = pool = min(ends, key=ends.__getitem__)
+        load[pool] = after[pool]
+    return found, max(load.values())
+
+
+def _longest(cells: tuple[PlannedCell, ...]) -> float:
+    trained = {cell.key: cell.hours.get("train", 0.0) for cell in cells}
+    return max((_chain(c.stages) + trained.get(c.plan.of or "", 0.0) for c in cells), default=0.0)
+
+
+def _chain(stages: Mapping[str, StagePlan]) -> float:
+    return sum(stage.hours for stage in stages.values())
+
+
+def _work(stages: Mapping[str, StagePlan]) -> float:
+    return sum(stage.work for stage in stages.values())
 
 
 def _base_bytes(params: Params) -> int:
-    """Return the bytes of the base models, in bfloat16."""
+    """The bytes of the base models, in bfloat16."""
     models = (entry.model for entry in params.base.values())
     return sum(2 * shape_of(each).parameters for each in models if has_weights(each))
 
 
-def _most_at_once(cells: list[CellPlan], placed: dict[str, Placed]) -> int:
-    """Return the bytes that all cells leave behind, and the most of checkpoints at one time."""
-    changes: list[tuple[float, int]] = []
-    for cell in cells:
-        if "train" in cell.stages:
-            training = placed[f"train@{cell.key}"]
-            changes += [(training.start, cell.passing), (training.end, -cell.passing)]
-    now = most = 0
-    for _, change in sorted(changes):  # at one time, what ends comes before what starts
-        now += change
-        most = max(most, now)
-    return sum(cell.kept for cell in cells) + most
+def _most_at_once(cells: tuple[PlannedCell, ...], cluster: ClusterFile) -> int:
+    """The bytes that cells leave behind, and of the largest checkpoints that fit side by side."""
+    free = {name: pool.accelerators for name, pool in cluster.pools.items()}
+    passing = 0
+    for cell in sorted(cells, key=lambda cell: -cell.plan.passing):
+        if "train" in cell.stages and cell.main.gpus <= free[cell.pool]:
+            free[cell.pool] -= cell.main.gpus
+            passing += cell.plan.passing
+    return sum(cell.plan.kept for cell in cells) + passing

@@ -76,7 +76,7 @@ def compose(overrides: Overrides, config: str = _RL, python: str = sys.executabl
         last = child.stderr.strip().splitlines()[-1:] or [f"exit status {child.returncode}"]
         raise UserError(
             f"verl cannot be asked for its configuration by {python} ({last[0]}); install it there "
-            "with: pip install -c constraints.txt verl hydra-core"
+            "with: pip install -c requirements/main.txt verl hydra-core"
         ) from None
     if "error" in answer:
         raise UserError(answer["error"])

@@ -1,87 +1,57 @@
 """Why a job failed, whether another attempt may help, and what to change where it cannot.
 
-`CAUSES` is the whole of it: the first cause that the log or Ray's word on the job shows is the one.
-What none of them fits is tried again. `docs/cluster.md` has the same table.
+The first of `CAUSES` that the log or Ray's word on the job shows is the one; what none of them fits
+is tried again. `docs/cluster.md` has the same table.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
-from pipeline.ops.cluster.job import LEAD_IN, Verdict
+from pipeline.ops.cluster.job import LEAD_IN, Diagnosis
 from pipeline.ops.verl import collectives
 from pipeline.ops.verl.placement import Placement
 from pipeline.train.accelerators import GIB
 
-Again = Literal["yes", "after a step", "no"]
 
-
-@dataclass(frozen=True)
-class Cause:
+class FailureCause(NamedTuple):
     """A way to fail.
 
     Attributes:
         name: What happened, in a few words.
         seen: What a line of the log says, or Ray's word on the job.
         again: Whether another attempt may help: always, once a step was made, or never.
-        change: What to do about it; may name the fields of `Circumstances`.
-        more: What says more, from the lines that fit.
+        advice: What to do about it; may name the fields of `circumstances`.
+        more: Says more, from the lines that fit.
     """
 
     name: str
     seen: re.Pattern[str]
-    again: Again
-    change: str
-    more: tuple[Callable[[Sequence[str]], str], ...] = ()
+    again: Literal["yes", "after a step", "no"]
+    advice: str
+    more: Callable[[Sequence[str]], str] = lambda lines: ""
 
 
-@dataclass(frozen=True)
-class Circumstances:
-    """What the advice on a failure speaks of.
-
-    Attributes:
-        train: Where the cell's settings stand in params.yaml.
-        accelerators: What it trains on, for people.
-        gpus: Accelerators per node.
-        nodes: Nodes.
-        planned: What was planned that an accelerator would hold, for people.
-        state: The state folder.
-    """
-
-    train: str
-    accelerators: str
-    gpus: int
-    nodes: int
-    planned: str
-    state: str
-
-    @classmethod
-    def of(cls, key: str, placement: Placement, state: str) -> Circumstances:
-        """Return those of a cell."""
-        return cls(
-            f"cells.{key}.train",
-            placement.describe(),
-            placement.gpus,
-            placement.nodes,
-            _planned(placement),
-            state,
-        )
-
-
-def _planned(placement: Placement) -> str:
+def circumstances(key: str, placement: Placement, state: str) -> dict[str, object]:
+    """The fields of advice: where a cell's settings stand, its accelerators, its state folder."""
     phases = ", ".join(f"{held / GIB:.1f} in {phase}" for phase, held in placement.peaks.items())
-    capacity = placement.capacity
-    return f"{phases} GiB" if capacity is None else f"{phases}, of {capacity / GIB:.1f} GiB"
+    of = f", of {placement.capacity / GIB:.1f}" if placement.capacity is not None else ""
+    return {
+        "train": f"cells.{key}.train",
+        "accelerators": placement.describe(),
+        "gpus": placement.gpus,
+        "nodes": placement.nodes,
+        "planned": f"{phases}{of} GiB",
+        "state": state,
+    }
 
 
-_NOTHING = "Nothing needs to be changed"
 # Texts of torch, vLLM 0.24, verl 0.9.1 and Ray 2.60 (its Python sources, and the strings of its
 # gcs_server, raylet and _raylet.so). What is more special stands before what is more general.
 CAUSES = (
-    Cause(
+    FailureCause(
         "disk full",
         re.compile(
             r"No space left on device|Disk quota exceeded|File too large|OutOfDiskError"
@@ -91,19 +61,19 @@ CAUSES = (
         "There is no room to write a checkpoint in {state}, or on a node; the last whole one is "
         "kept. Free some disk space and run it again: it goes on from there",
     ),
-    Cause(
+    FailureCause(
         "not a finite number",
         re.compile(r"step \d+: \w+ is (nan|-?inf), not a finite number"),
         "no",
         "Lower {train}.learning_rate, or look at the reward of the responses",
     ),
-    Cause(
+    FailureCause(
         "bad configuration",
         re.compile(r"(omegaconf|hydra)\.errors\.\w+|Could not override '|is not in struct"),
         "no",
         "Mend {train}.cluster.overrides; `tomrl train show` checks all settings",
     ),
-    Cause(
+    FailureCause(
         "wrong accelerators",
         re.compile(
             r"no kernel image is available for execution|only supports Ampere GPUs or newer"
@@ -114,14 +84,14 @@ CAUSES = (
         "Set {train}.cluster.accelerator (now {accelerators}) to what the cluster has, and "
         "{train}.precision to what that computes in",
     ),
-    Cause(
+    FailureCause(
         "too few accelerators",
         # The cluster has enough of them in all, or the job would not have been submitted.
         re.compile(r"Total available GPUs \S+ is less than total desired GPUs \S+"),
         "yes",
         "Lower {train}.cluster.gpus (now {gpus}), or wait until others have finished",
     ),
-    Cause(
+    FailureCause(
         "accelerator memory",
         re.compile(
             r"CUDA out of memory|torch\.OutOfMemoryError|CUDA error: out of memory"
@@ -135,7 +105,7 @@ CAUSES = (
         "Raise {train}.cluster.gpus (now {gpus}), set {train}.cluster.offload: true, or lower "
         "{train}.max_new_tokens",
     ),
-    Cause(
+    FailureCause(
         "host memory growth",
         re.compile(r"host memory of \S+ has grown to \S+ of"),
         "yes",
@@ -143,7 +113,7 @@ CAUSES = (
         "If it comes soon again, raise {train}.cluster.nodes (now {nodes}), or "
         "{train}.cluster.host_memory_share where nothing else runs on the nodes",
     ),
-    Cause(
+    FailureCause(
         "host memory",
         re.compile(
             r"ray\.exceptions\.OutOfMemoryError|due to the node running low on memory"
@@ -153,52 +123,34 @@ CAUSES = (
         "A node has too little memory of its own: set {train}.cluster.offload: false, raise "
         "{train}.cluster.nodes (now {nodes}), or lower {train}.prompts_per_step",
     ),
-    Cause(
-        "preemption",
-        re.compile(r"node was preempted|due to node preemption"),
-        "yes",
-        _NOTHING,
-    ),
-    Cause(
+    FailureCause(
         "lost node",
         re.compile(
-            r"its node has died|node was terminated|node it was running on is dead or unavailable"
-            r"|Owner's node has crashed|missing too many heartbeats|local raylet (died|failed)"
-            r"|local Raylet is dead|^Raylet is terminated|Job supervisor actor died"
+            r"node was preempted|due to node preemption|its node has died|node was terminated"
+            r"|node it was running on is dead or unavailable|Owner's node has crashed"
+            r"|missing too many heartbeats|local raylet (died|failed)|local Raylet is dead"
+            r"|^Raylet is terminated|Job supervisor actor died|Failed to connect to GCS"
+            r"|GCS server is dead|failed to get job supervisor|^Unexpected error occurred: "
+            r"|^the cluster lost it|^no answer for \d+ s|ends and writes nothing more: "
         ),
         "yes",
-        _NOTHING,
+        "Nothing needs to be changed",
     ),
-    Cause(
-        "lost head",
-        re.compile(
-            r"Failed to connect to GCS|GCS server is dead|failed to get job supervisor"
-            r"|^Unexpected error occurred: |^the cluster lost it|^no answer for \d+ s"
-        ),
-        "yes",
-        _NOTHING,
-    ),
-    Cause(
-        "lost lease",
-        re.compile(r"ends and writes nothing more: "),
-        "yes",
-        _NOTHING,
-    ),
-    Cause(
+    FailureCause(
         "lost contact",
         collectives.BROKEN,
         "yes",
         "The processes of {accelerators} wait for each other. If it comes again, look at the nodes "
         "of the others, one of which was late or gone, and at the network between them",
-        (collectives.who_waited,),
+        collectives.who_waited,
     ),
-    Cause(
+    FailureCause(
         "hung",
         re.compile(r"^stopped after \S+ s without progress"),
         "yes",
         "If its steps take that long, raise {train}.cluster.stall_minutes",
     ),
-    Cause(
+    FailureCause(
         "killed",
         re.compile(
             r"^exit status (-9|-15|137|143)\b|WorkerCrashedError|ActorDiedError"
@@ -211,25 +163,23 @@ CAUSES = (
 )
 
 
-def judge(lines: Sequence[str], where: Circumstances, *, stepped: bool) -> Verdict | None:
-    """Return what is to be done about a failed attempt; None where its cause is not known.
+def judge(lines: Sequence[str], where: Mapping[str, object], *, stepped: bool) -> Diagnosis | None:
+    """What is to be done about a failed attempt; None where its cause is not known.
 
     Args:
         lines: The last lines of its log, and Ray's word on it.
-        where: What the advice speaks of.
+        where: The `circumstances`.
         stepped: Whether the run has made a step, in this attempt or before it.
     """
-    for cause in CAUSES:
-        found = [line for line in lines if cause.seen.search(_plain(line))]
-        if found:
-            again = cause.again == "yes" or (cause.again == "after a step" and stepped)
-            said = [_plain(found[-1])[:300].rstrip("."), *(more(found) for more in cause.more)]
-            change = cause.change.format_map(vars(where))
-            return Verdict(cause.name, f"{cause.name}: {'; '.join(said)}. {change}", again)
+    for name, seen, again, advice, more in CAUSES:
+        if found := [line for line in lines if seen.search(_plain(line))]:
+            said = "; ".join(filter(None, (_plain(found[-1])[:300].rstrip("."), more(found))))
+            message = f"{name}: {said}. {advice.format_map(where)}"
+            return Diagnosis(name, message, again == "yes" or (again == "after a step" and stepped))
     return None
 
 
 def _plain(line: str) -> str:
-    """Return a line without colours, Ray's prefix, and what announces other lines."""
+    """A line without colours, Ray's prefix, and what announces other lines."""
     bare = re.sub(r"^\([^)]*\)\s*", "", re.sub(r"\x1b\[[0-9;]*m", "", line)).strip()
     return bare.removesuffix(LEAD_IN)

@@ -30,9 +30,9 @@ from verl.workers.utils.padding import response_from_nested
 
 from pipeline.formats.records import Figures
 from pipeline.ops.verl.collect import BATCH_PREFIX
+from pipeline.ops.verl.host_memory import watch
 from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.rl_probe import measure_probe
-from pipeline.ops.verl.watching import watch
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 
 _PARTITION = "probe"

@@ -29,14 +29,14 @@ from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_of
 from pipeline.ops.verl import checkpoints
 from pipeline.ops.verl.attention import flash_is_installed, packs
 from pipeline.ops.verl.collect import step_row
-from pipeline.ops.verl.journal import Follower, Journal, LoggedStep
+from pipeline.ops.verl.journal import LoggedStep, StepFollower, StepJournal
 from pipeline.ops.verl.layout import COLUMNS, PROBE, State
 from pipeline.ops.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.ops.verl.prompt import write_tokenizer
 from pipeline.ops.verl.spec import JobSpec
 from pipeline.ops.verl.trainers import RL, Trainer, trainer_of
 from pipeline.train.contract import Outcome, Step
-from pipeline.train.data import Row, load_rows
+from pipeline.train.data import TokenisedRow, load_rows
 
 _POLL_SECONDS = 0.5
 _PROBES = 4
@@ -65,13 +65,13 @@ def run(spec: JobSpec, folder: Path) -> str:
     """
     return train_once(
         spec,
-        lambda attempt: Job(
+        lambda attempt: VerlAttempt(
             spec, folder, State(Path(spec.state), attempt.lease.name), attempt.lost
         ).run(),
     )
 
 
-class Job:
+class VerlAttempt:
     """One attempt at a training run.
 
     Args:
@@ -87,7 +87,7 @@ class Job:
         self.trainer = trainer_of(spec.cell.algorithm)
         self.spec, self.folder, self.recipe = spec, folder, recipe
         self.state, self.lost = state, lost
-        self.journal = Journal(self.state.steps)
+        self.journal = StepJournal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
 
     def run(self) -> Outcome:
@@ -164,7 +164,7 @@ class Job:
             LeaseLost: If another attempt took over.
             RuntimeError: If it failed; the stage reads in the log why.
         """
-        log = Follower(self.state.log)
+        log = StepFollower(self.state.log)
         with verl:
             running = True
             while running:
@@ -303,7 +303,7 @@ def _architecture(base: Path, trainer: Trainer, *, critic: bool) -> Overrides:
     return {f"+{model}.override_config.architectures": [name] for model in models}
 
 
-def _answered(row: Row, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
+def _answered(row: TokenisedRow, tokenizer: PreTrainedTokenizerBase) -> dict[str, list[int]]:
     text = f"</think><answer> {row.example.answer}</answer>"
     answer = tokenizer.encode(text, add_special_tokens=False)
     return {"prompt": list(row.prompt), "response": [*answer, int(tokenizer.eos_token_id)]}  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from pipeline.formats.files import write_text
 from pipeline.train.contract import History, Step
 
 
-class Journal:
+class StepJournal:
     """An append-only file of steps; a line that a killed process left incomplete is dropped."""
 
     def __init__(self, path: Path) -> None:
@@ -43,7 +43,7 @@ class LoggedStep(BaseModel):
         return {n: v for n, v in self.data.items() if isinstance(v, int | float)}
 
 
-class Follower:
+class StepFollower:
     """Reads the steps that verl appends to its log."""
 
     def __init__(self, path: Path) -> None:

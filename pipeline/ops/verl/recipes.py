@@ -20,7 +20,7 @@ MICRO_BATCH, CHECKPOINTING = "micro_batch_per_accelerator", "gradient_checkpoint
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedRecipe:
     """A value that a paper or its code states, and where."""
 
     value: object
@@ -37,13 +37,13 @@ class Difference:
     source: str
 
 
-MEMORY: dict[str, dict[str, Published]] = {
+MEMORY: dict[str, dict[str, PublishedRecipe]] = {
     _PAPER_1: {
-        CHECKPOINTING: Published(True, _CODE_1),
-        HARDWARE: Published("4 x a100-80", "github.com/bigai-ai/ToM-RL, README"),
-        OFFLOAD: Published(True, _CODE_1),
-        TENSOR_PARALLEL: Published(1, _CODE_1),
-        MICRO_BATCH: Published(4, f"{_CODE_1}: 16 on 4"),
+        CHECKPOINTING: PublishedRecipe(True, _CODE_1),
+        HARDWARE: PublishedRecipe("4 x a100-80", "github.com/bigai-ai/ToM-RL, README"),
+        OFFLOAD: PublishedRecipe(True, _CODE_1),
+        TENSOR_PARALLEL: PublishedRecipe(1, _CODE_1),
+        MICRO_BATCH: PublishedRecipe(4, f"{_CODE_1}: 16 on 4"),
     },
 }
 """What is published, by the paper's number; it decides nothing about the result."""

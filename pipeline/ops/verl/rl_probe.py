@@ -36,7 +36,7 @@ def measure_probe(trainer: Any, folder: Path) -> None:
         trainer: A ``PPOTrainer`` of verl 0.9.1.
         folder: The probe's columns, beside the description of the job.
     """
-    probe = ColumnProbe(trainer, folder)
+    probe = VerlProbe(trainer, folder)
     validate, gather = trainer._validate, trainer._compute_metrics
 
     def validate_and_probe() -> Figures:
@@ -57,7 +57,7 @@ def measure_probe(trainer: Any, folder: Path) -> None:
     trainer._validate, trainer._compute_metrics = validate_and_probe, probe_and_gather
 
 
-class ColumnProbe:
+class VerlProbe:
     """Measures greedy accuracy on columns with what verl samples and grades with.
 
     Args:

@@ -30,13 +30,13 @@ from pipeline.formats.files import replacing
 from pipeline.formats.records import Figures
 from pipeline.ops.cluster.job_lines import SPEC
 from pipeline.ops.verl.collect import BATCH_PREFIX
+from pipeline.ops.verl.host_memory import Gauges, StepWatch, nodes_of
 from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.sft_data import ROW
-from pipeline.ops.verl.sft_worker import ENTROPY, MeasuringWorker, Questions, imitation_loss
+from pipeline.ops.verl.sft_worker import ENTROPY, MeasuringWorker, SftQuestions, imitation_loss
 from pipeline.ops.verl.spec import JobSpec
-from pipeline.ops.verl.watching import Gauges, StepWatch, nodes_of
 from pipeline.reward.presets import preset_of
-from pipeline.train.data import Row, load_rows
+from pipeline.train.data import TokenisedRow, load_rows
 from pipeline.train.local import step_metrics
 from pipeline.train.probe import load_probe
 from pipeline.train.rollout import Judge
@@ -175,7 +175,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         if not sets:
             return {}
         started = time.perf_counter()
-        asked = Questions(self.config.model.path, self._recipe, sets)
+        asked = SftQuestions(self.config.model.path, self._recipe, sets)
         counts = self.training_client.count_right(asked)
         right = {name: sum(each[name] for each in counts) for name in sets}
         return {
@@ -223,7 +223,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
 
 def read_questions(
     folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train
-) -> tuple[dict[str, tuple[Row, ...]], dict[str, tuple[Row, ...]]]:
+) -> tuple[dict[str, tuple[TokenisedRow, ...]], dict[str, tuple[TokenisedRow, ...]]]:
     """Return the validation prompts and those of the probe, by the names of their accuracies."""
     limit, path = recipe.max_prompt_tokens, folder / "validation.parquet"
     validation = load_rows(path, tokenizer, limit, think=recipe.think).rows

@@ -35,7 +35,7 @@ from verl.workers.utils.losses import sft_loss
 from pipeline.config.training import Train
 from pipeline.engine.linear import use_faster_linear
 from pipeline.reward.presets import preset_of
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from pipeline.train.probe import GreedyAccuracy
 from pipeline.train.rollout import Judge
 
@@ -44,7 +44,7 @@ ENTROPY = "entropy_share"
 
 
 @dataclass(frozen=True)
-class Questions:
+class SftQuestions:
     """What the weights are asked.
 
     Attributes:
@@ -55,7 +55,7 @@ class Questions:
 
     base: str
     recipe: Train
-    sets: Mapping[str, tuple[Row, ...]]
+    sets: Mapping[str, tuple[TokenisedRow, ...]]
 
 
 def imitation_loss(model_output: Any, data: Any, dp_group: object = None) -> tuple[Any, Any]:
@@ -82,7 +82,7 @@ class MeasuringWorker(TrainingWorker):  # type: ignore[misc]
         return super().train_batch(data)
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
-    def count_right(self, questions: Questions) -> dict[str, int]:
+    def count_right(self, questions: SftQuestions) -> dict[str, int]:
         """Return how many prompts of this process's share of each set are answered rightly."""
         recipe = questions.recipe
         model, tokenizer = self._whole(questions)
@@ -97,7 +97,7 @@ class MeasuringWorker(TrainingWorker):  # type: ignore[misc]
         get_torch_device().empty_cache()
         return right
 
-    def _whole(self, questions: Questions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    def _whole(self, questions: SftQuestions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         """Return the copy with the present weights; every process walks through all of them."""
         if self._copy is None:
             self._copy = _load(questions.base, questions.recipe.precision)

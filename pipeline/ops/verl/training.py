@@ -5,6 +5,7 @@ This process trains nothing and imports no verl.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,13 +13,14 @@ from pathlib import Path
 
 from transformers import AutoConfig, AutoTokenizer
 
+from pipeline.base.errors import UserError
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import resolve
 from pipeline.ops.cluster.attempts import attempts_folder
-from pipeline.ops.cluster.job import Job, Verdict
+from pipeline.ops.cluster.job import Diagnosis, Job
 from pipeline.ops.cluster.training_job import TrainingJob
-from pipeline.ops.verl.failures import Circumstances, judge
+from pipeline.ops.verl.failures import circumstances, judge
 from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
@@ -33,6 +35,9 @@ from pipeline.train.shapes import shape_of
 
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
+
+PLUGIN = "TOMRL_VERL_PLUGIN"
+"""Names the folder of a package with which verl trains on processors."""
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "gpus", "nodes", "tensor_parallel", "offload"}
@@ -72,10 +77,12 @@ class VerlTraining:
         }
         self.work = stage.work("verl", *self.made_from.values())
         model = lookup(stage.params.base, cell.model, "model").model
+        placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind)
+        self._packages = (_cpu_plugin(),) if placement.on_cpu else ()
         self._spec = JobSpec(
             key=key,
             cell=cell,
-            placement=place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind),
+            placement=placement,
             base=folder.name,
             made_by=start.made_by,
             weights=str(start.root.resolve()),
@@ -86,13 +93,20 @@ class VerlTraining:
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        weights = self._stage.weights_of(self._key)
-        job = TrainingJob(self._spec, self._inputs, self.work, weights, self._job, self._judge)
+        job = TrainingJob(
+            self._spec,
+            self._inputs,
+            self.work,
+            self._stage.weights_of(self._key),
+            self._job,
+            self._judge,
+            self._packages,
+        )
         return job.run(report)
 
-    def _judge(self, lines: Sequence[str], stepped: bool) -> Verdict | None:
+    def _judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
         spec = self._spec
-        where = Circumstances.of(self._key, spec.placement, spec.state)
+        where = circumstances(self._key, spec.placement, spec.state)
         return judge(lines, where, stepped=stepped)
 
     def _job(self, folder: Path) -> Job:
@@ -101,7 +115,7 @@ class VerlTraining:
             name=f"{self._stage.study}-{self._key}",
             arguments=("python", "-m", "pipeline.ops.verl.job"),
             folder=folder,
-            environment=_environment(self._spec, self._stage.params.study.threads),
+            environment=self._environment(),
             gpus=placement.gpus,
             nodes=placement.nodes,
             cpu_only=placement.on_cpu,
@@ -111,25 +125,39 @@ class VerlTraining:
             requires=REQUIRES,
         )
 
+    def _environment(self) -> dict[str, str]:
+        """The variables of the job and of all its workers."""
+        variables = {
+            "HF_HUB_OFFLINE": "1",
+            "PYTHONUNBUFFERED": "1",
+            "RAY_DEDUP_LOGS": "0",
+            "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self._spec.state))),
+        }
+        if self._spec.placement.on_cpu:
+            threads = str(self._stage.params.study.threads)
+            variables |= {"OMP_NUM_THREADS": threads, "VERL_PLATFORM": "cpu"}
+        modules = [package.name for package in self._packages]
+        if self._cell.algorithm.critic:
+            modules.append("pipeline.ops.verl.critics")
+        return variables | ({"VERL_USE_EXTERNAL_MODULES": ",".join(modules)} if modules else {})
+
+
+def _cpu_plugin() -> Path:
+    """The folder of the package with which verl trains on processors.
+
+    Raises:
+        UserError: If none is named.
+    """
+    folder = Path(os.environ.get(PLUGIN, ""))
+    if not (folder / "__init__.py").is_file():
+        raise UserError(
+            "train.backend verl needs accelerators. On processors it trains tiny models, to be "
+            f"tested, with a plug-in of the tests: {PLUGIN}=tests/verl_cpu"
+        )
+    return folder.resolve()
+
 
 def _settings(cell: TrainedCell) -> Settings:
     """Return what the result depends on."""
     anywhere = {"train": {"cluster": _PLACE | _PATIENCE}}
     return cell.model_dump(mode="json", include={"algorithm", "seed", "train"}, exclude=anywhere)
-
-
-def _environment(spec: JobSpec, threads: int) -> dict[str, str]:
-    """Return the variables of the job and of all its workers."""
-    variables = {
-        "HF_HUB_OFFLINE": "1",
-        "PYTHONUNBUFFERED": "1",
-        "RAY_DEDUP_LOGS": "0",
-        "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(spec.state))),
-    }
-    modules = []
-    if spec.placement.on_cpu:
-        variables |= {"OMP_NUM_THREADS": str(threads), "VERL_PLATFORM": "cpu"}
-        modules.append("pipeline.ops.verl.cpu_plugin")
-    if spec.cell.algorithm.critic:
-        modules.append("pipeline.ops.verl.critics")
-    return variables | ({"VERL_USE_EXTERNAL_MODULES": ",".join(modules)} if modules else {})

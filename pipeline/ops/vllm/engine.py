@@ -120,7 +120,7 @@ class VllmEngine:
             encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun) for prompt in prompts
         ]
         rows = [
-            Row(place, tokens, _seed(prompts[place].key))
+            RunPrompt(place, tokens, _seed(prompts[place].key))
             for place, tokens in enumerate(encoded)
             if len(tokens) <= context - sampling.max_new_tokens
         ]
@@ -172,7 +172,7 @@ class VllmEngine:
         }
 
 
-class Row(NamedTuple):
+class RunPrompt(NamedTuple):
     """A prompt that is run: its place among those of its part, its tokens, its random stream."""
 
     place: int
@@ -195,7 +195,7 @@ class _Part:
     work: Path
     model: str
     sampling: Sampling
-    rows: Sequence[Row]
+    rows: Sequence[RunPrompt]
     skipped: int
 
     @cached_property

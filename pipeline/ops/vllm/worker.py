@@ -40,7 +40,7 @@ WITH_INPUT = "--end-with-input"
 _SECONDS = 1.0  # between two words on how far it is
 
 
-class Part(TypedDict):
+class PromptPart(TypedDict):
     """How some of the prompts are completed; ``output`` is the file that answers go to."""
 
     temperature: float
@@ -61,7 +61,7 @@ class Request(TypedDict):
     gpus: int
     replicas: int
     end: int
-    parts: list[Part]
+    parts: list[PromptPart]
 
 
 class PromptRow(TypedDict):

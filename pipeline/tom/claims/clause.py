@@ -19,7 +19,7 @@ PLACES = frozenset({Role.CONTAINER, Role.ROOM})
 
 
 @dataclass(slots=True)
-class Memory:
+class ClauseMemory:
     """What the sentences before leave to the next: whom and what its pronouns mean.
 
     Attributes:
@@ -46,7 +46,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundClaim:
     """A claim as its sentence makes it; whether it is about the end is not settled yet.
 
     Attributes:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipeline.tom.claims.clause import Found, Memory
+from pipeline.tom.claims.clause import ClauseMemory, FoundClaim
 from pipeline.tom.claims.reading import read_sentence
 from pipeline.tom.claims.tokens import sentences
 from pipeline.tom.claims.vocabulary import Vocabulary
@@ -53,7 +53,7 @@ def read_claims(text: str, vocabulary: Vocabulary, thing: str = "") -> list[Beli
         thing: The object asked about, which "it" means until another is named.
     """
     text = _ANSWER.sub(lambda match: "\n".ljust(len(match.group())), text[:LONGEST_RESPONSE])
-    memory, found = Memory(thing, thing, vocabulary.everyone), list[Found]()
+    memory, found = ClauseMemory(thing, thing, vocabulary.everyone), list[FoundClaim]()
     for tokens, copied in sentences(text, vocabulary):
         claims = read_sentence(tokens, memory)
         if not copied:
@@ -61,7 +61,7 @@ def read_claims(text: str, vocabulary: Vocabulary, thing: str = "") -> list[Beli
     return list(_distinct(found))
 
 
-def _distinct(found: list[Found]) -> Iterator[BeliefClaim]:
+def _distinct(found: list[FoundClaim]) -> Iterator[BeliefClaim]:
     seen = set[tuple[object, ...]]()
     last = {(each.holders, each.object): each.place for each in found if not each.negated}
     for each in found:
@@ -74,7 +74,7 @@ def _distinct(found: list[Found]) -> Iterator[BeliefClaim]:
             )
 
 
-def _when(found: Found, last: dict[tuple[Chain, str], str]) -> str:
+def _when(found: FoundClaim, last: dict[tuple[Chain, str], str]) -> str:
     if found.final:
         return END
     changes = last.get((found.holders, found.object), found.place) != found.place

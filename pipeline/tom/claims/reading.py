@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from pipeline.tom.claims import beliefs, clauses, doubt, people, places
-from pipeline.tom.claims.clause import Found, Memory
+from pipeline.tom.claims.clause import ClauseMemory, FoundClaim
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.sentence import Sentence
 from pipeline.tom.claims.tokens import Token
 
 
-def read_sentence(tokens: Sequence[Token], memory: Memory) -> list[Found]:
+def read_sentence(tokens: Sequence[Token], memory: ClauseMemory) -> list[FoundClaim]:
     """Return the claims of a sentence, in order; ``memory`` is changed by reading."""
     sentence = Sentence(tokens, memory)
     for index, token in enumerate(tokens):

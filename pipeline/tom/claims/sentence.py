@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
-from pipeline.tom.claims.clause import PASSED, PLACES, Clause, Found, Memory, People
+from pipeline.tom.claims.clause import PASSED, PLACES, Clause, ClauseMemory, FoundClaim, People
 from pipeline.tom.claims.lexicon import Role
 from pipeline.tom.claims.tokens import Token
 
@@ -23,7 +23,7 @@ class Sentence:
         found: The claims so far.
     """
 
-    def __init__(self, tokens: Sequence[Token], memory: Memory) -> None:
+    def __init__(self, tokens: Sequence[Token], memory: ClauseMemory) -> None:
         """Begin; ``memory`` is changed by reading."""
         self.tokens = tokens
         self.memory = memory
@@ -46,7 +46,7 @@ class Sentence:
         self.hinted = False  # "there is no sign that": no claim
         self.spoken: Token | None = None  # the place that somebody named
         self.last: Token | None = None  # the last place
-        self.found: list[Found] = []
+        self.found: list[FoundClaim] = []
 
     def following(self, index: int, skip: frozenset[Role] = PASSED) -> Token | None:
         """Return the next of the words that matter."""
@@ -182,7 +182,7 @@ class Sentence:
             if any(a == b for a, b in pairwise(holders)):  # "Ann thinks everyone thinks"
                 continue
             self.found.append(
-                Found(
+                FoundClaim(
                     holders,
                     self.memory.object,
                     place,

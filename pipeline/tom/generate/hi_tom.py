@@ -120,7 +120,7 @@ class _Plan:
     def scene(self, settings: HiTomSettings, random: Random) -> tuple[list[Event], str]:
         """Return one scene of free structure that all agents take part in, and its object."""
         room_index, thing = self._room_and_object(random)
-        scene = hi_tom_free.Scene(
+        scene = hi_tom_free.FreeScene(
             tuple(self.agents),
             self.rooms[room_index],
             thing,

@@ -20,7 +20,7 @@ _LEAVES, _COMES_BACK = 0.5, 0.4  # chances; otherwise somebody in the room moves
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class FreeScene:
     """Where a scene takes place, and with whom.
 
     Attributes:
@@ -38,7 +38,7 @@ class Scene:
     containers: tuple[str, ...]
 
 
-def tell(scene: Scene, claims: bool, random: Random) -> list[Event]:
+def tell(scene: FreeScene, claims: bool, random: Random) -> list[Event]:
     """Draw the events of one scene.
 
     Args:
@@ -68,7 +68,7 @@ def tell(scene: Scene, claims: bool, random: Random) -> list[Event]:
     return events
 
 
-def _said(scene: Scene, random: Random) -> Sequence[Event]:
+def _said(scene: FreeScene, random: Random) -> Sequence[Event]:
     said: list[Event] = []
     for _ in range(random.choice(_CLAIMS)):
         speaker, listener = random.sample(scene.agents, 2)

@@ -8,13 +8,17 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from pipeline.ops.verl import host_memory as watching
 from pipeline.ops.verl.budgets import save_interval
+from pipeline.ops.verl.failures import CAUSES
 from pipeline.ops.verl.host_memory import (
     CGROUP_VARIABLE,
     HostMemory,
-    Watch,
+    HostMemoryFull,
+    StepWatch,
     group_memory,
     host_memory,
+    watch,
 )
 from tests.train.verl.verl_cells import recipe
 
@@ -70,9 +74,12 @@ def at(share: float) -> HostMemory:
 
 
 def test_a_job_ends_that_has_grown_above_the_limit_and_no_other() -> None:
-    watch = Watch(0.9, at(0.5))
-    assert not watch.is_over(at(0.9)) and watch.is_over(at(0.91))
-    assert not Watch(0.9, at(0.95)).is_over(at(0.99)), "another attempt would begin there too"
+    def ends(*shares: float) -> bool:
+        watched = StepWatch(0.9, Gauges(*shares))
+        return [watched.after(step)[1] for step, _ in enumerate(shares)][-1]
+
+    assert not ends(0.5, 0.9) and ends(0.5, 0.91)
+    assert not ends(0.95, 0.99), "another attempt would begin there too"
 
 
 class Gauges:
@@ -113,19 +120,13 @@ class Trainer:
 
 def watched(monkeypatch: pytest.MonkeyPatch, *shares: float) -> Trainer:
     """Train as many steps as there are shares of memory, watched at 0.9."""
-    pytest.importorskip("ray")
-    from pipeline.ops.verl import watching
-
     monkeypatch.setattr(watching, "Gauges", lambda nodes: Gauges(*shares))
     trainer = Trainer()
-    watching.watch(trainer, 0.9)
+    watch(trainer, 0.9)
     return trainer
 
 
 def test_it_saves_and_ends_before_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipeline.ops.verl.failures import CAUSES
-    from pipeline.ops.verl.watching import HostMemoryFull
-
     trainer = watched(monkeypatch, 0.5, 0.6, 0.95, 0.95)
     with pytest.raises(HostMemoryFull) as ended:
         trainer.fit(4)
@@ -136,8 +137,6 @@ def test_it_saves_and_ends_before_the_next_step(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_step_that_verl_saved_is_not_saved_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipeline.ops.verl.watching import HostMemoryFull
-
     trainer = watched(monkeypatch, 0.5, 0.5, 0.5, 0.95, 0.95)
     with pytest.raises(HostMemoryFull):
         trainer.fit(5)

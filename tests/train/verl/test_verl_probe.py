@@ -19,7 +19,7 @@ from pipeline.data.prompt import PROMPTS
 from pipeline.model.tiny import make_tokenizer
 from pipeline.ops.cluster.job_lines import SPEC
 from pipeline.ops.verl.compose import compose_here
-from pipeline.ops.verl.job import Job
+from pipeline.ops.verl.job import VerlAttempt
 from pipeline.ops.verl.layout import COLUMNS, State
 from pipeline.ops.verl.overrides import verl_overrides
 from pipeline.ops.verl.prompt import write_tokenizer
@@ -221,7 +221,7 @@ def test_the_job_asks_for_the_columns_that_it_was_sent(folder: Path, tmp_path: P
     (tmp_path / "plain").mkdir()
     found = {}
     for sent in (folder, tmp_path / "plain"):
-        job = Job(spec(sent), sent, State(sent / "state", "1-a"), threading.Event())
+        job = VerlAttempt(spec(sent), sent, State(sent / "state", "1-a"), threading.Event())
         found[sent] = job._overrides(_named_architecture(folder), 0)
     assert found[folder].pop(name) == str(folder / COLUMNS)
     assert found[folder].keys() == found[tmp_path / "plain"].keys()

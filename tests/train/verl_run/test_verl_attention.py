@@ -11,7 +11,7 @@ import torch
 from transformers import AutoConfig
 
 from pipeline.model.weights import save_model
-from pipeline.ops.verl.job import Job
+from pipeline.ops.verl.job import VerlAttempt
 from pipeline.ops.verl.layout import State
 from tests.train import tiny
 from tests.train.verl.verl_cells import cell, job_spec
@@ -38,7 +38,7 @@ def test_the_job_looks_for_flash_attention(
         monkeypatch.syspath_prepend(str(tmp_path))
     chosen = cell(precision="bfloat16")
     spec = job_spec(chosen, tmp_path, "hub")
-    job = Job(spec, tmp_path, State(tmp_path / "state", "1-a"), Event())
+    job = VerlAttempt(spec, tmp_path, State(tmp_path / "state", "1-a"), Event())
     found = job._overrides(base, 0)
     model, said = "actor_rollout_ref.model", capsys.readouterr().out
     attention = found[f"+{model}.override_config.attn_implementation"]

@@ -13,12 +13,12 @@ from pipeline.ops.verl.collect import (
     step_row,
     validation_accuracy,
 )
-from pipeline.ops.verl.journal import Follower, Journal
+from pipeline.ops.verl.journal import StepFollower, StepJournal
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.reward.verl_entry import compute_score
 from pipeline.tasks.example import Example
 from pipeline.train.contract import Step
-from pipeline.train.data import Row
+from pipeline.train.data import TokenisedRow
 from pipeline.train.local import step_metrics
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 from pipeline.train.rollout import Rollouts
@@ -106,7 +106,9 @@ def test_a_batch_has_the_local_trainers_metrics(preset: str) -> None:
     random = Random(3)
     story = "1 Ann entered the hall.\n2 The pear is in the red_box.\n3 Ann exited the hall."
     rows = tuple(
-        Row((1, 2), Example("hi_tom", "hi_tom", story, "Where is the pear?", "red_box", id=f"a{i}"))
+        TokenisedRow(
+            (1, 2), Example("hi_tom", "hi_tom", story, "Where is the pear?", "red_box", id=f"a{i}")
+        )
         for i in range(3)
     )
     texts = tuple(
@@ -151,21 +153,21 @@ def made(step: int, at: float) -> Step:
 
 
 def test_the_journal_survives_a_kill(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "steps.jsonl")
+    journal = StepJournal(tmp_path / "steps.jsonl")
     for step in range(4):
         journal.add(made(step, step / 4))
     with journal.path.open("a") as file:
         file.write('{"step": 4, "metr')
-    again = Journal(journal.path)
+    again = StepJournal(journal.path)
     assert repr(again.history) == repr(journal.history)  # NaN is unlike itself
     again.keep_until(2)
     again.add(made(3, 9.0))
-    assert [each.step for each in Journal(journal.path).history.steps] == [0, 1, 2, 3]
-    assert Journal(journal.path).history.last.at == 9.0
+    assert [each.step for each in StepJournal(journal.path).history.steps] == [0, 1, 2, 3]
+    assert StepJournal(journal.path).history.last.at == 9.0
 
 
 def test_a_follower_waits_for_whole_lines(tmp_path: Path) -> None:
-    follower = Follower(tmp_path / "log.jsonl")
+    follower = StepFollower(tmp_path / "log.jsonl")
     assert follower.read() == []
     with (tmp_path / "log.jsonl").open("a") as file:
         file.write(json.dumps({"step": 0, "data": {}}) + '\n{"st')

@@ -11,7 +11,7 @@ from torch import Tensor
 from pipeline.engine.shared_prefix import Prefix
 
 
-class Memory(Protocol):
+class KeyValues(Protocol):
     """What the rows of a batch attend to.
 
     B = rows, H = key-value heads, D = width of a head.
@@ -55,8 +55,8 @@ def _give_room(held: list[Tensor], places: int) -> None:
         held[layer] = torch.cat([tensor[:, :, :places], more], 2)
 
 
-class OwnMemory:
-    """All tokens of each row, from its first on; rows come and go. See :class:`Memory`.
+class OwnKeyValues:
+    """All tokens of each row, from its first on; rows come and go. See :class:`KeyValues`.
 
     B = rows, H = key-value heads, W = places of a row, D = width of a head, T = those of its places
     that are attended to.
@@ -168,14 +168,14 @@ class OwnMemory:
         return keys[:, :, : self.shown], values[:, :, : self.shown]
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """See :class:`Memory`."""
+        """See :class:`KeyValues`."""
         keys, values = self.add(layer, key, value)
         scores = query @ keys.transpose(-1, -2) + self.hidden
         return torch.softmax(scores, dim=-1, dtype=torch.float32).to(value.dtype) @ values
 
 
-class SharedMemory:
-    """Prompts that several rows share, and the tokens of each row since. See :class:`Memory`.
+class SharedKeyValues:
+    """Prompts that several rows share, and the tokens of each row since. See :class:`KeyValues`.
 
     Args:
         prefix: The prompts.
@@ -209,7 +209,7 @@ class SharedMemory:
                 held[layer] = tensor.index_select(0, rows)
 
     def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-        """See :class:`Memory`."""
+        """See :class:`KeyValues`."""
         prefix, query = self.prefix, query.to(value.dtype)
         prompt, prompt_value = prefix.keys[layer], prefix.values[layer]
         own, own_value = (held[layer][:, :, : self.width] for held in (self.keys, self.values))
@@ -235,7 +235,7 @@ class SharedMemory:
         return scores
 
 
-class StandingMemory(SharedMemory):
+class StandingKeyValues(SharedKeyValues):
     """A shared memory whose tensors keep place and shape from token to token, for a while.
 
     A pass can then be recorded and replayed: the device itself knows where a token goes.
@@ -256,7 +256,7 @@ class StandingMemory(SharedMemory):
             _give_room(held, room)
 
     def go_to(self, count: int) -> None:
-        """See :class:`SharedMemory`."""
+        """See :class:`SharedKeyValues`."""
         self.count = count
         while self.width < count:
             self.width = min(max(self.fewest, 2 * self.width), self.room)

@@ -1,34 +1,38 @@
-"""Which servers a team shares, what each of them needs, and what those who use them set."""
+"""Which servers a team shares, what each of them needs, and what their clients set."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from flows.team.postgres import Postgres
-from flows.team.secrets import read_secrets, write_private
-from flows.team.server import Server, answers, keep_running
-from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
+from tests.team.postgres import Postgres
+from tests.team.server import Server, answers, keep_running
 
 BUCKET, REGION, HOST = "tomrl", "us-east-1", "127.0.0.1"
 DATABASES = ("mlflow", "mlflow_auth", "prefect")
 _S3_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+_SECRETS = (
+    *("POSTGRES_PASSWORD", "MLFLOW_AUTH_ADMIN_PASSWORD", "MLFLOW_FLASK_SERVER_SECRET_KEY"),
+    *_S3_KEYS,
+)
 _LEASES = "prefect.server.concurrency.lease_storage.filesystem"
 
 
-@dataclass(frozen=True)
-class Ports:
+class Ports(NamedTuple):
     """Where the servers listen."""
 
-    postgres: int = 5433
-    emulator: int = 5434
-    mlflow: int = 5000
-    prefect: int = 4200
+    postgres: int
+    emulator: int
+    mlflow: int
+    prefect: int
 
 
 @dataclass(frozen=True)
@@ -36,36 +40,33 @@ class Team:
     """All servers of a team, on this machine alone.
 
     Attributes:
-        folder: Where they keep what they keep.
+        folder: Of all their files.
         ports: Where they listen.
-        s3: Address of a server of the S3 API; None for moto's, an emulator in memory.
         checkout: The checkout that the worker runs studies in.
     """
 
     folder: Path
     ports: Ports
-    s3: str | None
     checkout: Path
 
     def run(self) -> None:
-        """Run all servers until a signal comes.
-
-        Raises:
-            UserError: If one of them is missing or does not start.
-        """
-        self.client_file.unlink(missing_ok=True)
+        """Run all servers until a signal comes."""
         keep_running(self._servers(), self.folder / "logs", self._prepare, self._hand_over)
 
     @property
     def client_file(self) -> Path:
-        """Return the file that is there when all servers answer: what those who use them set."""
+        """The variables that clients set, in a file that is there once all servers answer."""
         return self.folder / "client.env"
 
     @cached_property
     def secrets(self) -> dict[str, str]:
-        """The secrets in ``secrets.env``, which is made where it is missing."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return read_secrets(self.folder / "secrets.env")
+        """The secrets in ``secrets.env``, made by the first who asks."""
+        path = self.folder / "secrets.env"
+        if not path.exists():
+            made = {name: secrets.token_hex(16) for name in _SECRETS}
+            made["PREFECT_SERVER_API_AUTH_STRING"] = f"tomrl:{secrets.token_hex(16)}"
+            _write_private(path, _lines(made))
+        return dict(line.split("=", 1) for line in path.read_text().splitlines())
 
     @cached_property
     def postgres(self) -> Postgres:
@@ -74,7 +75,7 @@ class Team:
         return Postgres(self.folder / "postgres", HOST, self.ports.postgres, password)
 
     def client_environment(self) -> dict[str, str]:
-        """Return what those who use the servers set."""
+        """The variables that clients set."""
         return {
             "MLFLOW_TRACKING_URI": f"http://{HOST}:{self.ports.mlflow}",
             "MLFLOW_TRACKING_USERNAME": "admin",
@@ -88,29 +89,28 @@ class Team:
 
     @property
     def _s3(self) -> str:
-        return self.s3 or f"http://{HOST}:{self.ports.emulator}"
+        return f"http://{HOST}:{self.ports.emulator}"
 
     @property
     def _home(self) -> dict[str, str]:
         return {"PREFECT_HOME": str(self.folder / "prefect")}
 
     def _servers(self) -> list[Server]:
-        first = [self.postgres.server(), *([] if self.s3 else [self._moto()])]
-        return [*first, self._mlflow(), self._prefect(), self._worker()]
+        first = (self.postgres.server(), self._moto(), self._mlflow())
+        return [*first, self._prefect(), self._worker()]
 
     def _prepare(self, server: Server) -> None:
         """Make what the next servers need."""
         if server.name == "postgres":
             for name in DATABASES:
                 self.postgres.query(f'create database "{name}"')
-        if server.name == ("postgres" if self.s3 else "emulator"):
+        if server.name == "emulator":
             self._make_bucket()
         if server.name == "prefect":
             self._deploy()
 
     def _hand_over(self) -> None:
-        write_private(self.client_file, self.client_environment())
-        print(f"to use them: set -a; source '{self.client_file}'; set +a", flush=True)
+        _write_private(self.client_file, _lines(self.client_environment()))
 
     def _moto(self) -> Server:
         words = ("-H", HOST, "-p", str(self.ports.emulator))
@@ -119,7 +119,7 @@ class Team:
 
     def _mlflow(self) -> Server:
         settings = self.folder / "mlflow-auth.ini"
-        write_private(settings, {}, auth_settings(self.postgres.address("mlflow_auth")))
+        _write_private(settings, auth_settings(self.postgres.address("mlflow_auth")))
         keep = ("MLFLOW_AUTH_ADMIN_PASSWORD", "MLFLOW_FLASK_SERVER_SECRET_KEY", *_S3_KEYS)
         words = mlflow_words(self.postgres.address("mlflow"), HOST, self.ports.mlflow)
         return Server(
@@ -168,24 +168,20 @@ class Team:
             region_name=REGION,
             **{name: self.secrets[variable] for name, variable in keys.items()},
         )
-        if BUCKET not in {each["Name"] for each in client.list_buckets()["Buckets"]}:
-            client.create_bucket(Bucket=BUCKET)
+        client.create_bucket(Bucket=BUCKET)
 
     def _deploy(self) -> None:
         """Put pools, deployments and automations on Prefect's server, so that a worker can ask."""
-        done = subprocess.run(
+        subprocess.run(
             [sys.executable, "-m", "pipeline.cli.app", "deploy"],
             cwd=self.checkout,
             env={**os.environ, **self.client_environment(), **self._home},
-            capture_output=True,
-            text=True,
+            check=True,
         )
-        if done.returncode:
-            raise UserError(f"tomrl deploy: {(done.stdout + done.stderr).strip()}")
 
 
 def mlflow_words(database: str, host: str, port: int) -> list[str]:
-    """Return the words after ``mlflow`` that start its server, with users and artifacts on S3."""
+    """The words after ``mlflow`` that start its server, with users and artifacts on S3."""
     return [
         *("server", "--app-name", "basic-auth", "--host", host, "--port", str(port)),
         *("--backend-store-uri", database),
@@ -194,12 +190,22 @@ def mlflow_words(database: str, host: str, port: int) -> list[str]:
 
 
 def auth_settings(database: str) -> str:
-    """Return the settings of MLflow's users: who has an account may write, `admin` makes them."""
+    """The settings of MLflow's accounts: all may write, and `admin` makes them."""
     return (
         "[mlflow]\n"
         "default_permission = EDIT\n"
-        f"database_uri = {database.replace('%', '%%')}\n"
+        f"database_uri = {database}\n"
         "admin_username = admin\n"
         "authorization_function = mlflow.server.auth:authenticate_request_basic_auth\n"
         "auth_cache_ttl_seconds = 60\n"
     )
+
+
+def _lines(values: Mapping[str, str]) -> str:
+    return "".join(f"{name}={value}\n" for name, value in values.items())
+
+
+def _write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads."""
+    path.touch(mode=0o600)
+    path.write_text(text)

@@ -17,7 +17,7 @@ from pipeline.cli.train import app
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.models import SIZES, HubModel, TinyModel, WarmStart
 from pipeline.model.tiny import make_model, make_tokenizer
-from pipeline.train.memory import plan
+from pipeline.train.footprint import plan
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import QWEN25, shape_of
 from tests.train import tiny

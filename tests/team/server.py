@@ -1,4 +1,4 @@
-"""Programs that are kept running: started in order, started again when they end, all stopped."""
+"""Programs that are started in order, restarted when they end, and stopped together."""
 
 from __future__ import annotations
 
@@ -14,17 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.base.errors import UserError
-
 _START_SECONDS, _STOP_SECONDS = 300.0, 20.0
 
 
 @dataclass
 class Server:
-    """A program that is kept running.
+    """A program that is restarted when it ends.
 
     Attributes:
-        name: What messages call it.
+        name: Of its log.
         command: What starts it.
         ready: Says whether it answers.
         environment: Variables of its own.
@@ -41,24 +39,24 @@ class Server:
     process: subprocess.Popen[bytes] | None = None
 
     def start(self, logs: Path) -> None:
-        """Start it; what it says goes to a file."""
-        with (logs / f"{self.name}.log").open("ab") as said:
+        """Start it, with its output in a log."""
+        with (logs / f"{self.name}.log").open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
                 env={**os.environ, **self.environment},
-                stdout=said,
+                stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 **as_user(self.user),
             )
 
     def ended(self) -> bool:
-        """Return whether it has ended, or was never started."""
+        """Whether it has ended, or was never started."""
         return self.process is None or self.process.poll() is not None
 
     def end(self) -> None:
         """Ask it to stop, and kill its process group if it does not."""
-        if self.process is None or self.process.poll() is not None:
+        if self.process is None or self.ended():
             return
         self.process.send_signal(self.stop)
         try:
@@ -74,16 +72,13 @@ def keep_running(
     prepare: Callable[[Server], None],
     hand_over: Callable[[], None],
 ) -> None:
-    """Start servers one after the other, and start again what ends, until a signal comes.
+    """Start servers one after the other, and restart those that end, until a signal comes.
 
     Args:
         servers: In the order in which they need each other.
-        logs: Folder of what they say.
-        prepare: Makes what the next ones need of one that has just begun to answer.
-        hand_over: Is called when all of them answer.
-
-    Raises:
-        UserError: If one does not start.
+        logs: Folder of their output.
+        prepare: Called with each server once it answers.
+        hand_over: Called when all of them answer.
     """
     logs.mkdir(parents=True, exist_ok=True)
     try:
@@ -91,13 +86,11 @@ def keep_running(
             server.start(logs)
             _await(server, logs)
             prepare(server)
-            print(f"{server.name} runs", flush=True)
         hand_over()
         while True:
             time.sleep(1)
             for server in servers:
                 if server.ended():
-                    print(f"{server.name} ended; it is started again", flush=True)
                     server.start(logs)
     finally:
         for server in reversed(servers):
@@ -108,17 +101,17 @@ def _await(server: Server, logs: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while not server.ready():
         if server.ended() or time.monotonic() > deadline:
-            raise UserError(f"{server.name} does not start; see {logs / f'{server.name}.log'}")
+            raise RuntimeError((logs / f"{server.name}.log").read_text())
         time.sleep(0.2)
 
 
 def as_user(user: str | None) -> dict[str, Any]:
-    """Return what starts a process as a user."""
+    """The arguments of Popen for a process of a user."""
     return {} if user is None else {"user": user, "group": pwd.getpwnam(user).pw_gid}
 
 
 def answers(url: str) -> bool:
-    """Return whether a server answers, be it that it wants to know who asks."""
+    """Whether a server answers, be it with a demand for a password."""
     try:
         with urllib.request.urlopen(url, timeout=5):
             return True

@@ -1,9 +1,9 @@
 """Lets verl train on a machine without an accelerator.
 
-verl imports this module in each of its processes where ``VERL_USE_EXTERNAL_MODULES`` names it; with
-``VERL_PLATFORM=cpu`` it then runs its own trainer on CPU, with gloo and FSDP2. The module registers
-a platform ``cpu`` and a rollout backend ``hf_cpu``, and mends what verl 0.9.1 takes for
-granted of an accelerator.
+``TOMRL_VERL_PLUGIN`` names this folder; it is uploaded with a job, and verl imports it in each of
+its processes. With ``VERL_PLATFORM=cpu`` verl then runs its own trainer on CPU, with gloo and
+FSDP2. The package registers a platform ``cpu`` and a rollout backend ``hf_cpu``, and mends what
+verl 0.9.1 takes for granted of an accelerator.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from verl.plugin.platform.platform_base import PlatformBase
 from verl.plugin.platform.platform_manager import PlatformRegistry
 
 ROLLOUT = "hf_cpu"
-_HERE = __name__.rpartition(".")[0]
 
 
 class _DeviceModule(types.ModuleType):
@@ -131,12 +130,12 @@ def _register_rollout() -> None:
     from verl.workers.rollout import base, replica
 
     def load() -> type:
-        from pipeline.ops.verl.cpu_rollout import TransformersReplica
+        from .rollout import TransformersReplica
 
         return TransformersReplica
 
     loader: Callable[[], type] = load
-    base._ROLLOUT_REGISTRY[(ROLLOUT, "async")] = f"{_HERE}.cpu_rollout.WeightSender"
+    base._ROLLOUT_REGISTRY[(ROLLOUT, "async")] = f"{__name__}.rollout.WeightSender"
     replica.RolloutReplicaRegistry.register(ROLLOUT, loader)
 
 
