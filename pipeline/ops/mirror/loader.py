@@ -79,7 +79,7 @@ class ChatModel:
         chosen = {"max_new_tokens": 256, "temperature": 0.0, "begun": "<think>", **(params or {})}
         begun = str(chosen.pop("begun"))
         prompts = [
-            Prompt(({"role": "user", "content": text},), (number,), begun, question=str(number))
+            Prompt([{"role": "user", "content": text}], (number,), begun, question=str(number))
             for number, text in enumerate(_texts(model_input))
         ]
         with tempfile.TemporaryDirectory() as work:
