@@ -123,6 +123,7 @@ def _environment(spec: JobSpec, threads: int) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "RAY_DEDUP_LOGS": "0",
         "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(spec.state))),
+        "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
     }
     modules = []
     if spec.placement.on_cpu:
