@@ -20,7 +20,7 @@ from pipeline.config.params_file import read_params
 from pipeline.config.study import Study
 from pipeline.download import Patience
 from pipeline.errors import UserError
-from pipeline.files import read_json
+from pipeline.files import file_digest, read_json, write_json
 from pipeline.model import snapshot as snapshot_module
 from pipeline.model.check import check_model
 from pipeline.model.hub import Access, access_from, fetch
@@ -448,6 +448,46 @@ def test_the_stage_writes_the_manifest_and_stores_the_weights(
     hub.seen.clear()
     base.main(stage, "nano")
     assert path.read_bytes() == first and not hub.seen
+
+
+@pytest.mark.parametrize("stored_whole", [False, True])
+def test_what_no_engine_loads_is_not_stored_and_said(
+    hub: FakeHub,
+    params: Params,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stored_whole: bool,
+) -> None:
+    """From a mirror, which stays as it is; also where a store has it as it was published."""
+    config = read_json(hub.folder / "config.json")
+    chunks = {"chunk_size": 262144, "local_size": 8192}
+    write_json(hub.folder / "config.json", config | {"dual_chunk_attention_config": chunks})
+    mirror = tmp_path / "mirror" / "models" / REPOSITORY / COMMIT
+    shutil.copytree(hub.folder, mirror)
+    write_json(mirror / "listing.json", hub.listing())
+    monkeypatch.setenv("TOMRL_DATA_MIRROR", str(tmp_path / "mirror"))
+    for name in ("TOMRL_STORE", "TOMRL_OFFLINE", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    stage = Stage("base", tmp_path, params)
+    if stored_whole:
+        access = access_from()
+        snapshot, files = fetch(REPOSITORY, COMMIT, stage.work(REPOSITORY), access, progress=False)
+        assert files and stage.store.put(files) == snapshot.stored_digest()
+        shutil.rmtree(files)
+    base.main(stage, "nano")
+    path = stage.runs / "base" / "nano" / "checkpoints.json"
+    first = path.read_bytes()
+    content = read_json(path)
+    assert content["dropped"] == ["dual_chunk_attention_config"]
+    published = file_digest(hub.folder / "config.json")
+    assert content["files"]["config.json"] == published == file_digest(mirror / "config.json")
+    folder = resolve(path, stage.store, "nano", "base@nano")
+    assert read_json(folder / "config.json") == config
+    load_model(folder)
+
+    shutil.rmtree(mirror)
+    base.main(stage, "nano")
+    assert path.read_bytes() == first, "nothing is fetched again"
 
 
 def test_a_hub_model_goes_through_the_chain(
