@@ -12,7 +12,7 @@ from pipeline.config.params import TrainedCell
 from pipeline.files import remove, replacing
 from pipeline.model.device import set_up_torch
 from pipeline.model.manifest import StoredModel
-from pipeline.model.weights import load_model, save_model
+from pipeline.model.weights import copy_generation, load_model, save_model
 from pipeline.provenance import GRADING, MODEL, installed
 from pipeline.store import LocalStore
 from pipeline.train.contract import History, Outcome
@@ -38,7 +38,7 @@ class LocalRun:
         self, cell: TrainedCell, threads: int, base: Path, inputs: Path, store: LocalStore
     ) -> None:
         set_up_torch(threads)
-        self._cell, self._store = cell, store
+        self._cell, self._base, self._store = cell, base, store
         self._policy, self._tokenizer = load_model(base)
         self.rows = CellRows.load(inputs, self._tokenizer, cell)
         self._probe = load_probe(inputs, self._tokenizer, cell.train)
@@ -96,4 +96,5 @@ class LocalRun:
         remove(folder / "model")
         with replacing(folder / "model") as temporary:
             save_model(temporary, trainer.policy, trainer.tokenizer, weights)
+            copy_generation(self._base, temporary)
         return self._store.put(folder / "model")

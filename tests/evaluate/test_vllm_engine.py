@@ -13,11 +13,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from transformers import AutoTokenizer
 
 from pipeline.config.models import TinySize
 from pipeline.errors import UserError
 from pipeline.evaluate import vllm_worker
-from pipeline.evaluate.engine import Ahead, Prompt
+from pipeline.evaluate.engine import Ahead, Prompt, respond
 from pipeline.evaluate.vllm_engine import (
     PYTHON_VARIABLE,
     Here,
@@ -115,6 +116,15 @@ def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     assert found[0].completion_tokens == 2
     assert list((tmp_path / "work").iterdir()) == []
     assert engine.effort.figures() == {}, "nothing was loaded, nothing generated"
+
+
+@pytest.mark.parametrize("end", ["eos_token_id", "pad_token_id"])
+def test_the_token_that_ended_a_text_is_none_of_it(model: Path, end: str) -> None:
+    """Whichever it was: models may name more than the tokenizer's own."""
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    pear = tokenizer.encode("pear", add_special_tokens=False)
+    response = respond(tokenizer, [*pear, getattr(tokenizer, end)], finished=True)
+    assert (response.text, response.completion_tokens) == ("pear", len(pear) + 1)
 
 
 class Answering:

@@ -495,6 +495,8 @@ def test_a_hub_model_goes_through_the_chain(
 ) -> None:
     """Typed as a user does: base model from the hub, trained by the local backend, evaluated."""
     shrink(checkout)
+    said = hub.folder / "generation_config.json"
+    write_json(said, {"eos_token_id": [2, 0]})
     path = checkout / "studies" / "mini.yaml"
     path.write_text(yaml.safe_dump(on_the_hub(yaml.safe_load(path.read_text())), sort_keys=False))
     assert typed("tomrl", "study", "use", "mini").returncode == 0
@@ -509,5 +511,9 @@ def test_a_hub_model_goes_through_the_chain(
     ran = typed("dvc", "repro", f"evaluate@{cell}", HF_ENDPOINT=hub.url)
     assert ran.returncode == 0, ran.stderr
     results = checkout / "runs" / "mini" / cell
-    assert read_json(results / "train" / "checkpoints.json")["format"] == "safetensors"
+    manifest = read_json(results / "train" / "checkpoints.json")
+    assert manifest["format"] == "safetensors"
+    for stored in manifest["checkpoints"].values():
+        trained = checkout / "store" / stored["digest"] / said.name
+        assert trained.read_bytes() == said.read_bytes(), "it ends where its base model does"
     assert (results / "evaluate" / "metrics.json").is_file()
