@@ -175,6 +175,7 @@ _HELD = {
     "gathered layers": "weights and gradients of the layers at work",
     "activations": "one micro-batch, estimated",
     "logits": "of 512 tokens, with entropies and gradients",
+    "step": "what AdamW holds while it steps in float16, float32, shared out",
     "rollout weights": "the copy that decodes",
     "cache": "keys and values of completions under way",
     "sampler": "its activations and CUDA graphs",

@@ -55,9 +55,11 @@ TOO_LONG = Response("", 0, "prompt_too_long")
 
 
 def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished: bool) -> Response:
-    """Return a completion as a response, whose text leaves the token out that ended it."""
-    ended = finished and tokens[-1] == tokenizer.eos_token_id
-    text = str(tokenizer.decode(list(tokens[:-1] if ended else tokens)))
+    """Return a completion as a response, whose text leaves the token out that ended it.
+
+    That is the tokenizer's own, or in vLLM another of the model's ``generation_config.json``.
+    """
+    text = str(tokenizer.decode(list(tokens[:-1] if finished else tokens)))
     return Response(text, len(tokens), "stop" if finished else "length")
 
 

@@ -46,6 +46,7 @@ class Manifest(RecordOfModel):
         repository: Where a published model comes from.
         revision: The commit of the repository.
         files: sha256 of each published file, where its host knows it.
+        dropped: Keys of the published configuration that the stored one lacks.
         libraries: Versions of what made a base model.
     """
 
@@ -57,6 +58,7 @@ class Manifest(RecordOfModel):
     repository: str | None = Field(default=None, exclude_if=_absent)
     revision: str | None = Field(default=None, exclude_if=_absent)
     files: dict[str, str | None] | None = Field(default=None, exclude_if=_absent)
+    dropped: list[str] | None = Field(default=None, exclude_if=_absent)
     libraries: Libraries | None = Field(default=None, exclude_if=_absent)
 
     @property

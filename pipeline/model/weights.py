@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ from pipeline.base.errors import UserError
 from pipeline.engine.linear import use_faster_linear
 
 WEIGHTS = "model.safetensors"
+_GENERATION = "generation_config.json"
 
 
 def save_model(
@@ -43,6 +45,16 @@ def save_model(
     model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     write_tensors(folder / WEIGHTS, weights or weights_of(model))
+
+
+def copy_generation(base: Path, folder: Path) -> None:
+    """Give a trained model what its base model says of decoding, if that says something.
+
+    It names tokens that end a text beside the tokenizer's own (Qwen2.5 has two in all). vLLM reads
+    them, and base and trained model must end alike.
+    """
+    if (base / _GENERATION).is_file():
+        shutil.copyfile(base / _GENERATION, folder / _GENERATION)
 
 
 def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:

@@ -14,7 +14,7 @@ from pipeline.formats.files import remove, replacing
 from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.formats.weights import WeightsFolder
 from pipeline.model.manifest import StoredModel
-from pipeline.model.weights import load_model, save_model
+from pipeline.model.weights import copy_generation, load_model, save_model
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows
 from pipeline.train.local import LocalTrainer
@@ -38,7 +38,7 @@ class LocalRun:
         self, cell: TrainedCell, threads: int, base: Path, inputs: Path, weights: WeightsFolder
     ) -> None:
         set_up_torch(threads)
-        self._cell, self._weights = cell, weights
+        self._cell, self._base, self._weights = cell, base, weights
         self._policy, self._tokenizer = load_model(base)
         self.rows = CellRows.load(inputs, self._tokenizer, cell)
         self._probe = load_probe(inputs, self._tokenizer, cell.train)
@@ -96,4 +96,5 @@ class LocalRun:
         remove(folder / "model")
         with replacing(folder / "model") as temporary:
             save_model(temporary, trainer.policy, trainer.tokenizer, weights)
+            copy_generation(self._base, temporary)
         return self._weights.take(folder / "model")

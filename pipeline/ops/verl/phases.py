@@ -163,6 +163,8 @@ def plan_on(
     # Without offload each of policy and critic stays while the other is updated.
     waits = 0 if offload else critic["parameters"] + critic["optimiser"]
     libraries = 0 if on_cpu else _LIBRARIES
+    # AdamW's temporary, where one kernel does not do without, see ``overrides.optimizer``.
+    stepping = policy["gradients"] if recipe.precision == "float16" and not on_cpu else 0
     placement = Placement(
         accelerator=accelerator,
         nodes=nodes,
@@ -174,15 +176,18 @@ def plan_on(
         micro_batch=micro_batch,
         log_prob_micro_batch=micro_batch,
         memory_utilization=_CPU_UTILIZATION,
-        update={
-            **policy,
-            "critic": waits,
-            # And their gradients, before these are scattered; adapters' are thin.
-            "gathered layers": (1 if recipe.lora else 2) * layers,
-            "activations": memory.activations(shape, tokens, size, recompute=recompute),
-            "logits": memory.logits(shape, recipe, tokens, size, learns=True),
-            "libraries": libraries,
-        },
+        update=_larger(
+            {
+                **policy,
+                "critic": waits,
+                # And their gradients, before these are scattered; adapters' are thin.
+                "gathered layers": (1 if recipe.lora else 2) * layers,
+                "activations": memory.activations(shape, tokens, size, recompute=recompute),
+                "logits": memory.logits(shape, recipe, tokens, size, learns=True),
+                "libraries": libraries,
+            },
+            {**policy, "critic": waits, "step": stepping, "libraries": libraries},
+        ),
         scoring={},
         rollout={
             "parameters": 0 if offload else policy["parameters"],
@@ -206,6 +211,11 @@ def plan_on(
     completions = -(-recipe.prompts_per_step * recipe.rollouts // ranks)
     placement = _scoring(placement, shape, recipe, size, waits, completions)
     return _sampling(placement, completions * tensor_parallel)
+
+
+def _larger(backward: dict[str, int], step: dict[str, int]) -> dict[str, int]:
+    """Return what an update holds when it holds most: in its backward passes, or in its step."""
+    return max(backward, step, key=lambda items: sum(items.values()))
 
 
 def _waiting(

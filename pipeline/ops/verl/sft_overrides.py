@@ -21,6 +21,7 @@ from pipeline.ops.verl.overrides import (
     JobPaths,
     Overrides,
     check_no_early_stop,
+    optimizer,
     planned,
     sharding,
 )
@@ -112,6 +113,7 @@ def _engine(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides
     return {
         "optim.lr": recipe.learning_rate,
         "optim.clip_grad": recipe.gradient_clip,
+        **optimizer("optim", recipe, placement),
         # Shards that can be merged and, on CPU, work at all.
         "engine.strategy": "fsdp2",
         "engine.entropy_from_logits_with_chunking": True,

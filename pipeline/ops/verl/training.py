@@ -132,6 +132,7 @@ class VerlTraining:
             "PYTHONUNBUFFERED": "1",
             "RAY_DEDUP_LOGS": "0",
             "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self._spec.state))),
+            "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
         }
         if self._spec.placement.on_cpu:
             threads = str(self._stage.params.study.threads)

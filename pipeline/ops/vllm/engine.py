@@ -38,6 +38,14 @@ PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
 _WEIGHTS_PER_GPU = 40 * 2**30  # bytes in bfloat16: leaves room for keys and values on 80 GB
 _HOURS = 24.0
 _PROMPTS_PER_REPLICA = 256
+_ANYWHERE = {
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    # FlashInfer compiles its sampler with nvcc, which need not be there. It knows no seeds, so that
+    # vLLM's own samples what is asked here anyway.
+    "VLLM_USE_FLASHINFER_SAMPLER": "0",
+}
+"""Variables of the worker, wherever it runs; those of a build for CPUs it sets itself."""
 
 Launch = Callable[[Path, Callable[[str], None]], None]
 
@@ -275,13 +283,11 @@ class Here:
     def __call__(self, job: Path, hear: Callable[[str], None]) -> None:
         """Run the worker of a folder to its end."""
         variables = {
-            "HF_HUB_OFFLINE": "1",
+            **_ANYWHERE,
             "OMP_NUM_THREADS": str(self._threads),
-            "TORCH_COMPILE_DISABLE": "1",
             "VLLM_CPU_KVCACHE_SPACE": "1",
             "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
             "VLLM_LOGGING_LEVEL": "WARNING",
-            "VLLM_NO_USAGE_STATS": "1",
         }
         log = job.with_suffix(".log")
         with log.open("w", encoding="utf-8") as errors:
@@ -342,7 +348,7 @@ class OnCluster:
             own_gpus=_accelerators(request["gpus"], count),
             time_limit=_HOURS * 3600,
             stall_limit=3600,
-            environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1"},
+            environment=_ANYWHERE,
             retries=2,
             requires={"vllm": ""},
         )

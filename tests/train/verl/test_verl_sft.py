@@ -179,6 +179,11 @@ def test_the_optimiser_is_the_local_trainers() -> None:
     assert optim["override_optimizer_config"] is None
 
 
+def test_adamw_steps_in_one_kernel_on_accelerators() -> None:
+    optim = asked_of_verl(gpu=True, precision="bfloat16").value("optim")
+    assert isinstance(optim, dict) and optim["override_optimizer_config"] == {"fused": True}
+
+
 # Fields that no imitating cell reads, or that the job and the trainer read for themselves.
 OTHERS = {
     *("backend", "checkpoint", "device", "groups_per_micro_batch"),

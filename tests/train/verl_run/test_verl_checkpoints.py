@@ -119,8 +119,11 @@ def model(tmp_path: Path) -> tuple[State, Path, Any]:
 def test_a_model_is_exported_as_the_local_trainer_does(model: tuple[State, Path, Any]) -> None:
     state, base, found = model
     weights = {**weights_of(found), "lm_head.weight": found.lm_head.weight.detach()}
+    write_json(base / "generation_config.json", {"eos_token_id": [2, 0]})
     export(weights, base, state.root / "out")
     assert {p.name for p in (state.root / "out").iterdir()} == {p.name for p in base.iterdir()}
+    said = [folder / "generation_config.json" for folder in (base, state.root / "out")]
+    assert said[0].read_bytes() == said[1].read_bytes(), "both end at the same tokens"
     assert verify(state.root / "out", state, 3, "float32") == 0.0
     loaded, _ = load_model(state.root / "out")
     assert loaded.config.tie_word_embeddings

@@ -1,0 +1,69 @@
+"""AdamW on shards, as verl steps it: in one kernel, which is said of accelerators only."""
+
+from __future__ import annotations
+
+import copy
+import os
+import socket
+from typing import Any
+
+import torch
+from torch import nn
+from torch.multiprocessing.spawn import spawn
+
+RANKS = 2
+
+
+def _stepped(rank: int, fused: bool | None, scaler: Any = None) -> list[torch.Tensor]:
+    """Return the weights of a model after some steps, of which the last are of a restored state."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    def fresh() -> torch.optim.Optimizer:
+        return torch.optim.AdamW(model.parameters(), lr=1e-2, fused=fused)
+
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 5), nn.GELU(), nn.Linear(5, 3))
+    fully_shard(model, mesh=init_device_mesh("cpu", (RANKS,)))  # type: ignore[no-untyped-call]
+    optimizer = fresh()
+    for step in range(4):
+        torch.manual_seed(RANKS * step + rank)
+        loss = model(torch.randn(5, 6)).square().mean()
+        (scaler.scale(loss) if scaler else loss).backward()
+        if scaler:
+            scaler.unscale_(optimizer)  # before gradients are clipped
+            scaler.step(optimizer)
+            scaler.update()
+        else:
+            optimizer.step()
+        optimizer.zero_grad()
+        if step == 1:
+            saved, optimizer = copy.deepcopy(optimizer.state_dict()), fresh()
+            optimizer.load_state_dict(saved)
+    return [weights.full_tensor() for weights in model.parameters()]  # type: ignore[attr-defined]
+
+
+def _compare(rank: int, port: int) -> None:
+    from torch import distributed
+    from torch.distributed.fsdp.sharded_grad_scaler import ShardedGradScaler
+
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    distributed.init_process_group("gloo", rank=rank, world_size=RANKS)
+    plain, fused = (_stepped(rank, each) for each in (None, True))
+    for ours, theirs in zip(plain, fused, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
+    _stepped(rank, None, ShardedGradScaler(device="cpu"))
+    try:
+        _stepped(rank, True, ShardedGradScaler(device="cpu"))
+    except RuntimeError as error:
+        assert "broadcast shape" in str(error), error
+    else:
+        raise AssertionError("it takes float16's scaler now: see overrides.optimizer")
+    distributed.destroy_process_group()
+
+
+def test_one_kernel_steps_on_shards_as_several_and_takes_no_scaler() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    spawn(_compare, (port,), nprocs=RANKS)
