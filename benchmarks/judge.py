@@ -1,30 +1,46 @@
-"""How long grading, claims and verdicts of 100,000 responses take, and how much memory.
+"""How long judging a file of 100,000 responses takes, and how much memory 100,000 and a million do.
 
-Responses to the questions of Hi-ToM-style stories of five agents, a story for every five, each of
-about 700 characters: a retelling, beliefs true and false, an answer. Wanted: under 90 s and 2 GB.
-Run ``python -m benchmarks.judge [--quick] [--json FILE]``; exits 1 where that does not hold.
+Responses to the questions of Hi-ToM-style stories of five agents, a story for every one, each of
+about 600 characters: a retelling, beliefs true and false, an answer. They go through the path that
+``tomrl judge`` takes, each size in a process of its own. Memory is that of the process and of all
+that count for it, each at its highest; what a million takes is told by the slope between half of
+the responses and all of them, or measured with ``--million``. Wanted: under 90 s on two processors
+and 2 GB for a million. Run ``python -m benchmarks.judge [--quick] [--beside] [--json FILE]``; exits
+1 where that does not hold. ``--beside`` also judges all texts at once, in one process.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from random import Random
 from time import perf_counter
 
+from pipeline.ops.mirror.circumstances import processor
+
 from pipeline.cli.output import write_output
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
+from pipeline.evaluate.answers import read_answers
+from pipeline.judge.counted import NEEDED, judge_file, processes_here
 from pipeline.judge.items import items_of
 from pipeline.judge.signatures import single_signatures
 from pipeline.judge.verdict import judge
-from pipeline.tasks.example import Example
+from pipeline.tasks import registry
 
-RESPONSES, QUICK = 100_000, 10_000
+RESPONSES, QUICK, MILLION = 100_000, 2_000, 1_000_000
 MOST_SECONDS, MOST_BYTES = 90.0, 2 * 10**9
+_TASK = "hi_tom"
+_WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
 _TALK = (
     "Let's break down the sequence of events and who knows what at each step.",
     "Initially, everybody was in the room.",
@@ -33,56 +49,140 @@ _TALK = (
 )
 
 
-def questions(count: int) -> list[tuple[Example, list[str]]]:
-    """Return questions, each with the reasoning that leads to every answer about its story."""
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What judging a file took.
+
+    Attributes:
+        responses: How many there are.
+        seconds: From the file to the verdict.
+        cpu: Seconds of all processors together.
+        bytes: The most memory of the process and of those that count for it.
+        verdict: What was said, in JSON.
+    """
+
+    responses: int
+    seconds: float
+    cpu: float
+    bytes: int
+    verdict: str
+
+
+def rows(count: int) -> Iterator[dict[str, object]]:
+    """Yield answered questions, each about a story of its own."""
+    random = Random(0)
     source = HiTomSource(kind="hi_tom_style", agents=5)
-    found = []
-    for told in stories(source, "benchmark", count // 5):
-        traces = [str(row["trace"]) for row in told]
-        for row in told:
-            example = Example(
-                "hi_tom", "hi_tom", row["story"], row["question"], row["answer"], order=row["order"]
-            )
-            found.append((example, traces))
-    return found
-
-
-def responses(count: int, seed: int) -> list[tuple[Example, str]]:
-    """Return questions with a response each."""
-    random, asked = Random(seed), questions(count)
-    found = []
-    for place in range(count):
-        example, traces = asked[place % len(asked)]
-        said = [random.choice(traces) for _ in range(3)]
+    for number, told in enumerate(stories(source, "benchmark", count)):
+        asked = told[number % len(told)]
+        said = [str(random.choice(told)["trace"]) for _ in range(3)]
         talk = random.sample(_TALK, 3)
         reason = " ".join(part for pair in zip(talk, said, strict=True) for part in pair)
-        answer = example.answer if random.random() < 0.6 else "red_box"
-        found.append((example, f" {reason}</think><answer> {answer}</answer>"))
+        answer = asked["answer"] if random.random() < 0.6 else "red_box"
+        response = f" {reason}</think><answer> {answer}</answer>"
+        question = {name: asked[name] for name in ("story", "question", "answer", "order")}
+        yield {**question, "response": response}
+
+
+def write_responses(path: Path, count: int) -> None:
+    """Write a file of answered questions."""
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(row)}\n" for row in rows(count))
+
+
+def write_first(path: Path, source: Path, count: int) -> None:
+    """Write the first rows of a file as another."""
+    with source.open(encoding="utf-8") as whole, path.open("w", encoding="utf-8") as file:
+        file.writelines(islice(whole, count))
+
+
+def measure(path: Path, at_once: bool) -> Measure:
+    """Judge a file in this process and those that it starts."""
+    started = perf_counter()
+    if at_once:
+        answers = read_answers(path, registry.get(_TASK), NEEDED)
+        items = items_of((each.example, each.response) for each in answers)
+        verdict, signatures = judge(items), single_signatures(items)
+    else:
+        found = judge_file(path, registry.get(_TASK))
+        items, verdict = list(found.items), found.verdict
+        signatures = single_signatures(items, found.reasons)
+    seconds = perf_counter() - started
+    said = json.dumps([verdict.as_json(), [each.as_json() for each in signatures]])
+    own, others = (resource.getrusage(who) for who in _WHO)
+    return Measure(
+        responses=len(items),
+        seconds=seconds,
+        cpu=own.ru_utime + own.ru_stime + others.ru_utime + others.ru_stime,
+        bytes=1024 * (own.ru_maxrss + processes_here() * others.ru_maxrss),
+        verdict=said,
+    )
+
+
+def measured(path: Path, *options: str) -> Measure:
+    """Judge a file in a new process."""
+    command = (sys.executable, "-m", "benchmarks.judge", "--file", str(path), *options)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    found = Measure(**json.loads(done.stdout))
+    print(
+        f"{found.responses:,} responses{' at once' if options else ''}: {found.seconds:.1f} s, "
+        f"{found.cpu:.1f} s of processors ({1e3 * found.cpu / found.responses:.2f} ms each), "
+        f"{found.bytes / 1e9:.2f} GB",
+        flush=True,
+    )
     return found
+
+
+def of_a_million(half: Measure, whole: Measure) -> float:
+    """Return the bytes that a million responses take, by what the second half of some took."""
+    slope = (whole.bytes - half.bytes) / (whole.responses - half.responses)
+    return whole.bytes + (MILLION - whole.responses) * slope
+
+
+def compare(folder: Path, options: argparse.Namespace) -> tuple[Measure, float]:
+    """Return what the responses took, and the bytes of a million of them."""
+    count = QUICK if options.quick else options.responses
+    whole, half = folder / "responses.jsonl", folder / "half.jsonl"
+    write_responses(whole, count)
+    write_first(half, whole, count // 2)
+    found = measured(whole)
+    print(f"{processor()}, {os.cpu_count()} processors, {processes_here()} processes")
+    if options.beside:
+        before = measured(whole, "--at-once")
+        same = "the same" if before.verdict == found.verdict else "ANOTHER"
+        print(
+            f"at once: {before.seconds / found.seconds:.2f} times the seconds, "
+            f"{before.bytes / found.bytes:.2f} times the memory, {same} verdict"
+        )
+    million = of_a_million(measured(half), found)
+    if options.million:
+        write_responses(whole, MILLION)
+        million = measured(whole).bytes
+    print(f"a million responses: {million / 1e9:.2f} GB")
+    return found, million
 
 
 def main() -> int:
     """Measure, print and compare with what is wanted."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth; nothing is compared")
+    parser.add_argument("--quick", action="store_true", help="few; nothing is compared")
+    parser.add_argument("--responses", type=int, default=RESPONSES)
+    parser.add_argument("--beside", action="store_true", help="also judge all texts at once")
+    parser.add_argument("--million", action="store_true", help="measure a million, half an hour")
     parser.add_argument("--json", type=Path, help="also write the figures here")
-    arguments = parser.parse_args()
-    answered = responses(QUICK if arguments.quick else RESPONSES, seed=0)
-    count = len(answered)
-    length = sum(len(text) for _, text in answered) / count
-    started = perf_counter()
-    items = items_of(answered)
-    found = judge(items)
-    single_signatures(items)
-    seconds = perf_counter() - started
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(f"{count:,} responses of {length:.0f} characters; the last verdict: {found.words}")
-    print(f"{seconds:.1f} s, {1e3 * seconds / count:.2f} ms each, {memory / 1e9:.2f} GB at most")
-    if arguments.json:
-        figures = {"responses": count, "seconds": seconds, "bytes": memory}
-        write_output(arguments.json, json.dumps(figures, indent=1) + "\n")
-    good = arguments.quick or (seconds < MOST_SECONDS and memory < MOST_BYTES)
-    return 0 if good else 1
+    parser.add_argument("--file", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--at-once", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.file:
+        print(json.dumps(asdict(measure(options.file, options.at_once))))
+        return 0
+    with tempfile.TemporaryDirectory() as folder:
+        found, million = compare(Path(folder), options)
+    if options.json:
+        figures = {**asdict(found), "bytes_of_a_million": million}
+        del figures["verdict"]
+        write_output(options.json, json.dumps(figures, indent=1) + "\n")
+    good = found.seconds < MOST_SECONDS and million < MOST_BYTES
+    return 0 if options.quick or good else 1
 
 
 if __name__ == "__main__":

@@ -42,13 +42,20 @@ def stored(root: Path, study: str) -> dict[str, Any]:
     ]
     return {
         "study": study,
-        "commit": _commit(root),
-        "processor": processor(),
-        "libraries": dict(installed(*LIBRARIES)),
+        **made_on(root),
         "verdicts": found["verdicts"],
         "rows": [{name: row[name] for name in ROW} for row in rows],
         "beside": beside,
         "seeds": found["over_seeds"],
+    }
+
+
+def made_on(root: Path) -> dict[str, Any]:
+    """Return the commit, the processor and the libraries that results come from."""
+    return {
+        "commit": _commit(root),
+        "processor": processor(),
+        "libraries": dict(installed(*LIBRARIES)),
     }
 
 

@@ -2,10 +2,11 @@
 
 The questions are those of the study ``mini``, so ``tomrl repro mini`` comes first. Decision lists
 are drawn at random: up to four rules or cues, each under a condition (a belief order, another cue
-that is defined), some with noise. Run ``python -m benchmarks.verdict [--lists 1000] [--repeat 10]
-[--json FILE] [--write docs/verdict.md]``; exits 1 where more than 2 % of the lists that differ from
-gold on a tenth of the questions are called ``beliefs``, or believers who are right on 75 % are
-found less often than in 80 %.
+that is defined), some with noise; every fourth list also counts, and looks at positions. Run
+``python -m benchmarks.verdict [--lists 1000] [--repeat 10] [--write]``; exits 1 where more than 2 %
+of the lists that differ from gold on a tenth of the questions are called ``beliefs``, or believers
+who are right on 75 % are found less often than in 80 %. What ``--write`` stores in ``docs/results``
+is what the table of ``docs/verdict.md`` shows; a test holds the page to it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import get_args
 
-from pipeline.audit.surface import Asked
+from benchmarks.stored import made_on
+from pipeline.audit.surface import UNDEFINED, Asked
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
@@ -38,6 +40,12 @@ DIFFERS = 0.1
 BELIEVER = "believers, right on 75 %"
 LISTS = "decision lists that differ from gold on a tenth or more"
 _TABLE = ("<!-- confusion -->\n", "<!-- /confusion -->")
+_PAGE, _STORED = Path("docs/verdict.md"), Path("docs/results/verdict.json")
+_SEEN = (
+    *("times shown", "times moved", "times claimed", "first from the front", "last from the back"),
+    *("mentions", "first mention", "last mention", "place among options", "place from their end"),
+)
+"""What :mod:`pipeline.audit.surface` says of a candidate after the rules and cues that pick it."""
 
 Respond = Callable[[int, Random], str]
 """From the place of a question to an answer."""
@@ -45,10 +53,17 @@ Respond = Callable[[int, Random], str]
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """The questions, and what rules and minds say to them."""
+    """The questions, and what rules and minds say to them.
+
+    Attributes:
+        examples: The questions.
+        questions: The same as rules on their surface and simpler minds see them.
+        extremes: Of each question, the candidates with most and least of what can be counted.
+    """
 
     examples: tuple[Example, ...]
     questions: Questions
+    extremes: tuple[Mapping[str, str | None], ...]
 
     @classmethod
     def of_study(cls, root: Path, study: str) -> Exam:
@@ -59,7 +74,8 @@ class Exam:
             raise UserError(f"{folder} is missing; make it with: tomrl repro {study}")
         suite = read_suite(folder, columns)
         examples = [example for column in suite.values() for example in column]
-        return cls(tuple(examples), Questions.of(examples))
+        questions = Questions.of(examples)
+        return cls(tuple(examples), questions, tuple(map(extremes_of, questions.asked)))
 
     def asked(self, place: int) -> Asked:
         """Return a question as rules on its surface see it."""
@@ -102,6 +118,18 @@ class Exam:
         return lambda place, random: (one if random.random() < 0.5 else other)(place, random)
 
 
+def extremes_of(asked: Asked) -> dict[str, str | None]:
+    """Return the candidates with most and least of each count and position; None of no value."""
+    found: dict[str, str | None] = {}
+    for place, name in enumerate(_SEEN, len(asked.picks)):
+        values = dict(zip(asked.candidates, asked.rows[:, place].tolist(), strict=True))
+        defined = {each: value for each, value in values.items() if value != UNDEFINED}
+        for word, chosen in (("most", max), ("least", min)):
+            said = chosen(defined, key=defined.__getitem__) if defined else None
+            found[f"{word}: {name}"] = said
+    return found
+
+
 def known(exam: Exam) -> dict[str, tuple[Respond, ...]]:
     """Return responders by what they are."""
     listed = [name for name, kind, _ in exam.questions.said if kind is Kind.LISTED]
@@ -125,7 +153,7 @@ def known(exam: Exam) -> dict[str, tuple[Respond, ...]]:
 def decision_lists(exam: Exam, count: int) -> Iterator[tuple[Respond, float]]:
     """Yield drawn lists over rules and cues, with the share of questions on which gold differs."""
     for number in range(count):
-        drawn = _drawn(exam, Random(f"list:{number}"))
+        drawn = _drawn(exam, Random(f"list:{number}"), counting=number % 4 == 3)
         silent = Random(0)
         said = [drawn(place, silent) for place in range(len(exam.examples))]
         pairs = zip(said, exam.examples, strict=True)
@@ -133,17 +161,20 @@ def decision_lists(exam: Exam, count: int) -> Iterator[tuple[Respond, float]]:
         yield exam.noisy(drawn, (0.0, 0.1, 0.2)[number % 3]), differs
 
 
-def _drawn(exam: Exam, random: Random) -> Respond:
+def _drawn(exam: Exam, random: Random, counting: bool) -> Respond:
     names = sorted(exam.asked(0).picks)
-    picked = random.sample(names, random.randint(1, 4))
+    more = sorted(exam.extremes[0]) if counting else []
+    picked = random.sample([*names, *more], random.randint(1, 4))
     orders = [random.choice((None, 1, 2, 3)) for _ in picked]
     needed = [random.choice((None, None, random.choice(names))) for _ in picked]
 
     def answer(place: int, random: Random) -> str:
         picks, order = exam.asked(place).picks, exam.examples[place].order
+        extremes = exam.extremes[place]
         for name, only, cue in zip(picked, orders, needed, strict=True):
             fits = only in (None, order) and (cue is None or picks[cue] is not None)
-            if fits and (said := picks[name]) is not None:
+            said = picks[name] if name in picks else extremes[name]
+            if fits and said is not None:
                 return said
         return picks["last"] or exam.guess(place, random)
 
@@ -169,14 +200,30 @@ def confusion(exam: Exam, lists: int, repeat: int) -> dict[str, Counter[str]]:
     return found
 
 
-def table(found: Mapping[str, Counter[str]]) -> str:
+def table(found: Mapping[str, Mapping[str, int]]) -> str:
     """Return the confusion table in Markdown, in % of the responders."""
     verdicts = get_args(Follow)
     lines = [("responders", "count", *verdicts), ("---", *("---:" for _ in (0, *verdicts)))]
     for name, counts in found.items():
-        shares = (100 * counts[verdict] / max(1, counts.total()) for verdict in verdicts)
-        lines.append((name, str(counts.total()), *(f"{share:.1f}" for share in shares)))
+        count = sum(counts.values())
+        shares = (100 * counts.get(verdict, 0) / max(1, count) for verdict in verdicts)
+        lines.append((name, str(count), *(f"{share:.1f}" for share in shares)))
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def with_table(page: str, found: Mapping[str, Mapping[str, int]]) -> str:
+    """Return the page with the confusion table in its place."""
+    before, _, rest = page.partition(_TABLE[0])
+    after = rest.partition(_TABLE[1])[2]
+    return f"{before}{_TABLE[0]}{table(found)}{_TABLE[1]}{after}"
+
+
+def _store(root: Path, study: str, lists: int, found: Mapping[str, Counter[str]]) -> None:
+    """Keep what was found, with what it was found on, and show it on the page."""
+    kept = {"study": study, **made_on(root), "lists": lists, "verdicts": found}
+    write_output(root / _STORED, json.dumps(kept, indent=1) + "\n")
+    page = root / _PAGE
+    write_output(page, with_table(page.read_text(encoding="utf-8"), found))
 
 
 def main() -> int:
@@ -185,19 +232,13 @@ def main() -> int:
     parser.add_argument("--study", default="mini")
     parser.add_argument("--lists", type=int, default=1000)
     parser.add_argument("--repeat", type=int, default=10)
-    parser.add_argument("--json", type=Path)
-    parser.add_argument("--write", type=Path, help="the page whose confusion table to replace")
-    options = parser.parse_args()
-    exam = Exam.of_study(find_root(), options.study)
+    parser.add_argument("--write", action="store_true", help=f"store it, and change {_PAGE}")
+    options, root = parser.parse_args(), find_root()
+    exam = Exam.of_study(root, options.study)
     found = confusion(exam, options.lists, options.repeat)
     print(table(found))
-    if options.json:
-        write_output(options.json, json.dumps({name: dict(of) for name, of in found.items()}))
     if options.write:
-        before, _, rest = options.write.read_text(encoding="utf-8").partition(_TABLE[0])
-        after = rest.partition(_TABLE[1])[2]
-        text = f"{before}{_TABLE[0]}{table(found)}{_TABLE[1]}{after}"
-        options.write.write_text(text, encoding="utf-8")
+        _store(root, options.study, options.lists, found)
     false = found[LISTS]["beliefs"] / max(1, found[LISTS].total())
     believers = found[BELIEVER]["beliefs"] / max(1, found[BELIEVER].total())
     print(f"lists called beliefs: {false:.1%} of at most {FALSE_BELIEFS:.0%}")

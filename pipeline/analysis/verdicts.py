@@ -13,7 +13,7 @@ from pipeline.analysis.signatures import signatures_of
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.records import Record
 from pipeline.judge.answers import followed, said_to_follow
-from pipeline.judge.found import could_be_found
+from pipeline.judge.found import could_be_found, findable
 
 HEADINGS = (
     "model",
@@ -21,6 +21,7 @@ HEADINGS = (
     "task",
     "answers follow",
     "explained",
+    "could be found",
     "reasoning is",
     "signatures",
 )
@@ -63,7 +64,12 @@ class CellVerdict(Record):
         follow = followed(self.answers, self.by)
         found = ", ".join(self.signatures) or NO_SIGNATURE
         named = (self.model, self.combination or "-", self.task)
-        return (*named, follow, f"{self.explained:.0%}", self.reasoning, found)
+        return (*named, follow, f"{self.explained:.0%}", self.findable, self.reasoning, found)
+
+    @property
+    def findable(self) -> str:
+        """Return what could have been found on its questions, in short."""
+        return findable(self.found)
 
 
 def cell_verdicts(results: Results) -> list[CellVerdict]:
@@ -116,7 +122,7 @@ def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
     """Return the texts of a line for each cell that a partial report lacks, by cell."""
     cells = {key: (results.cells[key].cell, why) for key, why in results.missing().items()}
     return {
-        key: (cell.title, cell.combination or "-", "-", why.text(), "-", "-", NO_SIGNATURE)
+        key: (cell.title, cell.combination or "-", "-", why.text(), *("-",) * 3, NO_SIGNATURE)
         for key, (cell, why) in cells.items()
     }
 

@@ -45,22 +45,18 @@ def judge(
 
     Example: `tomrl judge responses.jsonl --benchmark hi_tom`
     """
-    from pipeline.evaluate.answers import read_answers
     from pipeline.evaluate.statistics import Estimate
     from pipeline.judge.answers import followed
+    from pipeline.judge.counted import judge_file, reasons_of
     from pipeline.judge.found import could_be_found
-    from pipeline.judge.items import items_of
     from pipeline.judge.signatures import response_collapse, single_signatures
-    from pipeline.judge.verdict import judge as judge_items
     from pipeline.tasks import registry
 
     task = registry.get(benchmark)
-    answers = read_answers(source, task, ("story", "question", "answer", "response"))
-    items = items_of((each.example, each.response) for each in answers)
-    found, signatures = judge_items(items), single_signatures(items)
+    judged = judge_file(source, task)
+    found, signatures = judged.verdict, single_signatures(judged.items, judged.reasons)
     if before is not None:
-        earlier = [each.response for each in read_answers(before, task, ("response",))]
-        signatures.append(response_collapse(earlier, [item.response for item in items]))
+        signatures.append(response_collapse(reasons_of(before, task), judged.reasons))
     if as_json:
         shown = [signature.as_json() for signature in signatures]
         print(json.dumps({**found.as_json(), "signatures": shown}))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import IO, Any, cast, get_args
 
 from pipeline.base.errors import UserError
 from pipeline.tasks import registry
@@ -36,6 +38,11 @@ LONGEST_FIELD = 1 << 20
 """Characters; the longest conversation of a benchmark has about 20,000."""
 
 _ENCODINGS = ("utf-8-sig", "cp1252")
+_ENDS = {".jsonl": "\n", ".json": "\n", ".csv": ""}
+_PART, _ROWS = 1 << 20, 1000
+"""Bytes and rows that are read at a time."""
+
+_Row = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,40 @@ class AnsweredQuestion:
     response: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How the rows of a file are read: what its columns are called, and whose questions they are.
+
+    Attributes:
+        path: The file.
+        columns: What it calls each thing that it holds.
+        task: The name of the task.
+    """
+
+    path: Path
+    columns: Mapping[str, str]
+    task: str
+
+    @classmethod
+    def of(
+        cls, path: Path, row: Mapping[str, Any], task: registry.Task, needed: Sequence[str]
+    ) -> Reader:
+        """Return the reader of a file by its first row.
+
+        Raises:
+            UserError: If a column is missing that every row must have.
+        """
+        return cls(path, _columns(path, row, needed), task.name)
+
+    def answer(self, where: str, row: Mapping[str, Any]) -> AnsweredQuestion:
+        """Return the answer in a row.
+
+        Raises:
+            UserError: If the row is without a field that is needed, or one is of another kind.
+        """
+        return _answered(self.path, where, row, self.columns, registry.get(self.task))
+
+
 def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list[AnsweredQuestion]:
     """Read a file of answers to questions of a task.
 
@@ -66,17 +107,29 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
         UserError: If the file is missing, of another kind, damaged, without a field that is needed,
             or has an id twice; by file and row.
     """
-    rows = list(read_rows(path))
-    if not rows:
-        raise UserError(f"{path} holds no answers; write one row for each answer")
-    columns = _columns(path, rows[0][1], needed)
-    answers = [_answered(path, where, row, columns, task) for where, row in rows]
-    _refuse_repeats(path, [a.id for a in answers])
+    reader, rows = open_answers(path, task, needed)
+    answers = [reader.answer(where, row) for where, row in rows]
+    refuse_repeats(path, (answer.id for answer in answers))
     return answers
 
 
-def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield (place in the file, row) of JSON lines, parquet or CSV.
+def open_answers(
+    path: Path, task: registry.Task, needed: Sequence[str]
+) -> tuple[Reader, Iterator[_Row]]:
+    """Return the reader of a file, and its rows, which are read as they are asked for.
+
+    Raises:
+        UserError: As :func:`read_answers`; of a damaged row once it is asked for.
+    """
+    rows = read_rows(path)
+    first = next(rows, None)
+    if first is None:
+        raise UserError(f"{path} holds no answers; write one row for each answer")
+    return Reader.of(path, first[1], task, needed), chain([first], rows)
+
+
+def read_rows(path: Path) -> Iterator[_Row]:
+    """Yield (place in the file, row) of JSON lines, parquet or CSV, as they are asked for.
 
     Raises:
         UserError: If the file is missing, of another kind, or damaged.
@@ -88,30 +141,44 @@ def read_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     if path.suffix not in kinds:
         allowed = ", ".join([*kinds, ".parquet"])
         raise UserError(f"{path}: a file of this kind is not read; allowed: {allowed}")
-    yield from kinds[path.suffix](path, _text(path))
-
-
-def _text(path: Path) -> str:
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            encoding = _encoding(path, file)
+            text = io.TextIOWrapper(file, encoding, "replace", newline=_ENDS[path.suffix])
+            yield from kinds[path.suffix](path, text)
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", "replace")
-    for encoding in _ENCODINGS:
-        try:
-            return data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    raise UserError(f"{path}: neither UTF-8, UTF-16 nor code page 1252; convert it to UTF-8")
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, line in enumerate(text.split("\n"), 1):
+def _encoding(path: Path, file: IO[bytes]) -> str:
+    """Return how the text of a file is encoded, and go back to its beginning."""
+    marked = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    found = "utf-16" if marked else next((e for e in _ENCODINGS if _fits(e, file)), None)
+    if found is None:
+        raise UserError(f"{path}: neither UTF-8, UTF-16 nor code page 1252; convert it to UTF-8")
+    file.seek(0)
+    return found
+
+
+def _fits(encoding: str, file: IO[bytes]) -> bool:
+    """Return whether all of a file can be decoded."""
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        while part := file.read(_PART):
+            decoder.decode(part)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _json_rows(path: Path, text: IO[str]) -> Iterator[_Row]:
+    for number, line in enumerate(text, 1):
         if line.strip():
             where = f"line {number}"
             try:
-                row = json.loads(line)
+                row = json.loads(line.removesuffix("\n"))
             except (ValueError, RecursionError) as error:
                 raise UserError(f"{path}, {where}: not valid JSON ({error})") from None
             if not isinstance(row, dict):
@@ -120,17 +187,23 @@ def _json_rows(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield where, row
 
 
-def _csv_rows(path: Path, text: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return all rows at once: the limit of a field holds for the whole process."""
+def _csv_rows(path: Path, text: IO[str]) -> Iterator[_Row]:
+    """Yield rows that are read some at a time: the limit of a field holds for the whole process."""
+    rows = _rows_of_csv(path, text)
+    while batch := _with_long_fields(rows):
+        yield from batch
+
+
+def _with_long_fields(rows: Iterator[_Row]) -> list[_Row]:
     before = csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
     try:
-        return list(_rows_of_csv(path, text))
+        return list(islice(rows, _ROWS))
     finally:
         csv.field_size_limit(before)
 
 
-def _rows_of_csv(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+def _rows_of_csv(path: Path, text: IO[str]) -> Iterator[_Row]:
+    reader = csv.DictReader(text, strict=True)
     try:
         for row in reader:
             where = f"line {reader.line_num}"
@@ -141,15 +214,17 @@ def _rows_of_csv(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]
         raise UserError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
 
 
-def _parquet_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _parquet_rows(path: Path) -> Iterator[_Row]:
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
     try:
-        records = pq.read_table(path).to_pylist()
+        with pq.ParquetFile(path) as file:
+            batches = (batch.to_pylist() for batch in file.iter_batches(_ROWS))
+            rows = enumerate(chain.from_iterable(batches), 1)
+            yield from ((f"row {number}", row) for number, row in rows)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise UserError(f"{path}: not a readable parquet file ({error})") from None
-    yield from ((f"row {number}", row) for number, row in enumerate(records, 1))
 
 
 def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[str, str]:
@@ -167,7 +242,7 @@ def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[
 
 
 def _answered(
-    path: Path, where: str, row: Mapping[str, Any], columns: dict[str, str], task: registry.Task
+    path: Path, where: str, row: Mapping[str, Any], columns: Mapping[str, str], task: registry.Task
 ) -> AnsweredQuestion:
     def text(thing: str) -> str:
         value = row.get(columns[thing]) if thing in columns else ""
@@ -250,7 +325,12 @@ def _order(path: Path, where: str, value: object) -> int | None:
         raise UserError(f"{path}, {where}: order must be a whole number, found {value!r}") from None
 
 
-def _refuse_repeats(path: Path, ids: Sequence[str]) -> None:
+def refuse_repeats(path: Path, ids: Iterable[str]) -> None:
+    """Refuse a file that has an id twice.
+
+    Raises:
+        UserError: Names the id.
+    """
     seen: set[str] = set()
     for name in ids:
         if name in seen:

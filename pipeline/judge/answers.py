@@ -18,7 +18,7 @@ from pipeline.evaluate.statistics import Estimate, change, share
 from pipeline.judge.followers import Follower, Kind, Questions, followers_of
 from pipeline.judge.found import Found, Test, least
 from pipeline.judge.items import Item
-from pipeline.tasks.example import pairs_of
+from pipeline.tasks.example import Example, pairs_of
 
 Follow = Literal["beliefs", "simpler mind", "rule", "neither", "undecided"]
 
@@ -209,7 +209,7 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
             of more than ``MOST_ITEMS`` answers those of every n-th story are judged.
     """
     if questions is None:
-        items = _thinned(items)
+        items = thinned(items)
         questions = Questions.of([item.example for item in items])
     followers = followers_of(items, questions)
     everything = _order(items, followers, None, range(len(items)))
@@ -232,23 +232,24 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
     )
 
 
-def _thinned(items: Sequence[Item]) -> Sequence[Item]:
+def thinned(items: Sequence[Item]) -> Sequence[Item]:
     """Return as many answers as are held against rules: of too many, those of every n-th story."""
-    step = -(-len(items) // MOST_ITEMS)
+    places = held_against_rules([item.example for item in items])
+    return items if len(places) == len(items) else [items[place] for place in places]
+
+
+def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:
+    """Return the places of the questions whose answers are held against rules."""
+    step = -(-len(examples) // MOST_ITEMS)
     if step < 2:
-        return items
+        return range(len(examples))
     numbers: dict[str, int] = {}
-    story = _stories(items)
-    return [
-        item
-        for place, item in enumerate(items)
-        if numbers.setdefault(story[place], len(numbers)) % step == 0
-    ]
+    stories = enumerate(_stories(examples))
+    return [p for p, story in stories if numbers.setdefault(story, len(numbers)) % step == 0]
 
 
-def _stories(items: Sequence[Item]) -> list[str]:
-    """Return the story of each item, one for both members of a counterfactual pair."""
-    examples = [item.example for item in items]
+def _stories(examples: Sequence[Example]) -> list[str]:
+    """Return the story of each question, one for both members of a counterfactual pair."""
     found = [example.story_id for example in examples]
     for one, other in pairs_of(examples).values():
         found[one] = found[other] = story_of(examples[one], examples[other])

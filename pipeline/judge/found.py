@@ -81,3 +81,9 @@ def could_be_found(found: Mapping[str, float | None]) -> str:
         "no rule" if rule is None else f"a rule from {rule:.0%} of its answers",
     )
     return f"with probability {POWER:g} these questions would show {' and '.join(parts)}"
+
+
+def findable(found: Mapping[str, float | None]) -> str:
+    """Return what could have been found in short: "beliefs from 66%, rule from 60%"."""
+    parts = [f"{what} from {share:.0%}" for what, share in found.items() if share is not None]
+    return ", ".join(parts) or "nothing"

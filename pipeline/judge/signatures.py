@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ _ANSWER = re.compile(r"<answer>.{0,2000}?(?:</answer>|$)|\"answer\"\s*:[^\n}]{0,
 _TAG = re.compile(r"</?think>")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z\u00aa-\u024f\u0370-\u03ff\u1e00-\u1eff]")
 _DRAWS = 1000
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +75,49 @@ class Signature:
         return {"name": self.name, "present": self.present, **numbers, "what": self.what}
 
 
-def single_signatures(items: Sequence[Item]) -> list[Signature]:
-    """Return the signatures that one set of responses can show."""
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """The reasoning of a response as signatures see it, whose text need not be kept.
+
+    Attributes:
+        begins: Its first characters; nothing where there is no reasoning.
+        digest: Of all of it.
+        words: How many it has.
+        foreign: Whether the response has letters of another script.
+    """
+
+    begins: str
+    digest: bytes
+    words: int
+    foreign: bool
+
+    @classmethod
+    def of(cls, response: str) -> Reason:
+        """Return the reasoning of a response."""
+        text = reasoning_of(response)
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        foreign = bool(_OTHER_SCRIPT.search(response))
+        return cls(text[:_SHOWN], digest, len(text.split()), foreign)
+
+
+def single_signatures(
+    items: Sequence[Item], reasons: Sequence[Reason] | None = None
+) -> list[Signature]:
+    """Return the signatures that one set of responses can show.
+
+    Args:
+        items: The responses.
+        reasons: The reasoning of each, where it is known already.
+    """
     if not items:
         return []
-    responses = [item.response for item in items]
+    each = [Reason.of(item.response) for item in items] if reasons is None else reasons
     stories = [item.example.story_id for item in items]
     orders = [item.example.order for item in items]
     found = [
         inverted_difficulty([item.right for item in items], orders, stories),
-        copied_template(responses, stories),
-        language_drift(responses, stories),
+        copied_template(each, stories),
+        language_drift(each, stories),
     ]
     return [signature for signature in found if signature is not None]
 
@@ -93,7 +127,7 @@ def reasoning_of(response: str) -> str:
     return " ".join(_TAG.sub(" ", _ANSWER.sub(" ", response)).split())
 
 
-def response_collapse(before: Sequence[str], after: Sequence[str]) -> Signature:
+def response_collapse(before: Sequence[Reason], after: Sequence[Reason]) -> Signature:
     """Responses have lost most of their reasoning: median words after over before."""
     first, then = _words(before), _words(after)
     low, high = _bootstrap_ratio(first, then)
@@ -102,18 +136,18 @@ def response_collapse(before: Sequence[str], after: Sequence[str]) -> Signature:
     return Signature("response collapse", high < SHORTER, value, low, high, what)
 
 
-def copied_template(responses: Sequence[str], clusters: Sequence[Hashable]) -> Signature:
+def copied_template(reasons: Sequence[Reason], clusters: Sequence[Hashable]) -> Signature:
     """Most responses reason in the same words."""
-    reasons = [reasoning_of(response) for response in responses]
-    common, _ = Counter(reasons).most_common(1)[0] if reasons else ("", 0)
-    found = share([bool(common) and reason == common for reason in reasons], clusters)
-    what = f"share of responses whose reasoning is {common[:60]!r}"
+    common, _ = Counter(reason.digest for reason in reasons).most_common(1)[0]
+    begins = next(reason.begins for reason in reasons if reason.digest == common)
+    found = share([bool(begins) and reason.digest == common for reason in reasons], clusters)
+    what = f"share of responses whose reasoning is {begins!r}"
     return Signature.of("copied template", found.low > COPIED, found, what)
 
 
-def language_drift(responses: Sequence[str], clusters: Sequence[Hashable]) -> Signature:
+def language_drift(reasons: Sequence[Reason], clusters: Sequence[Hashable]) -> Signature:
     """Responses drift into another script."""
-    found = share([bool(_OTHER_SCRIPT.search(response)) for response in responses], clusters)
+    found = share([reason.foreign for reason in reasons], clusters)
     what = "share of responses with letters of another script"
     return Signature.of("language drift", found.low > FOREIGN, found, what)
 
@@ -259,8 +293,8 @@ def shrunk_responses(before: Sequence[int], after: Sequence[int], found: Estimat
     return Signature.of("response collapse", found.high < SHORTER, found, what)
 
 
-def _words(responses: Sequence[str]) -> np.ndarray:
-    return np.asarray([len(reasoning_of(response).split()) for response in responses], dtype=float)
+def _words(reasons: Sequence[Reason]) -> np.ndarray:
+    return np.asarray([reason.words for reason in reasons], dtype=float)
 
 
 def _bootstrap_ratio(

@@ -11,7 +11,13 @@ from pipeline.analysis.paired import Answers
 from pipeline.analysis.results import Results
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.table import change_text
-from pipeline.analysis.verdicts import cell_verdicts, verdict_findings, verdicts_markdown
+from pipeline.analysis.verdicts import (
+    cell_verdicts,
+    verdict_findings,
+    verdict_table,
+    verdicts_markdown,
+)
+from pipeline.judge.found import findable
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.signatures import Signature
 from tests.analysis.test_findings import study
@@ -76,7 +82,7 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     found = cell_verdicts(results)
     assert [each.cell for each in found] == list(results.cells)
     line = verdicts_markdown(results, found).splitlines()[2]
-    assert "rule (earliest exit) | 80% | unfaithful | copied template" in line
+    assert "rule (earliest exit) | 80% | rule from 60% | unfaithful | copied template" in line
     sentence, shown = verdict_findings(results)
     assert shown == (
         "nano-hi: hi_tom_style: copied template: share of responses that show it 80.0 % (70.0 to "
@@ -88,6 +94,25 @@ def test_a_verdict_for_each_cell_and_task() -> None:
         "60% of its answers."
     )
     assert sentence in findings(results)
+
+
+def test_what_could_be_found_stands_beside_every_verdict() -> None:
+    results = made({})
+    table = verdict_table(results, cell_verdicts(results))
+    (column,) = (each for each in table.columns if each.header == "could be found")
+    assert list(column.cells) == ["rule from 60%"] * len(results.cells)
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        ({"beliefs": 0.655, "rule": 0.6}, "beliefs from 66%, rule from 60%"),
+        ({"beliefs": None, "rule": 0.0}, "rule from 0%"),
+        ({"beliefs": None, "rule": None}, "nothing"),
+    ],
+)
+def test_what_could_be_found_in_short(found: dict[str, float | None], said: str) -> None:
+    assert findable(found) == said
 
 
 def test_what_training_did_stands_with_the_first_task_of_its_cell() -> None:

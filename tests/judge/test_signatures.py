@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.signatures import (
+    Reason,
     checkpoint_noise,
     copied_template,
     diversity_collapse,
@@ -39,13 +41,17 @@ def answers(*chances: float) -> list[bool]:
     return [random.random() < chances[order] for order in ORDERS]
 
 
+def reasons(responses: Sequence[str]) -> list[Reason]:
+    return [Reason.of(response) for response in responses]
+
+
 def rising(low: float, high: float) -> Estimate:
     return Estimate((low + high) / 2, low, high, 400, 100)
 
 
 @pytest.mark.parametrize(("after", "present"), [(20, True), (45, False), (90, False), (100, False)])
 def test_response_collapse(after: int, present: bool) -> None:
-    assert response_collapse(texts(90), texts(after)).present == present
+    assert response_collapse(reasons(texts(90)), reasons(texts(after))).present == present
 
 
 def test_the_answer_is_no_reasoning() -> None:
@@ -73,18 +79,23 @@ def test_one_order_cannot_be_inverted() -> None:
 
 
 def test_copied_template() -> None:
+    reason = "reasoning process here, of more than the sixty characters that are shown of it"
+    found = copied_template(reasons([f"{reason} </think>"] * 95), range(95))
+    assert f"is {reason[:60]!r}" in found.what and found.value == 1.0
+    other = reasons([f"{reason} {n}" for n in range(95)])  # that begins alike is not the same
+    assert not copied_template(other, range(95)).present
     same = ["reasoning process here </think><answer>box</answer>"] * 95 + texts(30, count=5)
-    assert copied_template(same, range(100)).present
-    assert not copied_template(texts(30, spread=20, count=100), range(100)).present
+    assert copied_template(reasons(same), range(100)).present
+    assert not copied_template(reasons(texts(30, spread=20, count=100)), range(100)).present
     empty = ["</think><answer>box</answer>"] * 100
-    assert not copied_template(empty, range(100)).present  # no reasoning is no template
+    assert not copied_template(reasons(empty), range(100)).present  # no reasoning is no template
 
 
 def test_language_drift() -> None:
     drifted = ["他认为 it is in the box"] * 30 + ["it is in the box"] * 70
-    assert language_drift(drifted, range(100)).present
+    assert language_drift(reasons(drifted), range(100)).present
     plain = ["naïve café, α and β: it is in the box"] * 100
-    assert not language_drift(plain, range(100)).present
+    assert not language_drift(reasons(plain), range(100)).present
 
 
 def test_in_distribution_up_and_out_of_distribution_flat() -> None:

@@ -1,0 +1,180 @@
+"""Responses of a file, counted as they are read: the verdict on many of them in little memory.
+
+What a response states is found in processes of their own, chunk by chunk, and its texts are dropped
+once that is counted. The answers that are held against rules are read again. What is said is the
+same whatever the number of processes.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from itertools import chain, compress, islice
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from pipeline.base.errors import UserError
+from pipeline.evaluate.answers import Reader, open_answers, refuse_repeats
+from pipeline.judge.answers import held_against_rules, judge_answers
+from pipeline.judge.followers import Questions
+from pipeline.judge.items import Item, items_of
+from pipeline.judge.reasoning import Statements, judge_reasoning, statements
+from pipeline.judge.signatures import Reason
+from pipeline.judge.verdict import Verdict
+from pipeline.tasks import registry
+from pipeline.tasks.example import Example
+
+NEEDED = ("story", "question", "answer", "response")
+"""What a file must have in every row."""
+
+MOST_PROCESSES = 4
+_CHUNK = 500
+_AHEAD = 2
+"""Chunks that wait for each process."""
+
+_Rows = Sequence[tuple[str, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A response without its texts.
+
+    Attributes:
+        id: Its id in the file.
+        item: The question and whether the answer is right; neither story nor response.
+        stated: What the response states.
+        reason: Its reasoning as signatures see it.
+    """
+
+    id: str
+    item: Item
+    stated: Statements | None
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedFile:
+    """The verdict on the responses of a file, and what signatures are found in.
+
+    Attributes:
+        verdict: The verdict.
+        items: The responses, without their texts.
+        reasons: The reasoning of each.
+    """
+
+    verdict: Verdict
+    items: Sequence[Item]
+    reasons: Sequence[Reason]
+
+
+def processes_here() -> int:
+    """Return how many processes count responses on this machine."""
+    return min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
+
+
+def judge_file(path: Path, task: registry.Task, processes: int | None = None) -> JudgedFile:
+    """Return the verdict on a file of responses to questions of a task.
+
+    Raises:
+        UserError: As :func:`pipeline.evaluate.answers.read_answers`.
+    """
+    counted = count(path, task, processes or processes_here())
+    refuse_repeats(path, (each.id for each in counted))
+    items = [each.item for each in counted]
+    reasoning = judge_reasoning(items, [each.stated for each in counted])
+    held = _held(path, task, held_against_rules([item.example for item in items]))
+    answers = judge_answers(held, Questions.of([item.example for item in held]))
+    return JudgedFile(Verdict(answers, reasoning), items, [each.reason for each in counted])
+
+
+def count(path: Path, task: registry.Task, processes: int) -> list[Counted]:
+    """Return every response of a file, counted, in order."""
+    reader, rows = open_answers(path, task, NEEDED)
+    chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
+    first = list(islice(chunks, processes + 1))
+    if processes < 2 or len(first) <= processes:
+        found = (_count(reader, chunk) for chunk in chain(first, chunks))
+    else:
+        found = _count_beside(reader, chain(first, chunks), processes)
+    known: dict[Statements | None, Statements | None] = {}
+    return [
+        Counted(each.id, each.item, known.setdefault(each.stated, each.stated), each.reason)
+        for part in found
+        for each in part
+    ]
+
+
+def reasons_of(path: Path, task: registry.Task) -> list[Reason]:
+    """Return the reasoning of every response of a file, whatever else it has."""
+    reader, rows = open_answers(path, task, ("response",))
+    found = [
+        (answer.id, Reason.of(answer.response)) for answer in (reader.answer(*r) for r in rows)
+    ]
+    refuse_repeats(path, (name for name, _ in found))
+    return [reason for _, reason in found]
+
+
+def _count_beside(
+    reader: Reader, chunks: Iterable[_Rows], processes: int
+) -> Iterator[Sequence[Counted]]:
+    """Yield chunks counted by other processes, in order; few of them wait at a time."""
+    waiting = deque[Future[list[Counted]]]()
+    start = get_context("spawn")
+    try:
+        with ProcessPoolExecutor(processes, start, _leave_interrupts_to_parent) as pool:
+            for chunk in chunks:
+                waiting.append(pool.submit(_count, reader, chunk))
+                if len(waiting) > _AHEAD * processes:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+    except BrokenProcessPool:
+        raise UserError(
+            f"{reader.path}: a process that counts responses was ended, perhaps for want of memory"
+        ) from None
+
+
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _count(reader: Reader, rows: _Rows) -> list[Counted]:
+    return [_counted(reader.answer(*row)) for row in rows]
+
+
+def _counted(answer: Answered) -> Counted:
+    (item,) = items_of([(answer.example, answer.response)])
+    return Counted(answer.id, _bare(item), statements(item), Reason.of(item.response))
+
+
+def _bare(item: Item) -> Item:
+    """Return an item with what is counted of it, without its texts."""
+    whole = item.example
+    meta = {"pair": whole.meta["pair"]} if "pair" in whole.meta else {}
+    example = Example(
+        whole.benchmark,
+        whole.task,
+        story="",
+        question="",
+        answer="",
+        order=whole.order,
+        meta=meta,
+        story_id=whole.story_id,
+        id=whole.id,
+    )
+    return Item(example, response="", extracted=None, right=item.right)
+
+
+def _held(path: Path, task: registry.Task, places: Sequence[int]) -> list[Item]:
+    """Read the answers again that are held against rules."""
+    reader, rows = open_answers(path, task, NEEDED)
+    wanted = set(places)
+    chosen = compress(rows, (place in wanted for place in range(max(places) + 1)))
+    answers = (reader.answer(*row) for row in chosen)
+    return items_of((answer.example, answer.response) for answer in answers)
