@@ -343,6 +343,18 @@ def accuracy(key: str, cell: Cell, column: str) -> float:
                 "tom-rl/hi-tom": "not run",
             },
         ),
+        (
+            "sft-or-rl",
+            {
+                "shortcuts/rl-over-sft": "contradicted",
+                "shortcuts/rl-over-sft-higher-order": "contradicted",
+                "shortcuts/thinking": "not run",
+            },
+        ),
+        (
+            "think-or-not",
+            {"shortcuts/thinking": "contradicted", "shortcuts/rl-over-sft": "not run"},
+        ),
         ("order-ablation", {"rlvr/order-123-to-4": "supported", "rlvr/gain-hi": "not run"}),
     ],
 )
@@ -358,7 +370,7 @@ def test_studies_that_re_run_a_paper_have_a_ledger(
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "studies").glob("*.yaml")), ids=lambda p: p.stem)
 def test_which_studies_re_run_a_paper(path: Path) -> None:
-    named = {"tom-rl", "rlvr", "order-ablation", "grid"}
+    named = {"tom-rl", "rlvr", "order-ablation", "grid", "sft-or-rl", "think-or-not"}
     assert re_runs_a_paper(find_study(PROJECT, path.stem).paper) == (path.stem in named)
 
 
