@@ -42,6 +42,9 @@ OPENTOM = ("opentom", "opentom_long")
 """Its tasks that are no part of another one."""
 
 FILE = "docs/results/audit.json"
+FEW = 5
+"""Question types of a set up to which rules are kept of each."""
+
 _PLACES = 4
 
 Make = Callable[[], Sequence[Example]]
@@ -107,11 +110,16 @@ def kept(found: ColumnAudit) -> dict[str, Any]:
         "accuracy": _rounded(rules.best.accuracy),
         "chance": _rounded(rules.chance),
         "majority": _rounded(rules.majority),
-        "rules": {name: _rounded(share) for name, share in rules.rules.items()},
+        "rules": _all_rounded(rules.rules),
         "by_order": {
-            order: {name: _rounded(share) for name, share in group.rules.items()}
+            order: _all_rounded(group.rules)
             for order, group in rules.by_order.items()
             if len(rules.by_order) > 1
+        },
+        "by_type": {
+            kind: {"rules": _all_rounded(group.rules), "guess": _all_rounded(group.with_guess)}
+            for kind, group in rules.by_type.items()
+            if 1 < len(rules.by_type) <= FEW
         },
         "learned": None if found.learned is None else _all_rounded(found.learned.model_dump()),
         "constant": _all_rounded(won.constant.model_dump()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -71,13 +71,13 @@ def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
     return {
         "answers": answers.follow,
         "by": answers.by,
-        "explained": round(answers.explained, 4),
+        "explained": answers.explained,
         "best": answers.best,
         "beside_rule": _beside(rule),
         "beside_by": None if copied is None else _beside(copied),
         "reasoning": reasoning.is_,
-        "true": reasoning.true.as_json(),
-        "consistent": reasoning.consistent.as_json(),
+        "true": asdict(reasoning.true),
+        "consistent": asdict(reasoning.consistent),
         "median_words": median(len(item.response.split()) for item in items),
         "signatures": [each.name for each in signatures if each.present],
     }
@@ -87,8 +87,8 @@ def _beside(found: AgainstRule) -> dict[str, Any]:
     """Return the answers beside a rule."""
     shares = ("where_right", "where_wrong", "copied")
     return {
-        "accuracy": round(found.accuracy, 4),
-        **{name: getattr(found, name).as_json() for name in shares},
+        "accuracy": found.accuracy,
+        **{name: asdict(getattr(found, name)) for name in shares},
     }
 
 

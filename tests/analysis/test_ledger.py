@@ -346,14 +346,14 @@ def accuracy(key: str, cell: Cell, column: str) -> float:
         (
             "sft-or-rl",
             {
-                "shortcuts/rl-over-sft": "contradicted",
-                "shortcuts/rl-over-sft-higher-order": "contradicted",
+                "shortcuts/rl-generalises-better": "contradicted",
+                "shortcuts/rl-over-sft-higher-order": "undecided",
                 "shortcuts/thinking": "not run",
             },
         ),
         (
             "think-or-not",
-            {"shortcuts/thinking": "contradicted", "shortcuts/rl-over-sft": "not run"},
+            {"shortcuts/thinking": "undecided", "shortcuts/rl-over-sft": "not run"},
         ),
         ("order-ablation", {"rlvr/order-123-to-4": "supported", "rlvr/gain-hi": "not run"}),
     ],
