@@ -107,6 +107,7 @@ def rules_table(sets: Sets) -> str:
     rows = (
         (f"{_named(name, sets)}{part}", rule, text(sets), f"`tomrl audit {name}`")
         for name, part, rule, text in RULES
+        if name in sets and "absent" not in sets[name]
     )
     return table((("data", "rule", "accuracy", "command"), *rows), 0)
 
