@@ -1,78 +1,244 @@
-"""The results that README quotes, kept small in ``docs/results`` with what they were made on.
+"""The results that pages quote, kept small in ``docs/results`` with what they were made on.
 
-Run ``python -m benchmarks.stored STUDY`` after ``tomrl repro STUDY``: it writes verdicts, scores
-and changes of the study with the commit, the processor and the libraries. ``tests/test_quoted.py``
-holds the numbers of README to them.
+Run ``python -m benchmarks.stored STUDY`` after ``tomrl repro STUDY``: it keeps verdicts, scores and
+changes of the study, what rules and simpler minds score on its training sets, and the commit, the
+processor and the libraries. ``--from CHECKOUT`` takes results that lie in another checkout, on the
+machine that made them. ``python -m benchmarks.quoted`` then writes them into the pages.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from benchmarks.circumstances import circumstances_of
+from pipeline.analysis.results import Row
+from pipeline.analysis.seeds import Change, Standing
+from pipeline.analysis.summary import Report
+from pipeline.analysis.verdicts import CellVerdict
+from pipeline.audit.records import Audit, Best, Learned
+from pipeline.audit.rules import is_gold
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
-from pipeline.formats.provenance import installed
+from pipeline.config.params import DatasetEntry, Params, TrainedCell
+from pipeline.config.params_file import read_params
+from pipeline.data.build import select_written
+from pipeline.data.codec import read_dataset
+from pipeline.formats.records import Record
+from pipeline.judge.followers import Kind, Questions
+from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.ops.driver.checkout import find_root
-from pipeline.stages.followed.circumstances import processor
+from pipeline.tasks.example import Example
 
-LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
-ROW = ("cell", "task", "base", "trained", "change", "change_interval", "rule", "rule_name")
+FOLDER = Path("docs") / "results"
 
 
-def stored(root: Path, study: str) -> dict[str, Any]:
-    """Return what is kept of a study's results.
+class Share(Record):
+    """A share with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class Verdict(Record):
+    """The verdict on a cell and a task, in numbers.
+
+    Attributes:
+        cell: Key of the cell.
+        model: Title of its model.
+        combination: What it is trained on; empty for a base model.
+        task: The task.
+        answers: What the answers follow.
+        by: The rule or simpler mind that they follow; else None.
+        explained: Share of the answers that the best rule or mind predicts.
+        found: What could have been found.
+        copied: Share of answers that are those of ``by`` where that is wrong.
+        reasoning: What the reasoning is.
+        true: Share of true statements.
+        used: Share of edits that are followed; None where it is not known.
+        signatures: Names of the signatures that it shows.
+    """
+
+    cell: str
+    model: str
+    combination: str
+    task: str
+    answers: str
+    by: str | None
+    explained: float
+    found: dict[str, float | None]
+    copied: Share | None
+    reasoning: str
+    true: Share | None
+    used: Share | None
+    signatures: list[str]
+
+
+class TrainingSet(Record):
+    """What pays on a training set.
+
+    Attributes:
+        rows: Its questions.
+        learned: What rules score that are learned from other stories of it.
+        rule: The best listed rule.
+        minds: Accuracy of each simpler mind.
+    """
+
+    rows: int
+    learned: Learned
+    rule: Best
+    minds: dict[str, float]
+
+
+class Stored(Record):
+    """What is kept of a study.
+
+    Attributes:
+        study: Its name.
+        title: Its title.
+        commit: The commit that made the results.
+        processor: The processor that they were made on.
+        libraries: The libraries that they were made with, by name.
+        steps: Steps of training.
+        prompts: Prompts of a step.
+        rollouts: Completions of a prompt.
+        verdicts: The verdict on each cell.
+        rows: The result table, where there is one seed.
+        over_seeds: What training changed over seeds, where there are several.
+        standings: What cells and rules score over seeds.
+        training: What pays on each training set.
+    """
+
+    study: str
+    title: str
+    commit: str
+    processor: str
+    libraries: dict[str, str]
+    steps: int
+    prompts: int
+    rollouts: int
+    verdicts: list[Verdict]
+    rows: list[Row]
+    over_seeds: list[Change]
+    standings: list[Standing]
+    training: dict[str, TrainingSet]
+
+
+def read_stored(root: Path, study: str) -> Stored | None:
+    """Return what is kept of a study; None where nothing is."""
+    path = root / FOLDER / f"{study}.json"
+    made_by = f"python -m benchmarks.stored {study}"
+    return Stored.read(path, made_by) if path.exists() else None
+
+
+def stored(root: Path, study: str) -> Stored:
+    """Return what is to be kept of a study's results.
 
     Raises:
-        UserError: If the study has no report in this checkout.
+        UserError: If the study has no report in this checkout, or another one is in use there.
     """
     path = root / "reports" / study / "results.json"
     if not path.exists():
         raise UserError(f"{path} is missing; make it with: tomrl repro {study}")
-    found = json.loads(path.read_text(encoding="utf-8"))
-    rows = [row for row in found["rows"] if row["trained"] is not None]
-    beside = [
-        {"cell": row["cell"], "task": row["task"], "figure": name, **figure}
-        for row in rows
-        for name, figure in row["beside"].items()
-    ]
-    return {
-        "study": study,
-        **made_on(root),
-        "verdicts": found["verdicts"],
-        "rows": [{name: row[name] for name in ROW} for row in rows],
-        "beside": beside,
-        "seeds": found["over_seeds"],
-    }
+    report, params = Report.read(path, "report"), read_params(root / "params.yaml")
+    if params.study.name != study:
+        raise UserError(f"{root} has study {params.study.name} in use; tomrl study use {study}")
+    (first, *_) = (cell.train for cell in params.cells.values() if isinstance(cell, TrainedCell))
+    return Stored(
+        study=study,
+        title=params.study.title,
+        **circumstances_of(root),
+        steps=first.steps or 0,
+        prompts=first.prompts_per_step,
+        rollouts=first.rollouts,
+        verdicts=[_verdict(root / "runs" / study, each) for each in report.verdicts],
+        rows=[] if report.over_seeds else [r for r in report.rows if r.trained is not None],
+        over_seeds=report.over_seeds,
+        standings=report.standings,
+        training=dict(_training_sets(root, params)),
+    )
 
 
-def made_on(root: Path) -> dict[str, Any]:
-    """Return the commit, the processor and the libraries that results come from."""
-    return {
-        "commit": _commit(root),
-        "processor": processor(),
-        "libraries": dict(installed(*LIBRARIES)),
-    }
+def _verdict(runs: Path, found: CellVerdict) -> Verdict:
+    """Return a verdict with the numbers that the cell's own file has."""
+    path = runs / found.cell / "judge" / "verdicts.json"
+    whole = Verdicts.read(path, f"judge@{found.cell}").tasks[found.task]
+    reasoning = whole.evidence["reasoning"]
+    kept = found.model_dump(include=set(Verdict.model_fields))
+    return Verdict(
+        **kept,
+        copied=_share(_beside(whole).get("copied")),
+        true=_share(reasoning["true"]),
+        used=_share(reasoning["used"]),
+    )
 
 
-def _commit(root: Path) -> str:
-    asked = ("git", "rev-parse", "--short", "HEAD")
-    return subprocess.run(
-        asked, cwd=root, capture_output=True, text=True, check=True
-    ).stdout.strip()
+def _beside(found: TaskVerdict) -> dict[str, dict[str, float] | None]:
+    """Return the answers beside the rule or mind that they follow."""
+    return next((rule for rule in found.rules if rule["rule"] == found.by), {})
+
+
+def _share(found: dict[str, float] | None) -> Share | None:
+    if found is None:
+        return None
+    return Share(**{name: found[name] for name in Share.model_fields})
+
+
+def _training_sets(root: Path, params: Params) -> Iterator[tuple[str, TrainingSet]]:
+    """Yield what pays on each training set, by its key."""
+    audit = Audit.read(root / "runs" / params.study.name / "audit" / "audit.json", "audit")
+    for key, entry in params.dataset.items():
+        examples = _examples(root / "data" / params.study.name, key, entry)
+        listed, minds = _followed(examples)
+        best = max(listed, key=lambda name: listed[name])
+        rule = Best(rule=best, accuracy=listed[best])
+        found = TrainingSet(rows=len(examples), learned=audit.learned[key], rule=rule, minds=minds)
+        yield key, found
+
+
+def _examples(data: Path, key: str, entry: DatasetEntry) -> list[Example]:
+    path = data / "combos" / key / "train.parquet"
+    written = [row.example.id for row in read_dataset(path)]
+    found = select_written(data / "raw", entry.train, written)
+    if found is None:
+        raise UserError(f"{path} is not what params.yaml selects; make it again: dvc repro")
+    return found
+
+
+def _followed(examples: list[Example]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the accuracy of listed rules, and of simpler minds, by name."""
+    kinds: dict[Kind, dict[str, float]] = {Kind.LISTED: {}, Kind.MIND: {}}
+    for name, kind, answers in Questions.of(examples).said:
+        if kind in kinds:
+            right = (
+                answer is not None and is_gold(answer, example)
+                for answer, example in zip(answers, examples, strict=True)
+            )
+            kinds[kind][name] = sum(right) / len(examples)
+    return kinds[Kind.LISTED], kinds[Kind.MIND]
+
+
+def keep(source: Path, study: str, target: Path) -> None:
+    """Write what is kept of a study.
+
+    Args:
+        source: The checkout that has its results.
+        study: The study.
+        target: The folder of documentation.
+    """
+    write_output(target / "results" / f"{study}.json", stored(source, study).text())
 
 
 def main() -> int:
     """Write what is kept of a study."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("study")
-    study, root = parser.parse_args().study, find_root()
-    text = json.dumps(stored(root, study), indent=1) + "\n"
-    write_output(root / "docs" / "results" / f"{study}.json", text)
+    parser.add_argument("--from", type=Path, dest="checkout", help="where the results are")
+    options, root = parser.parse_args(), find_root()
+    keep(options.checkout or root, options.study, root / "docs")
     return 0
 
 

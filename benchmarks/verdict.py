@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import get_args
 
-from benchmarks.stored import made_on
+from benchmarks.circumstances import circumstances_of
 from pipeline.audit.surface import UNDEFINED, Asked
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
@@ -220,7 +220,7 @@ def with_table(page: str, found: Mapping[str, Mapping[str, int]]) -> str:
 
 def _store(root: Path, study: str, lists: int, found: Mapping[str, Counter[str]]) -> None:
     """Keep what was found, with what it was found on, and show it on the page."""
-    kept = {"study": study, **made_on(root), "lists": lists, "verdicts": found}
+    kept = {"study": study, **circumstances_of(root), "lists": lists, "verdicts": found}
     write_output(root / _STORED, json.dumps(kept, indent=1) + "\n")
     page = root / _PAGE
     write_output(page, with_table(page.read_text(encoding="utf-8"), found))

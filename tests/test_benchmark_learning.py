@@ -1,56 +1,85 @@
-"""What the five-seed learning run asks of a report, and the page it writes."""
+"""What the five-seed learning run asks of a report, and what it leaves."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
+import pytest
 import yaml
 
 from benchmarks import learning
-from pipeline.analysis.seeds import BEST, LAST
+from pipeline.analysis.seeds import BEST, LAST, Change, Estimate
 from tests.conftest import PROJECT
 
 
-def report(grpo: float, random: float) -> dict[str, Any]:
-    """The report of cells whose intervals begin here."""
+def changes(grpo: float, random: float) -> list[Change]:
+    """The changes of cells whose intervals begin here."""
 
-    def change(low: float) -> dict[str, float]:
-        return {"mean": low + 0.1, "low": low, "high": low + 0.2, "seeds": 5}
+    def change(group: str, measure: str, low: float) -> Change:
+        moved = Estimate(mean=low + 0.1, low=low, high=low + 0.2, seeds=5)
+        return Change(group=group, measure=measure, before=0.4, after=0.5, change=moved)
 
-    lows = {"nano-balanced-grpo": grpo, "nano-cued-random": random, "nano-cued-grpo": -0.1}
-    rows = [{"group": g, "measure": LAST, "change": change(low)} for g, low in lows.items()]
-    poor = [{"group": g, "measure": BEST, "change": change(-0.1)} for g in lows]
-    columns = [
-        {"group": g, "measure": name, "change": change(low)}
-        for g, low in lows.items()
-        for name in learning.COLUMNS
+    lows = {"nano-balanced-grpo": grpo, "nano-cued-random": random}
+    last = [change(group, LAST, low) for group, low in lows.items()]
+    return [*last, *(change(group, BEST, 0.1) for group in lows)]
+
+
+def test_chance_must_not_teach_and_a_reward_may_fail_to() -> None:
+    assert learning.shortfalls(changes(0.02, -0.05)) == []
+    assert learning.shortfalls(changes(-0.01, -0.05)) == []
+    (said,) = learning.shortfalls(changes(0.02, 0.01))
+    assert said.startswith("nano-cued-random: gains +11.0 (+1.0 to +21.0) points")
+
+
+def test_what_a_reward_gains_is_told() -> None:
+    assert learning.gains(changes(-0.01, 0.01)) == [
+        "nano-balanced-grpo: +9.0 (-1.0 to +19.0) points at its last step",
+        "nano-cued-random: +11.0 (+1.0 to +21.0) points at its last step",
     ]
-    return {"over_seeds": [*rows, *poor, *columns]}
 
 
-def test_a_reward_must_teach_and_chance_must_not() -> None:
-    assert learning.shortfalls(report(0.02, -0.05)) == []
-    (said,) = learning.shortfalls(report(-0.01, -0.05))
-    gained = "nano-balanced-grpo: gains 9.0% at its last step, interval -1.0% to 19.0%"
-    assert said.startswith(gained)
-    (said,) = learning.shortfalls(report(0.02, 0.01))
-    assert said.startswith("nano-cued-random:") and said.endswith("asked: no interval above 0")
-
-
-def test_the_page_holds_the_reports_own_table_and_figure(tmp_path: Path) -> None:
-    made, docs = tmp_path / "report", tmp_path / "docs"
-    (made / "figures").mkdir(parents=True)
-    (made / "seeds.md").write_text("| the table |\n")
-    (made / "results.json").write_text(json.dumps(report(0.02, -0.05)))
-    (made / "figures" / "training-curves.svg").write_text("<svg/>")
-    path = PROJECT / "studies" / f"{learning.STUDY}.yaml"
-    learning.write_page(made, yaml.safe_load(path.read_text(encoding="utf-8")), docs)
-    page = (docs / "learning.md").read_text()
-    assert "| the table |" in page and "over 5 seeds of base model" in page
-    assert "| nano-balanced-grpo | +12.0 (+2.0 to +22.0) |" in page
+def test_results_that_are_there_are_kept_with_their_figure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, docs = tmp_path / "checkout", tmp_path / "docs"
+    figures = checkout / "reports" / learning.STUDY / "figures"
+    figures.mkdir(parents=True)
+    (figures / "training-curves.svg").write_text("<svg/>")
+    kept: list[tuple[Path, str, Path]] = []
+    monkeypatch.setattr(learning, "keep", lambda *given: kept.append(given))
+    learning.write_page(checkout, docs)
+    assert kept == [(checkout, learning.STUDY, docs)]
     assert (docs / "images" / "learning.svg").read_text() == "<svg/>"
+
+
+@pytest.mark.parametrize(("random", "status"), [(-0.05, 0), (0.01, 1)])
+def test_a_report_that_is_there_is_read_and_not_run(
+    random: float,
+    status: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report = tmp_path / "reports" / learning.STUDY
+    report.mkdir(parents=True)
+    (report / "seeds.md").write_text("| the table |\n")
+    empty: list[str] = []
+    found = {
+        **dict.fromkeys(("rows", "standings", "squares", "probes", "verdicts"), empty),
+        **dict.fromkeys(("signatures", "findings", "published"), empty),
+        "study": learning.STUDY,
+        "missing": {},
+        "against_paper": None,
+        "provenance": {},
+        "over_seeds": [each.model_dump() for each in changes(-0.1, random)],
+    }
+    (report / "results.json").write_text(json.dumps(found))
+    monkeypatch.setattr("sys.argv", ["learning", "--from", str(tmp_path)])
+    assert learning.main() == status
+    said = capsys.readouterr()
+    assert "| the table |" in said.out and "nano-balanced-grpo: +0.0" in said.out
+    assert ("nano-cued-random: gains" in said.err) == bool(status)
 
 
 def test_the_quick_form_shortens_the_study_and_nothing_else(tmp_path: Path) -> None:

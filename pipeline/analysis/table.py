@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
@@ -72,16 +73,27 @@ def mark_text(row: Row) -> str:
 
 def notes(results: Results) -> list[str]:
     """Return what the marks and brackets of a table mean, of those that it has."""
-    rows = list(results.rows())
+    unknown = any(model.shown is None for model in results.base_cards.values())
+    return notes_on(results.rows(), unknown=unknown, partial=bool(results.missing()))
+
+
+def notes_on(rows: Sequence[Row], *, unknown: bool = False, partial: bool = False) -> list[str]:
+    """Return what the marks and brackets of some rows mean.
+
+    Args:
+        rows: The rows.
+        unknown: Whether nobody knows what some base model was shown.
+        partial: Whether cells are missing.
+    """
     marks = {row.mark.connection for row in rows if row.mark is not None}
     parts = [f"{each}: {MEANINGS[each]}" for each in Connection if each in marks]
-    if any(model.shown is None for model in results.base_cards.values()):
+    if unknown:
         parts.append("what models made elsewhere were shown before, nobody here knows")
     changes = [line[_CHANGE] for row in rows for line in lines_of(row)]
     for shown, meaning in ((" ± ", _INTERVAL), (_UNKNOWN, _NO_INTERVAL), (_HOLDS, _CORRECTED)):
         if any(shown in change for change in changes):
             parts.append(meaning)
-    if results.missing():
+    if partial:
         parts.append("failed and not run: cells without results, of which the report is partial")
     if any("(" in cell for row in rows for cell in cells_of(row)[5:7]):
         parts.append(_STRICT)
@@ -121,17 +133,20 @@ def change_text(
 
 def rich_table(results: Results) -> Table:
     """Return the table for a terminal; accuracies in percent, cell by cell under its name."""
-    title = escape(f"{results.params.study.title}: accuracy in %")
+    return table_of(results.params.study.title, results.rows(), notes(results))
+
+
+def table_of(title: str, rows_of_all: Sequence[Row], meanings: Sequence[str]) -> Table:
+    """Return rows as a table for a terminal, with what their marks mean below."""
     table = Table(
-        title=title,
-        caption="\n".join(notes(results)),
+        title=escape(f"{title}: accuracy in %"),
+        caption="\n".join(meanings),
         box=SIMPLE_HEAD,
         padding=(0, 1),
         pad_edge=False,
         collapse_padding=True,
     )
     # On narrow terminals other words are folded before the names of tasks.
-    rows_of_all = results.rows()
     longest = max((len(row.task) for row in rows_of_all), default=0)
     for heading in HEADINGS[_CELL:]:
         justify: Literal["right", "left"] = "right" if heading in _NUMBERS else "left"

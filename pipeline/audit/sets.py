@@ -226,11 +226,19 @@ def _rule_flags(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> l
 
     Of questions about the world itself only the whole set counts: there the rule is the answer.
     """
-    kinds = _groups(readings, [_question_kind(reading) for reading in readings])
-    minds = {k: p for k, p in kinds.items() if readings[p[0]].example.order not in (0, -1)}
-    places = {"all": list(range(len(readings))), **(minds if len(kinds) > 1 else {})}
+    places = {"all": list(range(len(readings))), **kinds_about_minds(readings)}
     flags = (_rule_flag(where, readings, rules, chosen) for where, chosen in places.items())
     return [flag for flag in flags if flag is not None]
+
+
+def kinds_about_minds(readings: Sequence[Reading]) -> dict[str, list[int]]:
+    """Return the places of the readings by kind of question, of kinds about what somebody thinks.
+
+    Nothing where all questions are of one kind.
+    """
+    kinds = _groups(readings, [_question_kind(reading) for reading in readings])
+    minds = {k: p for k, p in kinds.items() if readings[p[0]].example.order not in (0, -1)}
+    return minds if len(kinds) > 1 else {}
 
 
 def _rule_flag(

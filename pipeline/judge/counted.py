@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import UserError
-from pipeline.evaluate.answers import Reader, open_answers, refuse_repeats
+from pipeline.evaluate.answers import AnsweredQuestion, Reader, open_answers, refuse_repeats
 from pipeline.judge.answers import held_against_rules, judge_answers
 from pipeline.judge.followers import Questions
 from pipeline.judge.items import Item, items_of
@@ -148,7 +148,7 @@ def _count(reader: Reader, rows: _Rows) -> list[Counted]:
     return [_counted(reader.answer(*row)) for row in rows]
 
 
-def _counted(answer: Answered) -> Counted:
+def _counted(answer: AnsweredQuestion) -> Counted:
     (item,) = items_of([(answer.example, answer.response)])
     return Counted(answer.id, _bare(item), statements(item), Reason.of(item.response))
 

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -17,7 +18,8 @@ from pipeline.analysis.ledger.claim import Claim
 from pipeline.analysis.ledger.decisions import detectable, equal_within
 from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Evidence, Judged, Rule, Who
 from pipeline.analysis.ledger.ledger import CLAIMS, entries, ledger, ledger_summary, re_runs_a_paper
-from pipeline.analysis.ledger.measures import Measure, gain
+from pipeline.analysis.ledger.measures import Measure, gain, rule_gain
+from pipeline.analysis.ledger.of_audit import audited_rules
 from pipeline.analysis.ledger.of_recorded import recorded_evidence
 from pipeline.analysis.ledger.of_study import evidence_of
 from pipeline.analysis.ledger.predicates import rises, same
@@ -343,6 +345,18 @@ def accuracy(key: str, cell: Cell, column: str) -> float:
                 "tom-rl/hi-tom": "not run",
             },
         ),
+        (
+            "sft-or-rl",
+            {
+                "shortcuts/rl-generalises-better": "contradicted",
+                "shortcuts/rl-over-sft-higher-order": "undecided",
+                "shortcuts/thinking": "not run",
+            },
+        ),
+        (
+            "think-or-not",
+            {"shortcuts/thinking": "undecided", "shortcuts/rl-over-sft": "not run"},
+        ),
         ("order-ablation", {"rlvr/order-123-to-4": "supported", "rlvr/gain-hi": "not run"}),
     ],
 )
@@ -358,7 +372,7 @@ def test_studies_that_re_run_a_paper_have_a_ledger(
 
 @pytest.mark.parametrize("path", sorted((PROJECT / "studies").glob("*.yaml")), ids=lambda p: p.stem)
 def test_which_studies_re_run_a_paper(path: Path) -> None:
-    named = {"tom-rl", "rlvr", "order-ablation", "grid"}
+    named = {"tom-rl", "rlvr", "order-ablation", "grid", "sft-or-rl", "think-or-not"}
     assert re_runs_a_paper(find_study(PROJECT, path.stem).paper) == (path.stem in named)
 
 
@@ -393,16 +407,26 @@ def test_what_the_recorded_answers_decide_is_in_the_docs() -> None:
     folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere") / "recorded"
     if not folder.is_dir():
         pytest.skip("TOMRL_DATA_MIRROR names no folder with the recorded responses")
-    everything = entries(recorded_evidence(folder))
-    found = [each for each in everything if each.word != "not run"]
+    found = recorded_evidence(folder)
+    everything = entries(replace(found, rules={**audited_rules(folder.parent), **found.rules}))
+    decided = [each for each in everything if each.word != "not run"]
     text = (PROJECT / "docs" / "ledger.md").read_text(encoding="utf-8")
-    _, _, text = text.partition("## What the recorded answers decide")
+    _, _, text = text.partition("## What recorded answers and the data decide")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     shown = [tuple(cell.strip() for cell in row.strip("| ").split(" | ")) for row in rows]
-    assert shown == [(f"`{each.id}`", each.says, each.word, each.why) for each in found]
-    assert ledger_summary(everything) in " ".join(text.split())
+    assert shown == [(f"`{each.id}`", each.says, each.word, each.why) for each in decided]
+    assert ledger_summary(everything).capitalize() in " ".join(text.split())
 
 
 def test_a_gain_is_taken_question_by_question() -> None:
     found = gain(rlvr("hi"), "opentom").of(shifted([rlvr("hi")], 0.3, "opentom"))
     assert found.value == pytest.approx(0.3) and found.low > 0.25
+
+
+def test_a_rule_on_one_kind_of_questions_counts_and_all_kinds_are_allowed_for() -> None:
+    whole, kind = Rule(0.6, 0.5, 400), Rule(0.9, 0.5, 100)
+    measure = rule_gain("tomi")
+    alone = measure.of(evidence({}, {"tomi": kind}))
+    found = measure.of(evidence({}, {"tomi": replace(whole, kinds=(kind, whole))}))
+    assert found.value == alone.value == pytest.approx(0.4)
+    assert found.low < alone.low and found.high > alone.high

@@ -88,11 +88,13 @@ class Rule:
         blind: Accuracy of the better one of chance and the most common answer; None where nobody
             looked.
         count: Questions.
+        kinds: The same on the questions of each kind, where they were looked at.
     """
 
     best: float
     blind: float | None
     count: int
+    kinds: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pipeline.analysis.ledger.decisions import (
     Effect,
     NotRun,
     Unit,
+    among,
     detectable,
     difference,
     moved_by,
@@ -19,6 +20,7 @@ from pipeline.analysis.ledger.decisions import (
 from pipeline.analysis.ledger.evidence import (
     Asked,
     Evidence,
+    Rule,
     Run,
     Who,
     columns_of,
@@ -149,19 +151,26 @@ def rule_lead(topic: str, who: Who) -> Measure:
 
 
 def rule_gain(topic: str) -> Measure:
-    """By how much the best rule is ahead of the better one of chance and the commonest answer."""
+    """By how much the best rule is ahead of the better one of chance and the commonest answer.
+
+    On the whole topic, or on the kind of its questions where the lead is largest; the interval then
+    allows for all that were looked at (Bonferroni).
+    """
 
     def of(evidence: Evidence) -> Estimate:
         rule = evidence.rule(topic)
-        if rule.blind is None:
-            raise NotRun("blind guess", topic)
-        right = round(rule.best * rule.count)
-        wrong = rule.count - right
-        return moved_by(
-            statistics.share([True] * right + [False] * wrong, range(rule.count)), -rule.blind
-        )
+        leads = [_ahead_of_blind(each, topic) for each in (rule, *rule.kinds)]
+        return among(max(leads, key=lambda lead: lead.value), len(leads))
 
     return Measure(f"the best rule less a blind guess on {topic}", of)
+
+
+def _ahead_of_blind(rule: Rule, topic: str) -> Estimate:
+    if rule.blind is None:
+        raise NotRun("blind guess", topic)
+    right = round(rule.best * rule.count)
+    answers = [True] * right + [False] * (rule.count - right)
+    return moved_by(statistics.share(answers, range(rule.count)), -rule.blind)
 
 
 def pairs_lead(who: Who, other: Who, figure: str) -> Measure:

@@ -14,7 +14,7 @@ FLAGGED = 0.2
 
 MODELS = ("qwen25-3b", "qwen25-7b")
 DATA = "balanced"
-"""Where no rule is right on more than half: this project's data without a shortcut."""
+"""This project's data without a shortcut: its questions are chosen against learned rules."""
 
 
 def thinking(model: str, data: str = DATA) -> Who:
@@ -37,7 +37,7 @@ def _audits() -> tuple[Claim, ...]:
     clean = Claim(
         "shortcuts/opentom-clean",
         f"{PAPER}, audit: OpenToM is clean",
-        "no rule exceeds a blind guess on OpenToM by 20 points",
+        "no rule exceeds a blind guess on OpenToM, or on a kind of its questions, by 20 points",
         "an audit of opentom",
         not_(rises(rule_gain("opentom"), by=FLAGGED)),
     )
@@ -46,7 +46,8 @@ def _audits() -> tuple[Claim, ...]:
             Claim(
                 f"shortcuts/{name}",
                 f"{PAPER}, audit: {said}",
-                f"a rule that learns nothing exceeds a blind guess on {topic} by 20 points",
+                f"a rule that learns nothing exceeds a blind guess on {topic}, or on a kind of its "
+                "questions, by 20 points",
                 f"an audit of {topic}",
                 rises(rule_gain(topic), by=FLAGGED),
             )

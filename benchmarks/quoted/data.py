@@ -1,0 +1,245 @@
+"""What ``docs/audit.md`` says of published sets, and other pages of the recorded answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from benchmarks.quoted.text import listed, paragraph, percent, table, whole, with_ends
+from benchmarks.stored import Share
+from pipeline.formats.foreign import markdown_text
+from pipeline.tasks.registry import get
+
+Sets = Mapping[str, Mapping[str, Any]]
+Row = tuple[str, str, str, Callable[[Sets], str]]
+
+STUDIES = {"tom-rl": "Study 1", "rlvr": "Study 2"}
+EXIT, START = "earliest exit", "scene start"
+CUE = "phrase cue"
+
+
+# --- rules of the audit ---------------------------------------------------------------------------
+
+
+def _accuracy(name: str, rule: str) -> Callable[[Sets], str]:
+    return lambda sets: percent(sets[name]["rules"][rule])
+
+
+def _orders(name: str, rule: str, orders: Sequence[int]) -> Callable[[Sets], str]:
+    return lambda sets: ", ".join(percent(sets[name]["by_order"][str(o)][rule]) for o in orders)
+
+
+def _cue(scenario: str) -> Callable[[Sets], str]:
+    """Return a text of how the phrase cue does on one kind of FANToM's choices."""
+
+    def text(sets: Sets) -> str:
+        found = sets["fantom_belief"]["by_type"][f"tom:belief:{scenario}:multiple-choice"]
+        sure, guessed = found["rules"][CUE], found["guess"][CUE]
+        return f"{percent(sure)}; {percent(guessed)} with a coin where undefined"
+
+    return text
+
+
+def _wrong(sets: Sets) -> str:
+    found = sets["hi_tom"]
+    wrong = round(found["rows"] * (1 - found["rules"][EXIT]))
+    return f"{percent(found['rules'][EXIT])}, wrong on {wrong}"
+
+
+RULES: tuple[Row, ...] = (
+    ("hi_tom", "", "earliest exit: where the object was when the first of the chain left", _wrong),
+    ("hi_tom", ", orders 0 to 4", "the same", _orders("hi_tom", EXIT, range(5))),
+    (
+        "hi_tom",
+        ", orders 1 to 4",
+        "scene start: where it was when the last scene about it began",
+        _orders("hi_tom", START, range(1, 5)),
+    ),
+    ("hi_tom_order4", "", "earliest exit", _accuracy("hi_tom_order4", EXIT)),
+    ("tomi", "", "last place", _accuracy("tomi", "last")),
+    ("tomi", "", "initial place", _accuracy("tomi", "initial")),
+    ("tomi", "", "earliest exit", _accuracy("tomi", EXIT)),
+    (
+        "explore_tom",
+        "",
+        "most frequent place, of equals the first named",
+        _accuracy("explore_tom", "most frequent"),
+    ),
+    ("explore_tom", "", "earliest exit", _accuracy("explore_tom", EXIT)),
+    ("explore_tom", "", "last candidate mentioned", _accuracy("explore_tom", "last mention")),
+    (
+        "explore_tom_infilled",
+        "",
+        "last candidate mentioned",
+        _accuracy("explore_tom_infilled", "last mention"),
+    ),
+    (
+        "fantom_belief",
+        ", inaccessible",
+        "the option that says somebody does not know",
+        _cue("inaccessible"),
+    ),
+    ("fantom_belief", ", accessible", "the same", _cue("accessible")),
+    (
+        "fantom_yes_no",
+        "",
+        "whoever speaks least does not know, all others do",
+        _accuracy("fantom_yes_no", "speaks least"),
+    ),
+    (
+        "fantom_yes_no",
+        "",
+        "whoever speaks first does not know, all others do",
+        _accuracy("fantom_yes_no", "speaks first"),
+    ),
+    ("fantom_yes_no", "", "most common answer", _accuracy("fantom_yes_no", "majority answer")),
+    (
+        "opentom",
+        "",
+        "most common answer to questions of the type",
+        _accuracy("opentom", "majority answer"),
+    ),
+)
+
+
+def rules_table(sets: Sets) -> str:
+    """Return what rules score that somebody named."""
+    rows = (
+        (f"{_named(name, sets)}{part}", rule, text(sets), f"`tomrl audit {name}`")
+        for name, part, rule, text in RULES
+        if name in sets and "absent" not in sets[name]
+    )
+    return table((("data", "rule", "accuracy", "command"), *rows), 0)
+
+
+def learned_table(sets: Sets) -> str:
+    """Return the best listed rule and what learned rules score, set by set."""
+    rows = [_learned(name, sets) for name in sets if "absent" not in sets[name]]
+    heads = ("data", "boosted trees", "list", "its accuracy", "best listed rule", "its accuracy")
+    return f"{table((heads, *rows), 0)}\n{paragraph(_of_learned(sets))}"
+
+
+def _learned(name: str, sets: Sets) -> tuple[str, ...]:
+    found = sets[name]
+    rule = (found["rule"], percent(found["accuracy"]))
+    learned = found["learned"]
+    if learned is None:
+        return (_named(name, sets), "-", "-", "-", *rule)
+    shares = percent(learned["accuracy"]), percent(learned["readable_accuracy"])
+    return (_named(name, sets), shares[0], learned["readable"], shares[1], *rule)
+
+
+def _of_learned(sets: Sets) -> Iterator[str]:
+    leads = {
+        name: found["learned"]["accuracy"] - found["accuracy"]
+        for name, found in sets.items()
+        if found.get("learned")
+    }
+    most = max(leads, key=lambda name: leads[name])
+    yield (
+        f"Trees gain most over the best listed rule on {_title(most)}: "
+        f"{100 * leads[most]:.1f} points."
+    )
+    if none := [_title(name) for name, lead in leads.items() if lead <= 0]:
+        yield f"They gain nothing over it on {listed(none)}."
+    if absent := [_title(name) for name, found in sets.items() if "absent" in found]:
+        yield f"Sources that were not at hand: {listed(absent)}."
+
+
+def _named(name: str, sets: Sets) -> str:
+    return f"{_title(name)}, {sets[name]['rows']:,}"
+
+
+def _title(name: str) -> str:
+    study, _, combination = name.partition("/")
+    if combination:
+        return f"{STUDIES[study]}, training set `{combination}`"
+    return get(name).title
+
+
+# --- recorded answers -----------------------------------------------------------------------------
+
+RECORDED = (
+    *("model", "right, rule right", "right, rule wrong", "the rule's answer there"),
+    *("answers follow", "explained by", "true claims", "reasoning is", "signatures"),
+)
+
+
+def recorded_table(models: Sequence[Mapping[str, Any]]) -> str:
+    """Return the verdict on each of the recorded models."""
+    return table((RECORDED, *(_recorded(each) for each in models)), 0)
+
+
+def _recorded(found: Mapping[str, Any]) -> tuple[str, ...]:
+    rule = found["beside_rule"]
+    return (
+        f"{found['model']} {found['state']}",
+        *(_ends(rule[name]) for name in ("where_right", "where_wrong", "copied")),
+        f"{found['answers']} ({found['by']})" if found["by"] else found["answers"],
+        f"{whole(found['explained'])} % {found['best']}",
+        _ends(found["true"]) if found["true"]["count"] else "-",
+        found["reasoning"],
+        ", ".join(found["signatures"]) or "-",
+    )
+
+
+def _ends(found: Mapping[str, float]) -> str:
+    return f"{percent(found['value'])} ({whole(found['low'])}-{whole(found['high'])})"
+
+
+def recorded_text(models: Sequence[Mapping[str, Any]]) -> str:
+    """Return what the recorded models show, in sentences."""
+    trained = [each for each in models if each["state"] == "RL"]
+    right, wrong = (_range(trained, name) for name in ("where_right", "where_wrong"))
+    collapsed = [each["model"] for each in trained if "response collapse" in each["signatures"]]
+    (before, after) = (each["median_words"] for each in models if each["model"] == "7B")
+    reasoned = [each for each in trained if each["true"]["count"]]
+    best = max(reasoned, key=lambda each: each["true"]["value"])
+    claims = [each["consistent"]["value"] for each in models if each["consistent"]["count"]]
+    plausible = [each["model"] for each in models if each["reasoning"] in ("plausible", "faithful")]
+    sentences = (
+        f"After RL, answers are right on {right} where the rule is right and on {wrong} where it "
+        "is wrong.",
+        *(_followed(each) for each in trained if each["by"]),
+        "Without counterfactual pairs these 600 questions can call no model's answers beliefs.",
+        f"Responses collapse at {listed(collapsed) if collapsed else 'no size'}; at 7B, which the "
+        f"paper calls stable, a response has {before:.0f} words (median) before RL and {after:.0f} "
+        "after it.",
+        f"The reasoning of {listed(plausible) if plausible else 'no model'} is plausible: of the "
+        f"claims of the best one after RL, {best['model']}, {_true(best)} are true, and answers "
+        f"are what the response claims in {whole(min(claims))} to {whole(max(claims))} % where it "
+        "claims what is asked.",
+    )
+    return paragraph(sentences)
+
+
+def _true(found: Mapping[str, Any]) -> str:
+    return with_ends(_share(found["true"]))
+
+
+def _share(found: Mapping[str, float]) -> Share:
+    return Share(value=found["value"], low=found["low"], high=found["high"])
+
+
+def _range(models: Sequence[Mapping[str, Any]], name: str) -> str:
+    shares = [each["beside_rule"][name]["value"] for each in models]
+    return f"{whole(min(shares))} to {whole(max(shares))} %"
+
+
+def _followed(found: Mapping[str, Any]) -> str:
+    copied = found["beside_by"]["copied"]
+    kind = "simpler mind" if found["answers"] == "simpler mind" else "rule"
+    return (
+        f"{found['model']} follows the {kind} *{found['by']}*: where that is wrong, on "
+        f"{copied['count']} questions, {with_ends(_share(copied))} of its answers are the same."
+    )
+
+
+def ledger_table(ledger: Mapping[str, Any]) -> str:
+    """Return the claims that are decided, and how many have which word."""
+    rows = (
+        (f"`{name}`", *map(markdown_text, (says, word, why)))
+        for name, says, word, why in ledger["claims"]
+    )
+    heads = ("claim", "it says", "word", "by what")
+    return f"{ledger['summary'].capitalize()}.\n\n{table((heads, *rows), 0)}"

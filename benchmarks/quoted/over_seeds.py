@@ -1,0 +1,224 @@
+"""What README and ``docs/learning.md`` say of the study ``mini-seeds``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.quoted.text import listed, made_on, paragraph, percent, table
+from benchmarks.stored import Stored
+from pipeline.analysis.seeds import BEST, LAST, Change, Estimate, seeds_markdown
+
+COLUMNS = {
+    "rule_right": "where the earliest exit is right",
+    "rule_wrong": "where it is wrong",
+    "pairs": "pairs",
+}
+"""The columns that tell belief from rule, in words."""
+
+ARMS = {
+    "grpo": "GRPO",
+    "random": "GRPO with a random reward",
+    "answers": "supervised training on answers",
+    "traces": "supervised training on true reasoning",
+}
+SETS = ("cued", "balanced")
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The cells that differ in nothing but their seed, and what training changed in them.
+
+    Attributes:
+        group: What their keys have in common.
+        changes: The changes by measure.
+    """
+
+    group: str
+    changes: dict[str, Change]
+
+    @property
+    def combination(self) -> str:
+        """Return what they are trained on."""
+        return self.group.split("-")[1]
+
+    @property
+    def arm(self) -> str:
+        """Return how they are trained."""
+        return self.group.split("-")[-1]
+
+    @property
+    def called(self) -> str:
+        """Return both in words."""
+        return f"{ARMS[self.arm]} on `{self.combination}`"
+
+    def columns(self) -> list[Change]:
+        """Return the changes of columns, which are not those of validation."""
+        return [each for each in self.changes.values() if each.measure not in (BEST, LAST)]
+
+
+def cells_of(found: Stored) -> list[Cells]:
+    """Return the groups of cells in the order of the study."""
+    changes: dict[str, dict[str, Change]] = {}
+    for each in found.over_seeds:
+        changes.setdefault(each.group, {})[each.measure] = each
+    return [Cells(group, measures) for group, measures in changes.items()]
+
+
+def seeds(found: Stored) -> int:
+    """Return the number of seeds."""
+    return found.over_seeds[0].change.seeds
+
+
+def moved(change: Estimate) -> str:
+    """Return a change as a predicate: what holds over seeds, and what does not."""
+    low, high = (f"{100 * end:+.1f}" for end in (change.low, change.high))
+    if change.low > 0 or change.high < 0:
+        verb = "gains" if change.low > 0 else "loses"
+        return f"{verb} {100 * abs(change.mean):.1f} points ({low} to {high})"
+    return f"neither surely gains nor loses ({change.points()})"
+
+
+# --- README ---------------------------------------------------------------------------------------
+
+
+def summary(found: Stored) -> str:
+    """Return the changes that tell belief from rule, and what they say."""
+    groups = {(each.combination, each.arm): each for each in cells_of(found)}
+    sentences = [
+        *_of_grpo(groups),
+        _of_random([each for each in groups.values() if each.arm == "random"]),
+        *_of_verdicts(found, "grpo"),
+    ]
+    return f"{summary_head(found)}\n\n{changes_table(found)}\n{paragraph(sentences)}"
+
+
+def changes_table(found: Stored) -> str:
+    """Return what training changed in the columns that tell belief from rule."""
+    rows = (
+        (
+            f"`{each.combination}`",
+            ARMS[each.arm],
+            *(each.changes[name].change.points() for name in COLUMNS),
+        )
+        for each in cells_of(found)
+    )
+    return table((("trained on", "by", *COLUMNS.values()), *rows), len(COLUMNS))
+
+
+def _of_grpo(groups: dict[tuple[str, str], Cells]) -> Iterator[str]:
+    for combination in SETS:
+        cells = groups[combination, "grpo"]
+        validated, wrong = (cells.changes[name].change for name in (LAST, "rule_wrong"))
+        yield (
+            f"At its last step, {cells.called} {moved(validated)} on questions such as it was "
+            f"trained on, and it {moved(wrong)} on those that the earliest exit gets wrong."
+        )
+
+
+def _of_random(groups: Sequence[Cells]) -> str:
+    """Return where a reward drawn by a coin gains, and where it loses."""
+    changed = [
+        f"on `{each.measure}` of `{cells.combination}` it {moved(each.change)}"
+        for cells in groups
+        for each in cells.columns()
+        if each.change.low > 0 or each.change.high < 0
+    ]
+    if not changed:
+        return "With a random reward no column surely changes."
+    return f"A random reward moves models too: {listed(changed)}."
+
+
+def _of_verdicts(found: Stored, arm: str) -> Iterator[str]:
+    """Yield what the verdict says of the cells of an arm, seed by seed."""
+    for combination in SETS:
+        cells = [
+            each
+            for each in found.verdicts
+            if each.combination.split("-")[0] == combination
+            and re.sub(r"-s\d+$", "", each.cell).endswith(f"-{arm}")
+        ]
+        said = Counter(
+            f"{each.answers} ({_short(each.by)})" if each.by else each.answers for each in cells
+        )
+        told = listed([f"{name} {count} times" for name, count in said.most_common()])
+        yield f"The verdict on the {len(cells)} models of {ARMS[arm]} on `{combination}`: {told}."
+
+
+def _short(rule: str) -> str:
+    """Return the name of a rule; of a learned one, that it is learned."""
+    return rule.split(",")[0] if rule.startswith("learned rule") else rule
+
+
+# --- docs/learning.md -----------------------------------------------------------------------------
+
+
+def opening(found: Stored) -> str:
+    """Return what was run, and on what."""
+    return paragraph(
+        (
+            f"`{found.study}` repeats the study `mini` over {seeds(found)} seeds of base model, "
+            f"training data and rollouts: {found.steps} steps of {found.prompts} prompts x "
+            f"{found.rollouts} completions each. These results were made on: {made_on(found)}.",
+        )
+    )
+
+
+def what_holds(found: Stored) -> str:
+    """Return which changes hold over seeds and which do not, group by group."""
+    rows = [_sorted_changes(each) for each in cells_of(found)]
+    looked = sum(len(each.columns()) for each in cells_of(found))
+    answer = (
+        f"In validation at the last step, {each.called} {moved(each.changes[LAST].change)}."
+        for each in cells_of(found)
+        if each.arm in ("grpo", "random")
+    )
+    return (
+        f"{paragraph((*answer, *_of_verdicts(found, 'grpo')))}\n"
+        f"{summary_head(found)}\n\n{changes_table(found)}\n"
+        "Which of all columns surely change, their interval being on one side of zero:\n\n"
+        f"{table((('cells', 'rise', 'fall', 'not sure'), *rows), 0)}\n"
+        + paragraph(
+            (
+                f"The {looked} intervals are not corrected for their number: if nothing changed, "
+                f"about {round(0.05 * looked)} of them would lie on one side of zero.",
+            )
+        )
+    )
+
+
+def summary_head(found: Stored) -> str:
+    """Return what the table of changes shows."""
+    return f"Change of accuracy in points, mean over {seeds(found)} seeds and 95 % interval:"
+
+
+def _sorted_changes(cells: Cells) -> tuple[str, str, str, str]:
+    rise = [each.measure for each in cells.columns() if each.change.low > 0]
+    fall = [each.measure for each in cells.columns() if each.change.high < 0]
+    rest = [each.measure for each in cells.columns() if each.measure not in (*rise, *fall)]
+    texts = (", ".join(f"`{name}`" for name in names) or "-" for names in (rise, fall, rest))
+    return (cells.called, *texts)  # type: ignore[return-value]
+
+
+def training_sets(found: Stored) -> str:
+    """Return what rules and simpler minds score on the training sets of all seeds."""
+    minds = list(next(iter(found.training.values())).minds)
+    rows = (
+        (
+            f"`{key}`",
+            percent(each.learned.accuracy),
+            percent(each.learned.readable_accuracy),
+            f"{percent(each.rule.accuracy)} {each.rule.rule}",
+            *(percent(each.minds[name]) for name in minds),
+        )
+        for key, each in found.training.items()
+    )
+    heads = ("training set", "trees", "list", "best listed rule", *minds)
+    return table((heads, *rows), len(heads) - 1)
+
+
+def everything(found: Stored) -> str:
+    """Return all scores and changes."""
+    return seeds_markdown(found.standings, found.over_seeds)

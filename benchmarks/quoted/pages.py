@@ -1,0 +1,103 @@
+"""The blocks of each page, and how a page is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.quoted import data, one_run, over_seeds
+from benchmarks.stored import FOLDER, Stored, read_stored
+from pipeline.base.errors import UserError
+from pipeline.cli.output import write_output
+
+NOT_RUN = "*These results are yet to be made.*\n"
+"""What stands where a result is not stored yet."""
+
+Block = Callable[[Path], str]
+
+
+def _of_study(study: str, text: Callable[[Stored], str]) -> Block:
+    """Return a block that comes from a stored study."""
+
+    def block(root: Path) -> str:
+        found = read_stored(root, study)
+        return NOT_RUN if found is None else text(found)
+
+    return block
+
+
+def _of_file(name: str, key: str, text: Callable[[Any], str]) -> Block:
+    """Return a block that comes from one part of another stored result."""
+
+    def block(root: Path) -> str:
+        path = root / FOLDER / f"{name}.json"
+        return text(json.loads(path.read_text(encoding="utf-8"))[key]) if path.exists() else NOT_RUN
+
+    return block
+
+
+_mini, _seeds = partial(_of_study, "mini"), partial(_of_study, "mini-seeds")
+
+PAGES: Mapping[str, Mapping[str, Block]] = {
+    "README.md": {
+        "minds": _mini(partial(one_run.minds_on_balanced, page="docs/verdict.md")),
+        "seeds": _seeds(over_seeds.summary),
+        "table": _mini(one_run.result_table),
+        "one run": _mini(one_run.what_it_shows),
+    },
+    "docs/data.md": {"minds": _mini(partial(one_run.minds_on_balanced, page="verdict.md"))},
+    "docs/learning.md": {
+        "opening": _seeds(over_seeds.opening),
+        "training sets": _seeds(over_seeds.training_sets),
+        "what holds": _seeds(over_seeds.what_holds),
+        "everything": _seeds(over_seeds.everything),
+    },
+    "docs/verdict.md": {
+        "recorded": _of_file("recorded", "models", data.recorded_table),
+        "recorded text": _of_file("recorded", "models", data.recorded_text),
+    },
+    "docs/ledger.md": {"decided": _of_file("recorded", "ledger", data.ledger_table)},
+    "docs/audit.md": {
+        "rules": _of_file("audit", "sets", data.rules_table),
+        "learned": _of_file("audit", "sets", data.learned_table),
+    },
+}
+"""What writes each block, by page and name."""
+
+
+def written(root: Path, page: str, text: str) -> str:
+    """Return a page with every block written anew.
+
+    Raises:
+        UserError: If a block is not there exactly once.
+    """
+    for name, block in PAGES[page].items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise UserError(f"{page}: {begin.strip()} and {end} must stand there once")
+        before, _, rest = text.partition(begin)
+        text = before + begin + block(root) + end + rest.partition(end)[2]
+    return text
+
+
+def write_pages(root: Path) -> list[str]:
+    """Write every page of a checkout that is there anew; return those that changed."""
+    changed = []
+    for page in (each for each in PAGES if (root / each).is_file()):
+        before = (root / page).read_text(encoding="utf-8")
+        after = written(root, page, before)
+        if after != before:
+            write_output(root / page, after)
+            changed.append(page)
+    return changed
+
+
+def outside(page: str, text: str) -> str:
+    """Return what of a page stands in no block."""
+    for name in PAGES[page]:
+        text = re.sub(rf"<!-- {name} -->\n.*?<!-- /{name} -->", "", text, flags=re.DOTALL)
+    return text

@@ -1,0 +1,56 @@
+"""Numbers, lists and tables as pages write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from textwrap import fill
+
+from benchmarks.stored import Share, Stored
+
+LINE = 112
+"""Characters of a line of text."""
+
+
+def percent(share: float) -> str:
+    """Return a share in percent with one decimal: ``73.8``."""
+    return f"{100 * share:.1f}"
+
+
+def whole(share: float) -> str:
+    """Return a share in whole percent."""
+    return f"{100 * share:.0f}"
+
+
+def with_ends(found: Share) -> str:
+    """Return a share with the ends of its interval: ``72 % (53 to 85)``."""
+    return f"{whole(found.value)} % ({whole(found.low)} to {whole(found.high)})"
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Return texts as a list in a sentence: ``a, b and c``."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def table(lines: Iterable[Sequence[str]], numbers: int) -> str:
+    """Return a Markdown table; its last columns are numbers.
+
+    Args:
+        lines: The headings, then the rows.
+        numbers: Columns of numbers.
+    """
+    head, *rows = lines
+    rule = ["---"] * (len(head) - numbers) + ["---:"] * numbers
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *rows))
+
+
+def paragraph(sentences: Iterable[str]) -> str:
+    """Return sentences as a paragraph, in lines that people can compare."""
+    text = " ".join(sentences)
+    return fill(text, LINE, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def made_on(found: Stored) -> str:
+    """Return what results were made on."""
+    libraries = listed([f"{name} {version}" for name, version in found.libraries.items()])
+    return f"commit {found.commit}, {found.processor}, {libraries}"
