@@ -19,7 +19,6 @@ from pipeline.analysis.seeds import Change, Standing
 from pipeline.analysis.summary import Report
 from pipeline.analysis.verdicts import CellVerdict
 from pipeline.audit.records import Audit, Best, Learned
-from pipeline.audit.rules import is_gold
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.config.params import DatasetEntry, Params, TrainedCell
@@ -30,6 +29,7 @@ from pipeline.formats.records import Record
 from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.ops.driver.checkout import find_root
+from pipeline.rules.listed import is_gold
 from pipeline.tasks.example import Example
 
 FOLDER = Path("docs") / "results"

@@ -22,7 +22,6 @@ from random import Random
 from typing import get_args
 
 from benchmarks.circumstances import circumstances_of
-from pipeline.audit.surface import UNDEFINED, Asked
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
@@ -32,6 +31,7 @@ from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.items import Item
 from pipeline.judge.recorded import read_suite
 from pipeline.ops.driver.checkout import find_root
+from pipeline.rules.surface import UNDEFINED, Asked
 from pipeline.tasks.example import Example
 from pipeline.tom.minds import MINDS
 
@@ -45,7 +45,7 @@ _SEEN = (
     *("times shown", "times moved", "times claimed", "first from the front", "last from the back"),
     *("mentions", "first mention", "last mention", "place among options", "place from their end"),
 )
-"""What :mod:`pipeline.audit.surface` says of a candidate after the rules and cues that pick it."""
+"""What :mod:`pipeline.rules.surface` says of a candidate after the rules and cues that pick it."""
 
 Respond = Callable[[int, Random], str]
 """From the place of a question to an answer."""

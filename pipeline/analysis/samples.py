@@ -9,8 +9,6 @@ from pathlib import Path
 
 from pipeline.analysis.provenance import provenance
 from pipeline.analysis.results import CellResult, Results
-from pipeline.audit.reading import read_all
-from pipeline.audit.rules import is_gold, rule_answers
 from pipeline.config.params import Cell
 from pipeline.data.original import ORIGINAL, Frame
 from pipeline.data.prompt import is_prefilled, maker
@@ -18,6 +16,8 @@ from pipeline.judge.columns import judged_together
 from pipeline.judge.items import Item
 from pipeline.judge.recorded import read_suite, recorded_items
 from pipeline.model.chat import beginning
+from pipeline.rules.listed import is_gold, rule_answers
+from pipeline.rules.reading import read_all
 from pipeline.tasks.example import OF_NO_TASK, Example
 
 GAINED, LOST = "wrong to right", "right to wrong"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from pipeline.audit.reading import Reading
 from pipeline.audit.records import Balance
 from pipeline.audit.statistics import evenness
+from pipeline.rules.reading import Reading
 
 _SHOWN = 10
 _PARTS = 10

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from pipeline.audit.reading import Reading
 from pipeline.audit.records import Won, WonWithoutAnswer
+from pipeline.rules.reading import Reading
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 

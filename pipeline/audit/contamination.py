@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.audit.reading import words_of
 from pipeline.audit.records import Leak
 from pipeline.base.errors import UserError
 from pipeline.config.data import Split
 from pipeline.data.origin import structure_of
+from pipeline.rules.reading import words_of
 from pipeline.tasks.example import Example
 
 NGRAM = 13

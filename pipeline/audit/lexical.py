@@ -20,9 +20,9 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from zlib import crc32
 
-from pipeline.audit.reading import words_of
 from pipeline.audit.records import Lexical
 from pipeline.audit.statistics import dependence
+from pipeline.rules.reading import words_of
 from pipeline.tasks.example import Example
 
 LEXICAL_FLAG = 0.15

@@ -7,9 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from pipeline.formats.records import Record
-
-LEARNED = "learned rule"
-"""What tables call a rule that is fitted to answers."""
+from pipeline.rules.learned import LEARNED
 
 Counts = dict[str, int]
 Shares = dict[str, float]

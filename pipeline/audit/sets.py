@@ -11,9 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pipeline.audit.balance import balance
 from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Overlap
-from pipeline.audit.learned import LearnedRule, cross_fitted, cross_fitted_list
 from pipeline.audit.lexical import LEXICAL_FLAG, lexical_dependence
-from pipeline.audit.reading import Reading, read_all
 from pipeline.audit.records import (
     Baselines,
     Best,
@@ -26,10 +24,12 @@ from pipeline.audit.records import (
     RuleGroup,
     ShortcutConflict,
 )
-from pipeline.audit.rules import MAJORITY, Baseline, asked_type, baselines, chance
 from pipeline.audit.statistics import binomial_tail
-from pipeline.audit.surface import UNDEFINED, gold_places
 from pipeline.base.errors import UserError
+from pipeline.rules.learned import LearnedRule, cross_fitted, cross_fitted_list
+from pipeline.rules.listed import MAJORITY, Baseline, asked_type, baselines, chance
+from pipeline.rules.reading import Reading, read_all
+from pipeline.rules.surface import UNDEFINED, gold_places
 from pipeline.tasks.example import Example, pairs_of
 
 RULE_MARGIN, RULE_P = 0.2, 0.05

@@ -69,9 +69,9 @@ def audit(
     """
     from pipeline.audit.cheats import won_without_answer
     from pipeline.audit.contamination import Fingerprints
-    from pipeline.audit.reading import read_all
     from pipeline.audit.records import Audit
     from pipeline.audit.sets import leakage, set_audit
+    from pipeline.rules.reading import read_all
 
     if json is not None:
         check_output(json)

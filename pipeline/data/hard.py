@@ -1,6 +1,6 @@
 """Questions that no rule solves: adversarial filtering against rules learned from the questions.
 
-A learned rule (:mod:`pipeline.audit.learned`) is fitted to the gold answers of a pool, always to
+A learned rule (:mod:`pipeline.rules.learned`) is fitted to the gold answers of a pool, always to
 other stories than those it answers, and a part of what it gets right is left out; then again, until
 neither it nor the best readable list of two rules is right on more than ``ENOUGH`` of what is left.
 Each round fits anew, since leaving out what one rule answers teaches the next its opposite. The
@@ -17,10 +17,10 @@ from random import Random
 
 import numpy as np
 
-from pipeline.audit.learned import FEWEST, cross_fitted, cross_fitted_list
-from pipeline.audit.reading import read_all
-from pipeline.audit.surface import Asked, gold_places
 from pipeline.data.together import Group, groups
+from pipeline.rules.learned import FEWEST, cross_fitted, cross_fitted_list
+from pipeline.rules.reading import read_all
+from pipeline.rules.surface import Asked, gold_places
 from pipeline.tasks.example import Example
 
 ENOUGH = 0.55

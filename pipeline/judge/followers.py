@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from pipeline.audit.learned import cross_fitted, cross_fitted_list
-from pipeline.audit.reading import Reading, read_all
-from pipeline.audit.records import LEARNED
-from pipeline.audit.rules import MAJORITY, RULES, is_gold, majority_answers
-from pipeline.audit.surface import UNDEFINED, Asked, gold_places
 from pipeline.judge.items import Item
+from pipeline.rules.learned import LEARNED, cross_fitted, cross_fitted_list
+from pipeline.rules.listed import MAJORITY, RULES, is_gold, majority_answers
+from pipeline.rules.reading import Reading, read_all
+from pipeline.rules.surface import UNDEFINED, Asked, gold_places
 from pipeline.tasks.example import Example
 from pipeline.tom.language import PLAIN, language_of
 from pipeline.tom.minds import MINDS, answers_of_minds

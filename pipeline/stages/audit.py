@@ -8,12 +8,9 @@ from pipeline.audit.card import data_card
 from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
 from pipeline.audit.figures import draw_all
-from pipeline.audit.learned import LearnedRule
 from pipeline.audit.marks import refuse_false_marks
-from pipeline.audit.reading import read_all
 from pipeline.audit.records import Audit, Leak, Learned, WonWithoutAnswer
 from pipeline.audit.sets import leakage, learned_baseline, set_audit
-from pipeline.audit.surface import gold_places
 from pipeline.base.errors import UserError
 from pipeline.config.data import Part
 from pipeline.data.build import select_written
@@ -21,6 +18,9 @@ from pipeline.data.card import DatasetCard
 from pipeline.data.codec import read_column, read_dataset
 from pipeline.data.origin import Origin, StudyOrigins
 from pipeline.formats.files import replacing
+from pipeline.rules.learned import LearnedRule
+from pipeline.rules.reading import read_all
+from pipeline.rules.surface import gold_places
 from pipeline.stages.common import Stage, run
 from pipeline.tasks.example import Example
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as some
 
 from pipeline.audit.figures import draw_all
 from pipeline.audit.lexical import lexical_dependence
-from pipeline.audit.reading import read_all
 from pipeline.audit.records import Audit
-from pipeline.audit.rules import baselines, majority_answers
 from pipeline.audit.sets import set_audit
 from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.base.errors import UserError
+from pipeline.rules.listed import baselines, majority_answers
+from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 from pipeline.tom.language import EXPLORE_TOM, TOMI, language_of
 

@@ -16,11 +16,11 @@ from pipeline.audit.cheats import CHEATS, Constants, won_without_answer
 from pipeline.audit.contamination import NGRAM, Fingerprints, refuse_contamination
 from pipeline.audit.figures import answer_balance, rules_by_order
 from pipeline.audit.lexical import lexical_dependence
-from pipeline.audit.reading import Reading, read_all
 from pipeline.audit.records import ColumnAudit
 from pipeline.audit.sets import set_audit
 from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.base.errors import UserError
+from pipeline.rules.reading import Reading, read_all
 from pipeline.tasks.example import Example
 
 HALL = "Ann and Bob entered the hall.\nThe hat is in the box.\nAnn moved the hat to the jar."

@@ -13,11 +13,11 @@ import pytest
 from benchmarks.audited import FILE, kept
 from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Fingerprints
-from pipeline.audit.reading import read_all
 from pipeline.audit.records import ColumnAudit, WonWithoutAnswer
 from pipeline.audit.sets import set_audit
 from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
+from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import get
 from tests.conftest import PROJECT

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipeline.audit.cheats import CHEATS, DISGUISES, Constants, possible_answers, won_without_answer
-from pipeline.audit.reading import Reading, read_all
+from pipeline.rules.reading import Reading, read_all
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 

@@ -9,12 +9,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from pipeline.audit.learned import FOLDS, LearnedRule, cross_fitted, cross_fitted_list, folds_of
-from pipeline.audit.reading import read_all
 from pipeline.audit.sets import learned_baseline, learned_from, set_audit
-from pipeline.audit.surface import UNDEFINED, Asked, gold_places, surface_of
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import pairs, stories
+from pipeline.rules.learned import FOLDS, LearnedRule, cross_fitted, cross_fitted_list, folds_of
+from pipeline.rules.reading import read_all
+from pipeline.rules.surface import UNDEFINED, Asked, gold_places, surface_of
 from pipeline.tasks.example import Example
 
 SOURCE = HiTomSource(

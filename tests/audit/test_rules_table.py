@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.audit.reading import Reading, read_all
-from pipeline.audit.rules import (
+from pipeline.rules.listed import (
     MAJORITY,
     RULES,
     Baseline,
@@ -15,6 +14,7 @@ from pipeline.audit.rules import (
     majority_answers,
     rule_answers,
 )
+from pipeline.rules.reading import Reading, read_all
 from pipeline.tasks.example import Example
 
 STORY = """\

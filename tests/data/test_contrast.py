@@ -7,12 +7,12 @@ from random import Random
 
 import pytest
 
-from pipeline.audit.reading import read_all
-from pipeline.audit.rules import baselines
 from pipeline.base.errors import UserError
 from pipeline.config.sources import HiTomSource
 from pipeline.data.contrast import Contrast, contrasting, last_named, rule_is_right
 from pipeline.data.generated import fold_of, stories
+from pipeline.rules.listed import baselines
+from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 from pipeline.tom.parse.hi_tom import in_full, parse_story
 from pipeline.tom.structure import structure_id

@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.audit.learned import LearnedRule
-from pipeline.audit.reading import read_all
 from pipeline.audit.sets import learned_baseline
-from pipeline.audit.surface import gold_places
 from pipeline.config.data import Part, SuiteTask
 from pipeline.config.sources import HiTomSource
 from pipeline.data.build import select, select_written
@@ -18,6 +15,9 @@ from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import pairs, stories
 from pipeline.data.hard import ENOUGH, ENOUGH_PAIRS
 from pipeline.formats.files import write_lines
+from pipeline.rules.learned import LearnedRule
+from pipeline.rules.reading import read_all
+from pipeline.rules.surface import gold_places
 from pipeline.tasks.example import Example
 
 SOURCE = HiTomSource(

@@ -20,7 +20,6 @@ import pytest
 from pydantic import TypeAdapter
 
 from pipeline.audit.cheats import CHEATS, DISGUISES, Constants, respond
-from pipeline.audit.reading import read_all
 from pipeline.base.errors import UserError
 from pipeline.base.plugins import REWARDS
 from pipeline.cli.reward_rows import read_rows
@@ -29,6 +28,7 @@ from pipeline.data.generated import arithmetic, pairs, stories
 from pipeline.data.sources import SOURCES
 from pipeline.formats.files import write_lines
 from pipeline.reward.presets import load_preset, reward
+from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task, all_tasks, get, register
 

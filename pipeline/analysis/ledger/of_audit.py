@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import fmean
 
 from pipeline.analysis.ledger.evidence import Rule
-from pipeline.audit.reading import Reading, read_all
-from pipeline.audit.rules import MAJORITY, Baseline, baselines, chance
 from pipeline.audit.sets import kinds_about_minds
+from pipeline.rules.listed import MAJORITY, Baseline, baselines, chance
+from pipeline.rules.reading import Reading, read_all
 from pipeline.tasks import registry
 
 TOPICS = ("tomi", "explore_tom", "fantom_yes_no", "opentom")

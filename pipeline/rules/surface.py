@@ -14,8 +14,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.audit.reading import Reading
-from pipeline.audit.rules import RULES, asked_type
+from pipeline.rules.listed import RULES, asked_type
+from pipeline.rules.reading import Reading
 from pipeline.tasks.example import pairs_of
 from pipeline.tom.cues import CUES, Kind, Naming
 from pipeline.tom.question import WhereQuestion

@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pipeline.audit.reading import Reading
+from pipeline.rules.reading import Reading
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import match_equal
 from pipeline.tom.conversation import SUSPECTS, Suspect, suspect_answer

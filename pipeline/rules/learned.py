@@ -1,6 +1,6 @@
 """A learned rule: the best that a shallow model makes of surface features, and its name.
 
-The features are those of :mod:`pipeline.audit.surface`, one row for each candidate answer. Boosted
+The features are those of :mod:`pipeline.rules.surface`, one row for each candidate answer. Boosted
 trees of small depth (scikit-learn) say how likely each candidate is; the most likely one is the
 rule's answer. Fitted to gold answers it is a baseline: what can be scored without following who
 knows what. Fitted to a model's answers, it is what may explain them. What it says of a question is
@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipeline.audit.records import LEARNED
-from pipeline.audit.surface import UNDEFINED, Asked
+from pipeline.rules.surface import UNDEFINED, Asked
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
+
+LEARNED = "learned rule"
+"""What tables call a rule that is fitted to answers."""
 
 FOLDS = 5
 FEWEST = 50
