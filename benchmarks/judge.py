@@ -25,8 +25,6 @@ from pathlib import Path
 from random import Random
 from time import perf_counter
 
-from pipeline.ops.mirror.circumstances import processor
-
 from pipeline.cli.output import write_output
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
@@ -35,6 +33,7 @@ from pipeline.judge.counted import NEEDED, judge_file, processes_here
 from pipeline.judge.items import items_of
 from pipeline.judge.signatures import single_signatures
 from pipeline.judge.verdict import judge
+from pipeline.stages.followed.circumstances import processor
 from pipeline.tasks import registry
 
 RESPONSES, QUICK, MILLION = 100_000, 2_000, 1_000_000

@@ -27,7 +27,7 @@ from pipeline.evaluate.answers import read_answers
 from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.judge.answers import AgainstRule
 from pipeline.judge.items import Item, items_of
-from pipeline.judge.signatures import response_collapse, single_signatures
+from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
 from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks import registry
@@ -64,7 +64,9 @@ def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
     """
     found, signatures = judge(items), single_signatures(items)
     if before is not None:
-        signatures.append(response_collapse(before, [item.response for item in items]))
+        after = [item.response for item in items]
+        told = ([Reason.of(text) for text in texts] for texts in (before, after))
+        signatures.append(response_collapse(*told))
     answers, reasoning = found.answers, found.reasoning
     (rule,) = (each for each in answers.rules if each.rule == RULE)
     copied = next((each for each in answers.rules if each.rule == answers.by), None)

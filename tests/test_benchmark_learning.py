@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -65,7 +66,7 @@ def test_a_report_that_is_there_is_read_and_not_run(
     report.mkdir(parents=True)
     (report / "seeds.md").write_text("| the table |\n")
     empty: list[str] = []
-    found = {
+    found: dict[str, Any] = {
         **dict.fromkeys(("rows", "standings", "squares", "probes", "verdicts"), empty),
         **dict.fromkeys(("signatures", "findings", "published"), empty),
         "study": learning.STUDY,

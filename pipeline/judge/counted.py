@@ -99,7 +99,9 @@ def count(path: Path, task: registry.Task, processes: int) -> list[Counted]:
     chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
     first = list(islice(chunks, processes + 1))
     if processes < 2 or len(first) <= processes:
-        found = (_count(reader, chunk) for chunk in chain(first, chunks))
+        found: Iterator[Sequence[Counted]] = (
+            _count(reader, chunk) for chunk in chain(first, chunks)
+        )
     else:
         found = _count_beside(reader, chain(first, chunks), processes)
     known: dict[Statements | None, Statements | None] = {}
