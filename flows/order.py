@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pipeline.config.models import TinyModel
 from pipeline.config.params import AskedCell, Params, TrainedCell
-from pipeline.formats.leftovers import mend_dvc
 from pipeline.ops.driver.checkout import ask_dvc
+from pipeline.ops.driver.mend import mend_dvc
 
 CELL_STAGES = ("train", "evaluate", "judge", "gsm8k")
 """The stages of a cell, in order."""

@@ -12,7 +12,8 @@ import pytest
 
 from pipeline.formats import temporaries
 from pipeline.formats.files import remove_leftovers, replacing
-from pipeline.formats.leftovers import mend_dvc, ownerless, remove_leftovers_of
+from pipeline.formats.leftovers import ownerless, remove_leftovers_of
+from pipeline.ops.driver.mend import mend_dvc
 from tests.conftest import PROJECT, Run
 
 WRITER = """

@@ -21,8 +21,8 @@ from flows.sweeps.trees import Trees
 from pipeline.base.errors import UserError
 from pipeline.base.locks import locked
 from pipeline.formats.files import link_or_copy, replacing, write_text
-from pipeline.formats.leftovers import mend_dvc
 from pipeline.ops.driver.checkout import dvc_command
+from pipeline.ops.driver.mend import mend_dvc
 from pipeline.ops.mirror.send import complete
 
 Hear = Callable[[str], None]

@@ -14,8 +14,9 @@ from pipeline.base.ownership import in_use, is_owned
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.files import remove, size
-from pipeline.formats.leftovers import MADE, mend_dvc, ownerless
+from pipeline.formats.leftovers import MADE, ownerless
 from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.driver.mend import mend_dvc
 
 _ALL = (".dvc/cache", ".dvc/tmp", "mlartifacts")
 console = Terminal()
