@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, compress, islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,6 +38,7 @@ _CHUNK = 500
 _AHEAD = 2
 """Chunks that wait for each process."""
 
+_NO_META: Mapping[str, Any] = {}
 _Rows = Sequence[tuple[str, Mapping[str, Any]]]
 
 
@@ -85,16 +86,16 @@ def judge_file(path: Path, task: registry.Task, processes: int | None = None) ->
         UserError: As :func:`pipeline.evaluate.answers.read_answers`.
     """
     counted = count(path, task, processes or processes_here())
-    refuse_repeats(path, (each.id for each in counted))
-    items = [each.item for each in counted]
-    reasoning = judge_reasoning(items, [each.stated for each in counted])
-    held = _held(path, task, held_against_rules([item.example for item in items]))
+    kept = _Kept()
+    refuse_repeats(path, (kept.add(each) for each in counted))
+    reasoning = judge_reasoning(kept.items, kept.stated)
+    held = _held(path, task, held_against_rules([item.example for item in kept.items]))
     answers = judge_answers(held, Questions.of([item.example for item in held]))
-    return JudgedFile(Verdict(answers, reasoning), items, [each.reason for each in counted])
+    return JudgedFile(Verdict(answers, reasoning), kept.items, kept.reasons)
 
 
-def count(path: Path, task: registry.Task, processes: int) -> list[Counted]:
-    """Return every response of a file, counted, in order."""
+def count(path: Path, task: registry.Task, processes: int) -> Iterator[Counted]:
+    """Yield every response of a file, counted, in order."""
     reader, rows = open_answers(path, task, NEEDED)
     chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
     first = list(islice(chunks, processes + 1))
@@ -104,12 +105,24 @@ def count(path: Path, task: registry.Task, processes: int) -> list[Counted]:
         )
     else:
         found = _count_beside(reader, chain(first, chunks), processes)
-    known: dict[Statements | None, Statements | None] = {}
-    return [
-        Counted(each.id, each.item, known.setdefault(each.stated, each.stated), each.reason)
-        for part in found
-        for each in part
-    ]
+    return chain.from_iterable(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is kept of all responses; statements that are the same are kept once."""
+
+    items: list[Item] = field(default_factory=list)
+    stated: list[Statements | None] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    known: dict[Statements | None, Statements | None] = field(default_factory=dict)
+
+    def add(self, counted: Counted) -> str:
+        """Keep a response, and return its id."""
+        self.items.append(counted.item)
+        self.stated.append(self.known.setdefault(counted.stated, counted.stated))
+        self.reasons.append(counted.reason)
+        return counted.id
 
 
 def reasons_of(path: Path, task: registry.Task) -> list[Reason]:
@@ -158,7 +171,7 @@ def _counted(answer: AnsweredQuestion) -> Counted:
 def _bare(item: Item) -> Item:
     """Return an item with what is counted of it, without its texts."""
     whole = item.example
-    meta = {"pair": whole.meta["pair"]} if "pair" in whole.meta else {}
+    meta = {"pair": whole.meta["pair"]} if "pair" in whole.meta else _NO_META
     example = Example(
         whole.benchmark,
         whole.task,
@@ -168,7 +181,7 @@ def _bare(item: Item) -> Item:
         order=whole.order,
         meta=meta,
         story_id=whole.story_id,
-        id=whole.id,
+        id=whole.story_id,
     )
     return Item(example, response="", extracted=None, right=item.right)
 

@@ -137,15 +137,15 @@ def judge_reasoning(
         stated: What each of them states.
         used: What came of editing the reasoning.
     """
-    found = list(zip(items, stated, strict=True))
-    read = [(item, made) for item, made in found if made is not None]
-    speaking = [(item, made) for item, made in read if made.all]
-    readable = len(read) / len(found) if found else 0.0
-    silent = _share([(item, made.all == 0) for item, made in read])
+    pairs = zip(items, stated, strict=True)
+    read = [(item, made) for item, made in pairs if made is not None]
+    speaking = [pair for pair in read if pair[1].all]
+    readable = len(read) / len(items) if items else 0.0
+    silent = _share((item, made.all == 0) for item, made in read)
     true = _share(
-        [(item, place < made.all_true) for item, made in speaking for place in range(made.all)]
+        (item, place < made.all_true) for item, made in speaking for place in range(made.all)
     )
-    consistent = _share([(i, made.follows) for i, made in speaking if made.follows is not None])
+    consistent = _share((i, made.follows) for i, made in speaking if made.follows is not None)
     is_, because = _decide(readable, silent, true, consistent, len(speaking), used)
     return ReasoningVerdict(
         is_=is_,
@@ -156,9 +156,9 @@ def judge_reasoning(
         consistent=consistent,
         used=used,
         decisive=_share(
-            [(item, place < made.held) for item, made in speaking for place in range(made.decisive)]
+            (item, place < made.held) for item, made in speaking for place in range(made.decisive)
         ),
-        wrong_trace=_share([(i, not made.sound) for i, made in speaking if i.right]),
+        wrong_trace=_share((i, not made.sound) for i, made in speaking if i.right),
     )
 
 
@@ -193,5 +193,9 @@ def _said_of(used: Used) -> str:
     return f"{in_percent(used.followed)} of the edits of the reasoning are followed"
 
 
-def _share(values: Sequence[tuple[Item, bool]]) -> Estimate:
-    return share([value for _, value in values], [item.example.story_id for item, _ in values])
+def _share(values: Iterable[tuple[Item, bool]]) -> Estimate:
+    right, stories = list[bool](), list[str]()
+    for item, value in values:
+        right.append(value)
+        stories.append(item.example.story_id)
+    return share(right, stories)
