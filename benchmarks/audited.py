@@ -1,6 +1,6 @@
 """What ``docs/audit.md`` shows, kept small in ``docs/results/audit.json``.
 
-Audits every published set of the registry, and the training sets of both studies, on the mirror of
+Audits every published set of the registry, and the training sets of Study 2, on the mirror of
 upstream data. ``python -m benchmarks.audited [TASK...]`` does some of them anew and leaves the
 others; ``python -m benchmarks.quoted`` then writes the tables of the page. All of them take
 about half an hour on one core.
@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,7 +24,7 @@ from pipeline.audit.sets import set_audit
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
-from pipeline.config.params import DatasetEntry
+from pipeline.config.params import DatasetEntry, Params
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study_files import find_study
 from pipeline.data.build import select_parts
@@ -35,8 +36,8 @@ from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks.example import Example
 from pipeline.tasks.registry import Task, all_tasks
 
-TRAINED_IN = ("tom-rl", "rlvr")
-"""The studies whose training sets are audited."""
+TRAINED_IN = "rlvr"
+"""The study whose training sets are audited; that of Study 1 is a published one."""
 
 OPENTOM = ("opentom", "opentom_long")
 """Its tasks that are no part of another one."""
@@ -69,18 +70,11 @@ def sets_to_audit(root: Path, mirror: Path, folder: Path) -> dict[str, Make]:
         mirror: The folder of upstream data.
         folder: Where sources are put together with those that are generated.
     """
+    params = expand(find_study(root, TRAINED_IN))
+    raw = cache(lambda: _put_together(params, mirror, folder))
     found: dict[str, Make] = {task.name: _reader(task, mirror) for task in published()}
-    for name in TRAINED_IN:
-        params = expand(find_study(root, name))
-        raw = folder / name
-        raw.mkdir()
-        for source in mirror.iterdir():
-            (raw / source.name).symlink_to(source)
-        for key, made in params.acquire.items():
-            if isinstance(made, HiTomSource):
-                _write_generated(made, raw / key)
-        for key, entry in params.dataset.items():
-            found[f"{name}/{key}"] = _trained(entry, raw)
+    for key, entry in params.dataset.items():
+        found[f"{TRAINED_IN}/{key}"] = _trained(entry, raw)
     return found
 
 
@@ -88,8 +82,18 @@ def _reader(task: Task, mirror: Path) -> Make:
     return lambda: task.examples(mirror)
 
 
-def _trained(entry: DatasetEntry, raw: Path) -> Make:
-    return lambda: select_parts(raw, entry.train, entry.seed)
+def _trained(entry: DatasetEntry, raw: Callable[[], Path]) -> Make:
+    return lambda: select_parts(raw(), entry.train, entry.seed)
+
+
+def _put_together(params: Params, mirror: Path, folder: Path) -> Path:
+    """Put published and generated sources of a study into one folder, and return it."""
+    for source in mirror.iterdir():
+        (folder / source.name).symlink_to(source)
+    for key, made in params.acquire.items():
+        if isinstance(made, HiTomSource):
+            _write_generated(made, folder / key)
+    return folder
 
 
 def _write_generated(source: HiTomSource, folder: Path) -> None:

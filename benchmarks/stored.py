@@ -229,7 +229,9 @@ def keep(source: Path, study: str, target: Path) -> None:
         study: The study.
         target: The folder of documentation.
     """
-    write_output(target / "results" / f"{study}.json", stored(source, study).text())
+    found = stored(source, study)
+    (target / "results").mkdir(parents=True, exist_ok=True)
+    write_output(target / "results" / f"{study}.json", found.text())
 
 
 def main() -> int:

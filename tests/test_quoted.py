@@ -228,7 +228,7 @@ def test_what_holds_over_seeds_is_told_by_the_intervals() -> None:
     assert "GRPO on `balanced` gains 12.0 points (+2.0 to +22.0)" in said
     assert "GRPO on `cued` loses 20.0 points (-30.0 to -10.0)" in said
     assert "With a random reward no column surely changes." in said
-    assert "GRPO on `cued`: simpler mind (reality) 4 times and undecided 1 times." in said
+    assert "GRPO on `cued` is simpler mind (reality) in 4 and undecided in 1." in said
     assert "| `balanced` | GRPO | +12.0 (+2.0 to +22.0) |" in said
     moves = " ".join(over_seeds.summary(several(0.01)).split())
     assert "A random reward moves models too: on `rule_right` of `cued` it gains" in moves

@@ -13,7 +13,7 @@ from pipeline.tasks.registry import get
 Sets = Mapping[str, Mapping[str, Any]]
 Row = tuple[str, str, str, Callable[[Sets], str]]
 
-STUDIES = {"tom-rl": "Study 1", "rlvr": "Study 2"}
+STUDIES = {"rlvr": "Study 2"}
 EXIT, START = "earliest exit", "scene start"
 CUE = "phrase cue"
 

@@ -25,9 +25,10 @@ HEADINGS = ("cell", "answers follow", "explained", "true", "used", "reasoning is
 
 def result_table(found: Stored) -> str:
     """Return the result table as ``tomrl report`` prints it, and above it the verdicts."""
-    console = Console(file=StringIO(), width=WIDTH, color_system=None, force_terminal=False)
+    screen = StringIO()
+    console = Console(file=screen, width=WIDTH, color_system=None, force_terminal=False)
     console.print(table_of(found.title, found.rows, notes_on(found.rows)))
-    shown = "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())  # type: ignore[attr-defined]
+    shown = "\n".join(line.rstrip() for line in screen.getvalue().splitlines())
     return f"{_verdicts(found)}\n```\n{shown}\n```\n"
 
 

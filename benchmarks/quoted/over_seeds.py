@@ -143,8 +143,8 @@ def _of_verdicts(found: Stored, arm: str) -> Iterator[str]:
         said = Counter(
             f"{each.answers} ({_short(each.by)})" if each.by else each.answers for each in cells
         )
-        told = listed([f"{name} {count} times" for name, count in said.most_common()])
-        yield f"The verdict on the {len(cells)} models of {ARMS[arm]} on `{combination}`: {told}."
+        told = listed([f"{name} in {count}" for name, count in said.most_common()])
+        yield f"The verdict on the {len(cells)} models of {ARMS[arm]} on `{combination}` is {told}."
 
 
 def _short(rule: str) -> str:
@@ -194,12 +194,12 @@ def summary_head(found: Stored) -> str:
     return f"Change of accuracy in points, mean over {seeds(found)} seeds and 95 % interval:"
 
 
-def _sorted_changes(cells: Cells) -> tuple[str, str, str, str]:
+def _sorted_changes(cells: Cells) -> tuple[str, ...]:
     rise = [each.measure for each in cells.columns() if each.change.low > 0]
     fall = [each.measure for each in cells.columns() if each.change.high < 0]
     rest = [each.measure for each in cells.columns() if each.measure not in (*rise, *fall)]
     texts = (", ".join(f"`{name}`" for name in names) or "-" for names in (rise, fall, rest))
-    return (cells.called, *texts)  # type: ignore[return-value]
+    return (cells.called, *texts)
 
 
 def training_sets(found: Stored) -> str:

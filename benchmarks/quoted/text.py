@@ -10,6 +10,9 @@ from benchmarks.stored import Share, Stored
 LINE = 112
 """Characters of a line of text."""
 
+_UNBROKEN = "\0"
+"""Stands for a space at which no line ends: a number and its % stay together."""
+
 
 def percent(share: float) -> str:
     """Return a share in percent with one decimal: ``73.8``."""
@@ -46,8 +49,9 @@ def table(lines: Iterable[Sequence[str]], numbers: int) -> str:
 
 def paragraph(sentences: Iterable[str]) -> str:
     """Return sentences as a paragraph, in lines that people can compare."""
-    text = " ".join(sentences)
-    return fill(text, LINE, break_long_words=False, break_on_hyphens=False) + "\n"
+    text = " ".join(" ".join(sentences).split()).replace(" %", f"{_UNBROKEN}%")
+    lines = fill(text, LINE, break_long_words=False, break_on_hyphens=False)
+    return lines.replace(_UNBROKEN, " ") + "\n"
 
 
 def made_on(found: Stored) -> str:
