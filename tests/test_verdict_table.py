@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.verdict import LISTS, extremes_of, table, with_table
-from pipeline.audit.surface import UNDEFINED
+from pipeline.rules.surface import UNDEFINED
 from tests.conftest import PROJECT
 from tests.judge.hard import questions
 
