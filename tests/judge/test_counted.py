@@ -15,7 +15,7 @@ from pipeline.evaluate.answers import read_answers
 from pipeline.judge import answers, counted
 from pipeline.judge.counted import NEEDED, judge_file
 from pipeline.judge.items import items_of
-from pipeline.judge.signatures import response_collapse, single_signatures
+from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
 from pipeline.tasks import registry
 
@@ -52,7 +52,7 @@ def judged(file: Path, processes: int) -> str:
 
 def at_once(file: Path) -> str:
     items = items_of((each.example, each.response) for each in read_answers(file, TASK, NEEDED))
-    reasons = [counted.Reason.of(item.response) for item in items]
+    reasons = [Reason.of(item.response) for item in items]
     signatures = [*single_signatures(items), response_collapse(reasons, reasons)]
     return json.dumps([judge(items).as_json(), [each.as_json() for each in signatures]])
 
