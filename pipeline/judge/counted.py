@@ -100,12 +100,8 @@ def count(path: Path, task: registry.Task, processes: int) -> Iterator[Counted]:
     chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
     first = list(islice(chunks, processes + 1))
     if processes < 2 or len(first) <= processes:
-        found: Iterator[Sequence[Counted]] = (
-            _count(reader, chunk) for chunk in chain(first, chunks)
-        )
-    else:
-        found = _count_beside(reader, chain(first, chunks), processes)
-    return chain.from_iterable(found)
+        return chain.from_iterable(_count(reader, chunk) for chunk in chain(first, chunks))
+    return chain.from_iterable(_count_beside(reader, chain(first, chunks), processes))
 
 
 @dataclass(frozen=True, slots=True)
