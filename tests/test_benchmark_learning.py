@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -65,10 +64,9 @@ def test_a_report_that_is_there_is_read_and_not_run(
     report = tmp_path / "reports" / learning.STUDY
     report.mkdir(parents=True)
     (report / "seeds.md").write_text("| the table |\n")
-    empty: list[str] = []
-    found: dict[str, Any] = {
-        **dict.fromkeys(("rows", "standings", "squares", "probes", "verdicts"), empty),
-        **dict.fromkeys(("signatures", "findings", "published"), empty),
+    lists = ("rows", "standings", "squares", "probes", "verdicts", "signatures", "findings")
+    found: dict[str, object] = {
+        **{name: [] for name in (*lists, "published")},
         "study": learning.STUDY,
         "missing": {},
         "against_paper": None,

@@ -266,6 +266,6 @@ def test_sets_without_a_source_or_a_learned_rule_are_told() -> None:
     assert "| ToMi, 5,994 | 90.0 | initial | 80.0 | last | 70.0 |" in said
     assert "| FANToM list, 5,994 | - | - | - | last | 70.0 |" in said
     text = " ".join(said.split())
-    assert "Trees gain most over the best listed rule on ToMi: 20.0 points." in text
-    assert "They gain nothing over it on Study 2, training set `hi`." in text
-    assert "Sources that were not at hand: FANToM." in text
+    assert "Trees gain most over the best listed rule on *ToMi*: 20.0 points." in text
+    assert "They gain nothing over it on *Study 2, training set `hi`*." in text
+    assert "Sources that were not at hand: *FANToM*." in text

@@ -137,12 +137,12 @@ def _of_learned(sets: Sets) -> Iterator[str]:
     }
     most = max(leads, key=lambda name: leads[name])
     yield (
-        f"Trees gain most over the best listed rule on {_title(most)}: "
+        f"Trees gain most over the best listed rule on *{_title(most)}*: "
         f"{100 * leads[most]:.1f} points."
     )
-    if none := [_title(name) for name, lead in leads.items() if lead <= 0]:
+    if none := [f"*{_title(name)}*" for name, lead in leads.items() if lead <= 0]:
         yield f"They gain nothing over it on {listed(none)}."
-    if absent := [_title(name) for name, found in sets.items() if "absent" in found]:
+    if absent := [f"*{_title(name)}*" for name, found in sets.items() if "absent" in found]:
         yield f"Sources that were not at hand: {listed(absent)}."
 
 
