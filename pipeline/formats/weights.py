@@ -91,7 +91,7 @@ class WeightsFolder:
                 f"again: {again}"
             )
         if not self._has(digest):
-            _make_dvc_look(folder)
+            _make_dvc_look(self.root)  # what altered one model may have altered others
             raise UserError(
                 f"model {digest[:12]}, which stage {self.made_by} made, is altered: the files in "
                 f"{folder} do not have the digest that it is named by. Restore it: dvc checkout "
