@@ -12,12 +12,12 @@ from pipeline.ops.mirror.send import STAGES
 
 
 def stages_that_ran(params: Params, root: Path) -> list[Ran]:
-    """Return the stages of a study's cells of which the logs say how they ended."""
+    """Return the stages of a study's cells of which the logs say that they ended well."""
     done = (Done(params, key, stage, root) for key in params.cells for stage in STAGES)
     return [
         Ran(each.key, each.stage, each.ended.began, each.ended.seconds, each.ended.circumstances)
         for each in done
-        if each.ended is not None
+        if each.ended is not None and each.ended.status == "FINISHED"
     ]
 
 
