@@ -194,7 +194,6 @@ _VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:////dev/null/x.db"}, ("/dev/null/x.db", "MLFLOW_TRACKING_URI")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:///params.yaml"}, ("params.yaml", "database")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "http://["}, ("http://[", "MLFLOW_TRACKING_URI")),
-    ("train nano-hi", {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, ("http://127.0.0.1:9", "MLFLOW_TRACKING_URI")),
     ("tomrl ui", {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, ("http://127.0.0.1:9", "MLFLOW_TRACKING_URI")),
 )  # fmt: skip
 
