@@ -233,7 +233,7 @@ def test_what_holds_over_seeds_is_told_by_the_intervals() -> None:
     moves = " ".join(over_seeds.summary(several(0.01)).split())
     assert "A random reward moves models too: on `rule_right` of `cued` it gains" in moves
     unsure = over_seeds.moved(change("", "", -0.1).change)
-    assert unsure == "neither surely gains nor loses (+0.0 (-10.0 to +10.0))"
+    assert unsure == "changes by +0.0 (-10.0 to +10.0) points, which may be chance"
 
 
 def test_the_page_of_seeds_sorts_columns_by_what_is_sure() -> None:

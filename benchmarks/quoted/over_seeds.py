@@ -78,7 +78,7 @@ def moved(change: Estimate) -> str:
     if change.low > 0 or change.high < 0:
         verb = "gains" if change.low > 0 else "loses"
         return f"{verb} {100 * abs(change.mean):.1f} points ({low} to {high})"
-    return f"neither surely gains nor loses ({change.points()})"
+    return f"changes by {change.points()} points, which may be chance"
 
 
 # --- README ---------------------------------------------------------------------------------------
