@@ -10,13 +10,8 @@ from pipeline.evaluate.answers import AnsweredQuestion
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import (
-    Extractor,
-    Matcher,
-    TooLate,
-    extract_json,
-    match_verbatim,
-)
+from pipeline.tasks.grading import Extractor, Matcher, TooLate, match_verbatim
+from pipeline.tasks.json_answer import extract_json
 
 STRICT, EXPANDED, TAGS = "strict", "expanded", "tags"
 ALL = "all"
@@ -58,7 +53,7 @@ def regrade(answers: Sequence[AnsweredQuestion], task: registry.Task, match: str
 def _rules(task: registry.Task, match: str) -> tuple[Extractor, Matcher]:
     if match == STRICT:
         return extract_json, match_verbatim
-    return (extract_json if match == EXPANDED else task.extract), task.match
+    return (extract_json if match == EXPANDED else task.extract), task.is_right
 
 
 def is_right(match: Matcher, extracted: str | None, example: Example) -> bool:

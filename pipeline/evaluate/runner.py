@@ -18,7 +18,8 @@ from pipeline.formats.files import replacing
 from pipeline.model.chat import EMPTY_THOUGHT, beginning
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Grade, extract_json
+from pipeline.tasks.grading import Grade
+from pipeline.tasks.json_answer import extract_json
 
 Thing = TypeVar("Thing")
 

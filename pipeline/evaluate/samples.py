@@ -14,7 +14,8 @@ from statistics import mean
 import pandas as pd
 
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Grade, normalise
+from pipeline.tasks.grading import Grade
+from pipeline.tasks.plain import plain
 
 SAMPLE = "sample"
 """Column of responses and grades; left out where each question has one answer."""
@@ -60,4 +61,4 @@ def majority(example: Example, group: Sequence[Grade]) -> Grade:
 def said_by(example: Example, answer: str) -> frozenset[str]:
     """Return what an answer says, so that the order in which it lists names does not count."""
     parts = answer.split(",") if example.answer_kind == "names" else [answer]
-    return frozenset(said for part in parts if (said := normalise(part).strip()))
+    return frozenset(said for part in parts if (said := plain(part)))

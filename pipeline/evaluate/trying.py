@@ -100,7 +100,7 @@ def _says(example: Example, extracted: str | None, place: str | None) -> bool:
     """Return whether an answer names a place, by the rule that grades the task."""
     if place is None:
         return extracted is None
-    return is_right(registry.get(example.task).match, extracted, replace(example, answer=place))
+    return is_right(registry.get(example.task).is_right, extracted, replace(example, answer=place))
 
 
 def _one_of_each_story(found: Iterator[Reasoned]) -> Iterator[Reasoned]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pipeline.evaluate.regrade import is_right
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Extractor, extract_json, extract_tagged
+from pipeline.tasks.grading import Extractor, extract_tagged
+from pipeline.tasks.json_answer import extract_json
 
 LONGEST_PLAIN_ANSWER = 200
 """Characters of a response without tags or JSON that is taken for an answer by itself."""
@@ -48,7 +49,7 @@ def _item(example: Example, response: str, extract: Extractor) -> Item:
 
 
 def _matches(extracted: str | None, example: Example) -> bool:
-    return is_right(registry.get(example.task).match, extracted, example)
+    return is_right(registry.get(example.task).is_right, extracted, example)
 
 
 def find_answer(response: str) -> str | None:

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pipeline.tasks.embedding import UPSTREAM, embedder
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Matcher, match_equal, normalise
+from pipeline.tasks.grading import Matcher, match_equal
+from pipeline.tasks.plain import plain
 from pipeline.tasks.scores import LONGEST_TEXT, mean, token_f1, weighted_f1
 
 SCENARIOS = ("inaccessible", "accessible")
@@ -23,8 +24,10 @@ NOBODY = "nobody"
 _FACT_THRESHOLD = 0.5
 _YES = (" yes,", " yes ", " yes.", " knows ")
 _NO = (" no,", " no ", " no.", " does not know ", " doesn't know ")
+_LONGEST_YES = 40
 _YES_START, _NO_START = ("yes", "true"), ("no", "false")
-_NAMES = re.compile(r"\s*(?:,|\band\b|\n)\s*")
+_NAMES = re.compile(r"[,;&\n/、，；]|\band\b", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*(?:[-•*+]|\d{1,3}[.)])\s+")
 _GOLD_CLASS = {"yes": 1, "no": 0}
 
 Result = tuple[Example, str | None]
@@ -32,20 +35,18 @@ Result = tuple[Example, str | None]
 
 
 def match(answer: str, example: Example) -> bool:
-    """Apply the published rule of the question's kind, or accept exactly the right names.
+    """Apply the published rule of the question's kind, or accept the answer and nothing else.
 
     The second clause is ours: where Erika knows and Erik does not, the published rule takes every
-    list for wrong.
+    list for wrong, and it knows no option by its text, nor "**Yes**".
     """
-    if _RULES[kind(example)](answer, example):
-        return True
-    return kind(example) == "names" and _same_names(answer, example)
+    return _RULES[kind(example)](answer, example) or strict(answer, example)
 
 
 def strict(answer: str, example: Example) -> bool:
     """Ask for the answer and nothing else."""
     if kind(example) == "choice":
-        return match_equal(answer, example) or _letter(example) == answer.strip(" ().:").lower()
+        return match_equal(answer, example) or _letter(example) == plain(answer)
     if kind(example) == "names":
         return _same_names(answer, example)
     return match_equal(answer, example)
@@ -54,8 +55,8 @@ def strict(answer: str, example: Example) -> bool:
 def _same_names(answer: str, example: Example) -> bool:
     if len(answer) > LONGEST_TEXT:
         return False
-    found = {normalise(name).strip() for name in _NAMES.split(answer)}
-    return found - {""} == {normalise(name) for name in example.answer.split(", ")}
+    found = {plain(_BULLET.sub("", name)) for name in _NAMES.split(answer)}
+    return found - {""} == {plain(name) for name in example.answer.split(", ")}
 
 
 def kind(example: Example) -> str:
@@ -101,8 +102,13 @@ def match_yes_no(answer: str, example: Example) -> bool:
 
 
 def read_yes_no(answer: str) -> int:
-    """Return 1 for yes, 0 for no, -1 for neither; yes is looked for first."""
+    """Return 1 for yes, 0 for no, -1 for neither; yes is looked for first.
+
+    What is one of the two and nothing else is read whatever it is dressed in, which is ours.
+    """
     text = answer.lower().strip("'").strip('"')
+    if len(text) < _LONGEST_YES:
+        text = plain(text) if plain(text) in _GOLD_CLASS else text
     if text.startswith(_YES_START) or any(word in text for word in _YES):
         return 1
     return 0 if text.startswith(_NO_START) or any(word in text for word in _NO) else -1

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipeline.tasks.example import Example
+from pipeline.tasks.plain import plain, split_letter
 
 Matcher = Callable[[str, Example], bool]
 Extractor = Callable[[str], str | None]
@@ -18,7 +19,6 @@ THINK_START, THINK_END = "<think>", "</think>"
 ANSWER_START, ANSWER_END = "<answer>", "</answer>"
 _TAGS = (THINK_START, THINK_END, ANSWER_START, ANSWER_END)
 _LONGEST_EQUAL = 10_000  # far beyond any truth
-_JSON_ANSWER = 'answer": "'
 _NORMALISED = str.maketrans("_", " ", ".,;:!?")
 
 
@@ -31,7 +31,7 @@ class Grade:
     """What the grader says of one response.
 
     Attributes:
-        correct: By the benchmark's rule.
+        correct: By the benchmark's rule, or the strict one on the answer that the first one read.
         strict: By the strict rule, which reads one answer, or none where there are several.
         format_ok: Whether it uses each tag once, in order.
         extracted: The answer found in it.
@@ -66,8 +66,24 @@ def match_suffix(answer: str, example: Example) -> bool:
 
 
 def match_equal(answer: str, example: Example) -> bool:
-    """The strict rule: equal after normalisation, spaces and a leading article aside."""
-    return len(answer) < _LONGEST_EQUAL and _bare(answer) == _bare(example.answer) != ""
+    """The strict rule: the right answer and nothing else.
+
+    How it is dressed (:mod:`pipeline.tasks.plain`), spaces and a leading article do not matter. A
+    letter before it must be that of the right option.
+    """
+    if len(answer) >= _LONGEST_EQUAL:
+        return False
+    letter, said = split_letter(answer)
+    of_truth, truth = split_letter(example.answer)
+    right_letter = letter in (None, of_truth) or option_of(letter, example) == example.answer
+    return right_letter and _bare(said) == _bare(truth) != ""
+
+
+def option_of(letter: str | None, example: Example) -> str | None:
+    """The option that a lower-case letter stands for; None where there is none."""
+    place = ord(letter) - ord("a") if letter else -1
+    choices = example.choices or ()
+    return choices[place] if 0 <= place < len(choices) else None
 
 
 def match_verbatim(answer: str, example: Example) -> bool:
@@ -116,18 +132,6 @@ def extract_tagged_or_all(response: str) -> str | None:
     return response.strip() if tagged is None else tagged
 
 
-def extract_json(response: str) -> str | None:
-    """Return the answer of a JSON reply, however malformed the JSON is.
-
-    The text between the first ``answer": "`` and the next quotation mark. Source:
-    zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``).
-    """
-    start = response.find(_JSON_ANSWER)
-    if start < 0:
-        return None
-    return response[start + len(_JSON_ANSWER) :].partition('"')[0]
-
-
 def grade(
     response: str,
     example: Example,
@@ -137,18 +141,20 @@ def grade(
 ) -> Grade:
     """Grade a response: the benchmark's rule, the strict rule, and the format.
 
-    The benchmark's rule reads the last answer of several. Strictly, several answers are none.
+    The benchmark's rule reads the last answer of several. Strictly, several answers are none. What
+    is nothing but the right answer is right by either, however it is dressed.
     """
     extracted = extract(response)
     if not extracted or not extracted.strip():
         return Grade(False, False, format_ok(response), extracted)
+    alone, too_late = strict(extracted, example), False
     try:
-        correct, too_late = match(extracted, example), False
+        correct = alone or match(extracted, example)
     except TooLate:
         correct, too_late = False, True
     return Grade(
         correct=correct,
-        strict=_has_one_answer(response) and strict(extracted, example),
+        strict=alone and _has_one_answer(response),
         format_ok=format_ok(response),
         extracted=extracted,
         too_late=too_late,
@@ -169,7 +175,7 @@ def _ends_in_word(text: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    text = _collapse(normalise(text))
+    text = plain(text)
     for article in ("the ", "a ", "an "):
         if text.startswith(article):
             return text[len(article) :]

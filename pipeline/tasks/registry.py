@@ -101,6 +101,14 @@ class Task:
             )
         return examples
 
+    def is_right(self, answer: str, example: Example) -> bool:
+        """Return whether an answer is right, by the published rule or as nothing but the truth.
+
+        Raises:
+            TooLate: If no rule could judge it in time.
+        """
+        return self.strict(answer, example) or self.match(answer, example)
+
     def grade(self, response: str, example: Example, extract: Extractor | None = None) -> Grade:
         """Grade a response by the task's rules; ``extract`` replaces its way to find the answer."""
         return grade(response, example, self.match, self.strict, extract or self.extract)

@@ -14,7 +14,6 @@ from pipeline.tasks.grading import (
     Grade,
     Matcher,
     TooLate,
-    extract_json,
     extract_tagged,
     extract_tagged_or_all,
     format_ok,
@@ -25,6 +24,7 @@ from pipeline.tasks.grading import (
     normalise,
     repeats_a_tag,
 )
+from pipeline.tasks.json_answer import extract_json
 from pipeline.tasks.registry import get
 
 GOLD = Example("b", "t", "story", "Where?", "green_drawer")

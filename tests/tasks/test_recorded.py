@@ -12,10 +12,10 @@ from pipeline.tasks.example import Example
 from pipeline.tasks.grading import (
     Extractor,
     Matcher,
-    extract_json,
     extract_tagged,
     match_suffix,
 )
+from pipeline.tasks.json_answer import extract_json
 
 MODELS = ("0.5b", "1.5b", "3b", "7b", "7b-instruct-1m")
 TRAINED = (70.83, 79.17, 81.17, 83.33, 84.50)

@@ -1,0 +1,52 @@
+"""What an answer says, whatever it is dressed in: bold, quotes, brackets, stops of any script."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_STOPS = ".,;:!?…。｡、､।॥،؛؟։።፣၊။"
+_QUOTES = "\"'`´“”„‟«»‹›‘’‚‛「」『』〝〞〟"
+_BRACKETS = "()[]{}<>【】〈〉《》〔〕"
+_DRESS = str.maketrans(
+    {"_": " ", "‐": "-", "–": "-", "—": "-", "−": "-"}
+    | dict.fromkeys(f"{_STOPS}{_QUOTES}{_BRACKETS}*\\")
+)
+_MARKUP = re.compile(
+    r"\\(?:boxed|text(?:bf|it|tt|rm)?|mathrm|mathbf)\s*\{|\\[()\[\]]|</?(?:b|i|u|em|strong|code)>"
+)
+# Without width, or only a hint to whoever draws the text; controls that are no space.
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
+)
+_LETTER = re.compile(r"\W*([A-Za-z])(\W+)(?=\w)")
+_AFTER_A_LETTER = frozenset(".:),]")
+
+
+def plain(text: str) -> str:
+    """Text in lower case without its dress, with single spaces; ``_`` is one.
+
+    Forms of a letter that only look different, as full width, are one. Linear in the length.
+    """
+    text = visible_letters(text)
+    if "\\" in text or "<" in text:
+        text = _MARKUP.sub("", text)
+    return " ".join(text.lower().translate(_DRESS).split())
+
+
+def visible_letters(text: str) -> str:
+    """Text without invisible characters, each letter in its usual form."""
+    text = _INVISIBLE.sub("", text)
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def split_letter(text: str) -> tuple[str | None, str]:
+    """The letter of an option that a text begins with, in lower case, and what comes after it.
+
+    "A. box", "(a) box" and "**A**: box" begin with one; "a box" begins with an article.
+    """
+    found = _LETTER.match(text)
+    if found is None or _AFTER_A_LETTER.isdisjoint(found[2]):
+        return None, text
+    return found[1].lower(), text[found.end() :]
