@@ -10,7 +10,7 @@ from typing import Any, get_args
 from pipeline.base.errors import UserError
 from pipeline.cli.reading import read_input
 from pipeline.config.mistakes import is_writable
-from pipeline.evaluate.answers import refuse_missing
+from pipeline.evaluate.answers import refuse_missing, whole_number
 from pipeline.reward.reward import Preset
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
@@ -30,7 +30,10 @@ def _are_texts(value: object) -> bool:
 
 
 def _is_order(value: object) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool))
+    try:
+        return value is None or whole_number(value) is not None
+    except ValueError:
+        return False
 
 
 _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
@@ -113,7 +116,7 @@ def _example(row: Row, task: registry.Task) -> Example:
         answer=row["ground_truth"],
         answer_kind=row.get("answer_kind", "span"),
         choices=None if choices is None else tuple(choices),
-        order=row.get("order"),
+        order=None if row.get("order") is None else whole_number(row["order"]),
         question_type=row.get("question_type", ""),
         meta=row.get("meta", {}),
         story_id="-",

@@ -34,6 +34,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 
 _KINDS = get_args(AnswerKind)
 
+_LARGEST_WHOLE = 1 << 53
+"""Up to here every whole number is one of its own as a float."""
+
 LONGEST_FIELD = 1 << 20
 """Characters; the longest conversation of a benchmark has about 20,000."""
 
@@ -205,6 +208,9 @@ def _with_long_fields(rows: Iterator[_Row]) -> list[_Row]:
 def _rows_of_csv(path: Path, text: IO[str]) -> Iterator[_Row]:
     reader = csv.DictReader(text, strict=True)
     try:
+        names = reader.fieldnames or ()
+        if twice := [name for name in names if name and names.count(name) > 1]:
+            raise UserError(f"{path}: the column {twice[0]!r} occurs twice; rename or remove one")
         for row in reader:
             where = f"line {reader.line_num}"
             if None in row or None in row.values():
@@ -229,9 +235,15 @@ def _parquet_rows(path: Path) -> Iterator[_Row]:
 
 def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[str, str]:
     """Return what the file calls each thing that it holds."""
-    found = {
-        thing: name for thing, names in NAMES.items() for name in reversed(names) if name in row
-    }
+    found: dict[str, str] = {}
+    for thing, names in NAMES.items():
+        named = [name for name in names if name in row]
+        if len(named) > 1 and any(row[name] != row[named[0]] for name in named):
+            raise UserError(
+                f"{path}: the columns {' and '.join(named)} both name the {thing}, and differ; "
+                "remove or rename one"
+            )
+        found |= {thing: name for name in named[:1]}
     if missing := [thing for thing in needed if thing not in found]:
         wanted = "; ".join(f"{thing}: {' or '.join(NAMES[thing])}" for thing in missing)
         raise UserError(
@@ -256,7 +268,10 @@ def _answered(
             )
         return value
 
-    given = row.get(columns.get("id", ""))
+    def held_in(thing: str) -> object:
+        return row.get(columns[thing]) if thing in columns else None
+
+    given = held_in("id")
     kind = text("answer_kind") or "span"
     if kind not in _KINDS:
         allowed = ", ".join(_KINDS)
@@ -267,11 +282,11 @@ def _answered(
         story=text("story").strip(),
         question=without_options(text("question")),
         answer=text("answer"),
-        choices=_choices(path, where, row.get(columns.get("choices", ""))),
-        order=_order(path, where, row.get(columns.get("order", ""))),
+        choices=_choices(path, where, held_in("choices")),
+        order=_order(path, where, held_in("order")),
         question_type=text("question_type"),
         answer_kind=cast(AnswerKind, kind),
-        meta=_meta(path, where, row.get(columns.get("meta", ""))),
+        meta=_meta(path, where, held_in("meta")),
     )
     held = {thing: row.get(name) for thing, name in columns.items()} | {"meta": example.meta}
     try:
@@ -317,12 +332,31 @@ def _meta(path: Path, where: str, value: object) -> Mapping[str, Any]:
 
 
 def _order(path: Path, where: str, value: object) -> int | None:
-    if value is None or value == "":
+    if _is_absent(value):
         return None
     try:
-        return int(str(value))
+        return whole_number(value)
     except ValueError:
         raise UserError(f"{path}, {where}: order must be a whole number, found {value!r}") from None
+
+
+def whole_number(value: object) -> int:
+    """A whole number in any form that a file may have: ``1``, ``1.0``, ``"1"``, ``"1e0"``.
+
+    Raises:
+        ValueError: If it is none; a truth value is none either.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(value)
+    number = float(value)  # of "1_0", which no file has, it says 10
+    if not number.is_integer() or abs(number) > _LARGEST_WHOLE:
+        raise ValueError(value)
+    return int(number)
+
+
+def _is_absent(value: object) -> bool:
+    """Return whether a field is empty: pandas writes a missing number as NaN."""
+    return value is None or value == "" or value != value
 
 
 def refuse_repeats(path: Path, ids: Iterable[str]) -> None:
