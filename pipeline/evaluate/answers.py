@@ -243,7 +243,8 @@ def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[
                 f"{path}: the columns {' and '.join(named)} both name the {thing}, and differ; "
                 "remove or rename one"
             )
-        found |= {thing: name for name in named[:1]}
+        if named:
+            found[thing] = named[0]
     if missing := [thing for thing in needed if thing not in found]:
         wanted = "; ".join(f"{thing}: {' or '.join(NAMES[thing])}" for thing in missing)
         raise UserError(

@@ -47,6 +47,7 @@ def task_metrics(
         length_mean=mean(lengths),
         length_median=median(lengths),
         unfinished=reasons.count("length"),
+        refused=reasons.count("content_filter"),
         prompts_too_long=reasons.count("prompt_too_long"),
         by_order=_grouped(pairs, lambda example: str(example.order)),
         by_question_type=_grouped(pairs, lambda example: example.question_type),

@@ -7,6 +7,7 @@ names, or twice as long each time.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +52,19 @@ LONGEST_NAMED_WAIT = 3600.0
 SAID_FROM = 10.0
 """Seconds from which on a wait is said."""
 
-_TOO_LONG = "context_length_exceeded"
+# How servers say that a prompt has no room: OpenAI's and llama.cpp's by a code or type, vLLM's and
+# others by a sentence.
+_TOO_LONG = re.compile(
+    r"context_length_exceeded|exceed_context_size|(?:maximum|max) (?:context|model) len"
+    r"|maximum context length|context (?:length|size|window)|prompt is too long",
+    re.IGNORECASE,
+)
+_FILTERED = re.compile(
+    r"content[_ ](?:filter|policy)|ResponsibleAIPolicyViolation|safety (?:system|filter)",
+    re.IGNORECASE,
+)
+_LIMIT, _LIMIT_ELSEWHERE = "max_tokens", "max_completion_tokens"
+FILTERED = Response("", 0, "content_filter")
 _MILLION = 1_000_000
 
 
@@ -111,6 +124,7 @@ class OpenAiEngine:
         self._wait = wait or self._stopped.wait
         self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
         self.libraries = installed("openai")
+        self._limit = _LIMIT
         self.usage, self.effort = TokenUsage(), Effort()
         key = "none" if manifest.key is None else os.environ.get(manifest.key, "")
         self.client = openai.OpenAI(
@@ -135,7 +149,7 @@ class OpenAiEngine:
         """Return one response for each prompt, in order.
 
         A prompt that is too long for the model is answered by nothing, with finish reason
-        ``prompt_too_long``.
+        ``prompt_too_long``; one that the server's filter refuses, with ``content_filter``.
 
         Raises:
             UserError: If the server refuses the key, the model or the question.
@@ -175,10 +189,17 @@ class OpenAiEngine:
     def _ask(self, prompt: Prompt, sampling: Sampling) -> tuple[Response, int]:
         """Return what a prompt is answered by, and its tokens."""
         for trial in range(1, self.tries + 1):
+            limit = self._limit
             try:
-                return _answer(self._put(prompt, sampling), prompt.begun)
+                return _answer(self._put(prompt, sampling, limit), prompt.begun)
             except openai.BadRequestError as error:
-                if error.code == _TOO_LONG:
+                if limit == _LIMIT and _asks_elsewhere(error):
+                    self._limit = _LIMIT_ELSEWHERE
+                    return self._ask(prompt, sampling)
+                said = f"{error.code} {error.type} {error.message}"
+                if _FILTERED.search(said):
+                    return FILTERED, 0
+                if _TOO_LONG.search(said):
                     return TOO_LONG, 0
                 raise UserError(self._refused(error)) from None
             except (openai.RateLimitError, openai.InternalServerError) as error:
@@ -193,15 +214,15 @@ class OpenAiEngine:
             self._bide(why, trial, named)
         raise AssertionError("the last trial ends in an answer or an error")
 
-    def _put(self, prompt: Prompt, sampling: Sampling) -> ChatCompletion:
+    def _put(self, prompt: Prompt, sampling: Sampling, limit: str) -> ChatCompletion:
         messages: Any = prompt.messages
         found: ChatCompletion = self.client.chat.completions.create(
             model=self.manifest.api,
             messages=messages,
             temperature=sampling.temperature,
             top_p=sampling.top_p,
-            max_tokens=sampling.max_new_tokens,
             seed=_seed(prompt.key),
+            extra_body={limit: sampling.max_new_tokens},
         )
         return found
 
@@ -249,9 +270,14 @@ def _answer(found: ChatCompletion, begun: str) -> tuple[Response, int]:
     response = Response(
         text=text.removeprefix(begun) if begun else text,
         completion_tokens=used.completion_tokens if used else 0,
-        finish_reason="length" if choice.finish_reason == "length" else "stop",
+        finish_reason=choice.finish_reason or "stop",
     )
     return response, used.prompt_tokens if used else 0
+
+
+def _asks_elsewhere(error: openai.BadRequestError) -> bool:
+    """Return whether a server wants the longest answer under its newer name."""
+    return _LIMIT_ELSEWHERE in str(error.message) or error.param == _LIMIT
 
 
 def _reasoning(message: object) -> str:

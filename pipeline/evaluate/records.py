@@ -11,7 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Record, refuse_foreign
 
-_WHERE_THERE_ARE_ANY = ("too_late", "pairs", "own", "headline", "samples")
+_WHERE_THERE_ARE_ANY = ("too_late", "refused", "pairs", "own", "headline", "samples")
 
 PAIR_ACCURACY, SENSITIVITY = "pair accuracy", "intervention sensitivity"
 """The figures of counterfactual pairs, as tables name them."""
@@ -91,6 +91,8 @@ class TaskScores(Share):
         prompts_too_long: Prompts that the model has no room for.
         too_late: Responses that could not be judged in time, and count as wrong; written only where
             there are any.
+        refused: Prompts that a server's filter refuses, whose answers count as wrong; written only
+            where there are any.
         pairs: Of counterfactual pairs; written only where there are any.
         own: The benchmark's own figures; written only where it has any.
         headline: Names of those that tables show.
@@ -108,6 +110,7 @@ class TaskScores(Share):
     by_order: dict[str, Share]
     by_question_type: dict[str, Share]
     too_late: int = 0
+    refused: int = 0
     pairs: PairScores | None = None
     own: dict[str, float] = Field(default_factory=dict)
     headline: list[str] = Field(default_factory=list)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.plain import plain, split_letter
@@ -74,9 +75,16 @@ def match_equal(answer: str, example: Example) -> bool:
     if len(answer) >= _LONGEST_EQUAL:
         return False
     letter, said = split_letter(answer)
-    of_truth, truth = split_letter(example.answer)
+    of_truth, truth = _truth(example.answer)
     right_letter = letter in (None, of_truth) or option_of(letter, example) == example.answer
-    return right_letter and _bare(said) == _bare(truth) != ""
+    return right_letter and _bare(said) == truth != ""
+
+
+@lru_cache(maxsize=4096)
+def _truth(answer: str) -> tuple[str | None, str]:
+    """The letter of a true answer, where it has one, and its text."""
+    letter, text = split_letter(answer)
+    return letter, _bare(text)
 
 
 def option_of(letter: str | None, example: Example) -> str | None:

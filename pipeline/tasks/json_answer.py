@@ -11,14 +11,17 @@ _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _BROKEN = re.compile(r'answer"\s*:\s*"([^"]*)')
 _MOST_OBJECTS = 8  # a reply has one, or a few before its last
 _LONGEST = 100_000
-_DECODER = json.JSONDecoder(strict=False)  # models break lines within a text
+_DECODER = json.JSONDecoder(
+    strict=False,  # models break lines within a text
+    object_pairs_hook=lambda pairs: dict(reversed(pairs)),  # of a key twice the first counts
+)
 
 
 def extract_json(response: str) -> str | None:
     """The value of the key ``answer``, or of the first key that ends so where the JSON is broken.
 
-    The first object with the key counts; what surrounds it, as a fence, does not, and a comma too
-    many does no harm. Of broken JSON it is the text between ``answer": "`` and the next quotation
+    The first object with the key counts, and of a key twice the first. What surrounds it, as a
+    fence, does not count, and a comma too many does no harm. Of broken JSON it is the text between ``answer": "`` and the next quotation
     mark. Source: zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``), which reads
     all replies so.
     """

@@ -37,8 +37,9 @@ def plain(text: str) -> str:
 
 def visible_letters(text: str) -> str:
     """Text without invisible characters, each letter in its usual form."""
-    text = _INVISIBLE.sub("", text)
-    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+    if text.isascii() and text.isprintable():
+        return text
+    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
 
 
 def split_letter(text: str) -> tuple[str | None, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -92,7 +93,16 @@ def test_extract_tagged_or_all() -> None:
         ('{"thinking": "x" "answer": "box', "box"),
         ('"answer": "a", "answer": "b"', "a"),
         ('"my answer": "a"', "a"),
-        ('{"answer":"box"}', None),
+        ('{"answer":"box"}', "box"),
+        ('{"answer" : "box"}', "box"),
+        ('```json\n{"why": "x", "Answer": "box",}\n```', "box"),
+        ('{"wrong_answer": "bin", "answer": "the \\"box\\""}', 'the "box"'),
+        ('{"why": "x"}\n{"answer": "box"}', "box"),
+        ('{"answer": "a", "answer": "b"}', "a"),
+        ('{"answer": ["Ann", "Tom"]}', "Ann, Tom"),
+        ('{"answer": 18}', "18"),
+        ('{"answer": null}', None),
+        ('{"why": "a {", "answer": "box"}', "box"),
         ("{'answer': 'box'}", None),
         ("", None),
     ],
@@ -257,7 +267,9 @@ def test_a_grade_of_several_answers_and_of_one_that_comes_too_late() -> None:
     for tag in ("<answer>", "</answer>"):
         found = grade(f"x{tag} {one}", gold, match_suffix, match_equal)
         assert (found.correct, found.strict, found.extracted) == (True, False, "a")
-    assert grade(one, gold, late, match_equal) == Grade(False, True, True, "a", too_late=True)
+    assert grade(one, gold, late, match_equal) == Grade(True, True, True, "a")
+    late_one = grade("<answer>an a</answer>", replace(gold, answer="b"), late, match_equal)
+    assert late_one == Grade(False, False, False, "an a", too_late=True)
     assert grade("a", gold, match_suffix, match_equal) == Grade(False, False, False, None)
     blank = "x</think><answer> </answer>"
     assert grade(blank, gold, match_suffix, match_equal) == Grade(False, False, True, "")
