@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.ports import keep_loopback_direct
 from pipeline.base.processes import began, ending_with_this, lives
 from tests.alive import alive, until
 from tests.conftest import PROJECT, edited, environment, type_command
@@ -238,3 +239,10 @@ def test_a_second_training_of_the_same_cell_is_told_of_the_first(
     third.terminate()
     assert third.wait(60) == 130
     assert not list((training / "work").glob("*.lock"))
+
+
+def test_no_proxy_stands_between_processes_of_this_machine() -> None:
+    found = {"NO_PROXY": "a.example, ", "http_proxy": "http://proxy.example"}
+    keep_loopback_direct(found)
+    assert found["NO_PROXY"] == found["no_proxy"] == "a.example,127.0.0.1,127.0.0.2,localhost,::1"
+    assert found["http_proxy"] == "http://proxy.example"

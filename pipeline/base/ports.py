@@ -1,8 +1,19 @@
-"""Ports of this machine that a server may take."""
+"""Ports of this machine that a server may take, and the way to them."""
 
 from __future__ import annotations
 
 import socket
+from collections.abc import MutableMapping
+
+LOOPBACK = ("127.0.0.1", "127.0.0.2", "localhost", "::1")
+
+
+def keep_loopback_direct(environment: MutableMapping[str, str]) -> None:
+    """Have no client, here or in a process started from here, go to this machine by a proxy."""
+    names = ("no_proxy", "NO_PROXY")
+    named = ",".join(environment.get(name, "") for name in names).split(",")
+    direct = ",".join(dict.fromkeys([*filter(None, map(str.strip, named)), *LOOPBACK]))
+    environment.update(dict.fromkeys(names, direct))
 
 
 def free_ports(count: int) -> list[int]:

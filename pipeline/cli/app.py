@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from pipeline.base.disk import trouble
 from pipeline.base.errors import UserError
+from pipeline.base.ports import keep_loopback_direct
 from pipeline.base.processes import Terminated, raise_on_sigterm
 from pipeline.cli import (
     audit,
@@ -209,6 +210,7 @@ def _shortened(message: str) -> str:
 
 def main() -> None:
     """Run the command; bad input ends with one message and status 2, a full disk with 1."""
+    keep_loopback_direct(os.environ)
     try:
         app()
     except UserError as error:

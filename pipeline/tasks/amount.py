@@ -14,11 +14,22 @@ NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,20}|\d{1,60})(?:\.\d{1,60})?"
 """A number, perhaps with commas between thousands; of a bounded length."""
 
 _PLAIN = re.compile(rf"[-+]?{NUMBER}")
+_CURRENCIES = str.maketrans("", "", "€£¥₹")
 _DECORATION = str.maketrans("", "", "\\$ \t\n*`{}")
 _SPACE = r"(?:\s|\\[ ,;:]|~)*"
-_TEXT = r"\\(?:text(?:bf|it)?|math(?:rm|bf))"
+_TEXT = r"\\(?:text(?:bf|it|rm|sf|normal)?|math(?:rm|bf)|mbox)"
 _NAME = re.compile(rf"\s*(?:[A-Za-z]|{_TEXT}\{{[A-Za-z ]{{1,30}}\}})\s*")
 _UNIT = re.compile(rf"{_TEXT}\{{[^{{}}\\\d]*\}}\s*$")
+_SQUARE = re.compile(r"(?<=[A-Za-z}])\s*\^\s*\{?[23]\}?\s*$")
+_DEGREES = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|°")
+_ABOUT = re.compile(r"^(?:\\approx(?![A-Za-z])|≈|~)\s*")
+_POWER = re.compile(r"(?<![\d.,])(\d{1,6})\s*\^\s*(?:\{(\d)\}|(\d))(?!\d)")
+_LARGE = re.compile(rf"(?P<number>{NUMBER})\s+(?P<scale>thousand|million|billion)\b")
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
+_MIXED = re.compile(r"(?<![\d.,/])(\d{1,20})\s+(\d{1,3})/(\d{1,3})(?![\d/])")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ ]\d{3}){1,6}(?!\d|,\d{3})")
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d{1,20}),(\d{1,2})(?![\d,]|\.\d)")
+_SIGNS = str.maketrans({"−": "-", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2007": " "})
 _PERCENT = re.compile(r"(?:\\?%|\s[Pp]ercent)$")
 
 # A computed part of an expression stands in it as its value: "<9/2>".
@@ -50,6 +61,44 @@ _REFUSED = re.compile(r"\*\s*\*|\\[A-Za-z]")  # powers, and any other command
 _MOST_PARTS = 1  # brackets and fractions
 
 
+def spelled(text: str) -> str:
+    """Text with its numbers written in digits, with a point and no spaces.
+
+    ``1 234`` is 1234 (groups of three after a space of any width), ``18,50`` is 18.50 (one or two
+    digits after a comma), ``1.5 million`` is 1500000, and ``3 1/2`` is 3.5; ``−`` is a minus.
+    """
+    text = text.translate(_SIGNS)
+    text = _GROUPED.sub(lambda found: found[0].replace(" ", ""), text)
+    text = _DECIMAL_COMMA.sub(r"\1.\2", text)
+    text = _MIXED.sub(_mixed, text)
+    return _LARGE.sub(_large, text)
+
+
+def _mixed(found: re.Match[str]) -> str:
+    whole, above, below = map(int, found.groups())
+    return _decimal(whole + Fraction(above, below)) or found[0] if below else found[0]
+
+
+def _large(found: re.Match[str]) -> str:
+    return _decimal(_number(found["number"]) * _SCALES[found["scale"]]) or found[0]
+
+
+def _decimal(value: Fraction) -> str:
+    """Return a value in decimal digits; nothing where it has none or too many."""
+    thousandths = value * 1000
+    if thousandths.denominator > 1:
+        return ""
+    whole, rest = divmod(int(thousandths), 1000)
+    return f"{whole}.{rest:03}" if rest else str(whole)
+
+
+def _bare(text: str) -> str:
+    """Return an expression without what says only how to read it: units' powers, degrees, about."""
+    text = _ABOUT.sub("", _DEGREES.sub("", spelled(text).strip()))
+    text = _SQUARE.sub("", text.translate(_CURRENCIES))
+    return _POWER.sub(lambda found: str(int(found[1]) ** int(found[2] or found[3])), text)
+
+
 def read_plain(text: str) -> Fraction | None:
     """Return the value of a number that is only decorated (``$1,234``, ``**5**``), or None."""
     plain = text.translate(_DECORATION)
@@ -62,7 +111,7 @@ def read_amount(text: str) -> Fraction | None:
     A percentage counts as its number: ``50\%`` is 50. Source: math-verify,
     ``math_verify/grader.py`` (``sympy_numeric_eq``: "If it's 9% == 9").
     """
-    text = text.strip()
+    text = _bare(text)
     plain = read_plain(text.removesuffix("."))
     if plain is not None or "<" in text:
         return plain

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from pipeline.tasks.amount import NUMBER, may_be_amount, read_amount, read_plain
+from pipeline.tasks.amount import NUMBER, may_be_amount, read_amount, read_plain, spelled
 from pipeline.tasks.comparison import equals
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import extract_tagged_or_all
@@ -25,7 +25,7 @@ _FINAL = "#### "
 _BOXED = "\\boxed{"
 _LONGEST_EXPRESSION = 200
 _TAIL = 4096  # where the last number is looked for
-_NUMBER = re.compile(rf"(?<![\w.])[-+]?\$?{NUMBER}(?!\d)")
+_NUMBER = re.compile(rf"(?<![A-Za-z0-9_.])[-+]?\$?{NUMBER}(?!\d)")
 _GOLD = re.compile(rf"[-+]?{NUMBER}")
 _SEVERAL = re.compile(r"\d[^\d.,]+\d")
 
@@ -96,7 +96,7 @@ def boxed(text: str) -> str | None:
 
 def last_number(text: str) -> str | None:
     """Return the last number of a text."""
-    found = _NUMBER.findall(text[-_TAIL:])
+    found = _NUMBER.findall(spelled(text[-_TAIL:]))
     return found[-1] if found else None
 
 

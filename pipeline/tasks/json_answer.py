@@ -21,9 +21,9 @@ def extract_json(response: str) -> str | None:
     """The value of the key ``answer``, or of the first key that ends so where the JSON is broken.
 
     The first object with the key counts, and of a key twice the first. What surrounds it, as a
-    fence, does not count, and a comma too many does no harm. Of broken JSON it is the text between ``answer": "`` and the next quotation
-    mark. Source: zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``), which reads
-    all replies so.
+    fence, does not count, and a comma too many does no harm. Of broken JSON it is the text between
+    ``answer": "`` and the next quotation mark. Source:
+    zhebushipinyin/Tom-RL:eval_tom/qwen_series_eval.py (``reward_func``), which reads all so.
     """
     if '"' not in response:
         return None

@@ -256,6 +256,43 @@ def test_prompts_that_are_too_long_answers_that_are_empty_or_never_end(tmp_path:
     assert found[2] == Response("so on and", 3, "length")
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ({"message": "maximum context length is 64 tokens", "code": 400}, "prompt_too_long"),
+        ({"message": "m", "type": "exceed_context_size_error"}, "prompt_too_long"),
+        ({"message": "m", "code": "content_filter"}, "content_filter"),
+        ({"message": "rejected by our safety system", "code": None}, "content_filter"),
+    ],
+)
+def test_a_server_that_refuses_one_question_is_asked_the_others(
+    tmp_path: Path, error: dict[str, Any], reason: str
+) -> None:
+    def reply(body: dict[str, Any], trial: int) -> Reply:
+        if body["messages"][0]["content"].split()[-1] == "0":
+            return 400, {}, json.dumps({"error": error}).encode()
+        return answer(body, trial)
+
+    with serving(reply) as server:
+        found = ask(server, tmp_path)
+    assert found[0] == Response("", 0, reason)
+    assert all(each.text for each in found[1:])
+
+
+def test_a_server_is_asked_by_the_newer_name_of_the_limit(tmp_path: Path) -> None:
+    error = {"message": "use 'max_completion_tokens'", "param": "max_tokens"}
+
+    def reply(body: dict[str, Any], trial: int) -> Reply:
+        if "max_tokens" in body:
+            return 400, {}, json.dumps({"error": error}).encode()
+        assert body["max_completion_tokens"] == 16
+        return 200, {}, completion("<answer>x</answer>")
+
+    with serving(reply) as server:
+        found = ask(server, tmp_path)
+    assert {each.text for each in found} == {"<answer>x</answer>"}
+
+
 def test_a_begun_answer_is_not_begun_twice(tmp_path: Path) -> None:
     with serving(lambda body, trial: (200, {}, completion("<think>why"))) as server:
         engine = OpenAiEngine(manifest(server), tmp_path)

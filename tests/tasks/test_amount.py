@@ -43,7 +43,7 @@ from pipeline.tasks.amount import may_be_amount, read_amount, read_plain
         ("", None),
         ("()", None),
         ("<1/2>", None),
-        ("1,23", None),
+        ("1,23", "123/100"),
     ],
 )
 def test_read_amount(text: str, value: int | str | None) -> None:
