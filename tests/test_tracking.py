@@ -263,6 +263,11 @@ def test_worktrees_and_experiments_use_the_home_checkout(root: Path) -> None:
         assert home_of(checkout) == main.resolve()
         assert tracking_uri(checkout) == f"sqlite:///{main.resolve() / 'mlflow.db'}"
     assert home_of(root) == root.resolve()
+    submodule = main / "tomrl"
+    submodule.mkdir()
+    (main / "dvc.yaml").touch()
+    (submodule / ".git").write_text("gitdir: ../.git/modules/tomrl\n")
+    assert home_of(submodule) == submodule.resolve()
 
 
 def points(root: Path, name: str) -> list[tuple[int, float]]:

@@ -21,7 +21,9 @@ def home_of(root: Path) -> Path:
     if not link.is_file():
         return root
     text = link.read_text(encoding="utf-8").strip()
-    # The link of a worktree names MAIN/.git/worktrees/NAME.
-    place = Path(text.removeprefix(_GIT_DIR))
-    main = (root / place).resolve().parents[2] if len(place.parts) > 3 else root
+    # The link of a worktree names MAIN/.git/worktrees/NAME; a submodule has one too, to elsewhere.
+    place = (root / text.removeprefix(_GIT_DIR)).resolve()
+    if place.parts[-3:-1] != (".git", "worktrees"):
+        return root
+    main = place.parents[2]
     return main if (main / "dvc.yaml").is_file() else root

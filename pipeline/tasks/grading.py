@@ -157,9 +157,9 @@ def grade(
         return Grade(False, False, format_ok(response), extracted)
     alone, too_late = strict(extracted, example), False
     try:
-        correct = alone or match(extracted, example)
+        correct = match(extracted, example) or alone
     except TooLate:
-        correct, too_late = False, True
+        correct, too_late = alone, not alone
     return Grade(
         correct=correct,
         strict=alone and _has_one_answer(response),
