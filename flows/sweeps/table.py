@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipeline.analysis.findings import findings
 from pipeline.analysis.results import Results
+from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.table import HEADINGS, cells_of
 from pipeline.formats.foreign import markdown_code, markdown_text
 
@@ -30,6 +31,7 @@ def description(results: Results, report: Path, run_page: str) -> str:
             server shows it.
     """
     runs = f"[run in MLflow]({run_page})" if run_page else "runs: `tomrl ui`"
-    sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in findings(results))
+    said = findings(results, cell_signatures(results))
+    sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in said)
     title = markdown_text(results.params.study.title)
     return f"{title}: {runs}, report: {markdown_code(str(report))}\n\n{sentences}\n"

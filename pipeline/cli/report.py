@@ -101,12 +101,14 @@ def _copy(params: Params, root: Path, page: Path) -> Path:
 
 def _show(results: Results) -> None:
     from pipeline.analysis.findings import findings
+    from pipeline.analysis.signatures import cell_signatures
     from pipeline.analysis.table import rich_table
     from pipeline.analysis.verdicts import cell_verdicts, verdict_table
 
-    console.print(verdict_table(results, cell_verdicts(results)))
+    signatures = cell_signatures(results)
+    console.print(verdict_table(results, cell_verdicts(results, signatures)))
     console.print(rich_table(results))
-    for sentence in findings(results):
+    for sentence in findings(results, signatures):
         console.print(f"- {escape(sentence)}", highlight=False)
 
 

@@ -13,6 +13,7 @@ from pipeline.ops.mirror.send import complete
 from pipeline.train import local
 from pipeline.train.collapse import find_collapse
 from pipeline.train.drift import DIFFERENCE, find_drift
+from tests.analysis.made import signed
 from tests.analysis.test_seeds import seeded
 from tests.stages.test_probe_stage import study_with, trained
 
@@ -64,7 +65,7 @@ def test_the_report_says_what_the_alarm_said() -> None:
     results.cells[key] = replace(result, curve=curve)
     found = find_collapse(curve)
     assert found is not None
-    sentences = [sentence for sentence in findings(results) if "collapse" in sentence]
+    sentences = [sentence for sentence in findings(*signed(results)) if "collapse" in sentence]
     assert sentences == [f"{key}: {found.describe()}."]
     drift = find_drift(curve)
-    assert drift is not None and f"{key}: {drift.describe()}." in findings(results)
+    assert drift is not None and f"{key}: {drift.describe()}." in findings(*signed(results))

@@ -24,6 +24,7 @@ from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.config.study_files import find_study
 from pipeline.formats.foreign import markdown_text
+from tests.analysis.made import signed
 from tests.analysis.test_findings import study
 from tests.conftest import PROJECT
 
@@ -216,6 +217,6 @@ def test_the_table_says_what_the_report_says() -> None:
     page = "http://127.0.0.1:5000/#/experiments/1/runs/2"
     told = description(results, Path("/a checkout/index.html"), page)
     assert f"[run in MLflow]({page}), report: `/a checkout/index.html`" in told
-    sentences = list(findings(results))
+    sentences = list(findings(*signed(results)))
     assert sentences and all(f"\n- {markdown_text(each)}\n" in told for each in sentences)
     assert "runs: `tomrl ui`, report: " in description(results, Path("index.html"), "")
