@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.analysis.results import CellResult, TrainedResult
+from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.signatures import CellSignature, cell_signatures
 from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.data.card import BaseCard, SetCard
