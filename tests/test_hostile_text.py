@@ -183,11 +183,11 @@ def graders() -> list[Task]:
 @pytest.mark.parametrize("task", graders(), ids=lambda task: task.name)
 def test_every_grader_ends(task: Task) -> None:
     example = example_of(task.name)
-    task.grade(r"<answer>\boxed{\frac{1}{2}}</answer>", example)  # loads what loads late
     for unit in (*UNITS, *ANSWERS):
         text = unit * (MEGABYTE // len(unit))
-        for response in (text, f"</think><answer>{text}</answer>"):
-            in_time(partial(task.grade, response, example), 1)
+        for frame in ("{}", "</think><answer>{}</answer>"):
+            task.grade(frame.format(unit), example)  # what loads late is loaded by now
+            in_time(partial(task.grade, frame.format(text), example), 1)
 
 
 @pytest.mark.parametrize("unit", ["a. ", "Ann thinks the hat is in the box. ", "\n", "1 "])
