@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from pipeline.base.locks import locked
+from pipeline.ops.mirror.database import ensure
+from pipeline.ops.mirror.server import EXPERIMENT
 
 PROJECT = Path(__file__).resolve().parent.parent
 TINY = PROJECT / "tests" / "tiny"
@@ -128,6 +130,14 @@ def mirror() -> Iterator[Path]:
     if not folder or not Path(folder).is_dir():
         pytest.skip("TOMRL_DATA_MIRROR is not set to a folder of upstream data")
     yield Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def tracking(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole database of MLflow, which takes seconds to make; tests copy it."""
+    database = tmp_path_factory.mktemp("tracking") / "mlflow.db"
+    ensure(database, EXPERIMENT, "file:///nowhere")
+    return database
 
 
 @contextmanager
