@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,6 +36,8 @@ EVERY_TASK = pytest.mark.parametrize(
     "task", all_tasks(), ids=lambda task: task.name, scope="module"
 )
 STORIES = 20
+MADE = TemporaryDirectory()
+"""Receives each generated source once."""
 GARBAGE = ("", "   ", "xyzzy", "{}", "<think>", "\x00", "😀" * 40, "?" * 5000, "\\boxed{")
 
 
@@ -43,10 +45,9 @@ GARBAGE = ("", "   ", "xyzzy", "{}", "<think>", "\x00", "😀" * 40, "?" * 5000,
 def examples_of(name: str) -> list[Example]:
     sources = [source for source in get(name).sources if source not in SOURCES]
     if sources:
-        with TemporaryDirectory() as folder:
-            for source in sources:
-                generate(source, Path(folder) / source)
-            return get(name).examples(Path(folder))
+        for source in sources:
+            generated(source)
+        return get(name).examples(Path(MADE.name))
     mirror = os.environ.get("TOMRL_DATA_MIRROR")
     if not mirror:
         pytest.skip(f"{name}: TOMRL_DATA_MIRROR names no folder with the upstream files")
@@ -56,8 +57,10 @@ def examples_of(name: str) -> list[Example]:
     return get(name).examples(Path(mirror))
 
 
-def generate(source: str, folder: Path) -> None:
+@cache
+def generated(source: str) -> None:
     """Write a small generated source as the acquire stage does."""
+    folder = Path(MADE.name) / source
     kind, _, telling = source.partition("_style_")
     sizes = {"train": STORIES, "test": STORIES}
     if source == "arithmetic":
