@@ -28,10 +28,13 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each file's tests to one process, the files that run the whole chain before others.
 
+    Those of ``tests/cluster`` go to one process together: they share a Ray head.
+
     First, since pytest-xdist reads the groups in a hook of the same name.
     """
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(item.path.name))
+        shares = item.path.parent.name == "cluster"
+        item.add_marker(pytest.mark.xdist_group("cluster" if shares else item.path.name))
     long = {item.path for item in items if item.get_closest_marker("chain")}
     items.sort(key=lambda item: item.path not in long)
 
