@@ -139,7 +139,7 @@ def mirror() -> Iterator[Path]:
 def tracking(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole database of MLflow, which takes seconds to make; tests copy it."""
     database = tmp_path_factory.mktemp("tracking") / "mlflow.db"
-    ensure(database, EXPERIMENT, "file:///nowhere")
+    ensure(database, EXPERIMENT, database.with_name("mlartifacts").as_uri())
     return database
 
 

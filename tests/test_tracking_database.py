@@ -88,7 +88,7 @@ def test_a_kill_while_it_is_made(root: Path, count: int) -> None:
     assert kill_and_recover(root, moments(root, count), making) > count // 5
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [3, pytest.param(20, marks=pytest.mark.nightly)])
 def test_a_kill_while_mlflow_makes_it_in_place(root: Path, count: int) -> None:
     making = lambda database: SqlAlchemyStore(f"sqlite:///{database}", "./mlruns")  # noqa: E731
     assert kill_and_recover(root, moments(root, count), making) > 0
