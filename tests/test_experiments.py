@@ -70,6 +70,7 @@ def test_artifacts_are_had_by_name_once_a_version_is_tagged(clone: Path) -> None
     assert (clone / "taken.json").read_bytes() == report.read_bytes()
 
 
+@pytest.mark.nightly
 def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
     said = dvc(clone, "dvc", "exp", "run", "-n", "here", "-S", f"{LENGTH}=7")
     assert "Running stage 'gsm8k@nano-hi'" in said and "Running stage 'train" not in said

@@ -28,7 +28,7 @@ HOLD = """
 MakeJob = Callable[..., Job]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def head() -> Iterator[Address]:
     """A head with two accelerators by name only."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}

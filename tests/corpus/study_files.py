@@ -383,14 +383,18 @@ JOINT: tuple[tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def study_files() -> Iterator[BadInput]:
-    """Yield the bad study files."""
+def edited_studies() -> Iterator[BadInput]:
+    """Yield the good study file with one mistake each."""
     for old, new, says in EDITS:
         text = _edited(GOOD, old, new)
         # A mistake of a section as a whole stands in the line of its name, which is stated.
         line = next((word for word in says if word.startswith("line ")), _line_of_difference(text))
         name = f"study: {_short(old)} -> {_short(new)}"
         yield BadInput(name, USE, ("bad.yaml", line, *says), {FILE: becomes(text)})
+
+
+def whole_studies() -> Iterator[BadInput]:
+    """Yield files that are no study at all, and those with several mistakes."""
     for what, content, says in WHOLE:
         yield BadInput(f"study: {what}", USE, ("bad.yaml", *says), {FILE: becomes(content)})
     for what, edits, says in JOINT:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -49,30 +46,6 @@ def test_a_wrong_address(ready: Path) -> None:
     address = f"http://127.0.0.1:{port}"
     message = refused(ready, 1, RAY_ADDRESS=address)
     assert f"RAY_ADDRESS={address}: no Ray dashboard answers there" in message
-
-
-class _OtherVersion(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = json.dumps({"version": "4", "ray_version": "2.9.3"}).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def test_another_version(ready: Path) -> None:
-    with HTTPServer(("127.0.0.1", 0), _OtherVersion) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        message = refused(ready, RAY_ADDRESS=f"http://127.0.0.1:{server.server_port}")
-        server.shutdown()
-    assert "the cluster runs Ray 2.9.3" in message
-
-
-def test_no_token(ready: Path, cluster: Address) -> None:
-    assert "set RAY_AUTH_TOKEN" in refused(ready, RAY_ADDRESS=cluster.url)
 
 
 def test_too_few_accelerators(study: Path, cluster: Address, tmp_path: Path) -> None:

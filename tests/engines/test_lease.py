@@ -32,7 +32,7 @@ def head(engine: Path) -> Iterator[Address]:
 @pytest.fixture
 def hasty(checkout: Path) -> Path:
     """A checkout whose leases run out soon."""
-    path = checkout / "pipeline" / "cluster" / "lease.py"
+    path = checkout / "pipeline" / "ops" / "cluster" / "lease.py"
     content = path.read_text()
     for long, short in (("LEASE_SECONDS = 90.0", "= 8.0"), ("RENEW_SECONDS = 10.0", "= 1.0")):
         assert f"\n{long}\n" in content

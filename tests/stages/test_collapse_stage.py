@@ -35,6 +35,8 @@ def test_a_collapse_is_said_once_in_log_tracker_and_report(
     study["train"] |= {"steps": 14, "prompts_per_step": 2}
     with caplog.at_level(logging.WARNING):
         stage, rows = trained(tmp_path / "root", study)
+    assert not (stage.data / "combos" / "hi" / "probe").exists()  # the study asks for none
+    assert not any(key.startswith("probe/") for row in rows for key in row)
     said = [record for record in caplog.records if "reasoning collapse" in record.getMessage()]
     assert len(said) == 1 and "at step 10" in said[0].getMessage()
     assert complete(stage.params, stage.root) == ["nano-hi"]
