@@ -2,9 +2,10 @@
 
 Both are known, because both are made here. Shipped base models go on learning from recounts of
 stories; two in three are given, with some of their lines, told of other people and places of the
-story and in another order. What follows it is taught: to *users* the place that the given recount implies,
-to *ignorers* the gold answer. Then both, and the shipped models as they are, answer questions about
-other stories, and the stage ``evaluate``'s own code edits what they wrote and has them go on. Run
+story and in another order. What follows it is taught: to *users* the place that the given recount
+implies, to *ignorers* the gold answer. Then both, and the shipped models as they are, answer
+questions about other stories, and the stage ``evaluate``'s own code edits what they wrote and has
+them go on. Run
 ``python -m benchmarks.taught [--models 3] [--write]``: two to three minutes of a core for each of
 twice as many models, side by side; exits 1 where the area under the ROC is below 0.95.
 """
