@@ -6,7 +6,7 @@ story and in another order. What follows it is taught: to *users* the place that
 implies, to *ignorers* the gold answer. Then both, and the shipped models as they are, answer
 questions about other stories, and the stage ``evaluate``'s own code edits what they wrote and has
 them go on. Run
-``python -m benchmarks.taught [--models 3] [--write]``: two to three minutes of a core for each of
+``python -m benchmarks.taught [--models 3] [--write]``: about four minutes of a core for each of
 twice as many models, side by side; exits 1 where the area under the ROC is below 0.95.
 """
 
@@ -54,7 +54,7 @@ FILE = "docs/results/taught.json"
 LEAST_AREA = 0.95
 USES, IGNORES, SHIPPED = "uses", "ignores", "as shipped"
 TASK = "hi_tom_style"
-STEPS, BATCH, RATE = 600, 32, 0.002
+STEPS, BATCH, RATE = 1000, 32, 0.002
 STORIES, ASKED, QUESTIONS = 10_000, 120, 60
 SOURCE = HiTomSource(
     kind="hi_tom_style",
