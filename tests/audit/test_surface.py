@@ -58,6 +58,16 @@ def test_features_of_a_story_that_is_read() -> None:
     assert {tuple(row[10:]) for row in found.values()} == {tuple(nobody)}
 
 
+def test_what_a_rule_or_cue_picks_is_a_feature_of_each_candidate() -> None:
+    (asked,) = surface_of(read_all([where("Where does Emma think Noah thinks the apple is?", 2)]))
+    picked = dict(zip(asked.picks, asked.rows.T.tolist(), strict=False))
+    assert asked.candidates == ("red_box", "blue_jar", "tin_can")
+    assert picked["last"] == [1, 0, 0]
+    assert picked["earliest exit"] == [0, 1, 0]
+    assert picked["first public claim"] == [0, 0, 1]
+    assert picked["first move of the outermost agent"] == [-1, -1, -1]
+
+
 def test_features_of_a_text_are_its_mentions() -> None:
     options = ("shelf", "sofa", "drawer")
     example = Example("opentom", "opentom", TOLD, "Where is it?", "sofa", choices=options)
