@@ -113,6 +113,18 @@ def test_every_study_but_the_re_run_of_study_1_pays_strict_matches(name: str) ->
     assert isinstance(reward, PublishedReward) == (name == "tom-rl")
 
 
+def test_every_study_whose_models_are_shown_recounts_tries_their_reasoning() -> None:
+    recounting = {
+        name
+        for name, study in ((name, find_study(PROJECT, name)) for name in STUDIES)
+        if any(getattr(source, "trace", None) == "recount" for source in study.acquire.values())
+    }
+    assert recounting >= {"mini", "grid-mini", "next-scale-mini", "next-templates-mini"}
+    for name in recounting:
+        cells = expand(find_study(PROJECT, name)).cells.values()
+        assert {cell.evaluate.tried for cell in cells} == {60}, name
+
+
 def test_a_preset_is_lenient_where_a_reason_is_asked_for() -> None:
     assert set(LENIENT) == {name for name in REWARDS if load_preset(name).lenient}
 
