@@ -163,7 +163,7 @@ def write_scores(folder: Path, cell: Cell, ran: Ran, absent: str | None = None) 
     names = [name for each in ran.asked for name in repeated(each.names, each.asking.samples)]
     examples = [e for each in ran.asked for e in repeated(each.examples, each.asking.samples)]
     graded = [answer for answers in ran.graded for answer in answers]
-    identity: dict[str, str | int] = {"model": cell.model, "engine": ran.engine}
+    identity = {"model": cell.model, "engine": ran.engine}
     write_responses(
         folder / "responses.parquet", examples, graded, names, identity | {"seed": cell.seed}
     )

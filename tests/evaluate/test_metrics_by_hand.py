@@ -14,6 +14,7 @@ from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.measured import both_right, measured, moved
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.runner import (
+    Asked,
     Asking,
     Graded,
     evaluate,

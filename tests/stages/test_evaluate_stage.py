@@ -89,7 +89,7 @@ def test_a_side_check_is_asked_in_its_own_way_and_judged_by_nobody(root: Path) -
     judge.main(Stage("judge", root, stage.params), KEY)
     rows = pd.read_parquet(stage.runs / KEY / "evaluate" / "responses.parquet")
     found = list(rows[rows["task"] == "arithmetic"]["response"])
-    (path,) = (stage.weights_of(KEY).folder).glob("*/")
+    (path,) = (root / "weights" / "mini" / KEY).iterdir()
     engine = TransformersEngine(path, root / "apart", 200, 1)
     asking = Asking(check.prompt, Sampling(check.max_new_tokens, temperature=0))
     questions = select(stage.raw, check, seed=0)
