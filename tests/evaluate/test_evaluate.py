@@ -205,5 +205,5 @@ def test_the_engine_keeps_order_and_refuses_prompts_that_do_not_fit(tmp_path: Pa
     both = TransformersEngine(tmp_path, tmp_path / "work", batch=2)
     cut, *others = both.complete(mixed, Sampling(6, temperature=0), counts.append)
     assert counts[-1] == len(prompts) and others == together[1:]
-    alone = TransformersEngine(tmp_path, tmp_path / "apart", batch=2)
-    assert [cut] == alone.complete(prompts[:1], short, counts.append)
+    apart = TransformersEngine(tmp_path, tmp_path / "apart", batch=2)
+    assert [cut] == apart.complete(prompts[:1], short, counts.append)
