@@ -69,7 +69,6 @@ def make_results(params: Params, folder: Path) -> None:
         "suite",
         *(f"dataset-{key}" for key in params.dataset),
         *(f"prompt-{name}" for name in prompts),
-        *(f"task-{cell.gsm8k.task}" for cell in params.cells.values()),
     ]
     for name in names:
         (sources / f"{name}.json").write_text("{}")

@@ -12,7 +12,7 @@ from pipeline.config.params import AskedCell, Params, TrainedCell
 from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.ops.driver.mend import mend_dvc
 
-CELL_STAGES = ("train", "evaluate", "judge", "gsm8k")
+CELL_STAGES = ("train", "evaluate", "judge")
 """The stages of a cell, in order."""
 
 

@@ -174,7 +174,7 @@ def shrink(checkout: Path, **train: object) -> None:
             **train,
         }
         study["evaluate"]["max_new_tokens"] = 8
-        study["gsm8k"]["max_new_tokens"] = 8
+        study["suite"]["side_checks"]["arithmetic"]["max_new_tokens"] = 8
 
 
 def prepare(folder: Path) -> Path:

@@ -33,7 +33,7 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         'return [{"role": "user", "content": _body(example, "\\n")}]',
         'return [{"role": "user", "content": _body(example, "\\n\\n")}]',
         # The report shows how models were asked.
-        {"dataset@hi", "base@nano", *of_cells("evaluate", "gsm8k"), "report"},
+        {"dataset@hi", "base@nano", *of_cells("evaluate"), "report"},
     ),
     "a line of the reward in use": (
         "pipeline/reward/rlvr.py",
@@ -125,7 +125,7 @@ def test_a_seed_reruns_its_cell(clone: Path) -> None:
         params["cells"]["nano-hi"]["seed"] = 7
     found = would_run(clone)
     (clone / "params.yaml").write_text(text)
-    assert found == {"report", *(f"{s}@nano-hi" for s in ("train", "evaluate", "gsm8k"))}
+    assert found == {"report", *(f"{s}@nano-hi" for s in ("train", "evaluate"))}
 
 
 def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) -> None:
@@ -166,7 +166,6 @@ DIGESTS = {
     "train nano-hi": "train-local reward-rlvr",
     "evaluate nano-hi": "evaluate-hf",
     "judge nano-hi": "judge",
-    "gsm8k nano-hi": "gsm8k-hf",
     "report": "report",
 }
 

@@ -156,7 +156,7 @@ def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
 
 def evaluated(root: Path, params: Params) -> None:
     """Write what the stage ``evaluate`` would."""
-    tasks = dict.fromkeys(params.suite.tasks, scores(0.5))
+    tasks = dict.fromkeys(params.suite.columns, scores(0.5))
     found = Evaluation(engine="hf", prompt="compact", libraries={}, tasks=tasks)
     found.write(root / "runs" / "mini" / KEY / "evaluate" / "metrics.json")
 

@@ -252,7 +252,7 @@ def load_everything() -> None:
         importlib.import_module(name)
     for name in ("acquire", "sources", "dataset", "suite", "audit", "base", "code"):
         importlib.import_module(f"pipeline.stages.{name}")
-    for name in ("train", "train_local", "evaluate", "judge", "gsm8k", "report"):
+    for name in ("train", "train_local", "evaluate", "judge", "report"):
         importlib.import_module(f"pipeline.stages.{name}")
 
 

@@ -84,7 +84,7 @@ def test_cells_are_left_with_those_that_they_ask(crossed: Params) -> None:
     asked = {key: cell.of for key, cell in crossed.cells.items() if isinstance(cell, AskedCell)}
     key, of = next(iter(asked.items()))
     assert cells_left(crossed, {"report", "code"}) == []
-    assert cells_left(crossed, {f"gsm8k@{key}"}) == [key]
+    assert cells_left(crossed, {f"evaluate@{key}"}) == [key]
     left = cells_left(crossed, {f"train@{of}"})
     assert left[0] == of and set(left[1:]) == {k for k, o in asked.items() if o == of}
     every = cells_left(crossed, {f"train@{k}" for k in crossed.cells})

@@ -85,7 +85,7 @@ def test_a_sweep_does_what_is_missing(reproduced: Path, tmp_path: Path) -> None:
     target = tmp_path / "a clone"
     shutil.copytree(reproduced, target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
-        study["gsm8k"]["max_new_tokens"] = 7
+        study["evaluate"]["max_new_tokens"] = 7
     commit(target)
     (target / "pipeline" / "new.py").write_text("")
     refused = sweep(target, "--study", "mini")
@@ -100,7 +100,7 @@ def test_a_sweep_does_what_is_missing(reproduced: Path, tmp_path: Path) -> None:
     logs = target / "work" / "sweeps" / "mini" / "logs"
     for key in ("nano-base", "nano-hi"):
         started = re.findall(r"Running stage '(\w+)@", (logs / f"{key}.log").read_text())
-        assert started == ["gsm8k"]
+        assert started == ["evaluate", "judge"]
     restored = (logs / "restore.log").read_text()
     assert "didn't change, skipping" in restored  # nothing is even taken from the cache by it
     assert "Running stage" not in restored and "checking out" not in restored

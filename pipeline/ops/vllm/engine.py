@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import TOO_LONG, Ahead, Place, Prompt, Response, respond
+from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, by_sampling, respond
 from pipeline.formats.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.formats.provenance import Libraries, installed
 from pipeline.model.chat import encode_prompt
@@ -57,7 +56,6 @@ def open_engine(place: Place) -> VllmEngine:
         place.model,
         place.work,
         OnCluster() if on_cluster else Here(place.root, place.threads),
-        ahead=place.ahead,
     )
 
 
@@ -69,7 +67,6 @@ class VllmEngine:
         work: Keeps what is done until the last prompt is; a run that was stopped goes on.
         launch: Runs a folder's worker and passes its lines on: :class:`Here` or :class:`OnCluster`.
         replicas: Copies of the model that share the prompts; as many as fit if 0.
-        ahead: What is answered too, by the same worker.
     """
 
     name = "vllm"
@@ -80,12 +77,11 @@ class VllmEngine:
         work: Path,
         launch: Launch,
         replicas: int = 0,
-        ahead: Sequence[Ahead] = (),
     ) -> None:
         self.folder, self.work, self.launch = folder.resolve(), work.resolve(), launch
         self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        self.replicas, self.ahead = replicas, ahead
+        self.replicas = replicas
         self.libraries: Libraries = dict(installed("tokenizers"))
         self.effort = Effort()
 
@@ -101,38 +97,38 @@ class VllmEngine:
             UserError: If there is no environment with vLLM, or the worker fails, or another process
                 is at it.
         """
-        with ExitStack() as held:
-            held.enter_context(owned(self.work))
-            part = self._part(self.work, prompts, sampling)
-            also = []
-            for each in self.ahead:
-                with suppress(UserError):  # that stage is at it itself
-                    held.enter_context(owned(each.work.resolve()))
-                    also.append(self._part(each.work.resolve(), each.prompts, each.sampling))
-            missing = [each for each in also if each.left]
-            if part.left or missing:
-                self._launch([part, *missing], lambda done: report(part.skipped + done))
+        with owned(self.work):
+            alike = by_sampling(prompts, sampling)
+            parts = [self._part(prompts, places, chosen) for chosen, places in alike.items()]
+            if any(part.left for part in parts):
+                skipped = sum(part.skipped for part in parts)
+                self._launch(parts, lambda done: report(skipped + done))
             else:
                 report(len(prompts))
-            self.libraries |= part.libraries()
-            done = vllm_worker.read_done(part.output)
-            part.forget()
+            for part in parts:
+                self.libraries |= part.libraries()
+            done = [row for part in parts for row in vllm_worker.read_done(part.output)]
+            for part in parts:
+                part.forget()
         responses = [TOO_LONG] * len(prompts)
         for row in done:
             responses[row["index"]] = respond(self.tokenizer, row["tokens"], row["finished"])
         return responses
 
-    def _part(self, work: Path, prompts: Sequence[Prompt], sampling: Sampling) -> _Part:
+    def _part(self, prompts: Sequence[Prompt], places: Sequence[int], sampling: Sampling) -> _Part:
         context = int(self.config.max_position_embeddings)
-        encoded = [
-            encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun) for prompt in prompts
-        ]
+        encoded = {
+            place: encode_prompt(
+                self.tokenizer, prompts[place].messages, begun=prompts[place].begun
+            )
+            for place in places
+        }
         rows = [
             RunPrompt(place, tokens, _seed(prompts[place].key))
-            for place, tokens in enumerate(encoded)
+            for place, tokens in encoded.items()
             if len(tokens) <= context - sampling.max_new_tokens
         ]
-        return _Part(work, self.folder.name, sampling, rows, len(prompts) - len(rows))
+        return _Part(self.work, self.folder.name, sampling, rows, len(places) - len(rows))
 
     def _launch(self, parts: Sequence[_Part], report: Callable[[int], None]) -> None:
         request = self._request(parts)
@@ -149,8 +145,7 @@ class VllmEngine:
             if line.startswith(vllm_worker.DONE):
                 report(int(line.removeprefix(vllm_worker.DONE)))
 
-        for part in parts:
-            part.work.mkdir(parents=True, exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
         rows = [row for number, part in enumerate(parts) for row in part.prompt_rows(number)]
         _write(job, request, rows)
         self.launch(job, hear)
