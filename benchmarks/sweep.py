@@ -2,7 +2,7 @@
 
 A clone of the commit that is checked out sweeps ``grid-mini`` (five sizes x seven combinations, and
 the five base models) with stages of empty bodies, which copy made results: what is left is Prefect,
-DVC, MLflow, the worktrees, and the start of every process. Then the same command is given again.
+DVC, MLflow, the worktree, and the start of every process. Then the same command is given again.
 Servers are those of a laptop: Prefect's temporary one, and MLflow on SQLite. Run
 ``python -m benchmarks.sweep [--quick] [--json FILE]``; exits 1 where a target is missed.
 """
@@ -23,6 +23,7 @@ import yaml
 
 from benchmarks.empty_stage import MADE
 from benchmarks.made_study import write_results
+from flows.driver.graph import Graph
 from flows.sweeps.record import SweepFolder
 from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
@@ -35,7 +36,6 @@ from pipeline.stages.followed.circumstances import processor
 STUDY = "grid-mini"
 TARGET_STAGE, TARGET_NOTHING = 3.0, 20.0
 """Seconds beside the work of a stage, and of a sweep of 35 cells with nothing to do."""
-_OF_CELL = 4  # stages
 
 
 def clone(root: Path, target: Path, quick: bool) -> Params:
@@ -122,7 +122,8 @@ def main() -> int:
         swept = SweepFolder(checkout, STUDY)
         cells = sum(swept.cell(key).seconds for key in params.cells)
         nothing = sweep(checkout, made, slots)
-    stage = cells / (_OF_CELL * len(params.cells))
+        stages = len(Graph.of(checkout).cell) * len(params.cells)
+    stage = cells / stages
     print(f"{before}; at the end load {os.getloadavg()[0]:.1f}")
     print(f"{len(params.cells)} cells, {slots} at a time: {whole:.0f} s in all")
     print(

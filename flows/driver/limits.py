@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,9 +14,10 @@ from prefect.client.schemas.actions import (
 )
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
+from prefect.settings import PREFECT_API_URL
 
-from flows.commands import Commands
-from flows.order import runs_on_cores
+from flows.driver.commands import Commands
+from flows.driver.graph import runs_on_cores
 from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, Params, TrainedCell
 from pipeline.ops.verl.placement import place
@@ -74,17 +76,38 @@ class Limit:
     size: int
 
 
-def own_limit(resource: str, sweep: str, slots: int) -> Limit:
-    """Return the limit of one sweep, free at its start.
+def limit_of(params: Params, name: str, slots: int | None) -> Limit:
+    """Return the limit on what the cells of a run may take, made or found on Prefect's server.
+
+    A temporary server knows one run; a server that stays has one limit for all.
+
+    Args:
+        params: The study.
+        name: The run.
+        slots: How much its cells may take at a time; all cores, or one accelerator, if None.
+
+    Raises:
+        UserError: If the limit that runs share is too small.
+    """
+    kind = resource(params)
+    cores = max(len(os.sched_getaffinity(0)), params.study.threads)
+    size = slots or (cores if kind == CPU else 1)
+    if PREFECT_API_URL.value():
+        return shared_limit(kind, size, max(slots or 0, most_taken(params)))
+    return own_limit(kind, name, size)
+
+
+def own_limit(resource: str, run: str, slots: int) -> Limit:
+    """Return the limit of one run, free at its start.
 
     Prefect's temporary servers keep their limits in one database, so that it is named after both.
 
     Args:
         resource: What it limits.
-        sweep: The sweep.
+        run: The run.
         slots: Its size.
     """
-    limit = Limit(f"{resource}-{sweep}", slots)
+    limit = Limit(f"{resource}-{run}", slots)
     with get_client(sync_client=True) as client:
         _size(client, limit)
         client.update_global_concurrency_limit(
@@ -94,12 +117,12 @@ def own_limit(resource: str, sweep: str, slots: int) -> Limit:
 
 
 def shared_limit(resource: str, slots: int, needed: int) -> Limit:
-    """Return the limit that all sweeps of a server share, whose size is theirs to set.
+    """Return the limit that all runs of a server share, whose size is theirs to set.
 
     Args:
         resource: Its name.
         slots: Its size if it is missing, and made.
-        needed: What a sweep wants to take at a time.
+        needed: What a run wants to take at a time.
 
     Raises:
         UserError: If it is smaller than that.
@@ -108,7 +131,7 @@ def shared_limit(resource: str, slots: int, needed: int) -> Limit:
         size = _size(client, Limit(resource, max(slots, needed)))
     if size < needed:
         raise UserError(
-            f"the limit {resource} of Prefect's server has {size} slots, and this sweep needs "
+            f"the limit {resource} of Prefect's server has {size} slots, and this run needs "
             f"{needed} (--concurrency, or what its largest cell takes): lower --concurrency, or, "
             f"if there are as many, run: prefect gcl update {resource} --limit {needed}"
         )
