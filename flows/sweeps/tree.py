@@ -107,6 +107,5 @@ def _repro(folder: SweepFolder, commands: Commands) -> None:
     said: list[str] = []
     command = dvc_command("--wait-for-lock", "repro")
     if run_logged(commands, command, folder.log("restore"), folder.home, said.append):
-        raise RunFailed(
-            f"{cause(said[-30:]).text}. {folder.log('restore')} has all output; run it again to go on"
-        )
+        log = folder.log("restore")
+        raise RunFailed(f"{cause(said[-30:]).text}. All output is in {log}; run it again to go on")

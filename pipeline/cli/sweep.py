@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     invoke_without_command=True,
-    help="Run a study as `tomrl run` does, but in a git worktree at the commit that is checked out, "
-    "with a record of what ran; results are pushed at the end.",
+    help="Run a study as `tomrl run` does, but in a git worktree at the commit that is checked "
+    "out, with a record of what ran; results are pushed at the end.",
     epilog="Example: `tomrl sweep --study grid-mini`, then `tomrl sweep status`",
 )
 console = Terminal()
