@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Timer
+from uuid import UUID
 
 import pytest
 from prefect import flow, get_client
 from prefect.runtime import flow_run
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.states import Cancelled, Cancelling, State
+from prefect.states import Cancelling, State
 
-from flows.commands import Commands
+from flows.driver.commands import Commands
+from flows.driver.limits import Limit, held, own_limit, shared_limit
+from flows.driver.stopping import until_stopped
 from flows.proof import server
-from flows.sweeps.limits import Limit, held, own_limit, shared_limit
-from flows.sweeps.stopping import stopped_from_outside
 from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
 
@@ -30,22 +31,18 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: Path) -> None:
     ended: list[int] = []
 
+    def run(commands: Commands) -> None:
+        with get_client(sync_client=True) as client:
+            client.set_flow_run_state(UUID(flow_run.id), Cancelling())
+        ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
+        raise RuntimeError("what was stopped ends as it may")
+
     @flow
     def serve() -> State | None:
-        with Commands(tmp_path) as commands, stopped_from_outside(commands) as stopped:
-            with get_client(sync_client=True) as client:
-                client.set_flow_run_state(flow_run.parent_flow_run_id or flow_run.id, Cancelling())
-            ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
-            return Cancelled() if stopped.is_set() else None
+        return until_stopped(tmp_path, run)
 
-    @flow
-    def scheduled() -> State:
-        return serve(return_state=True)
-
-    # The run itself, and the one that began it.
     assert serve(return_state=True).is_cancelled()
-    assert scheduled(return_state=True).is_cancelled()
-    assert len(ended) == 2  # what would have run on has ended
+    assert len(ended) == 1  # what would have run on has ended
 
     # A limit that others have set is theirs; one that is missing is made.
     with get_client(sync_client=True) as client:
