@@ -62,7 +62,7 @@ def run_study(
         if study is not None:
             use_study(root, study)
         params = read_params(root / "params.yaml")
-        folder = RunFolder(root, params.study.name)
+        folder = RunFolder.here(root, params.study.name)
         remove(folder.path)
         slots = jobs and max(1, jobs * most_taken(params))
         try:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import (
     GlobalConcurrencyLimitCreate,
     GlobalConcurrencyLimitUpdate,
@@ -92,61 +92,38 @@ def limit_of(params: Params, name: str, slots: int | None) -> Limit:
     kind = resource(params)
     cores = max(len(os.sched_getaffinity(0)), params.study.threads)
     size = slots or (cores if kind == CPU else 1)
-    if PREFECT_API_URL.value():
-        return shared_limit(kind, size, max(slots or 0, most_taken(params)))
-    return own_limit(kind, name, size)
-
-
-def own_limit(resource: str, run: str, slots: int) -> Limit:
-    """Return the limit of one run, free at its start.
-
-    Prefect's temporary servers keep their limits in one database, so that it is named after both.
-
-    Args:
-        resource: What it limits.
-        run: The run.
-        slots: Its size.
-    """
-    limit = Limit(f"{resource}-{run}", slots)
-    with get_client(sync_client=True) as client:
-        _size(client, limit)
-        client.update_global_concurrency_limit(
-            limit.name, GlobalConcurrencyLimitUpdate(limit=slots, active_slots=0)
+    if not PREFECT_API_URL.value():  # all temporary servers keep their limits in one database
+        return found_limit(Limit(f"{kind}-{name}", size), set_to=size)
+    needed = max(slots or 0, most_taken(params))
+    limit = found_limit(Limit(kind, max(size, needed)))
+    if limit.size < needed:
+        raise UserError(
+            f"the limit {kind} of Prefect's server has {limit.size} slots, and this run needs "
+            f"{needed} (--concurrency, or what its largest cell takes): lower --concurrency, or, "
+            f"if there are as many, run: prefect gcl update {kind} --limit {needed}"
         )
     return limit
 
 
-def shared_limit(resource: str, slots: int, needed: int) -> Limit:
-    """Return the limit that all runs of a server share, whose size is theirs to set.
+def found_limit(wanted: Limit, set_to: int | None = None) -> Limit:
+    """A limit as it is on the server, made where it is missing.
 
     Args:
-        resource: Its name.
-        slots: Its size if it is missing, and made.
-        needed: What a run wants to take at a time.
-
-    Raises:
-        UserError: If it is smaller than that.
+        wanted: The limit if it is missing.
+        set_to: The size that it gets in any case, with nothing of it taken.
     """
     with get_client(sync_client=True) as client:
-        size = _size(client, Limit(resource, max(slots, needed)))
-    if size < needed:
-        raise UserError(
-            f"the limit {resource} of Prefect's server has {size} slots, and this run needs "
-            f"{needed} (--concurrency, or what its largest cell takes): lower --concurrency, or, "
-            f"if there are as many, run: prefect gcl update {resource} --limit {needed}"
-        )
-    return Limit(resource, size)
-
-
-def _size(client: SyncPrefectClient, wanted: Limit) -> int:
-    """Return the size that a limit has on the server, made where it is missing."""
-    try:
-        return int(client.read_global_concurrency_limit_by_name(wanted.name).limit)
-    except ObjectNotFound:
-        client.create_global_concurrency_limit(
-            GlobalConcurrencyLimitCreate(name=wanted.name, limit=wanted.size)
-        )
-        return wanted.size
+        try:
+            found = client.read_global_concurrency_limit_by_name(wanted.name).limit
+        except ObjectNotFound:
+            found = wanted.size
+            client.create_global_concurrency_limit(
+                GlobalConcurrencyLimitCreate(name=wanted.name, limit=found)
+            )
+        if set_to:
+            free = GlobalConcurrencyLimitUpdate(limit=set_to, active_slots=0)
+            client.update_global_concurrency_limit(wanted.name, free)
+    return Limit(wanted.name, set_to or int(found))
 
 
 @contextmanager

@@ -15,45 +15,34 @@ from pipeline.config.params_file import read_params
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a run in a checkout, which is the last one of its study there.
+    """The files of a run.
 
     Attributes:
         home: The checkout.
-        name: The study.
+        name: The study, or the sweep.
+        path: The folder of what it keeps.
+        tree: Where stages run.
+        params_file: The expanded study.
+        owner: What the process owns that runs it.
+        artifact: The name of the table of results on Prefect's server.
+        again: The command that runs what has failed.
     """
 
     home: Path
     name: str
+    path: Path
+    tree: Path
+    params_file: Path
+    owner: Path
+    artifact: str
+    again: str
 
-    @property
-    def path(self) -> Path:
-        """The folder."""
-        return self.home / "logs" / self.name / "run"
-
-    @property
-    def owned_by(self) -> Path:
-        """What the process that runs it owns."""
-        return checkout_owner(self.home)
-
-    @property
-    def tree(self) -> Path:
-        """Where stages run."""
-        return self.home
-
-    @property
-    def params_file(self) -> Path:
-        """The expanded study."""
-        return self.home / "params.yaml"
-
-    @property
-    def artifact(self) -> str:
-        """The name of the table of results on Prefect's server."""
-        return f"results-{self.name}"
-
-    @property
-    def again(self) -> str:
-        """The command that runs what is missing."""
-        return "tomrl run"
+    @classmethod
+    def here(cls, home: Path, study: str) -> RunFolder:
+        """That of the last run of a study in a checkout."""
+        path, params = home / "logs" / study / "run", home / "params.yaml"
+        owner, artifact = checkout_owner(home), f"results-{study}"
+        return cls(home, study, path, home, params, owner, artifact, "tomrl run")
 
     def params(self) -> Params:
         """Read the expanded study."""
@@ -127,7 +116,7 @@ class Standing:
 
 def standing(folder: RunFolder) -> Standing:
     """Read how a run stands; a cell that ran when it was killed is stopped."""
-    under_way = is_owned(folder.owned_by)
+    under_way = is_owned(folder.owner)
     cells = {key: folder.cell(key) for key in folder.params().cells}
     return Standing(folder.name, under_way, {k: _seen(s, under_way) for k, s in cells.items()})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
@@ -37,28 +36,28 @@ class Sweep(Record):
     ended: str = ""
     unpushed: list[str] = Field(default_factory=list)
 
+    def how_ended(self) -> str:
+        """One line on its end; empty before."""
+        owed = f", not yet pushed: {' && '.join(self.unpushed)}" if self.unpushed else ""
+        return self.ended and f"done at {self.ended}{owed}"
+
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
 
-@dataclass(frozen=True)
 class SweepFolder(RunFolder):
-    """The folder of a sweep, whose stages run in a worktree of its own."""
+    """The files of a sweep, whose stages run in a worktree of its own.
 
-    @property
-    def path(self) -> Path:
-        """The folder."""
-        return self.home / SWEEPS / self.name
+    Args:
+        home: The checkout that it belongs to.
+        name: Its name.
+    """
 
-    @property
-    def owned_by(self) -> Path:
-        """What the process that runs it owns."""
-        return self.path
-
-    @property
-    def lock(self) -> Path:
-        """The file in which the process that runs the sweep is named."""
-        return self.path.with_name(f"{self.name}.lock")
+    def __init__(self, home: Path, name: str) -> None:
+        path = home / SWEEPS / name
+        again = f"tomrl sweep retry {name}"
+        params = path / "params.yaml"
+        super().__init__(home, name, path, path / "tree", params, path, f"sweep-{name}", again)
 
     @property
     def study_file(self) -> Path:
@@ -66,29 +65,9 @@ class SweepFolder(RunFolder):
         return self.path / "study.yaml"
 
     @property
-    def params_file(self) -> Path:
-        """The expanded study."""
-        return self.path / "params.yaml"
-
-    @property
     def known(self) -> Path:
         """What DVC knew in the checkout when the worktree was made."""
         return self.path / "dvc.lock"
-
-    @property
-    def tree(self) -> Path:
-        """The worktree."""
-        return self.path / "tree"
-
-    @property
-    def artifact(self) -> str:
-        """The name of the table of results on Prefect's server."""
-        return f"sweep-{self.name}"
-
-    @property
-    def again(self) -> str:
-        """The command that runs what has failed."""
-        return f"tomrl sweep retry {self.name}"
 
     def exists(self) -> bool:
         """Return whether there is such a sweep; one that was killed in its making is not."""

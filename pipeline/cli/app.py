@@ -143,7 +143,12 @@ def run(
     if study is not None:
         check(root, study)
     if pinned:
-        sweep.begin(study, concurrency=jobs, pushing=False)
+        if jobs is not None:
+            raise UserError(
+                "--jobs counts cells of a run here; with --pin, say what cells may take at a time "
+                "by: tomrl sweep --no-push --concurrency N"
+            )
+        sweep.begin(study, pushing=False)
         return
     raise_on_sigterm()
     with owned(checkout_owner(root), patience=0.0):
@@ -152,7 +157,7 @@ def run(
         params = read_params(root / "params.yaml")
         left = changed_stages(root)
     if left:
-        with driven(RunFolder(root, params.study.name)):
+        with driven(RunFolder.here(root, params.study.name)):
             from flows.study import run_study
 
             run_study(checkout=str(root), jobs=jobs)

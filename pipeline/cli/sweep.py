@@ -114,22 +114,25 @@ def status(
 
     Example: `tomrl sweep status grid-mini`
     """
+    from flows.driver.record import standing
     from flows.sweeps.record import sweep_folder, sweep_names
-    from flows.sweeps.status import sweep_standing
 
     root = find_root()
     names = [name] if name else sweep_names(root)
     if not names:
         console.say("no sweeps; start one with: tomrl sweep --study STUDY")
     for each in names:
-        found = sweep_standing(sweep_folder(root, each))
+        folder = sweep_folder(root, each)
+        made, found = folder.sweep(), standing(folder)
         if as_json:
-            print(json.dumps(found.as_json()))
+            cells = {key: state.model_dump(mode="json") for key, state in found.cells.items()}
+            more = {"under_way": found.under_way, "cells": cells}
+            print(json.dumps({**made.model_dump(mode="json"), **more}))
             continue
-        edits = ", with edits" if found.sweep.edited else ""
-        console.say(f"{each}: study {found.sweep.study} at {found.sweep.commit[:12]}{edits}")
-        console.say(found.summary())
-        console.print(table_of(found.run.rows()))
+        edits = ", with edits" if made.edited else ""
+        console.say(f"{each}: study {made.study} at {made.commit[:12]}{edits}")
+        console.say(made.how_ended() or found.summary())
+        console.print(table_of(found.rows()))
 
 
 @app.command()

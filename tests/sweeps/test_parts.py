@@ -11,13 +11,12 @@ from flows.driver.causes import cause
 from flows.driver.graph import Graph
 from flows.driver.limits import most_taken, resource, side_by_side, taken
 from flows.driver.progress import CellState, advanced, told
-from flows.driver.record import RunFolder
+from flows.driver.record import RunFolder, standing
 from flows.driver.results import description, table_rows
 from flows.sweeps.pin import pin, same_inputs
 from flows.sweeps.places import absolute_places
 from flows.sweeps.record import Sweep, SweepFolder, sweep_folder, sweep_names
 from flows.sweeps.start import begin
-from flows.sweeps.status import sweep_standing
 from pipeline.analysis.findings import findings
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
@@ -145,15 +144,15 @@ def test_what_ran_when_a_sweep_was_killed_is_stopped(repository: Path) -> None:
     folder = sweep_folder(repository, "mini")
     begin(folder, "mini", allow_edits=False)
     folder.note("nano-cued", CellState(state="running", stage="train", attempts=1))
-    found = sweep_standing(folder)
-    assert found.run.cells["nano-cued"].state == "stopped" and not found.run.under_way
+    found = standing(folder)
+    assert found.cells["nano-cued"].state == "stopped" and not found.under_way
     assert found.summary() == "not running: 1 stopped, 2 waiting"
     assert (
         "nano-cued",
         "stopped",
         "1",
         "stopped in train: its sweep was killed",
-    ) in found.run.rows()
+    ) in found.rows()
 
 
 @pytest.mark.parametrize("name", ["", "../up", "A", "a b", "-a"])
@@ -167,7 +166,7 @@ def test_an_unknown_sweep_is_told_with_those_there_are(tmp_path: Path) -> None:
         Sweep(name="one", study="mini", commit="0", edited=[], began="")
     )
     with pytest.raises(UserError, match="no sweep 'two'.*there are: one. Start"):
-        sweep_standing(sweep_folder(tmp_path, "two"))
+        sweep_folder(tmp_path, "two").sweep()
 
 
 def test_places_are_the_same_in_a_worktree(tmp_path: Path) -> None:
@@ -206,7 +205,7 @@ def test_the_table_says_what_the_report_says(
     assert {(row["cell"], row["task"]) for row in rows} == {
         (found.key, task) for found in results.trained() for task in found.all_tasks()
     }
-    said = description(results, RunFolder(tmp_path, "mini"))
+    said = description(results, RunFolder.here(tmp_path, "mini"))
     assert f"runs: `tomrl ui`, report: `{tmp_path}/reports/" in said
     sentences = list(findings(results))
     assert sentences and all(f"\n- {markdown_text(each)}\n" in said for each in sentences)

@@ -13,11 +13,14 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling, State
 
 from flows.driver.commands import Commands
-from flows.driver.limits import Limit, held, own_limit, shared_limit
+from flows.driver.limits import Limit, found_limit, held, limit_of, most_taken
 from flows.driver.stopping import until_stopped
 from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
+from tests.conftest import PROJECT
 
 
 @pytest.fixture
@@ -45,28 +48,31 @@ def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: P
     assert len(ended) == 1  # what would have run on has ended
 
     # A limit that others have set is theirs; one that is missing is made.
+    large = expand(find_study(PROJECT, "tom-rl"))
+    most = most_taken(large)
+    gpu = limit_of(large, "tom-rl", None)
+    assert gpu == limit_of(large, "another", most) == Limit("gpu", most)
     with get_client(sync_client=True) as client:
-        gpu = shared_limit("gpu", slots=1, needed=4)
-        assert gpu == shared_limit("gpu", slots=9, needed=0) == Limit("gpu", 4)
-        assert client.read_global_concurrency_limit_by_name("gpu").limit == 4
-    with pytest.raises(UserError, match=r"gpu .*has 4 slots.*needs 8.*gcl update gpu --limit 8"):
-        shared_limit("gpu", slots=8, needed=8)
+        assert client.read_global_concurrency_limit_by_name("gpu").limit == most
+    needed = rf"gpu .*has {most} slots.*needs {most + 1}.*gcl update gpu --limit {most + 1}"
+    with pytest.raises(UserError, match=needed):
+        limit_of(large, "tom-rl", most + 1)
 
     # Who waits for a slot that another sweep holds stops waiting when it is stopped.
-    with Commands(tmp_path) as commands, held(gpu, 4, commands):
+    with Commands(tmp_path) as commands, held(gpu, most, commands):
         others = Commands(tmp_path)
         Timer(0.5, others.stop).start()
         with held(gpu, 1, others):
             assert others.stopped
         with get_client(sync_client=True) as client:
-            assert client.read_global_concurrency_limit_by_name("gpu").active_slots == 4
+            assert client.read_global_concurrency_limit_by_name("gpu").active_slots == most
 
     # Who takes nothing of it does not wait.
-    with Commands(tmp_path) as commands, held(gpu, 4, commands), held(gpu, 0, commands):
+    with Commands(tmp_path) as commands, held(gpu, most, commands), held(gpu, 0, commands):
         assert not commands.stopped
 
     # Who needs more than its sweep may take at a time takes all of it, and runs alone.
-    own = own_limit("gpu", "mini", 2)
+    own = found_limit(Limit("gpu-mini", 2), set_to=2)
     with Commands(tmp_path) as commands, held(own, 4, commands):
         with get_client(sync_client=True) as client:
             found = client.read_global_concurrency_limit_by_name("gpu-mini")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import yaml
@@ -32,10 +32,10 @@ def mend_dvc(root: Path) -> None:
 @contextmanager
 def _held(root: Path) -> Iterator[None]:
     """Hold DVC's own lock, which it does not while it waits for the command of a stage."""
-    path = root / ".dvc" / "tmp" / "lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        with suppress(FileNotFoundError):  # then DVC does not run here, and has not been killed
+            file = held.enter_context((root / ".dvc" / "tmp" / "lock").open("rb"))
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
