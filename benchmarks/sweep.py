@@ -3,8 +3,8 @@
 A clone of the commit that is checked out sweeps ``grid-mini`` (five sizes x seven combinations, and
 the five base models) with stages of empty bodies, which copy made results: what is left is Prefect,
 DVC, MLflow, the worktree, and the start of every process. Then the same command is given again.
-Servers are those of a laptop: Prefect's temporary one, and MLflow on SQLite. Run
-``python -m benchmarks.sweep [--quick] [--seeds N] [--json FILE]``; exits 1 where a target is missed.
+Servers are those of a laptop: Prefect's temporary one, and MLflow on SQLite. Run ``python -m
+benchmarks.sweep [--quick] [--seeds N] [--json FILE]``; exits 1 where a target is missed.
 """
 
 from __future__ import annotations
