@@ -91,7 +91,7 @@ def test_stages_run_as_with_dvc_itself(tmp_path: Path) -> None:
     assert wrong.returncode == 255 and "nothing" in wrong.stderr
 
 
-KINDS = {
+KINDS: dict[str, object] = {
     "none": None,
     "small": 1e-05,
     "text": "1e5",

@@ -84,7 +84,8 @@ _Representer.add_representer(
 
 def dumped(content: object) -> str:
     """The text that DVC writes of a content."""
-    yaml, text = YAML(typ="safe"), io.StringIO()
+    yaml: Any = YAML(typ="safe")
+    text = io.StringIO()
     yaml.Representer = _Representer
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False
