@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from dvc.repo import Repo
 
-from flows.order import CELL_STAGES
+from flows.driver.graph import Graph
 from pipeline.base.closure import CARRIERS, closure
 from tests.conftest import PROJECT, edited, environment, type_command
 
@@ -194,7 +194,7 @@ def test_what_a_stage_really_loads_is_in_its_digest(
     known = {
         name for file in files for name in json.loads((clone / f"code/{file}.json").read_text())
     }
-    data = known_by_data(clone) if stage.split()[0] in CELL_STAGES else set()
+    data = known_by_data(clone) if stage.split()[0] in Graph.of(clone).cell else set()
     carried = {n for n in loaded if any(n == c or n.startswith(f"{c}.") for c in CARRIERS)}
     carried |= set(closure(clone, ["pipeline.ops.mirror.send"]))  # for its own use
     assert loaded > {"pipeline", "pipeline.stages.common"}

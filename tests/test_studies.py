@@ -10,7 +10,7 @@ import pytest
 from dvc.repo import Repo
 from typer.testing import CliRunner
 
-from flows.order import CELL_STAGES
+from flows.driver.graph import Graph
 from pipeline.base.plugins import REWARDS
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
@@ -74,7 +74,7 @@ def test_dvc_sees_every_cell(name: str, clone: Path) -> None:
     with Repo(str(clone)) as repo:
         listed = {stage.name for stage in repo.index.stages}
     for cell in params.cells:
-        assert {f"{stage}@{cell}" for stage in CELL_STAGES} <= listed
+        assert {f"{stage}@{cell}" for stage in Graph.of(clone).cell} <= listed
 
 
 def test_tom_rl_is_the_published_recipe(project: Path) -> None:

@@ -17,8 +17,9 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from flows.driver.progress import CellState
 from flows.sweeps.outcome import track_all
-from flows.sweeps.record import CellState, Sweep, SweepFolder
+from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
