@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -19,9 +20,13 @@ from transformers.utils.logging import disable_progress_bar
 
 from pipeline.base.errors import UserError
 from pipeline.engine.linear import use_faster_linear
+from pipeline.formats.files import read_json, write_json
 
 WEIGHTS = "model.safetensors"
 _GENERATION = "generation_config.json"
+
+EndIds = tuple[int, ...]
+"""Tokens of which each ends a text; the first is the one that is taught."""
 
 
 def save_model(
@@ -55,6 +60,34 @@ def copy_generation(base: Path, folder: Path) -> None:
     """
     if (base / _GENERATION).is_file():
         shutil.copyfile(base / _GENERATION, folder / _GENERATION)
+
+
+def end_ids(tokenizer: PreTrainedTokenizerBase, named: int | Sequence[int] | None) -> EndIds:
+    """The tokens that end a text: the tokenizer's own, and those that the model names besides.
+
+    Args:
+        tokenizer: The model's.
+        named: ``eos_token_id`` of its generation settings.
+    """
+    others = [named] if isinstance(named, int) else named or ()
+    return tuple(dict.fromkeys([int(tokenizer.eos_token_id), *others]))  # type: ignore[arg-type]
+
+
+def end_ids_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> EndIds:
+    """The tokens that end a text of a model in memory."""
+    return end_ids(tokenizer, model.generation_config.eos_token_id)
+
+
+def end_ids_in(folder: Path, tokenizer: PreTrainedTokenizerBase) -> EndIds:
+    """The tokens that end a text of a model in a folder, as transformers and vLLM read them."""
+    generation = folder / _GENERATION
+    said = read_json(generation if generation.is_file() else folder / "config.json")
+    return end_ids(tokenizer, said.get("eos_token_id"))
+
+
+def write_end_ids(folder: Path, ids: EndIds) -> None:
+    """Write, beside a tokenizer, the tokens that end a text."""
+    write_json(folder / _GENERATION, {"eos_token_id": list(ids)})
 
 
 def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
