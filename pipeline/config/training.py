@@ -32,8 +32,8 @@ class Cluster(Section):
             has accelerators.
         gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
             the placement plan allows if absent.
-        nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, one if
-            ``gpus`` is given.
+        nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, each
+            with ``gpus`` accelerators if these are given, else with 8.
         tensor_parallel: Accelerators that one copy of the rollout model spans; as planned if
             absent.
         offload: Keep parameters and optimiser in the nodes' own memory between steps; as planned if

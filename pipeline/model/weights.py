@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import torch
 from safetensors import SafetensorError
@@ -123,13 +124,15 @@ def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> No
 
 
 def load_model(
-    folder: Path, plain_below: int = 0
+    folder: Path, plain_below: int = 0, dtype: torch.dtype | Literal["auto"] = torch.float32
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model in single precision, for evaluation, with its tokenizer.
+    """Load a model for evaluation, with its tokenizer.
 
     Args:
         folder: The model, in Hugging Face layout.
         plain_below: See :func:`pipeline.engine.linear.use_onednn`.
+        dtype: Number format, single precision unless another is asked for; ``auto`` is that in
+            which it is stored.
 
     Raises:
         UserError: If tokenizer and model have different vocabularies.
@@ -137,7 +140,7 @@ def load_model(
     disable_progress_bar()  # it would fill logs, and loading from the disk takes seconds
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, local_files_only=True, attn_implementation="sdpa"
+        folder, dtype=dtype, local_files_only=True, attn_implementation="sdpa"
     )
     if len(tokenizer) > model.config.vocab_size:
         raise UserError(
