@@ -187,7 +187,7 @@ def names(root: Path) -> Iterator[str]:
 
 
 def pulled(root: Path) -> Iterator[str]:
-    """Every image of a manifest has a registry by infra/kustomization.yaml, which lists them all."""
+    """Every image of a manifest has a registry, by infra/kustomization.yaml, which lists all."""
     path = "infra/kustomization.yaml"
     try:
         listed = yaml.safe_load((root / path).read_text(encoding="utf-8"))
@@ -218,8 +218,8 @@ def written(root: Path) -> Iterator[str]:
             mounts = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
             if not found or not any(found[1].startswith(f"{mount}/") for mount in mounts):
                 yield (
-                    f"{path}: DVC writes to /var/tmp on a read-only root: set DVC_SITE_CACHE_DIR in "
-                    f"{dockerfile} to a folder below one of {', '.join(mounts)}"
+                    f"{path}: DVC writes to /var/tmp on a read-only root: set DVC_SITE_CACHE_DIR "
+                    f"in {dockerfile} to a folder below one of {', '.join(mounts)}"
                 )
 
 

@@ -95,8 +95,8 @@ CAUSES = (
         "unknown attention",
         re.compile(r"got an unexpected keyword argument 'layer_idx'"),
         "no",
-        "The model's config.json has dual_chunk_attention_config, which vLLM 0.24 cannot load. Make "
-        "its base model again: it is stored without that key",
+        "The model's config.json has dual_chunk_attention_config, which vLLM 0.24 cannot load. "
+        "Make its base model again: it is stored without that key",
     ),
     FailureCause(
         "wrong accelerators",
