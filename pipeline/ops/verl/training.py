@@ -41,7 +41,7 @@ PLUGIN = "TOMRL_VERL_PLUGIN"
 
 # What verl 0.9.1 holds of Ray's cores: TransferQueue's storage units and its controller, and three
 # for each rank. On processors there is one unit.
-_HELPER_CPUS, _HELPER_CPUS_ON_CPU, _RANK_CPUS = 9, 2, 3
+HELPER_CPUS, _HELPER_CPUS_ON_CPU, RANK_CPUS = 9, 2, 3
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "gpus", "nodes", "tensor_parallel", "offload"}
@@ -122,8 +122,8 @@ class VerlTraining:
             environment=self._environment(),
             gpus=placement.gpus,
             nodes=placement.nodes,
-            helper_cpus=_HELPER_CPUS_ON_CPU if placement.on_cpu else _HELPER_CPUS,
-            rank_cpus=_RANK_CPUS,
+            helper_cpus=_HELPER_CPUS_ON_CPU if placement.on_cpu else HELPER_CPUS,
+            rank_cpus=RANK_CPUS,
             cpu_only=placement.on_cpu,
             time_limit=60 * cluster.time_limit_minutes,
             stall_limit=60 * cluster.stall_minutes,
