@@ -68,18 +68,20 @@ def _cluster(root: Path) -> Iterator[Finding]:
         assert address is not None
         yield _processors(connect(address).node_resources())
         work.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=work.resolve()) as mark:
-            with tempfile.TemporaryDirectory() as folder:
-                shutil.copy2(gpu_look.__file__, Path(folder, "look.py"))
-                job = Job(
-                    name="doctor",
-                    arguments=("python", "look.py", mark.name, gpu_look.NODES),
-                    folder=Path(folder),
-                    gpus=0,
-                    time_limit=_SECONDS,
-                    stall_limit=_SECONDS,
-                )
-                ended = run_job(job, on_line=lines.append, is_progress=lambda line: False)
+        with (
+            tempfile.NamedTemporaryFile(dir=work.resolve()) as mark,
+            tempfile.TemporaryDirectory() as folder,
+        ):
+            shutil.copy2(gpu_look.__file__, Path(folder, "look.py"))
+            job = Job(
+                name="doctor",
+                arguments=("python", "look.py", mark.name, gpu_look.NODES),
+                folder=Path(folder),
+                gpus=0,
+                time_limit=_SECONDS,
+                stall_limit=_SECONDS,
+            )
+            ended = run_job(job, on_line=lines.append, is_progress=lambda line: False)
     except (UserError, TransientError) as error:
         yield Finding("cluster", str(error), False, "mend what it says")
         return

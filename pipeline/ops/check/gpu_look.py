@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import shutil
 import subprocess
 import sys
 import sysconfig
+from pathlib import Path
 
 FOUND = "TOMRL_FOUND "
 NODES = "--nodes"
@@ -21,15 +21,15 @@ _QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--forma
 
 def look(folder: str) -> dict[str, str]:
     """What this node has, by what it is for."""
-    header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
+    header = Path(sysconfig.get_paths()["include"], "Python.h")
     return {
         "driver": _driver(),
         "vllm": _imported("vllm"),
         "verl": _imported("verl"),
         "compiler": shutil.which("g++") or shutil.which("c++") or "! neither g++ nor c++ is there",
-        "Python.h": header if os.path.isfile(header) else f"! {header} is not there",
+        "Python.h": str(header) if header.is_file() else f"! {header} is not there",
         "nvcc": shutil.which("nvcc") or "",
-        "shared folder": folder if os.path.exists(folder) else f"! {folder} is not seen",
+        "shared folder": folder if Path(folder).exists() else f"! {folder} is not seen",
     }
 
 
