@@ -153,6 +153,7 @@ def _options(
                     tensor_parallel=tensor_parallel,
                     offload=offload,
                     micro_batch=micro_batch,
+                    memory_each=cluster.memory,
                 )
 
 
