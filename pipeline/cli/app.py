@@ -90,17 +90,25 @@ def _options(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    gpu: Annotated[
+        bool,
+        typer.Option(
+            "--gpu", help="Ask for what a GPU run needs: of this machine, and of RAY_ADDRESS."
+        ),
+    ] = False,
+) -> None:
     """Say what this machine has, what is missing, and how to mend it.
 
     Exits 1 if something that is needed is missing.
 
-    Example: `tomrl doctor`
+    Example: `tomrl doctor --gpu`
     """
-    from pipeline.ops.check.doctor import diagnose
+    from pipeline.ops.check import doctor as machine
+    from pipeline.ops.check import gpu as route
 
     table = make_list()
-    findings = diagnose(find_root())
+    findings = (route if gpu else machine).diagnose(find_root())
     marks = {True: "[green]ok[/]", False: "[red]mend[/]", None: "[dim]-[/]"}
     for finding in findings:
         repair = "" if finding.ok else escape(finding.repair)

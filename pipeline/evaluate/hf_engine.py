@@ -110,6 +110,7 @@ class TransformersEngine:
         journal: Journal,
     ) -> None:
         from pipeline.engine.stream import complete
+        from pipeline.model.weights import end_ids_of
 
         model, tokenizer = self._loaded
         room = model.config.max_position_embeddings - sampling.max_new_tokens
@@ -134,7 +135,7 @@ class TransformersEngine:
                 [tokens for tokens, _ in fitting],
                 [prompts[place].key for _, place in fitting],
                 sampling,
-                int(tokenizer.eos_token_id),  # type: ignore[arg-type]
+                end_ids_of(model, tokenizer),
                 self.batch,
                 hear,
             )

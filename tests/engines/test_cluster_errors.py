@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.base.ports import free_ports
 from pipeline.ops.cluster.client import Address
-from pipeline.ops.cluster.head import private_head
+from pipeline.ops.cluster.head import Offer, private_head
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO, edit_params, own_checkout
 
@@ -22,7 +22,7 @@ STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
 def cluster() -> Iterator[Address]:
     """A head with two accelerators by name, whose environment lacks what verl needs."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    with private_head(Path(sys.executable), kept, 2) as address:
+    with private_head(Path(sys.executable), kept, Offer(2, 22)) as address:
         yield address
 
 

@@ -12,7 +12,7 @@ import pytest
 from pipeline.formats.files import read_json, read_lines
 from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.client import Address, connect
-from pipeline.ops.cluster.head import private_head
+from pipeline.ops.cluster.head import Offer, private_head
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, is_alive, saved_steps
 
@@ -25,7 +25,7 @@ JOB = "-m pipeline.ops.verl.job"
 def head(engine: Path) -> Iterator[Address]:
     """A head that outlives the jobs on it."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    with private_head(engine, kept, 2) as address:
+    with private_head(engine, kept, Offer(2, 22)) as address:
         yield address
 
 

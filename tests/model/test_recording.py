@@ -54,7 +54,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 def written(model: PreTrainedModel, end: int = -1) -> list[Completion]:
-    return generate(model, PROMPTS, KEYS, SAMPLING, end)
+    return generate(model, PROMPTS, KEYS, SAMPLING, {end})
 
 
 def frequent(completions: list[Completion]) -> int:

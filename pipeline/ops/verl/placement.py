@@ -73,9 +73,9 @@ def _places(
     """Return nodes and accelerators per node to try; each must divide the work of an update."""
     first = cluster.nodes or 1
     found = [(first, gpus) for gpus in _gpu_counts(cluster, first, accelerator, recipe, algorithm)]
-    if cluster.nodes or cluster.gpus or accelerator == "cpu":
+    if cluster.nodes or accelerator == "cpu":
         return found
-    sequences, most = _sequences_per_update(recipe, algorithm), GPUS_PER_NODE[-1]
+    sequences, most = _sequences_per_update(recipe, algorithm), cluster.gpus or GPUS_PER_NODE[-1]
     return found + [(nodes, most) for nodes in NODES[1:] if sequences % (nodes * most) == 0]
 
 
@@ -153,6 +153,7 @@ def _options(
                     tensor_parallel=tensor_parallel,
                     offload=offload,
                     micro_batch=micro_batch,
+                    memory_each=cluster.memory,
                 )
 
 

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,10 +28,12 @@ from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, by_sampl
 from pipeline.formats.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.formats.provenance import Libraries, installed
 from pipeline.model.chat import encode_prompt
+from pipeline.model.weights import end_ids_in
 from pipeline.ops.vllm import worker as vllm_worker
 from pipeline.ops.vllm.worker import PromptRow, Request
 
 if TYPE_CHECKING:  # of the cluster, which a run on this machine has not
+    from pipeline.ops.cluster.gpus import Leased
     from pipeline.ops.cluster.job import Job
 
 PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
@@ -162,7 +165,7 @@ class VllmEngine:
             "context": max(part.context for part in parts),
             "gpus": gpus,
             "replicas": self.replicas,
-            "end": int(self.tokenizer.eos_token_id),
+            "ends": list(end_ids_in(self.folder, self.tokenizer)),
             "parts": [
                 {
                     "temperature": part.sampling.temperature,
@@ -285,10 +288,11 @@ class Here:
             "VLLM_LOGGING_LEVEL": "WARNING",
         }
         log = job.with_suffix(".log")
-        with log.open("w", encoding="utf-8") as errors:
+        with log.open("w", encoding="utf-8") as errors, _leased(job) as own:
             worker = subprocess.Popen(
                 [str(self._python), str(job / "vllm_worker.py"), str(job), vllm_worker.WITH_INPUT],
-                env={**os.environ, **variables},
+                env={**os.environ, **variables, **own.variables},
+                pass_fds=own.handles,
                 stdin=subprocess.PIPE,  # nobody writes to it: its end is that of this process
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -332,21 +336,35 @@ class OnCluster:
         """Return the job of a folder: on the node, and of the accelerators, that Ray gives it."""
         from pipeline.ops.cluster.job import Job
 
-        request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-        with (folder / "prompts.jsonl").open(encoding="utf-8") as file:
-            count = sum(1 for _ in file)
+        gpus, count = _asked(folder)
         return Job(
             name=f"vllm-{folder.name}",
             arguments=("python", "vllm_worker.py", "."),
             folder=folder,
             gpus=0,
-            own_gpus=_accelerators(request["gpus"], count),
+            own_gpus=_accelerators(gpus, count),
             time_limit=_HOURS * 3600,
             stall_limit=3600,
             environment=_ANYWHERE,
             retries=2,
             requires={"vllm": ""},
         )
+
+
+def _asked(job: Path) -> tuple[int, int]:
+    """The accelerators that one replica takes for the request of a folder, and its prompts."""
+    request = json.loads((job / "request.json").read_text(encoding="utf-8"))
+    with (job / "prompts.jsonl").open(encoding="utf-8") as file:
+        return request["gpus"], sum(1 for _ in file)
+
+
+def _leased(job: Path) -> AbstractContextManager[Leased]:
+    """Hold accelerators of this machine for replicas: all that are free, of one at least."""
+    from pipeline.ops.cluster.gpus import leased
+
+    gpus, prompts = _asked(job)
+    most = gpus * max(1, -(-prompts // _PROMPTS_PER_REPLICA))
+    return leased(gpus, most, os.environ, lambda text: print(f"engine vllm: {text}", flush=True))
 
 
 def _accelerators(gpus: int, prompts: int) -> int:

@@ -61,7 +61,7 @@ class Request(TypedDict):
     context: int
     gpus: int
     replicas: int
-    end: int
+    ends: list[int]
     parts: list[PromptPart]
 
 
@@ -311,7 +311,7 @@ def _parameters(request: Request, row: PromptRow) -> SamplingParams:
         temperature=part["temperature"],
         top_p=part["top_p"],
         max_tokens=part["max_new_tokens"],
-        stop_token_ids=[request["end"]],
+        stop_token_ids=request["ends"],
         seed=row["seed"],
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
