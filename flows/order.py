@@ -20,6 +20,7 @@ def stage_names(params: Params) -> list[str]:
     """Return the DVC stages of a study in an order that respects their dependencies."""
     return [
         "code",
+        "expand",
         *(f"acquire@{key}" for key in params.acquire),
         "sources",
         *(f"dataset@{key}" for key in params.dataset),

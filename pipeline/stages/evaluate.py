@@ -15,6 +15,7 @@ from pipeline.evaluate.runner import Asking, prompts_of
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expanded import of_cell
 from pipeline.stages.prompts import frame_of
 from pipeline.stages.scoring import Ran, score_cell, work_of
 from pipeline.tasks.example import Example
@@ -82,4 +83,4 @@ def side_check(stage: Stage, key: str) -> list[Ahead]:
 
 
 if __name__ == "__main__":
-    run("evaluate", main)
+    run("evaluate", main, of_cell)

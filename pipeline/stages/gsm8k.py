@@ -10,6 +10,7 @@ from pipeline.data.build import select
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expanded import of_cell
 from pipeline.stages.scoring import score_cell
 from pipeline.tasks.example import Example
 
@@ -28,4 +29,4 @@ def asked(stage: Stage, key: str) -> tuple[dict[str, list[Example]], Asking]:
 
 
 if __name__ == "__main__":
-    run("gsm8k", main)
+    run("gsm8k", main, of_cell)
