@@ -1,8 +1,8 @@
 """``params/``: the parameters of a study as the stage ``expand`` writes them, and their readers.
 
-Each stage instance depends on a file of its own that holds what its result can come from, and reads
-what it needs of the rest beside it: ``shared.json`` for what cells have in common, ``cell.json`` for
-its cell, ``report.json`` for everything.
+Each stage instance depends on a file of its own, which holds what its result can come from. It
+reads typed parameters from those beside it: ``shared.json`` has what cells have in common,
+``cell.json`` a cell, ``report.json`` everything.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The published frames of prompts, from the stage ``sources`` to the stages that show prompts.
 
-There is one file for each style, whether or not it has a frame, in one folder that stages depend on.
+There is one file for each style, whether or not it has a frame, in a folder that stages depend on.
 """
 
 from __future__ import annotations
