@@ -9,10 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from pipeline.config.params_file import read_params
 from pipeline.formats.files import folder_digests
 from pipeline.ops.cluster.client import Address, connect
 from tests.alive import until
-from pipeline.config.params_file import read_params
 from tests.conftest import copy_checkout, environment, shrink, type_command
 
 pytestmark = pytest.mark.xdist_group("a study whose local cells are jobs")

@@ -92,6 +92,10 @@ _ROWS: dict[str, Damage] = {
 _READ: tuple[tuple[str, str, str, dict[str, Damage]], ...] = (
     # (command, file, stage that makes it, further damages)
     ("train nano-hi", "data/mini/combos/hi/train.parquet", "dataset@hi", _NO_MORE),
+    ("dataset hi", "params/shared.json", "expand", {"without a field": _without("suite")}),
+    ("train nano-hi", "params/shared.json", "expand", _NO_MORE),
+    ("train nano-hi", "params/cells/nano-hi/cell.json", "expand", {"without a field": _without("train")}),
+    ("report", "params/report.json", "expand", {"without a field": _without("cells")}),
     ("train nano-hi", "data/mini/combos/hi/validation.parquet", "dataset@hi", _NO_MORE),
     ("train nano-hi", "runs/mini/base/nano/checkpoints.json", "base@nano", _BASE_MANIFEST),
     ("train nano-base", "runs/mini/base/nano/checkpoints.json", "base@nano", _BASE_MANIFEST),

@@ -12,11 +12,11 @@ from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
 from tests.conftest import edited
 from tests.engines.conftest import (
-    expand,
     GRPO,
     SFT,
     SFT_STEPS,
     Start,
+    expand,
     own_checkout,
     saved_steps,
 )
