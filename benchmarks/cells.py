@@ -16,6 +16,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
@@ -52,11 +53,16 @@ class Timed:
 
     Attributes:
         seconds: How long it took.
+        processor: Seconds of processor time, which others that run beside it do not lengthen.
         said: What it printed.
     """
 
     seconds: float
+    processor: float
     said: str
+
+    def __str__(self) -> str:
+        return f"{self.seconds:.1f} s ({self.processor:.1f} s of processor time)"
 
 
 def timed(root: Path, *command: str) -> Timed:
@@ -65,12 +71,17 @@ def timed(root: Path, *command: str) -> Timed:
     Raises:
         CalledProcessError: If it fails.
     """
-    began = perf_counter()
+    began, used = perf_counter(), _used()
     environment = stage_environment(PYTHONPATH=str(root))
     done = subprocess.run(
         command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True, check=True
     )
-    return Timed(perf_counter() - began, done.stdout)
+    return Timed(perf_counter() - began, _used() - used, done.stdout)
+
+
+def _used() -> float:
+    used = getrusage(RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def checkout(here: Path, root: Path, seeds: int) -> None:
@@ -132,13 +143,13 @@ def measure(here: Path, seeds: int) -> None:
         print(f"{len(params.cells)} cells")
         for name in ("params.yaml", "dvc.lock"):
             print(f"  {name}: {(root / name).stat().st_size / 1000:,.0f} KB")
-        print(f"  tomrl study use: {used.seconds:.1f} s")
-        print(f"  dvc status: {status.seconds:.1f} s")
-        print(f"  a stage with nothing to do: {stage.seconds:.1f} s", flush=True)
+        print(f"  tomrl study use: {used}")
+        print(f"  dvc status: {status}")
+        print(f"  a stage with nothing to do: {stage}", flush=True)
         report = timed(root, sys.executable, "-c", _REPORT)
         page = root / "reports" / STUDY / "index.html"
         memory = int(report.said.split()[-1]) / 1e6
-        print(f"  report: {report.seconds:.0f} s, {memory:.1f} GB", end="")
+        print(f"  report: {report}, {memory:.1f} GB", end="")
         print(f", index.html {page.stat().st_size / 1e6:.1f} MB", flush=True)
 
 

@@ -90,7 +90,7 @@ def parse_params(path: Path, data: bytes) -> Params:
                 cells[key] = _cell.validate_python(whole)
             except ValidationError as error:
                 mistakes += (_in_cell(key, each) for each in mistakes_of(error, whole))
-            there = {"model": params.base, "combination": params.dataset}
+            there = {"model": list(params.base), "combination": list(params.dataset)}
             mistakes += cell_mistakes(key, whole, there)
     if mistakes:
         raise as_error(path, mistakes, document.lines)
