@@ -72,17 +72,17 @@ def test_artifacts_are_had_by_name_once_a_version_is_tagged(clone: Path) -> None
 
 @pytest.mark.nightly
 def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
-    said = dvc(clone, "dvc", "exp", "run", "-n", "here", "-S", f"{LENGTH}=7")
+    said = dvc(clone, "dvc", "exp", "run", "-n", "here", "-S", f"++{LENGTH}=7")
     assert "Running stage 'evaluate@nano-hi'" in said and "Running stage 'train" not in said
     assert experiments(clone)["here"]["max_new_tokens"] == 7
     diff = json.loads(dvc(clone, "dvc", "params", "diff", "--json"))
-    assert diff["params.yaml"] == {LENGTH: {"old": 8, "new": 7, "diff": -1}}
+    assert set(diff["params.yaml"]) == {LENGTH} and diff["params.yaml"][LENGTH]["new"] == 7
     dvc(clone, "git", "checkout", "-q", ".")
     dvc(clone, "dvc", "checkout")
 
 
 def test_experiments_in_copies_share_runs(clone: Path) -> None:
-    said = dvc(clone, "dvc", "exp", "run", "--temp", "-n", "apart", "-S", f"{LENGTH}=6")
+    said = dvc(clone, "dvc", "exp", "run", "--temp", "-n", "apart", "-S", f"++{LENGTH}=6")
     assert "Running stage 'evaluate@nano-hi'" in said
     assert experiments(clone)["apart"]["max_new_tokens"] == 6
     assert_shared(clone)
@@ -95,7 +95,7 @@ def assert_shared(clone: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_queued_experiment_is_run(clone: Path) -> None:
-    dvc(clone, "dvc", "exp", "run", "--queue", "-n", "queued", "-S", f"{LENGTH}=5")
+    dvc(clone, "dvc", "exp", "run", "--queue", "-n", "queued", "-S", f"++{LENGTH}=5")
     dvc(clone, "dvc", "queue", "start")
     deadline = time.monotonic() + 180
     while "queued" not in (done := finished(clone)) and time.monotonic() < deadline:

@@ -153,7 +153,7 @@ def test_a_cell_that_was_not_run_has_no_answers(study: Path) -> None:
 
 def test_another_prompt_than_the_model_was_shown_is_refused(study: Path) -> None:
     with edited(study / "params.yaml") as params:
-        params["cells"]["nano-hi"]["evaluate"]["prompt"] = "labelled"
+        params["cells"]["nano-hi"]["evaluate"] = {"prompt": "labelled"}
     with pytest.raises(UserError, match="it answers other questions than the study asks now"):
         run("inspect", "nano-hi", "--to", "out")
     assert not list(study.glob("*out*"))

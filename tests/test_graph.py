@@ -87,11 +87,12 @@ def clone(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def would_run(clone: Path) -> set[str]:
-    """The stages that ``dvc repro`` would start with, once the digests of the code are made."""
-    made = type_command(clone, clone.parent, "python", "-m", "pipeline.stages.code")
-    assert made.returncode == 0, made.stderr
+    """The stages that ``dvc repro`` would start with, once code and parameters are expanded."""
+    for stage in ("code", "expand"):
+        made = type_command(clone, clone.parent, "python", "-m", f"pipeline.stages.{stage}")
+        assert made.returncode == 0, made.stderr
     with Repo(str(clone)) as repo:
-        return {name.rpartition(":")[2] for name in repo.status()} - {"code"}
+        return {name.rpartition(":")[2] for name in repo.status()} - {"code", "expand"}
 
 
 @contextmanager
@@ -134,7 +135,7 @@ def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) 
         done = type_command(clone, clone.parent, "dvc", "repro")
     assert done.returncode == 0, done.stderr
     ran = set(re.findall(r"Running stage '(.*)'", done.stdout))
-    assert ran == {"code", "report", *DATA}
+    assert ran == {"code", "expand", "report", *DATA}
 
 
 LOADS = """

@@ -15,7 +15,7 @@ from pipeline.base.plugins import REWARDS
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
-from pipeline.config.params_file import dump_params, read_params
+from pipeline.config.params_file import params_text, read_params
 from pipeline.config.reward import LENIENT, PublishedReward
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study_files import find_study, load_study, study_files
@@ -42,7 +42,7 @@ def test_study_is_valid_and_its_expansion_reads_back(name: str, tmp_path: Path) 
     assert study.name == name, "the file name is the study name"
     params = expand(study)
     path = tmp_path / "params.yaml"
-    path.write_text(dump_params(params))
+    path.write_text(params_text(study))
     assert read_params(path) == params
     assert all("." not in key and "/" not in key for key in params.cells)
 
@@ -57,7 +57,7 @@ def test_committed_params_yaml_holds_the_default_study(project: Path, tmp_path: 
         ).stdout
 
     (tmp_path / "mini.yaml").write_text(committed("studies/mini.yaml"))
-    expected = dump_params(expand(load_study(tmp_path / "mini.yaml")))
+    expected = params_text(load_study(tmp_path / "mini.yaml"))
     assert committed("params.yaml") == expected
 
 
@@ -69,8 +69,9 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_dvc_sees_every_cell(name: str, clone: Path) -> None:
-    params = expand(find_study(clone, name))
-    (clone / "params.yaml").write_text(dump_params(params))
+    study = find_study(clone, name)
+    params = expand(study)
+    (clone / "params.yaml").write_text(params_text(study))
     with Repo(str(clone)) as repo:
         listed = {stage.name for stage in repo.index.stages}
     for cell in params.cells:
@@ -267,5 +268,5 @@ def test_a_number_may_have_an_exponent_however_it_is_written(written: str, tmp_p
 )
 def test_texts_come_back_from_params_as_they_were(text: str, tmp_path: Path) -> None:
     study = find_study(PROJECT, "mini").model_copy(update={"title": text})
-    (tmp_path / "params.yaml").write_text(dump_params(expand(study)))
+    (tmp_path / "params.yaml").write_text(params_text(study))
     assert read_params(tmp_path / "params.yaml").study.title == text

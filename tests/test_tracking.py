@@ -19,7 +19,7 @@ from pipeline.base.home import home_of
 from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.evaluate.records import Evaluation
 from pipeline.ops.mirror.cell_run import cell_run
@@ -43,7 +43,7 @@ def params() -> Params:
 def root(tmp_path: Path, params: Params, tracking: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     shutil.copy(tracking, tmp_path)
-    (tmp_path / "params.yaml").write_text(dump_params(params), encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(params_text(find_study(TINY, "mini")), encoding="utf-8")
     return tmp_path
 
 

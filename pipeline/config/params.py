@@ -1,4 +1,4 @@
-"""What ``params.yaml`` holds: one entry per stage instance, fully resolved."""
+"""The parameters of a study, resolved: one entry for each stage instance."""
 
 from __future__ import annotations
 
@@ -152,10 +152,12 @@ class AskedCell(CellBase):
 
 
 Cell = BaseCell | ApiCell | TrainedCell | AskedCell
+AnyCell = Annotated[Cell, Field(discriminator="kind")]
+"""A cell as pydantic reads one of any kind."""
 
 
 class Params(Section):
-    """The content of ``params.yaml``: one mapping per stage, one entry per DVC stage instance."""
+    """What ``params.yaml`` says: one mapping per stage, one entry per DVC stage instance."""
 
     study: StudyInfo
     acquire: dict[Key, Source]
@@ -163,7 +165,7 @@ class Params(Section):
     suite: Suite
     audit: AuditSettings
     base: dict[Key, BaseEntry]
-    cells: dict[Key, Annotated[Cell, Field(discriminator="kind")]]
+    cells: dict[Key, AnyCell]
 
     def cell(self, key: str) -> Cell:
         """Return a cell.

@@ -14,6 +14,7 @@ from pipeline.base.closure import own_code
 from pipeline.base.plugins import BACKENDS, BASES, BENCHMARKS, CONTROLS, ENGINES, REWARDS, SERVED
 from pipeline.formats.files import replacing, write_json
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expand import written
 
 _READS_TASKS = ("dataset", "suite", "audit", "sources", "report")
 _PLAIN = ("acquire", "judge", *_READS_TASKS)
@@ -49,4 +50,4 @@ def variants() -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 if __name__ == "__main__":
-    run("code", main)
+    run("code", main, written)

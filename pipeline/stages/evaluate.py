@@ -11,6 +11,7 @@ from pipeline.evaluate.runner import Asked, Asking
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expanded import of_cell
 from pipeline.stages.prompts import frame_of
 from pipeline.stages.scoring import Ran, score_cell
 
@@ -64,4 +65,4 @@ def asked(stage: Stage, key: str) -> list[Asked]:
 
 
 if __name__ == "__main__":
-    run("evaluate", main)
+    run("evaluate", main, of_cell)

@@ -20,6 +20,7 @@ from pipeline.judge.signatures import single_signatures
 from pipeline.judge.used import Used, used_of
 from pipeline.judge.verdict import judge
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import followed
 
 
@@ -68,4 +69,4 @@ def _verdict(
 
 
 if __name__ == "__main__":
-    run("judge", main)
+    run("judge", main, of_cell)

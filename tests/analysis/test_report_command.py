@@ -20,7 +20,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params, read_params
+from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
 from pipeline.stages.common import Stage
 from pipeline.stages.followed.circumstances import circumstances
@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made")
     params = expand(find_study(TINY, "mini"))
     (root / "dvc.yaml").touch()
-    (root / "params.yaml").write_text(dump_params(params))
+    (root / "params.yaml").write_text(params_text(find_study(TINY, "mini")))
     write_results(params, root)
     write_frames(root / "data" / "mini" / "raw", root / "data" / "mini" / "sources")
     return root

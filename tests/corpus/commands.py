@@ -9,8 +9,8 @@ from tests.corpus.case import BadInput, Damage, becomes
 _STORY = '{"story": "1 A entered the x.", "question": "Where is the y?"}\n'
 _IN = {"in.jsonl": becomes(_STORY)}
 _PUBLISHED: dict[str, Damage] = {
-    "params.yaml": lambda content: content.replace(
-        b"acquire:\n", b"acquire:\n  hi_tom: {kind: upstream}\n"
+    "params/shared.json": lambda content: content.replace(
+        b'"acquire": {', b'"acquire": {"hi_tom": {"kind": "upstream"}, '
     )
 }
 

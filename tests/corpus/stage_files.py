@@ -88,6 +88,10 @@ _ROWS: dict[str, Damage] = {
 _READ: tuple[tuple[str, str, str, dict[str, Damage]], ...] = (
     # (command, file, stage that makes it, further damages)
     ("train nano-hi", "data/mini/combos/hi/train.parquet", "dataset@hi", _NO_MORE),
+    ("dataset hi", "params/shared.json", "expand", {"without a field": _without("suite")}),
+    ("train nano-hi", "params/shared.json", "expand", _NO_MORE),
+    ("train nano-hi", "params/cells/nano-hi/cell.json", "expand", {"without a field": _without("train")}),
+    ("report", "params/report.json", "expand", {"without a field": _without("cells")}),
     ("train nano-hi", "data/mini/combos/hi/validation.parquet", "dataset@hi", _NO_MORE),
     ("train nano-hi", "runs/mini/base/nano/checkpoints.json", "base@nano", _BASE_MANIFEST),
     ("train nano-base", "runs/mini/base/nano/checkpoints.json", "base@nano", _BASE_MANIFEST),
@@ -96,8 +100,8 @@ _READ: tuple[tuple[str, str, str, dict[str, Damage]], ...] = (
     ("suite", "data/mini/raw/arithmetic/test.jsonl", "acquire@arithmetic", _ROWS),
     ("dataset hi", "data/mini/raw/hi_tom_style/train.jsonl", "acquire@hi_tom_style", _ROWS),
     ("dataset hi", "data/mini/sources/dataset-hi.json", "sources", {"another study's": _json(lambda _: {"tasks": {}})}),
-    ("dataset hi", "data/mini/sources/prompt-compact.json", "sources", {"another form": _json(lambda _: {"frame": "Story:"})}),
-    ("evaluate nano-hi", "data/mini/sources/prompt-compact.json", "sources", _NO_MORE),
+    ("dataset hi", "data/mini/sources/prompts/compact.json", "sources", {"another form": _json(lambda _: {"frame": "Story:"})}),
+    ("evaluate nano-hi", "data/mini/sources/prompts/compact.json", "sources", _NO_MORE),
     ("suite", "data/mini/raw/hi_tom_style/test.jsonl", "acquire@hi_tom_style", _NO_MORE),
     ("suite", "data/mini/sources/suite.json", "sources", {"another study's": _json(lambda _: {"tasks": {}})}),
     ("audit", "data/mini/suite/hi_tom_order_3.parquet", "suite", _NO_MORE),

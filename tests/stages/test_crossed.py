@@ -17,7 +17,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.model.manifest import Manifest
@@ -46,7 +46,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Params]:
         study["evaluate"] |= {"base_prompt": "labelled", "crossed": True}
         study["base"]["models"]["nano"]["warm_start"]["steps"] = 60
     params = expand(find_study(root, "mini"))
-    (root / "params.yaml").write_text(dump_params(params))
+    (root / "params.yaml").write_text(params_text(find_study(root, "mini")))
     make_data(root, params)
     suite.main(Stage("suite", root, params))
     audit.main(Stage("audit", root, params))
