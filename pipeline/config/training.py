@@ -37,8 +37,10 @@ class Cluster(Section):
         memory: GiB that CUDA offers on each accelerator, if its name stands for another.
         gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
             the placement plan allows if absent.
-        nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, each
-            with ``gpus`` accelerators if these are given, else with 8.
+        node_gpus: Accelerators of each node, where that is not 8: a cell takes at most so many of
+            one, and all of each where it takes several.
+        nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, one if
+            ``gpus`` is given.
         tensor_parallel: Accelerators that one copy of the rollout model spans; as planned if
             absent.
         offload: Keep parameters and optimiser in the nodes' own memory between steps; as planned if
@@ -55,6 +57,7 @@ class Cluster(Section):
     accelerator: Accelerator | Literal["auto"] = "auto"
     memory: float | None = Field(default=None, gt=0, le=10_000, exclude_if=_is_none)
     gpus: Positive | None = None
+    node_gpus: Positive | None = Field(default=None, exclude_if=_is_none)
     nodes: Positive | None = None
     tensor_parallel: Positive | None = None
     offload: bool | None = None

@@ -73,7 +73,7 @@ def test_a_child_that_inherits_a_lease_holds_it_on() -> None:
         "import os, subprocess, sys\n"
         "from pipeline.ops.cluster.gpus import leased\n"
         "with leased(3, 3, os.environ, print) as own:\n"
-        "    child = subprocess.Popen(['sleep', '60'], pass_fds=own.handles)\n"
+        "    child = subprocess.Popen(['sleep', '60'], stdout=-3, pass_fds=own.handles)\n"
         "    print(child.pid, flush=True)\n"
         "    os.kill(os.getpid(), 9)\n"
     )

@@ -59,7 +59,8 @@ def test_published_models_end_at_all_their_tokens(name: str, tmp_path: Path) -> 
 def test_every_way_ends_at_the_second_token_too(tmp_path: Path) -> None:
     """Of a model that names what it would write first as another end."""
     tokenizer = make_tokenizer(["yes or no"], 300)
-    save_model(tmp_path / "base", make_model(TinySize(16, 1, 1), tokenizer, 64, 0), tokenizer)
+    made = make_model(TinySize(16, 1, 1), tokenizer, context=64, seed=0)
+    save_model(tmp_path / "base", made, tokenizer)
     prompt = Prompt(({"role": "user", "content": "yes or no"},), (0,))
     greedy = Sampling(4, temperature=0)
 

@@ -47,8 +47,8 @@ def visible(environment: Mapping[str, str]) -> dict[str, str]:
         listed = subprocess.run(_QUERY, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         listed = ""
-    pairs = [tuple(part.strip() for part in line.split(",")) for line in listed.splitlines()]
-    names = dict(pair for pair in pairs if len(pair) == 2)
+    pairs = [line.split(",") for line in listed.splitlines()]
+    names = {pair[0].strip(): pair[1].strip() for pair in pairs if len(pair) == 2}
     if VISIBLE not in environment:
         return names
     shown = [name.strip() for name in environment[VISIBLE].split(",") if name.strip()]

@@ -21,8 +21,8 @@ TERAFLOPS: dict[str, float] = {
     "h200": 989,
     "cpu": 0.08,
 }
-"""Dense peak of an accelerator in bfloat16 (NVIDIA's data sheets, SXM, without sparsity); of ``cpu``
-what a core of a shared cloud machine does in single precision."""
+"""Dense peak of an accelerator in bfloat16 (NVIDIA's data sheets, SXM, without sparsity); of
+``cpu`` what a core of a shared cloud machine does in single precision."""
 
 
 class Pool(Section):

@@ -44,7 +44,7 @@ PLUGIN = "TOMRL_VERL_PLUGIN"
 HELPER_CPUS, _HELPER_CPUS_ON_CPU, RANK_CPUS = 9, 2, 3
 
 # Where a cell trains may change between two attempts; what comes of it must not.
-_PLACE = {"accelerator", "memory", "gpus", "nodes", "tensor_parallel", "offload"}
+_PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
 _PATIENCE = {"time_limit_minutes", "stall_minutes", "retries", "host_memory_share"}
 
 
