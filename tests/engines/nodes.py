@@ -21,7 +21,8 @@ import psutil
 
 from pipeline.base.ports import free_ports
 from pipeline.ops.cluster.client import Address
-from pipeline.ops.cluster.head import HELPER_CPUS, RANK_CPUS, engine_environment
+from pipeline.ops.cluster.head import engine_environment
+from pipeline.ops.verl.training import HELPER_CPUS, RANK_CPUS
 from tests.alive import until
 from tests.engines.conftest import kill
 from tests.raylets import FLAGS, alive, python_without_blanks
