@@ -143,7 +143,7 @@ def _mend_tokenizer(tokenizer: PreTrainedTokenizerBase, turn: Turn) -> list[str]
     if plain := sorted((turn.begin | {turn.end}) - special):
         names = [str(tokenizer.convert_ids_to_tokens(key)) for key in plain]
         tokenizer.add_special_tokens(
-            {"additional_special_tokens": [*tokenizer.additional_special_tokens, *names]}
+            {"extra_special_tokens": names}, replace_extra_special_tokens=False
         )
         changed.append(f"control tokens are special: {', '.join(names)}")
     return changed

@@ -43,11 +43,11 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 """Architecture, and what differs from the common shape, by the name that people use."""
 
 
-def made(kind: str, **differing: Any) -> PreTrainedModel:
+def made(kind: str, *, attention: str = "sdpa", **differing: Any) -> PreTrainedModel:
     """A model of an architecture, whose every weight is random."""
     config = AutoConfig.for_model(kind, **{**_SHAPE, **differing})
     torch.manual_seed(3)
-    model: PreTrainedModel = AutoModelForCausalLM.from_config(config, attn_implementation="sdpa")
+    model: PreTrainedModel = AutoModelForCausalLM.from_config(config, attn_implementation=attention)
     with torch.no_grad():
         for tensor in model.parameters():
             tensor.add_(torch.randn_like(tensor) * 0.05)
