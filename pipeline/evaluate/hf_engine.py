@@ -68,11 +68,13 @@ class TransformersEngine:
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         with self.effort.loading():
             from pipeline.engine.device import choose_device, set_up_torch
+            from pipeline.engine.families import refuse_unfit
             from pipeline.model.weights import load_model
 
             if self.threads is not None:
                 set_up_torch(self.threads)
             model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
+            refuse_unfit(model)
             return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
 
     def complete(
@@ -109,11 +111,12 @@ class TransformersEngine:
         sampling: Sampling,
         journal: Journal,
     ) -> None:
+        from pipeline.engine.families import context_of
         from pipeline.engine.stream import complete
         from pipeline.model.weights import end_ids_of
 
         model, tokenizer = self._loaded
-        room = model.config.max_position_embeddings - sampling.max_new_tokens
+        room = context_of(model.config) - sampling.max_new_tokens
         fitting: list[tuple[tuple[int, ...], int]] = []
         for place in places:
             prompt = prompts[place]

@@ -6,11 +6,14 @@ import math
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, AutoTokenizer
+from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, AutoConfig, AutoTokenizer
 
 from pipeline.base.errors import UserError
 from pipeline.formats.files import read_json
 from pipeline.model.snapshot import INDEX
+
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json")
+"""Files one of which a tokenizer is read from."""
 
 
 def check_model(folder: Path) -> int:
@@ -21,11 +24,21 @@ def check_model(folder: Path) -> int:
             belong together.
     """
     shapes = _tensors(folder)
+    if not any((folder / name).is_file() for name in TOKENIZERS):
+        raise UserError(
+            f"{folder}: there is no tokenizer; a model needs {' or '.join(TOKENIZERS)} beside its "
+            "weights"
+        )
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f"{folder}: transformers cannot read this model: {error}") from error
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise UserError(
+            f"{folder}: {config.model_type} is no causal language model for transformers; allowed: "
+            "decoders such as qwen2, qwen3, llama, gemma3_text, phi3"
+        )
     rows = shapes.get("model.embed_tokens.weight", (config.vocab_size,))[0]
     if rows != config.vocab_size or len(tokenizer) > config.vocab_size:
         raise UserError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,7 +110,16 @@ def _to_take(files: list[HubFile], repository: str) -> tuple[HubFile, ...]:
     Raises:
         UserError: If there are no safetensors weights.
     """
-    names = {file.name for file in files}
+    names = weights_and_descriptions({file.name for file in files}, repository)
+    return tuple(sorted((f for f in files if f.name in names), key=lambda file: file.name))
+
+
+def weights_and_descriptions(names: Collection[str], repository: str) -> set[str]:
+    """Choose, of the names of files, those of the weights and of what describes the model.
+
+    Raises:
+        UserError: If there are no safetensors weights.
+    """
     if not any(_WEIGHTS.fullmatch(name) for name in names):
         pickles = sorted(name for name in names if name.endswith(_PICKLES))
         found = f"only pickled ones ({', '.join(pickles)})" if pickles else "none"
@@ -124,8 +134,7 @@ def _to_take(files: list[HubFile], repository: str) -> tuple[HubFile, ...]:
             return name == "model.safetensors" or not whole
         return name.endswith(_DESCRIPTIONS) and not (whole and name == INDEX)
 
-    chosen = [file for file in files if _FILE.fullmatch(file.name) and taken(file.name)]
-    return tuple(sorted(chosen, key=lambda file: file.name))
+    return {name for name in names if _FILE.fullmatch(name) and taken(name)}
 
 
 def agreed(listed: Snapshot, table: Snapshot) -> Snapshot:

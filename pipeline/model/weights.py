@@ -135,13 +135,17 @@ def load_model(
             which it is stored.
 
     Raises:
-        UserError: If tokenizer and model have different vocabularies.
+        UserError: If tokenizer and model have different vocabularies, or its attention is not one
+            that the local passes can take the place of.
     """
     disable_progress_bar()  # it would fill logs, and loading from the disk takes seconds
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    model = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=dtype, local_files_only=True, attn_implementation="sdpa"
-    )
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, local_files_only=True, attn_implementation="sdpa"
+        )
+    except ValueError as error:  # layers whose attention is of another kind
+        raise UserError(f"{folder}: transformers cannot load this model here: {error}") from error
     if len(tokenizer) > model.config.vocab_size:
         raise UserError(
             f"{folder}: the tokenizer has {len(tokenizer)} tokens, the model only "

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from pipeline.config.params import TrainedCell
 from pipeline.engine.device import set_up_torch
+from pipeline.engine.families import refuse_unfit
 from pipeline.formats.files import remove, replacing
 from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.formats.weights import WeightsFolder
@@ -40,6 +41,8 @@ class LocalRun:
         set_up_torch(threads)
         self._cell, self._base, self._weights = cell, base, weights
         self._policy, self._tokenizer = load_model(base)
+        recipe = cell.train
+        refuse_unfit(self._policy, recipe.max_prompt_tokens + recipe.max_new_tokens)
         self.rows = CellRows.load(inputs, self._tokenizer, cell)
         self._probe = load_probe(inputs, self._tokenizer, cell.train)
 

@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from pipeline.base.errors import UserError
-from pipeline.config.models import SIZES, ApiModel, HubModel, Model, RecordedModel, TinyModel
+from pipeline.config.models import (
+    SIZES,
+    ApiModel,
+    FolderModel,
+    GgufModel,
+    HubModel,
+    Model,
+    RecordedModel,
+    TinyModel,
+    WheelModel,
+)
 from pipeline.train.shape import Shape
 
 # From the config.json of the repositories on the Hugging Face hub.
@@ -15,7 +27,9 @@ QWEN25 = {
     "14B": Shape(5120, 13_824, 48, 40, 8, 152_064, False),
     "32B": Shape(5120, 27_648, 64, 40, 8, 152_064, False),
 }
-PUBLISHED = {f"Qwen/Qwen2.5-{size}": shape for size, shape in QWEN25.items()}
+PUBLISHED = {f"Qwen/Qwen2.5-{size}": shape for size, shape in QWEN25.items()} | {
+    "HuggingFaceTB/SmolLM2-135M": Shape(576, 1536, 30, 9, 3, 49_152, True),
+}
 """Shapes by repository; a name covers its variants, such as ``-Instruct``."""
 
 
@@ -38,14 +52,22 @@ def shape_of(model: Model) -> Shape:
                 tie_word_embeddings=True,
             )
         case HubModel(repository=repository):
-            for name, shape in PUBLISHED.items():
-                if f"{repository}-".startswith(f"{name}-"):
-                    return shape
-            raise UserError(
-                f"the shape of {repository} is not known: add it to pipeline/train/shapes.py, or "
-                "give its config.json with `tomrl train plan --config`"
-            )
+            return _published(repository, repository)
+        case FolderModel(path=place) | GgufModel(file=place) | WheelModel(file=place):
+            own = PurePosixPath(place).name
+            named = {name.rpartition("/")[2]: name for name in PUBLISHED}
+            return _published(place, next((n for k, n in named.items() if own.startswith(k)), own))
         case ApiModel(model=name):
             raise UserError(f"{name} is behind an API and is never trained")
         case RecordedModel(title=name):
             raise UserError(f"{name} is a file of answers and is never trained")
+
+
+def _published(said: str, repository: str) -> Shape:
+    for name, shape in PUBLISHED.items():
+        if f"{repository}-".startswith(f"{name}-"):
+            return shape
+    raise UserError(
+        f"the shape of {said} is not known: add it to pipeline/train/shapes.py, or give its "
+        "config.json with `tomrl train plan --config`"
+    )

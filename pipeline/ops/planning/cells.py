@@ -11,7 +11,7 @@ from typing import TypeGuard
 from pipeline.base.errors import UserError
 from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
-from pipeline.config.models import ApiModel, HubModel, Model, RecordedModel, TinyModel
+from pipeline.config.models import ApiModel, Model, Published, RecordedModel, TinyModel
 from pipeline.config.params import AskedCell, Cell, Params, TrainedCell
 from pipeline.data.named_tasks import row_count
 from pipeline.formats.records import read_figures
@@ -104,14 +104,14 @@ def base_hours(params: Params, cluster: ClusterFile) -> float:
     return max((_base_hours(model, speed) for model in models if has_weights(model)), default=0.0)
 
 
-def has_weights(model: Model) -> TypeGuard[TinyModel | HubModel]:
+def has_weights(model: Model) -> TypeGuard[TinyModel | Published]:
     """Whether a model runs here; answers of others cost no hours and no disk here."""
     return not isinstance(model, ApiModel | RecordedModel)
 
 
-def _base_hours(model: TinyModel | HubModel, speed: float) -> float:
+def _base_hours(model: TinyModel | Published, speed: float) -> float:
     shape = shape_of(model)
-    if isinstance(model, HubModel):
+    if not isinstance(model, TinyModel):
         return download_hours(shape.parameters)
     start = model.warm_start
     done = 6.0 * shape.parameters * start.steps * start.batch * start.context

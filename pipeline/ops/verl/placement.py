@@ -6,7 +6,6 @@ What they hold is counted by :mod:`pipeline.ops.verl.phases`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm
@@ -28,7 +27,7 @@ def place(
     recipe: Train,
     algorithm: Algorithm,
     cluster: Cluster,
-    model_kind: Literal["tiny", "hub", "api", "recorded"] = "hub",
+    model_kind: str = "hub",
 ) -> Placement:
     """Return the placement of a training run: the smallest that fits, within what is asked for.
 
