@@ -18,11 +18,10 @@ def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
     with edited(checkout / "studies" / "smoke-gpu.yaml") as study:
         study["base"]["models"] = {"nano": nano}
         study["grid"]["models"] = ["nano"]
-        study["dataset"]["prompt"] = study["evaluate"]["prompt"] = study["gsm8k"]["prompt"] = (
-            "compact"
-        )
+        check = study["suite"]["side_checks"]["arithmetic"]
+        study["dataset"]["prompt"] = study["evaluate"]["prompt"] = check["prompt"] = "compact"
         study["evaluate"] |= {"engine": "hf", "max_new_tokens": 24}
-        study["gsm8k"]["max_new_tokens"] = 24
+        check["max_new_tokens"] = 24
         study["acquire"]["hi_tom_style"] |= {"telling": "brief", "small_names": True}
         small = {"prompts_per_step": 4, "rollouts": 4, "max_prompt_tokens": 200}
         study["train"] |= {**small, "max_new_tokens": 24, "precision": "float32"}
