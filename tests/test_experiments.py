@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import type_command
 
 pytestmark = pytest.mark.chain
-LENGTH = "cells.nano-hi.gsm8k.max_new_tokens"
+LENGTH = "cells.nano-hi.evaluate.max_new_tokens"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def experiments(clone: Path) -> dict[str, dict[str, object]]:
     for experiment in commits[0]["experiments"] or []:
         (run,) = experiment["revs"][-1:]
         cells = run["data"]["params"]["params.yaml"]["data"]["cells"]
-        found[str(experiment["name"])] = cells["nano-hi"]["gsm8k"]
+        found[str(experiment["name"])] = cells["nano-hi"]["evaluate"]
     return found
 
 
@@ -70,9 +70,10 @@ def test_artifacts_are_had_by_name_once_a_version_is_tagged(clone: Path) -> None
     assert (clone / "taken.json").read_bytes() == report.read_bytes()
 
 
+@pytest.mark.nightly
 def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
     said = dvc(clone, "dvc", "exp", "run", "-n", "here", "-S", f"++{LENGTH}=7")
-    assert "Running stage 'gsm8k@nano-hi'" in said and "Running stage 'train" not in said
+    assert "Running stage 'evaluate@nano-hi'" in said and "Running stage 'train" not in said
     assert experiments(clone)["here"]["max_new_tokens"] == 7
     diff = json.loads(dvc(clone, "dvc", "params", "diff", "--json"))
     assert set(diff["params.yaml"]) == {LENGTH} and diff["params.yaml"][LENGTH]["new"] == 7
@@ -82,7 +83,7 @@ def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
 
 def test_experiments_in_copies_share_runs(clone: Path) -> None:
     said = dvc(clone, "dvc", "exp", "run", "--temp", "-n", "apart", "-S", f"++{LENGTH}=6")
-    assert "Running stage 'gsm8k@nano-hi'" in said
+    assert "Running stage 'evaluate@nano-hi'" in said
     assert experiments(clone)["apart"]["max_new_tokens"] == 6
     assert_shared(clone)
 

@@ -227,11 +227,13 @@ def test_what_holds_over_seeds_is_told_by_the_intervals() -> None:
     said = " ".join(over_seeds.summary(several()).split())
     assert "GRPO on `balanced` gains 12.0 points (+2.0 to +22.0)" in said
     assert "GRPO on `cued` loses 20.0 points (-30.0 to -10.0)" in said
-    assert "With a random reward no column surely changes." in said
+    nothing = "Of the 6 changes after a random reward, none has an interval on one side of zero."
+    assert nothing in said and "No interval is corrected for their number." in said
     assert "GRPO on `cued` is simpler mind (reality) in 4 and undecided in 1." in said
     assert "| `balanced` | GRPO | +12.0 (+2.0 to +22.0) |" in said
     moves = " ".join(over_seeds.summary(several(0.01)).split())
-    assert "A random reward moves models too: on `rule_right` of `cued` it gains" in moves
+    many = "6 have intervals on one side of zero (by chance 0.3 would): on `rule_right` of `cued`"
+    assert f"{many} it gains" in moves
     unsure = over_seeds.moved(change("", "", -0.1).change)
     assert unsure == "changes by +0.0 (-10.0 to +10.0) points, which may be chance"
 
@@ -242,7 +244,7 @@ def test_the_page_of_seeds_sorts_columns_by_what_is_sure() -> None:
     assert f"| GRPO on `balanced` | {columns} | - | - |" in said
     assert f"| GRPO on `cued` | - | {columns} | - |" in said
     assert f"| GRPO with a random reward on `cued` | - | - | {columns} |" in said
-    assert "The 24 intervals" in said and "about 1 of them" in said
+    assert "The 24 intervals" in said and "1.2 of them would lie" in said
     opening = " ".join(over_seeds.opening(several()).split())
     assert "5 seeds of base model" in opening
     assert "commit 0123456, a processor, torch 2" in opening

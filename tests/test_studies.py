@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
+from typer.testing import CliRunner
 
+from flows.driver.graph import Graph
 from pipeline.base.plugins import REWARDS
+from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import params_text, read_params
@@ -17,7 +20,7 @@ from pipeline.config.reward import LENIENT, PublishedReward
 from pipeline.config.sources import HiTomSource
 from pipeline.config.study_files import find_study, load_study, study_files
 from pipeline.reward.presets import load_preset
-from tests.conftest import PROJECT, TINY, Run
+from tests.conftest import PROJECT, TINY, copy_checkout
 
 STUDIES = sorted(study_files(PROJECT))
 REQUIRED = {
@@ -58,22 +61,21 @@ def test_committed_params_yaml_holds_the_default_study(project: Path, tmp_path: 
     assert committed("params.yaml") == expected
 
 
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout whose params.yaml tests write."""
+    return copy_checkout(tmp_path_factory.mktemp("studies") / "a folder with spaces")
+
+
 @pytest.mark.parametrize("name", STUDIES)
-def test_dvc_sees_every_cell(name: str, checkout: Path) -> None:
-    study = find_study(checkout, name)
+def test_dvc_sees_every_cell(name: str, clone: Path) -> None:
+    study = find_study(clone, name)
     params = expand(study)
-    (checkout / "params.yaml").write_text(params_text(study))
-    listed = subprocess.run(
-        [sys.executable, "-m", "dvc", "stage", "list", "--names-only"],
-        cwd=checkout,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    (clone / "params.yaml").write_text(params_text(study))
+    with Repo(str(clone)) as repo:
+        listed = {stage.name for stage in repo.index.stages}
     for cell in params.cells:
-        assert {f"train@{cell}", f"evaluate@{cell}", f"judge@{cell}", f"gsm8k@{cell}"} <= set(
-            listed
-        )
+        assert {f"{stage}@{cell}" for stage in Graph.of(clone).cell} <= listed
 
 
 def test_tom_rl_is_the_published_recipe(project: Path) -> None:
@@ -110,6 +112,18 @@ def test_every_study_but_the_re_run_of_study_1_pays_strict_matches(name: str) ->
     reward = find_study(PROJECT, name).train.reward
     assert load_preset(reward.preset).lenient == (name == "tom-rl")
     assert isinstance(reward, PublishedReward) == (name == "tom-rl")
+
+
+def test_every_study_whose_models_are_shown_recounts_tries_their_reasoning() -> None:
+    recounting = {
+        name
+        for name, study in ((name, find_study(PROJECT, name)) for name in STUDIES)
+        if any(getattr(source, "trace", None) == "recount" for source in study.acquire.values())
+    }
+    assert recounting >= {"mini", "grid-mini", "next-scale-mini", "next-templates-mini"}
+    for name in recounting:
+        cells = expand(find_study(PROJECT, name)).cells.values()
+        assert {cell.evaluate.tried for cell in cells} == {60}, name
 
 
 def test_a_preset_is_lenient_where_a_reason_is_asked_for() -> None:
@@ -217,9 +231,10 @@ def test_generated_hi_tom_stories_have_the_shapes_of_the_canonical_set(project: 
             assert (source.chapters, set(source.tell)) == ((1, 2, 3), {True, False}), name
 
 
-def test_study_show_prints_the_recipe(typed: Run) -> None:
-    shown = typed("tomrl", "study", "show", "tom-rl")
-    assert shown.returncode == 0, shown.stderr
+def test_study_show_prints_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+    shown = CliRunner().invoke(app, ["study", "show", "tom-rl"], env={"COLUMNS": "200"})
+    assert shown.exit_code == 0, shown.output
     for text in (
         "8 prompts x 16 rollouts = 128 responses",
         "2 epochs, validation every 10, checkpoints every 50",
@@ -228,7 +243,7 @@ def test_study_show_prints_the_recipe(typed: Run) -> None:
         "Qwen2.5-7B-Instruct-1M",
         "GPT-4o-mini",
     ):
-        assert text in shown.stdout
+        assert text in shown.output
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
@@ -255,10 +270,3 @@ def test_texts_come_back_from_params_as_they_were(text: str, tmp_path: Path) -> 
     study = find_study(PROJECT, "mini").model_copy(update={"title": text})
     (tmp_path / "params.yaml").write_text(params_text(study))
     assert read_params(tmp_path / "params.yaml").study.title == text
-
-
-def test_study_use_writes_params_and_says_so(typed: Run, checkout: Path) -> None:
-    used = typed("tomrl", "study", "use", "tom-rl")
-    assert used.returncode == 0, used.stderr
-    assert "13 cells" not in used.stderr
-    assert read_params(checkout / "params.yaml").study.name == "tom-rl"

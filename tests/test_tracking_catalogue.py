@@ -17,8 +17,9 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from flows.driver.progress import CellState
 from flows.sweeps.outcome import track_all
-from flows.sweeps.record import CellState, Sweep, SweepFolder
+from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -279,8 +280,9 @@ def test_a_long_stage_is_watched_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_registered_model_loads_and_answers(
-    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, project: Path, tracking: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shutil.copy(tracking, tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from benchmarks.quoted.text import listed, made_on, paragraph, percent, table
 from benchmarks.stored import Stored
 from pipeline.analysis.seeds import BEST, LAST, Change, Estimate, seeds_markdown
+from pipeline.evaluate.statistics import LEVEL
 
 COLUMNS = {
     "rule_right": "where the earliest exit is right",
@@ -91,6 +92,7 @@ def summary(found: Stored) -> str:
         *_of_grpo(groups),
         _of_random([each for each in groups.values() if each.arm == "random"]),
         *_of_verdicts(found, "grpo"),
+        "No interval is corrected for their number.",
     ]
     return f"{summary_head(found)}\n\n{changes_table(found)}\n{paragraph(sentences)}"
 
@@ -119,16 +121,24 @@ def _of_grpo(groups: dict[tuple[str, str], Cells]) -> Iterator[str]:
 
 
 def _of_random(groups: Sequence[Cells]) -> str:
-    """Return where a reward drawn by a coin gains, and where it loses."""
+    """Return where a reward drawn by a coin seems to gain, and where to lose, beside chance."""
+    columns = [(cells.combination, each) for cells in groups for each in cells.columns()]
     changed = [
-        f"on `{each.measure}` of `{cells.combination}` it {moved(each.change)}"
-        for cells in groups
-        for each in cells.columns()
+        f"on `{each.measure}` of `{combination}` it {moved(each.change)}"
+        for combination, each in columns
         if each.change.low > 0 or each.change.high < 0
     ]
+    said = f"Of the {len(columns)} changes after a random reward, {len(changed) or 'none'} "
     if not changed:
-        return "With a random reward no column surely changes."
-    return f"A random reward moves models too: {listed(changed)}."
+        return f"{said}has an interval on one side of zero."
+    verb = "has an interval" if len(changed) == 1 else "have intervals"
+    chance = f"(by chance {_by_chance(len(columns))} would)"
+    return f"{said}{verb} on one side of zero {chance}: {listed(changed)}."
+
+
+def _by_chance(intervals: int) -> str:
+    """Return how many of so many intervals lie on one side of zero where nothing changes."""
+    return f"{(1 - LEVEL) * intervals:.1f}"
 
 
 def _of_verdicts(found: Stored, arm: str) -> Iterator[str]:
@@ -178,12 +188,12 @@ def what_holds(found: Stored) -> str:
     return (
         f"{paragraph((*answer, *_of_verdicts(found, 'grpo')))}\n"
         f"{summary_head(found)}\n\n{changes_table(found)}\n"
-        "Which of all columns surely change, their interval being on one side of zero:\n\n"
-        f"{table((('cells', 'rise', 'fall', 'not sure'), *rows), 0)}\n"
+        "Columns whose interval lies on one side of zero:\n\n"
+        f"{table((('cells', 'above', 'below', 'neither'), *rows), 0)}\n"
         + paragraph(
             (
                 f"The {looked} intervals are not corrected for their number: if nothing changed, "
-                f"about {round(0.05 * looked)} of them would lie on one side of zero.",
+                f"{_by_chance(looked)} of them would lie on one side of zero by chance.",
             )
         )
     )

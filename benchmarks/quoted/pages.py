@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quoted import data, one_run, over_seeds
+from benchmarks.quoted import data, one_run, over_seeds, taught
 from benchmarks.stored import FOLDER, Stored, read_stored
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
@@ -30,12 +30,15 @@ def _of_study(study: str, text: Callable[[Stored], str]) -> Block:
     return block
 
 
-def _of_file(name: str, key: str, text: Callable[[Any], str]) -> Block:
-    """Return a block that comes from one part of another stored result."""
+def _of_file(name: str, key: str | None, text: Callable[[Any], str]) -> Block:
+    """Return a block that comes from another stored result, or from one part of it."""
 
     def block(root: Path) -> str:
         path = root / FOLDER / f"{name}.json"
-        return text(json.loads(path.read_text(encoding="utf-8"))[key]) if path.exists() else NOT_RUN
+        if not path.exists():
+            return NOT_RUN
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return text(found if key is None else found[key])
 
     return block
 
@@ -59,6 +62,7 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
     "docs/verdict.md": {
         "recorded": _of_file("recorded", "models", data.recorded_table),
         "recorded text": _of_file("recorded", "models", data.recorded_text),
+        "taught": _of_file("taught", None, taught.taught_text),
     },
     "docs/ledger.md": {"decided": _of_file("recorded", "ledger", data.ledger_table)},
     "docs/audit.md": {

@@ -6,7 +6,7 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
-from flows.order import changed_stages
+from flows.driver.graph import changed_stages
 from flows.sweeps.pin import pin
 from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.base.errors import UserError

@@ -9,7 +9,7 @@ from pydantic import Field
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm, Imitated
 from pipeline.config.data import AuditSettings, Part, Split, Suite, TrainingPrompt
-from pipeline.config.evaluation import Evaluate, SideCheck
+from pipeline.config.evaluation import Evaluate
 from pipeline.config.lookup import lookup
 from pipeline.config.models import Model
 from pipeline.config.section import Key, Listed, Positive, Section, Seed, Text, Threads
@@ -77,7 +77,6 @@ class CellBase(Section):
         base: Manifest of the base model.
         inputs: Folder that training reads: the data, or the base model where nothing is trained.
         evaluate: How the cell is evaluated.
-        gsm8k: The mathematics side-check.
     """
 
     model: str
@@ -86,7 +85,6 @@ class CellBase(Section):
     base: str
     inputs: str
     evaluate: Evaluate
-    gsm8k: SideCheck
 
 
 class NoReward(Section):

@@ -171,10 +171,10 @@ def _short_contexts(content: object) -> Iterator[Mistake]:
 
 
 def _columns(content: object) -> Iterator[Mistake]:
-    check = at(content, "gsm8k", "task")
-    if isinstance(check, str) and check in section_at(content, "suite", "tasks"):
-        text = f"the side-check has the name {shown(check)} already; choose another"
-        yield Mistake(("suite", "tasks", check), text)
+    for check in section_at(content, "suite", "side_checks"):
+        if check in section_at(content, "suite", "tasks"):
+            text = f"a task has the name {shown(check)} already; choose another"
+            yield Mistake(("suite", "side_checks", check), text)
 
 
 def _cells_of_one_name(content: object) -> Iterator[Mistake]:

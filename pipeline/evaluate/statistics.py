@@ -1,7 +1,7 @@
 """Uncertainty of shares and of their changes, where questions come in stories.
 
 Questions about one story are not independent: intervals that take them for it are too narrow (on
-Study 1's recorded responses the standard error is 1.2 to 1.4 times the naive one).
+Study 1's recorded responses the standard error is up to 1.4 times the naive one).
 """
 
 from __future__ import annotations

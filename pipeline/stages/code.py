@@ -42,9 +42,8 @@ def variants() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "train-none", ("pipeline.stages.train",)
     for backend, plugin in BACKENDS.items():
         yield f"train-{backend}", ("pipeline.stages.train", *plugin.modules)
-    for name in ("evaluate", "gsm8k"):
-        for engine, plugin in (*ENGINES.items(), *SERVED.items()):
-            yield f"{name}-{engine}", (f"pipeline.stages.{name}", *plugin.modules)
+    for engine, plugin in (*ENGINES.items(), *SERVED.items()):
+        yield f"evaluate-{engine}", ("pipeline.stages.evaluate", *plugin.modules)
     yield "reward-none", ()
     for preset, plugin in (*REWARDS.items(), *CONTROLS.items()):
         yield f"reward-{preset}", plugin.modules

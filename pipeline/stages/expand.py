@@ -81,7 +81,6 @@ def _stages(cell: Cell) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]
     code = (f"train-{train.backend}", f"reward-{train.reward.preset}")
     yield "train", code, ("algorithm", "train")
     yield "evaluate", (f"evaluate-{evaluate.engine}",), ("evaluate",)
-    yield "gsm8k", (f"gsm8k-{evaluate.engine}",), ("evaluate", "gsm8k")
 
 
 def _chosen(code: dict[str, str], *names: str) -> dict[str, str]:

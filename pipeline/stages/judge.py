@@ -28,9 +28,9 @@ def main(stage: Stage, key: str) -> None:
     """Judge one cell by the responses that were recorded."""
     stage.params.cell(key)
     folder = stage.runs / key
-    columns = stage.params.suite.tasks
+    asked, columns = stage.params.suite.columns, stage.params.suite.tasks
     metrics = folder / "evaluate" / "metrics.json"
-    scores = Evaluation.read_of(metrics, columns, f"evaluate@{key}")
+    scores = Evaluation.read_of(metrics, asked, f"evaluate@{key}")
     target = folder / "judge" / "verdicts.json"
     claims = target.with_name("claims.parquet")
     if scores.absent is not None:

@@ -118,10 +118,11 @@ def _exchanged(told: Told, other: Told) -> Lines:
         )
         for place, name in enumerate(theirs)
     }
-    return tuple(_renamed(line, called) for line in other.lines)
+    return tuple(renamed(line, called) for line in other.lines)
 
 
-def _renamed(line: Line, called: Mapping[str, str]) -> Line:
+def renamed(line: Line, called: Mapping[str, str]) -> Line:
+    """Return a line told of other agents and places; those not named stay."""
     place = called.get(line.place, line.place)
     if isinstance(line, Seen):
         return Seen(place, tuple(called.get(agent, agent) for agent in line.witnesses))

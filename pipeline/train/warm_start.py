@@ -158,7 +158,7 @@ class WarmStartRun:
             for group in learner.optimizer.param_groups:
                 group["lr"] = self.recipe.learning_rate * _schedule(step, self.recipe)
             batch = _batch(lessons, words, step, self.recipe)
-            losses.append(_imitate(learner, batch, end))
+            losses.append(imitate(learner, batch, end))
             self.report(step, losses[-1])
             self._save_if_due(learner, losses)
         return losses
@@ -211,7 +211,7 @@ def _batch(
     return batch
 
 
-def _imitate(learner: Learner, batch: Sequence[Lesson], end: int) -> float:
+def imitate(learner: Learner, batch: Sequence[Lesson], end: int) -> float:
     """Take one optimiser step on a batch of lessons and return its loss."""
     model = learner.model
     model.train()
@@ -234,7 +234,7 @@ def accuracy(
     longest = max(len(tokenizer.encode(example.response)) for example in examples)
     end = int(tokenizer.eos_token_id)  # type: ignore[arg-type]
     keys = [(index,) for index in range(len(prompts))]
-    completions = generate(model, prompts, keys, Sampling(longest + 1, temperature=0), end)
+    completions = generate(model, prompts, keys, Sampling(longest + 1, temperature=0), (end,))
     given = [extract_tagged(tokenizer.decode(list(c.tokens))) for c in completions]
     wanted = [extract_tagged(example.response) for example in examples]
     return mean(float(one == other) for one, other in zip(given, wanted, strict=True))

@@ -11,8 +11,9 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from benchmarks.made_study import write_results
-from flows.sweeps.partial import leave_partial_report
-from flows.sweeps.record import CellState, Sweep, SweepFolder
+from flows.driver.progress import CellState
+from flows.driver.results import leave_partial_report
+from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.analysis.figures import FIGURES
 from pipeline.analysis.results import collect
 from pipeline.base.errors import UserError
@@ -144,10 +145,9 @@ def test_a_sweep_leaves_what_is_there_with_its_causes(study: Path) -> None:
     params, folder = params_of(study), SweepFolder(study, "mini")
     folder.write(Sweep(name="mini", study="mini", commit="0" * 40, edited=[], began="2000"))
     folder.params_file.write_text((study / "params.yaml").read_text())
-    gathered = folder.trees / "shared"
-    gathered.mkdir(parents=True)
+    folder.tree.mkdir(parents=True)
     for name in ("data", "runs"):
-        shutil.move(study / name, gathered / name)
+        shutil.move(study / name, folder.tree / name)
     folder.note("micro-hi", CellState(state="failed", stage="train", cause="killed by SIGKILL"))
     leave_partial_report(folder)
     read = json.loads((study / "logs/mini/partial/results.json").read_text())

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from flows.sweeps.record import CellState, Sweep, SweepFolder
+from flows.driver.progress import CellState
+from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.base.ownership import owned
 from pipeline.cli.sweep_table import shown_live
 from pipeline.config.params_file import params_text

@@ -15,7 +15,6 @@ from pipeline.ops.cluster.client import Address, connect
 from tests.alive import until
 from tests.conftest import copy_checkout, environment, shrink, type_command
 
-pytestmark = pytest.mark.xdist_group("a study whose local cells are jobs")
 SECONDS = 300  # on a busy machine every start takes long
 JOB = "pipeline.ops.cluster.local_job"
 

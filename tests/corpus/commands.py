@@ -155,13 +155,12 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
             ("train", "nano-hi"),
             ("evaluate", "nano-hi"),
             ("judge", "nano-hi"),
-            ("gsm8k", "nano-hi"),
         )
         for key in ("nothing", "../x")
     ),
     *(
         (stage, ("none", f"python -m pipeline.stages.{stage} KEY"))
-        for stage in ("acquire", "dataset", "base", "train", "evaluate", "judge", "gsm8k")
+        for stage in ("acquire", "dataset", "base", "train", "evaluate", "judge")
     ),
     *(
         (f"{stage} now", (stage.split()[0], "'now'"))

@@ -13,7 +13,6 @@ from pipeline.config.sources import HiTomSource
 from pipeline.data.build import select, select_written
 from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import pairs, stories
-from pipeline.data.hard import ENOUGH, ENOUGH_PAIRS
 from pipeline.formats.files import write_lines
 from pipeline.rules.learned import LearnedRule
 from pipeline.rules.reading import read_all
@@ -52,7 +51,8 @@ def test_no_learned_rule_solves_them(raw: Path) -> None:
     assert found is not None
     assert whole is not None
     assert whole.accuracy > 0.85
-    assert max(found.accuracy, found.readable_accuracy) <= ENOUGH
+    best = max(found.accuracy, found.readable_accuracy)
+    assert 0.4 < best <= 0.55, "as docs/data.md says, and no more is left out than that takes"
     kinds = Counter((example.order, rule_is_right(example)) for example in kept)
     assert len(kinds) == 4
     assert max(kinds.values()) <= 1.5 * min(kinds.values()), kinds
@@ -94,6 +94,6 @@ def test_pairs_stay_whole_and_few_are_solved_on_both_sides(raw: Path) -> None:
     found = learned_baseline(readings)
     assert found is not None
     assert found.pairs is not None
-    assert found.pairs <= ENOUGH_PAIRS
+    assert found.pairs <= 0.20, "as docs/data.md says"
     rule = LearnedRule.fit(*gold_places(readings))
     assert rule is not None

@@ -10,9 +10,11 @@ import pytest
 from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.signatures import (
     Reason,
+    Signature,
     checkpoint_noise,
     copied_template,
     diversity_collapse,
+    entropy_collapse,
     fall,
     flat_outside,
     format_collapse,
@@ -20,6 +22,7 @@ from pipeline.judge.signatures import (
     language_drift,
     reasoning_of,
     response_collapse,
+    shrunk_responses,
 )
 
 STORIES = 100
@@ -133,3 +136,84 @@ def test_diversity_collapse() -> None:
     late = [random.uniform(0.1, 0.3) for _ in range(50)]
     assert diversity_collapse(early, late).present
     assert not diversity_collapse(early, early).present
+
+
+# --- effects, counted by hand ---------------------------------------------------------------------
+
+
+def ends(found: Signature | None) -> tuple[float, ...]:
+    assert found is not None
+    return found.value, found.low, found.high
+
+
+def test_effects_between_two_changes() -> None:
+    flat = flat_outside(rising(0.1, 0.2), rising(-0.03, 0.04))
+    assert ends(flat) == pytest.approx((0.145, 0.06, 0.23)) and flat.present
+    edge = flat_outside(rising(0.1, 0.2), rising(-0.05, 0.03))
+    assert not edge.present, "its interval must lie within the margin"
+    assert not flat_outside(rising(0.0, 0.2), rising(-0.03, 0.03)).present
+    format_ = format_collapse(rising(0.3, 0.4), rising(-0.1, 0.05))
+    assert ends(format_) == pytest.approx((0.375, 0.25, 0.5))
+    assert not format_collapse(rising(0.3, 0.4), rising(0.01, 0.05)).present, "lists rise too"
+    assert format_collapse(rising(0.3, 0.4), rising(0.0, 0.05)).present
+    assert not format_collapse(rising(0.05, 0.4), rising(-0.1, 0.05)).present
+    assert not fall("forgetting", rising(-0.2, 0.0), "").present
+
+
+@pytest.mark.parametrize(("after", "present"), [(4, True), (5, False)])
+def test_ratios_of_what_is_always_the_same(after: int, present: bool) -> None:
+    """Below half, not half, and the interval has no width."""
+    shares = [after / 10] * 9
+    found = [
+        response_collapse(reasons(["so " * 10] * 9), reasons(["so " * after] * 9)),
+        diversity_collapse([1.0] * 9, shares),
+        entropy_collapse([1.0] * 9, shares),
+        shrunk_responses([10] * 9, [after] * 9, rising(after / 10, after / 10)),
+    ]
+    for each in found:
+        assert ends(each) == pytest.approx((after / 10,) * 3) and each.present == present
+    said = [f"10 -> {after}", f"1.00 -> 0.{after}0", f"1.00 -> 0.{after}0", f"10 -> {after}"]
+    assert all(part in each.what for part, each in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize(("spread", "present"), [(0.0285, True), (0.028, False)])
+def test_checkpoints_beside_the_chi_square_of_two_degrees(spread: float, present: bool) -> None:
+    """5.99 = 2 d^2 over 0.8 x 0.2 / 600 at d = 0.0283; 1.96 standard errors are 0.0453."""
+    found = checkpoint_noise([0.8 - spread, 0.8, 0.8 + spread], 600)
+    assert found is not None and found.present == present
+    assert ends(found) == pytest.approx(
+        (2 * spread, 2 * spread - 0.0453, 2 * spread + 0.0453), abs=1e-4
+    )
+    calm = checkpoint_noise([0.8, 0.8, 0.8], 600)
+    assert ends(calm) == pytest.approx((0, 0, 0.0453), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("orders", "right", "lower", "upper"),
+    [
+        ((0, 1, 2, 3, 4), {3, 4}, "1, 2", "3, 4"),
+        ((0, 1, 2, 3), {3}, "1", "3"),
+        ((1, 2), {2}, "1", "2"),
+    ],
+)
+def test_halves_of_the_orders(
+    orders: tuple[int, ...], right: set[int], lower: str, upper: str
+) -> None:
+    asked = [(order, story) for story in range(9) for order in orders]
+    found = inverted_difficulty(
+        [order in right for order, _ in asked], [o for o, _ in asked], [s for _, s in asked]
+    )
+    assert found is not None and found.present and ends(found) == (1, 1, 1)
+    assert found.what == f"accuracy of orders {upper} less that of orders {lower}"
+
+
+@pytest.mark.parametrize(("share", "template", "drift"), [(1.0, True, True), (0.5, False, True)])
+def test_shares_of_responses(share: float, template: bool, drift: bool) -> None:
+    count = round(400 * share)
+    texts = ["他认为 here it is"] * count + [f"here it is {n}" for n in range(400 - count)]
+    same, foreign = (
+        copied_template(reasons(texts), range(400)),
+        language_drift(reasons(texts), range(400)),
+    )
+    assert (same.value, same.present) == (share, template)
+    assert (foreign.value, foreign.present) == (share, drift)

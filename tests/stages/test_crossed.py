@@ -25,7 +25,6 @@ from pipeline.stages import (
     audit,
     base,
     evaluate,
-    gsm8k,
     judge,
     report,
     suite,
@@ -56,7 +55,6 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Params]:
         train.main(Stage("train", root, params), key)
         evaluate.main(Stage("evaluate", root, params), key)
         judge.main(Stage("judge", root, params), key)
-        gsm8k.main(Stage("gsm8k", root, params), key)
     report.main(Stage("report", root, params))
     return root, params
 

@@ -1,51 +1,107 @@
-"""DVC as this program runs it: ``dvc.lock`` is written in a fraction of the time.
+"""DVC as this program runs it: two files are read and written faster. All else is DVC's own.
 
-DVC 3 reads and writes the whole file for each stage that it has run, with a parser in Python that
-keeps comments, of which this file has none. Here the same library's parser in C does it. All else
-is DVC's own.
+DVC 3 parses ``params.yaml`` whenever it looks at the parameters of a stage. In a study of 40 cells
+that is 180 times a tenth of a second, nearly all that ``dvc status`` does. Here the second and
+later times give what the first gave, unless the file has changed.
+
+It also rewrites ``dvc.lock`` in place after each stage, under the lock that other commands wait
+for, with a parser that keeps comments: 2.5 s for a file of 230 kB. Here the same bytes are written
+in 0.5 s, beside the file, which is replaced then: whoever is killed meanwhile leaves no half of it.
 """
 
 from __future__ import annotations
 
-import json
+import io
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.representer import SafeRepresenter
 
-def write(content: object, stream: Any) -> None:
-    """Write the content of ``dvc.lock``, as DVC does."""
-    from ruamel.yaml import YAML
+from pipeline.formats.files import write_text
 
-    library: Any = YAML(typ="safe")
-    library.default_flow_style = False
-    library.sort_base_mapping_type_on_output = False
-    library.dump(json.loads(json.dumps(content)), stream)  # of ordered sections, plain ones
+Loader = Callable[..., Any]
+Modifier = Callable[..., AbstractContextManager[Any]]
 
 
-@contextmanager
-def modify(path: str, fs: Any = None) -> Iterator[Any]:
-    """Give the content of a file of DVC's to be changed in place, and write it back.
+def reading_once(load: Loader) -> Loader:
+    """Return a loader that reads a file of this machine again only if it has changed.
 
-    One with comments, such as ``dvc.yaml``, is left to DVC.
+    Args:
+        load: DVC's: from a path, and a file system as ``fs``, to content that nobody changes.
     """
-    from dvc.utils.serialize import modify_yaml, parse_yaml
-    from dvc.utils.serialize._common import _modify_data
+    known: dict[tuple[str, int, int], Any] = {}
 
-    is_lock = Path(path).name == "dvc.lock"
-    fast = _modify_data(path, parse_yaml, write, fs=fs)
-    with fast if is_lock else modify_yaml(path, fs) as content:
+    def read(path: str, fs: Any = None, **options: Any) -> Any:
+        if options or getattr(fs, "protocol", "local") != "local":
+            return load(path, fs=fs, **options)
+        found = Path(path).stat()
+        key = (str(Path(path).absolute()), found.st_mtime_ns, found.st_size)
+        if key not in known:
+            known[key] = load(path, fs=fs)
+        return known[key]
+
+    return read
+
+
+def replacing_lock(modify: Modifier) -> Modifier:
+    """A modifier of YAML files that has its own way with ``dvc.lock``.
+
+    Args:
+        modify: DVC's: gives the content of a file to be changed.
+    """
+
+    @contextmanager
+    def change(path: str, fs: Any = None) -> Iterator[Any]:
+        file = Path(path)
+        if file.name != "dvc.lock":
+            with modify(path, fs=fs) as content:
+                yield content
+            return
+        content = (YAML(typ="safe").load(file) if file.exists() else None) or {}
         yield content
+        write_text(file, dumped(content))
+
+    return change
+
+
+class _Representer(SafeRepresenter):
+    """What DVC's own looks like: no aliases, and nothing for what is null."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+_Representer.add_representer(OrderedDict, SafeRepresenter.represent_dict)
+_Representer.add_representer(
+    type(None), lambda shown, _: shown.represent_scalar("tag:yaml.org,2002:null", "")
+)
+
+
+def dumped(content: object) -> str:
+    """The text that DVC writes of a content."""
+    yaml: Any = YAML(typ="safe")
+    text = io.StringIO()
+    yaml.Representer = _Representer
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False
+    yaml.dump(content, text)
+    return text.getvalue().replace(": \n", ":\n")
 
 
 def main() -> int:
     """Run DVC's command line."""
     from dvc import dvcfile
     from dvc.cli import main as run
+    from dvc.utils.serialize import LOADERS
 
-    dvcfile.modify_yaml = modify
+    dvcfile.modify_yaml = replacing_lock(dvcfile.modify_yaml)
+
+    LOADERS[".yaml"] = reading_once(LOADERS[".yaml"])
     return int(run(sys.argv[1:]))
 
 

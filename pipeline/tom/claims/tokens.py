@@ -75,7 +75,7 @@ def _split(text: str) -> Iterator[list[re.Match[str]]]:
         elif sign == ")":
             deep = max(0, deep - 1)
         elif sign is not None and sign in _ENDS:
-            if sign == "." and _is_number(sentence, match):
+            if sign == "." and _is_number(sentence):
                 continue
             if sign == "?" and not deep:
                 sentence.append(match)
@@ -86,9 +86,9 @@ def _split(text: str) -> Iterator[list[re.Match[str]]]:
     yield sentence
 
 
-def _is_number(sentence: list[re.Match[str]], stop: re.Match[str]) -> bool:
-    """Return whether a full stop ends the number of a list, as in "1. The lime is"."""
-    return len(sentence) == 1 and sentence[0].group().isdigit() and stop.start() > 0
+def _is_number(sentence: list[re.Match[str]]) -> bool:
+    """Return whether all that a sentence has is the number of a list, as in "1. The lime is"."""
+    return len(sentence) == 1 and sentence[0].group().isdigit()
 
 
 def _with_names(words: list[re.Match[str]], vocabulary: Vocabulary) -> Iterator[Token]:

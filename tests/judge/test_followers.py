@@ -1,0 +1,44 @@
+"""What rules and simpler minds say to questions, at the edges."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.judge.followers import Kind, Questions
+from pipeline.judge.found import Test as Needed
+from pipeline.judge.found import least
+from pipeline.tasks.example import Example
+
+STORY = """1 Emma entered the hall.
+2 Noah entered the hall.
+3 The apple is in the red_box.
+4 Noah moved the apple to the blue_box."""
+NOW, BEGINNING, OF_EMMA = (
+    "Where is the apple really?",
+    "Where was the apple at the beginning?",
+    "Where will Emma look for the apple?",
+)
+
+
+def said_by(*asked: str) -> dict[str, tuple[Kind, list[str | None]]]:
+    """What followers that say something to most of these questions say."""
+    examples = [Example("tomi", "tomi", STORY, question, "blue_box") for question in asked]
+    return {name: (kind, list(said)) for name, kind, said in Questions.of(examples).said}
+
+
+@pytest.mark.parametrize("question", [NOW, OF_EMMA])
+def test_minds_answer_where_something_is_or_is_believed_to_be(question: str) -> None:
+    assert said_by(question)["reality"] == (Kind.MIND, ["blue_box"])
+
+
+def test_minds_say_nothing_of_the_beginning() -> None:
+    assert not [name for name, (kind, _) in said_by(BEGINNING).items() if kind is Kind.MIND]
+
+
+def test_a_follower_speaks_of_more_than_half_of_the_questions() -> None:
+    assert said_by(NOW, OF_EMMA, BEGINNING)["reality"][1] == ["blue_box", "blue_box", None]
+    assert "reality" not in said_by(NOW, BEGINNING)
+
+
+def test_what_only_perfect_answers_pass_is_found_at_one() -> None:
+    assert least([Needed(4, 0.5)]) == 1.0
