@@ -14,7 +14,7 @@ from pipeline.config.params import AskedCell, Params, TrainedCell
 from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.ops.driver.mend import mend_dvc
 
-_BASES, _CELLS = "${base}", "${cells}"
+_BASES, _CELLS = "${models}", "${cells}"
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def asleep(tmp_path: Path) -> SweepFolder:
     (root / ".gitignore").write_text("/work\n/params.yaml\n/mlflow.db\n")
     (root / "studies" / "mini.yaml").write_bytes((TINY / "studies/mini.yaml").read_bytes())
     (root / "dvc.yaml").write_text(
-        "stages:\n  audit: {cmd: sleep 600}\n  base: {foreach: '${base}', do: {cmd: sleep 600}}\n"
+        "stages:\n  audit: {cmd: sleep 600}\n  base: {foreach: '${models}', do: {cmd: sleep 600}}\n"
     )
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     commit(root)
