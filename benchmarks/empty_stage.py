@@ -20,7 +20,7 @@ from pipeline.stages.followed.run import followed
 
 MADE = "TOMRL_BENCHMARK_MADE"
 """The variable that names the folder of made results, laid out as a checkout."""
-_OF_CELLS = ("train", "evaluate", "judge", "gsm8k")
+_OF_CELLS = ("train", "evaluate", "judge")
 
 
 def outputs(root: Path, name: str, key: str, study: str) -> list[str]:

@@ -157,7 +157,7 @@ def _measure(
     def roll_out(steps: int = new) -> Any:
         policy.eval()
         with answering(policy, recipe.precision):
-            return generate(policy, shown, keys, Sampling(steps), end=-1)
+            return generate(policy, shown, keys, Sampling(steps), stops=())
 
     def learn() -> None:
         policy.train()

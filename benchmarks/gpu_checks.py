@@ -77,7 +77,7 @@ def greedy(shape: Any, device: Any, precision: str) -> tuple[list[Any], list[Any
     model, prompts, new = checked_model(shape).to(device).eval(), ragged(shape), 40
     ids, mask = pad_left(prompts, 0, model.device)
     with torch.inference_mode(), answering(model, precision):
-        ours = generate(model, prompts, [(i,) for i in range(4)], Sampling(new, 0.0), end=-1)
+        ours = generate(model, prompts, [(i,) for i in range(4)], Sampling(new, 0.0), stops=())
         said = model.generate(
             input_ids=ids,
             attention_mask=mask.long(),

@@ -79,7 +79,7 @@ def write_results(params: Params, root: Path, accuracy: Accuracy | None = None) 
     for model in dict.fromkeys(cell.model for cell in params.cells.values()):
         BaseShown(model=model, origin=None).write(runs / "base" / model / "shown.json")
         BaseCard(model=model, note=NOT_KNOWN).write(runs / "base" / model / "card.json")
-    suite = {column: _asked(params, column) for column in params.suite.tasks}
+    suite = {column: _asked(params, column) for column in params.suite.columns}
     for column, asked in suite.items():
         target = root / "data" / name / "suite" / f"{column}.parquet"
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def _asked(params: Params, column: str) -> list[Asked]:
         Asked(
             Example(
                 benchmark="hi_tom",
-                task=params.suite.tasks[column].task,
+                task=params.suite.columns[column].task,
                 story=row["story"],
                 question=row["question"],
                 answer=row["answer"],
@@ -137,8 +137,6 @@ def _write_cell(
     params: Params, suite: Suite, folder: Path, key: str, cell: Cell, accuracy: Accuracy
 ) -> None:
     _write_answers(params, suite, folder / "evaluate", key, cell, accuracy)
-    check = {cell.gsm8k.task: next(iter(suite.values()))}
-    _write_answers(params, check, folder / "gsm8k", key, cell, accuracy)
     tasks = judged_together(params.suite.tasks)
     verdicts = {task: _verdict(key, task, columns) for task, columns in tasks.items()}
     Verdicts(tasks=verdicts).write(folder / "judge" / "verdicts.json")
@@ -220,13 +218,13 @@ def _share(right: list[bool], stories: list[str]) -> Share:
 
 
 def _questions(params: Params, column: str) -> int:
-    rows = row_count(params.suite.tasks[column]) if column in params.suite.tasks else None
+    rows = row_count(params.suite.columns[column])
     return min(QUESTIONS, rows or QUESTIONS)
 
 
 def _orders(params: Params, column: str) -> tuple[int, ...]:
-    entry = params.suite.tasks.get(column)
-    return () if entry is None else entry.orders or registry.get(entry.task).orders
+    entry = params.suite.columns[column]
+    return entry.orders or registry.get(entry.task).orders
 
 
 def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:

@@ -2,9 +2,9 @@
 
 A clone of the commit that is checked out sweeps ``grid-mini`` (five sizes x seven combinations, and
 the five base models) with stages of empty bodies, which copy made results: what is left is Prefect,
-DVC, MLflow, the worktrees, and the start of every process. Then the same command is given again.
-Servers are those of a laptop: Prefect's temporary one, and MLflow on SQLite. Run
-``python -m benchmarks.sweep [--quick] [--json FILE]``; exits 1 where a target is missed.
+DVC, MLflow, the worktree, and the start of every process. Then the same command is given again.
+Servers are those of a laptop: Prefect's temporary one, and MLflow on SQLite. Run ``python -m
+benchmarks.sweep [--quick] [--seeds N] [--json FILE]``; exits 1 where a target is missed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import yaml
 
 from benchmarks.empty_stage import MADE
 from benchmarks.made_study import write_results
+from flows.driver.graph import Graph
 from flows.sweeps.record import SweepFolder
 from pipeline.cli.output import write_output
 from pipeline.config.expand import expand
@@ -34,11 +35,10 @@ from pipeline.stages.followed.circumstances import processor
 
 STUDY = "grid-mini"
 TARGET_STAGE, TARGET_NOTHING = 3.0, 20.0
-"""Seconds beside the work of a stage, and of a sweep of 35 cells with nothing to do."""
-_OF_CELL = 4  # stages
+"""Seconds beside the work of a stage, and of a sweep of finished cells, with nothing to do."""
 
 
-def clone(root: Path, target: Path, quick: bool) -> Params:
+def clone(root: Path, target: Path, quick: bool, seeds: int = 1) -> Params:
     """Make a checkout whose stages have empty bodies, and return its study."""
     _git(root, "clone", "--quiet", str(root), str(target))
     pipeline = target / "dvc.yaml"
@@ -52,7 +52,8 @@ def clone(root: Path, target: Path, quick: bool) -> Params:
     study = yaml.safe_load(path.read_text(encoding="utf-8"))
     if quick:
         study["grid"] |= {"models": ["nano"], "combinations": ["hi", "fan"]}
-        write_text(path, yaml.safe_dump(study, sort_keys=False))
+    study["grid"]["seeds"] = list(range(seeds))
+    write_text(path, yaml.safe_dump(study, sort_keys=False))
     who = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost")
     _git(target, *who, "commit", "--quiet", "--all", "--message", "Empty stages")
     return expand(find_study(target, STUDY))
@@ -69,17 +70,16 @@ def make_results(params: Params, folder: Path) -> None:
         "suite",
         *(f"dataset-{key}" for key in params.dataset),
         *(f"prompt-{name}" for name in prompts),
-        *(f"task-{cell.gsm8k.task}" for cell in params.cells.values()),
     ]
     for name in names:
         (sources / f"{name}.json").write_text("{}")
 
 
-def sweep(checkout: Path, made: Path, slots: int) -> float:
-    """Sweep the study and return how many seconds that took."""
+def timed(checkout: Path, made: Path, *command: str) -> float:
+    """Run a command and return how many seconds that took."""
     started = perf_counter()
     done = subprocess.run(
-        ["tomrl", "sweep", "--study", STUDY, "--concurrency", str(slots)],
+        command,
         cwd=checkout,
         env=stage_environment(
             **{MADE: str(made), "PREFECT_HOME": str(made / "prefect"), "MLFLOW_TRACKING_URI": ""}
@@ -89,7 +89,7 @@ def sweep(checkout: Path, made: Path, slots: int) -> float:
         check=False,
     )
     if done.returncode:
-        sys.exit(f"error: tomrl sweep failed:\n{(done.stdout + done.stderr)[-5000:]}")
+        sys.exit(f"error: {' '.join(command)} failed:\n{(done.stdout + done.stderr)[-5000:]}")
     return perf_counter() - started
 
 
@@ -111,26 +111,37 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three cells; nothing is compared")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures too")
+    parser.add_argument("--seeds", type=int, default=1, help="of each trained cell")
     options = parser.parse_args()
     slots = os.cpu_count() or 1
     before = circumstances()
     with TemporaryDirectory(prefix="benchmark-") as folder:
         checkout, made = Path(folder) / "checkout", Path(folder) / "made"
-        params = clone(find_root(Path.cwd()), checkout, options.quick)
+        params = clone(find_root(Path.cwd()), checkout, options.quick, options.seeds)
         make_results(params, made)
-        whole = sweep(checkout, made, slots)
+        sweep = ("tomrl", "sweep", "--study", STUDY, "--concurrency", str(slots))
+        whole = timed(checkout, made, *sweep)
         swept = SweepFolder(checkout, STUDY)
         cells = sum(swept.cell(key).seconds for key in params.cells)
-        nothing = sweep(checkout, made, slots)
-    stage = cells / (_OF_CELL * len(params.cells))
+        nothing = timed(checkout, made, *sweep)
+        run = timed(checkout, made, "tomrl", "run")
+        stages = len(Graph.of(checkout).cell) * len(params.cells)
+    stage = cells / stages
     print(f"{before}; at the end load {os.getloadavg()[0]:.1f}")
     print(f"{len(params.cells)} cells, {slots} at a time: {whole:.0f} s in all")
     print(
         f"{stage:.2f} s a stage (target {TARGET_STAGE:.0f}), "
-        f"{nothing:.1f} s with nothing to do (target {TARGET_NOTHING:.0f})"
+        f"{nothing:.1f} s with nothing to do (target {TARGET_NOTHING:.0f}), "
+        f"{run:.1f} s of a run, with its report"
     )
     if options.json:
-        figures = {"stage": stage, "nothing": nothing, "whole": whole, "cells": len(params.cells)}
+        figures = {
+            "stage": stage,
+            "nothing": nothing,
+            "run": run,
+            "whole": whole,
+            "cells": len(params.cells),
+        }
         write_output(options.json, json.dumps(figures, indent=1) + "\n")
     return 0 if options.quick or (stage < TARGET_STAGE and nothing < TARGET_NOTHING) else 1
 

@@ -35,7 +35,7 @@ from pipeline.engine.device import set_up_torch
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.reasoned import as_text
-from pipeline.evaluate.runner import Asking, evaluate
+from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
 from pipeline.judge.used import used_of
@@ -145,7 +145,7 @@ def measured(folder: Path, work: Path, asked: Sequence[Question]) -> dict[str, A
     examples = [each.example for each in asked]
     asking = Asking("compact", Sampling(80, temperature=0))
     engine = TransformersEngine(folder, work, batch=64)
-    graded = evaluate(engine, examples, asking, seed=0)
+    (graded,) = evaluate(engine, [Asked({TASK: examples}, asking)], seed=0)
     found = attempt(engine, plan({TASK: examples}, graded, QUESTIONS), asking, seed=0)
     used = used_of(Tried(attempts=found), {TASK: examples}, [TASK])
     return {

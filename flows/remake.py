@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from flows.commands import Commands
+from flows.driver.commands import Commands
 from pipeline.base.errors import UserError
 from pipeline.ops.driver.checkout import dvc_command
 from pipeline.ops.mirror.server import URI_VARIABLE

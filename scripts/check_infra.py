@@ -186,6 +186,52 @@ def names(root: Path) -> Iterator[str]:
                 yield f"{path}: {manifest['kind']} names {kind} {name}, which nothing here makes"
 
 
+def pulled(root: Path) -> Iterator[str]:
+    """Every image of a manifest has a registry, by infra/kustomization.yaml, which lists all."""
+    path = "infra/kustomization.yaml"
+    try:
+        listed = yaml.safe_load((root / path).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as error:
+        yield f"{path}: cannot be read: {error}"
+        return
+    named = {image["name"]: image.get("newName", "") for image in listed.get("images", [])}
+    for each in dict.fromkeys(path for path, _ in manifests(root)):
+        if each.removeprefix("infra/") not in listed["resources"]:
+            yield f"{path}: {each} is not among its resources"
+    for each, manifest in manifests(root):
+        if "tomrl/step" not in manifest["metadata"].get("labels", {}):
+            yield f"{each}: {manifest['kind']} has no label tomrl/step, by which it is applied"
+        for container in _containers(manifest):
+            name, _, _ = container["image"].partition(":")
+            if "." not in named.get(name, name).partition("/")[0]:
+                yield f"{each}: image {container['image']} comes from no registry; see {path}"
+
+
+def written(root: Path) -> Iterator[str]:
+    """What runs the project on a read-only root has told DVC where it may write."""
+    dockerfile = "docker/orchestrator/Dockerfile"
+    found = re.search(r"DVC_SITE_CACHE_DIR=(\S+)", (root / dockerfile).read_text(encoding="utf-8"))
+    for path, manifest in manifests(root):
+        for container in _containers(manifest):
+            if not container.get("securityContext", {}).get("readOnlyRootFilesystem"):
+                continue
+            mounts = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
+            if not found or not any(found[1].startswith(f"{mount}/") for mount in mounts):
+                yield (
+                    f"{path}: DVC writes to /var/tmp on a read-only root: set DVC_SITE_CACHE_DIR "
+                    f"in {dockerfile} to a folder below one of {', '.join(mounts)}"
+                )
+
+
+def _containers(value: Any) -> Iterator[Manifest]:
+    """Yield the containers of an object, anywhere in it."""
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict) and "image" in inner:
+            yield inner
+        if isinstance(inner, dict | list):
+            yield from _containers(inner)
+
+
 _REFERENCES = {
     "serviceAccountName": "ServiceAccount",
     "claimName": "PersistentVolumeClaim",
@@ -280,6 +326,8 @@ CHECKS: dict[str, Check] = {
     "images (hadolint)": images,
     "manifests (schemas)": schemas,
     "names in manifests": names,
+    "registries of images": pulled,
+    "read-only roots": written,
 }
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from pipeline.base.locks import locked
+from pipeline.ops.mirror.database import ensure
+from pipeline.ops.mirror.server import EXPERIMENT
 
 PROJECT = Path(__file__).resolve().parent.parent
 TINY = PROJECT / "tests" / "tiny"
@@ -26,10 +28,13 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each file's tests to one process, the files that run the whole chain before others.
 
+    Those of ``tests/cluster`` go to one process together: they share a Ray head.
+
     First, since pytest-xdist reads the groups in a hook of the same name.
     """
     for item in items:
-        item.add_marker(pytest.mark.xdist_group(item.path.name))
+        shares = item.path.parent.name == "cluster"
+        item.add_marker(pytest.mark.xdist_group("cluster" if shares else item.path.name))
     long = {item.path for item in items if item.get_closest_marker("chain")}
     items.sort(key=lambda item: item.path not in long)
 
@@ -130,6 +135,14 @@ def mirror() -> Iterator[Path]:
     yield Path(folder).resolve()
 
 
+@pytest.fixture(scope="session")
+def tracking(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole database of MLflow, which takes seconds to make; tests copy it."""
+    database = tmp_path_factory.mktemp("tracking") / "mlflow.db"
+    ensure(database, EXPERIMENT, database.with_name("mlartifacts").as_uri())
+    return database
+
+
 @contextmanager
 def edited(path: Path) -> Iterator[Any]:
     """Give the content of a YAML file to be changed in place, and write it back."""
@@ -161,7 +174,7 @@ def shrink(checkout: Path, **train: object) -> None:
             **train,
         }
         study["evaluate"]["max_new_tokens"] = 8
-        study["gsm8k"]["max_new_tokens"] = 8
+        study["suite"]["side_checks"]["arithmetic"]["max_new_tokens"] = 8
 
 
 def prepare(folder: Path) -> Path:

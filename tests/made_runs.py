@@ -38,13 +38,12 @@ def write_cell(params: Params, root: Path, key: str) -> None:
         manifest = Manifest(model=cell.model, use="base", checkpoints=base)
     manifest.write(folder / "train" / "checkpoints.json")
     write_json(folder / "train" / "config.json", {"cell": key})
-    for stage, columns in (("evaluate", list(params.suite.tasks)), ("gsm8k", [cell.gsm8k.task])):
-        found = dict.fromkeys(columns, scores(ACCURACY[key]))
-        Evaluation(engine="hf", prompt="compact", libraries={}, tasks=found).write(
-            folder / stage / "metrics.json"
-        )
+    found = dict.fromkeys(params.suite.columns, scores(ACCURACY[key]))
+    Evaluation(engine="hf", prompt="compact", libraries={}, tasks=found).write(
+        folder / "evaluate" / "metrics.json"
+    )
     rows = pd.DataFrame(
-        [{"id": f"{n}", "task": task} for task in params.suite.tasks for n in range(7)]
+        [{"id": f"{n}", "task": task} for task in params.suite.columns for n in range(7)]
     )
     answers = rows.assign(response="<script>alert(1)</script> box", completion_tokens=3)
     answers.to_parquet(folder / "evaluate" / "responses.parquet")
@@ -55,7 +54,7 @@ def write_cell(params: Params, root: Path, key: str) -> None:
 def write_study(params: Params, root: Path) -> None:
     """Write the data, all cells and the report of the tests' study."""
     data = root / "data" / params.study.name
-    for column in params.suite.tasks:
+    for column in params.suite.columns:
         write_text(data / "suite" / f"{column}.parquet", f"questions of {column}")
     write_text(data / "combos" / "hi" / "train.parquet", "examples")
     for key in params.cells:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import requests
 
 from pipeline.ops.cluster.client import Address
@@ -13,6 +15,13 @@ _FREE = (
 )
 FLAGS = (f"--object-store-memory={STORE}", *(f"--{name}-port=0" for name in _FREE))
 """Of ``ray start``: a small object store, and any free port for all that is not asked from afar."""
+
+
+def python_without_blanks(python: Path, folder: Path) -> Path:
+    """An interpreter by a path in a folder: Ray starts workers by its path, unquoted."""
+    link = folder / "environment"
+    link.symlink_to(python.parent.parent, target_is_directory=True)
+    return link / "bin" / python.name
 
 
 def alive(address: Address) -> set[str]:

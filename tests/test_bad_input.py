@@ -4,29 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.conftest import TINY, Run, shrink
-
-
-def test_all_mistakes_of_a_study_are_reported_at_once(typed: Run, checkout: Path) -> None:
-    study = (TINY / "studies/mini.yaml").read_text()
-    for right, wrong in (
-        ("  combinations: [hi]", "  combinations: [high]"),
-        ("  models: [nano, micro]", "  models: [nano, giant]"),
-        ("  reward: rlvr", "  reward: rlhf"),
-        ("  rollouts: 16", "  rollouts: many"),
-    ):
-        assert right in study
-        study = study.replace(right, wrong)
-    (checkout / "studies/wrong.yaml").write_text(study.replace("name: mini", "name: wrong"))
-    before = (checkout / "params.yaml").read_bytes()
-    shown = typed("tomrl", "study", "use", "wrong")
-    assert shown.returncode == 2
-    assert "wrong.yaml has 4 mistakes" in shown.stderr
-    assert "grid.combinations.0: found 'high'; allowed: hi" in shown.stderr
-    assert "grid.models.1: found 'giant'; allowed: nano, micro" in shown.stderr
-    assert "train.reward: found 'rlhf'; allowed: 'tom-rl'" in shown.stderr
-    assert "train.rollouts: found 'many'; allowed:" in shown.stderr
-    assert (checkout / "params.yaml").read_bytes() == before
+from tests.conftest import Run, shrink
 
 
 def test_outside_a_checkout(typed: Run, tmp_path: Path) -> None:
@@ -35,7 +13,7 @@ def test_outside_a_checkout(typed: Run, tmp_path: Path) -> None:
     assert "not inside a tomrl checkout" in shown.stderr
 
 
-def test_truncated_and_altered_files_in_the_mirror(
+def test_an_altered_file_in_the_mirror(
     typed: Run, checkout: Path, tmp_path: Path, mirror: Path
 ) -> None:
     assert typed("tomrl", "study", "use", "mini-real").returncode == 0
@@ -43,12 +21,11 @@ def test_truncated_and_altered_files_in_the_mirror(
     copy.mkdir(parents=True)
     good = (mirror / "gsm8k" / "test.jsonl").read_bytes()
     (copy / "train.jsonl").write_bytes((mirror / "gsm8k" / "train.jsonl").read_bytes())
-    for bad in (good[:1000], good.replace(b"eggs", b"ebbs", 1)):
-        (copy / "test.jsonl").write_bytes(bad)
-        shown = typed("dvc", "repro", "acquire@gsm8k", TOMRL_DATA_MIRROR=str(tmp_path / "mirror"))
-        assert shown.returncode != 0
-        assert "test.jsonl" in shown.stderr and "error: acquire:" in shown.stderr
-        assert not (checkout / "data/mini-real/raw/gsm8k").exists()
+    (copy / "test.jsonl").write_bytes(good.replace(b"eggs", b"ebbs", 1))
+    shown = typed("dvc", "repro", "acquire@gsm8k", TOMRL_DATA_MIRROR=str(tmp_path / "mirror"))
+    assert shown.returncode != 0
+    assert "test.jsonl" in shown.stderr and "error: acquire:" in shown.stderr
+    assert not (checkout / "data/mini-real/raw/gsm8k").exists()
 
 
 def test_full_disk(typed: Run, checkout: Path) -> None:

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pipeline.ops.driver.dvc import reading_once
+import yaml
+
+from pipeline.ops.driver.dvc import dumped, reading_once
+from tests.conftest import PROJECT
 
 
 def test_a_file_is_read_again_only_if_it_changed(tmp_path: Path) -> None:
@@ -86,3 +89,38 @@ def test_stages_run_as_with_dvc_itself(tmp_path: Path) -> None:
     assert again.returncode == 0 and (tmp_path / "b").read_text() == "made four\n"
     wrong = dvc("repro", "nothing")
     assert wrong.returncode == 255 and "nothing" in wrong.stderr
+
+
+KINDS: dict[str, object] = {
+    "none": None,
+    "small": 1e-05,
+    "text": "1e5",
+    "yes": "yes",
+    "long": "a b: " * 40,
+    "list": [{}],
+}
+
+
+def test_what_it_writes_is_what_dvc_writes(tmp_path: Path) -> None:
+    """Stages, one after the other, with parameters of all kinds."""
+    stages = {
+        name: {"cmd": f"echo {name} > {name}", "params": ["kinds", f"own.{name}"], "outs": [name]}
+        for name in ("one", "two")
+    }
+    for folder, command in (("theirs", "dvc"), ("ours", "pipeline.ops.driver.dvc")):
+        root = tmp_path / folder
+        root.mkdir()
+        (root / "dvc.yaml").write_text(yaml.safe_dump({"stages": stages}))
+        (root / "params.yaml").write_text(yaml.safe_dump({"kinds": KINDS, "own": {"one": 1}}))
+        for words in (["init", "--no-scm", "-q"], ["repro", "one"]):
+            subprocess.run([sys.executable, "-m", command, *words], cwd=root, check=True)
+        (root / "params.yaml").write_text(
+            yaml.safe_dump({"kinds": KINDS, "own": {"one": [2.5], "two": None}})
+        )
+        subprocess.run([sys.executable, "-m", command, "repro"], cwd=root, check=True)
+        status = [sys.executable, "-m", "dvc", "status", "--json"]
+        assert subprocess.run(status, cwd=root, capture_output=True).stdout.strip() == b"{}"
+    theirs, ours = ((tmp_path / name / "dvc.lock").read_bytes() for name in ("theirs", "ours"))
+    assert ours == theirs and b"none:\n" in ours
+    committed = (PROJECT / "dvc.lock").read_text()
+    assert dumped(yaml.load(committed, yaml.CSafeLoader)) == committed

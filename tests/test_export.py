@@ -48,8 +48,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def recorded(study: Path, cell: str, column: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The grades and scores of a column, as the stages have written them."""
-    stage = "gsm8k" if column == "arithmetic" else "evaluate"
-    folder = study / "runs" / "mini" / cell / stage
+    folder = study / "runs" / "mini" / cell / "evaluate"
     grades = pd.read_parquet(folder / "grades.parquet").query("task == @column")
     responses = pd.read_parquet(folder / "responses.parquet").query("task == @column")
     scores = json.loads((folder / "metrics.json").read_text())["tasks"][column]
@@ -132,10 +131,6 @@ def test_only_an_export_is_replaced(study: Path) -> None:
 def test_what_is_not_there_is_said(study: Path) -> None:
     with pytest.raises(UserError, match="'nano-no' does not exist; there are: nano-base, nano-hi"):
         run("inspect", "nano-no", "--to", "out")
-    shutil.rmtree(study / "runs" / "mini" / "nano-hi" / "gsm8k")
-    shown = run("inspect", "nano-hi", "--to", "out")
-    assert "without gsm8k, which is not made yet: dvc repro gsm8k@nano-hi" in shown
-    assert len(list(study.glob("out/mini/nano-hi/*.json"))) == 2
     shutil.rmtree(study / "runs" / "mini" / "nano-hi" / "evaluate")
     with pytest.raises(UserError, match="not evaluated yet; run: dvc repro evaluate@nano-hi"):
         run("inspect", "nano-hi", "--to", "more")
@@ -146,11 +141,10 @@ def test_what_is_not_there_is_said(study: Path) -> None:
 
 
 def test_a_cell_that_was_not_run_has_no_answers(study: Path) -> None:
-    for stage in ("evaluate", "gsm8k"):
-        path = study / "runs" / "mini" / "nano-hi" / stage / "metrics.json"
-        scores = json.loads(path.read_text())
-        path.write_text(json.dumps(scores | {"tasks": {}, "absent": "no key"}))
-    assert "nano-hi: without evaluate: the model was not run" in run("inspect", "--to", "out")
+    path = study / "runs" / "mini" / "nano-hi" / "evaluate" / "metrics.json"
+    scores = json.loads(path.read_text())
+    path.write_text(json.dumps(scores | {"tasks": {}, "absent": "no key"}))
+    assert "nano-hi: without answers, as the model was not run" in run("inspect", "--to", "out")
     assert not list(study.glob("out/mini/nano-hi"))
     with pytest.raises(UserError, match="no cell that was named has answers; nothing is written"):
         run("inspect", "nano-hi", "--to", "more")
@@ -159,7 +153,7 @@ def test_a_cell_that_was_not_run_has_no_answers(study: Path) -> None:
 
 def test_another_prompt_than_the_model_was_shown_is_refused(study: Path) -> None:
     with edited(study / "params.yaml") as params:
-        params["cells"]["nano-hi"]["evaluate"]["prompt"] = "labelled"
+        params["cells"]["nano-hi"]["evaluate"] = {"prompt": "labelled"}
     with pytest.raises(UserError, match="it answers other questions than the study asks now"):
         run("inspect", "nano-hi", "--to", "out")
     assert not list(study.glob("*out*"))

@@ -7,14 +7,16 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from dvc.repo import Repo
 
-from flows.order import CELL_STAGES
+from flows.driver.graph import Graph
 from pipeline.base.closure import CARRIERS, closure
-from tests.conftest import edited, environment, type_command
+from tests.conftest import PROJECT, edited, environment, type_command
 
 pytestmark = pytest.mark.chain
 CELLS = ("nano-base", "nano-hi")
@@ -31,7 +33,7 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         'return [{"role": "user", "content": _body(example, "\\n")}]',
         'return [{"role": "user", "content": _body(example, "\\n\\n")}]',
         # The report shows how models were asked.
-        {"dataset@hi", "base@nano", *of_cells("evaluate", "gsm8k"), "report"},
+        {"dataset@hi", "base@nano", *of_cells("evaluate"), "report"},
     ),
     "a line of the reward in use": (
         "pipeline/reward/rlvr.py",
@@ -39,7 +41,6 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         "2.0 * (grade",
         {"train@nano-hi"},
     ),
-    "a line of another reward": ("pipeline/reward/tom_rl.py", "-1.0", "-1.5", set()),
     "a line of the belief engine": (
         "pipeline/tom/trace.py",
         "def write_trace",
@@ -53,52 +54,28 @@ EDITS: dict[str, tuple[str, str, str, set[str]]] = {
         "0.6 * difference.square()",
         {"train@nano-hi"},
     ),
-    "a line of the other backend": (
-        "pipeline/ops/verl/overrides.py",
-        '"data.truncation": "error"',
-        '"data.truncation": "left"',
-        set(),
-    ),
-    "a line of the other engine": (
-        "pipeline/ops/vllm/engine.py",
-        "_HOURS = 24.0",
-        "_HOURS = 25.0",
-        set(),
-    ),
-    "a line of another benchmark's rules": (
-        "pipeline/tasks/opentom_rules.py",
-        "\n\ndef ",
-        "\n\n_UNUSED = 1\n\n\ndef ",
-        DATA | {"report"},  # it compares the rows of tasks with what papers state
-    ),
-    "a comment": (
-        "pipeline/train/losses.py",
-        "    difference = logprobs - reference\n",
-        "    # In nats.\n    difference = logprobs - reference\n",
-        set(),
-    ),
-    "a docstring": (
-        "pipeline/tasks/grading.py",
-        '"""',
-        '"""Altogether: ',
-        set(),
-    ),
-    "MLflow's mirror": (
-        "pipeline/ops/mirror/cell_run.py",
-        "max_results=100",
-        "max_results=90",
-        set(),
-    ),
 }
+NOTHING = (  # another reward, the other backend and engine, a comment, a docstring, the mirror
+    ("pipeline/reward/tom_rl.py", "-1.0", "-1.5"),
+    ("pipeline/ops/verl/overrides.py", '"data.truncation": "error"', '"data.truncation": "left"'),
+    ("pipeline/ops/vllm/engine.py", "_HOURS = 24.0", "_HOURS = 25.0"),
+    (
+        "pipeline/train/losses.py",
+        "\n    difference = logprobs",
+        "\n    # Nats.\n    difference = logprobs",
+    ),
+    ("pipeline/tasks/grading.py", '"""', '"""Altogether: '),
+    ("pipeline/ops/mirror/cell_run.py", "max_results=100", "max_results=90"),
+)
+"""Edits that change no result of the study: files, what stands there, what takes its place."""
 
 
-@pytest.mark.parametrize("name", EDITS)
-def test_the_line_to_edit_is_there(name: str) -> None:
+def test_the_lines_to_edit_are_there() -> None:
     """Apart, as it costs nothing: what follows needs a study that was run."""
-    file, old, new, _ = EDITS[name]
-    text = (Path(__file__).parents[1] / file).read_text()
-    assert old in text, f"{file} no longer holds {old!r}: choose another line"
-    assert old != new
+    for file, old, new in (*(edit[:3] for edit in EDITS.values()), *NOTHING):
+        text = (PROJECT / file).read_text()
+        assert old in text, f"{file} no longer holds {old!r}: choose another line"
+        assert old != new
 
 
 @pytest.fixture(scope="module")
@@ -110,23 +87,37 @@ def clone(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def would_run(clone: Path) -> set[str]:
-    """The stages that ``dvc repro`` would start with, once the digests of the code are made."""
-    made = type_command(clone, clone.parent, "python", "-m", "pipeline.stages.code")
-    assert made.returncode == 0, made.stderr
+    """The stages that ``dvc repro`` would start with, once code and parameters are expanded."""
+    for stage in ("code", "expand"):
+        made = type_command(clone, clone.parent, "python", "-m", f"pipeline.stages.{stage}")
+        assert made.returncode == 0, made.stderr
     with Repo(str(clone)) as repo:
-        return {name.rpartition(":")[2] for name in repo.status()} - {"code"}
+        return {name.rpartition(":")[2] for name in repo.status()} - {"code", "expand"}
+
+
+@contextmanager
+def changed(clone: Path, *edits: tuple[str, str, str]) -> Iterator[None]:
+    """Edit files of a checkout, and undo it."""
+    texts = {file: (clone / file).read_text() for file, _, _ in edits}
+    try:
+        for file, old, new in edits:
+            (clone / file).write_text(texts[file].replace(old, new, 1))
+        yield
+    finally:
+        for file, text in texts.items():
+            (clone / file).write_text(text)
 
 
 @pytest.mark.parametrize("name", EDITS)
 def test_an_edit_reruns_what_it_can_change(clone: Path, name: str) -> None:
-    file, old, new, expected = EDITS[name]
-    path = clone / file
-    text = path.read_text()
-    path.write_text(text.replace(old, new, 1))
-    try:
+    *edit, expected = EDITS[name]
+    with changed(clone, tuple(edit)):
         assert would_run(clone) == expected
-    finally:
-        path.write_text(text)
+
+
+def test_what_can_change_nothing_reruns_nothing(clone: Path) -> None:
+    with changed(clone, *NOTHING):
+        assert would_run(clone) == set()
 
 
 def test_a_seed_reruns_its_cell(clone: Path) -> None:
@@ -135,18 +126,16 @@ def test_a_seed_reruns_its_cell(clone: Path) -> None:
         params["cells"]["nano-hi"]["seed"] = 7
     found = would_run(clone)
     (clone / "params.yaml").write_text(text)
-    assert found == {"report", *(f"{s}@nano-hi" for s in ("train", "evaluate", "gsm8k"))}
+    assert found == {"report", *(f"{s}@nano-hi" for s in ("train", "evaluate"))}
 
 
 def test_another_benchmarks_rules_change_no_data_and_rerun_no_cell(clone: Path) -> None:
-    path = clone / "pipeline/tasks/opentom_rules.py"
-    text = path.read_text()
-    path.write_text(f"{text}\n_UNUSED = 1\n")
-    done = type_command(clone, clone.parent, "dvc", "repro")
-    path.write_text(text)
+    edit = ("pipeline/tasks/opentom_rules.py", "\n\ndef ", "\n\n_UNUSED = 1\n\n\ndef ")
+    with changed(clone, edit):
+        done = type_command(clone, clone.parent, "dvc", "repro")
     assert done.returncode == 0, done.stderr
     ran = set(re.findall(r"Running stage '(.*)'", done.stdout))
-    assert ran == {"code", "report", *DATA}
+    assert ran == {"code", "expand", "report", *DATA}
 
 
 LOADS = """
@@ -178,7 +167,6 @@ DIGESTS = {
     "train nano-hi": "train-local reward-rlvr",
     "evaluate nano-hi": "evaluate-hf",
     "judge nano-hi": "judge",
-    "gsm8k nano-hi": "gsm8k-hf",
     "report": "report",
 }
 
@@ -207,7 +195,7 @@ def test_what_a_stage_really_loads_is_in_its_digest(
     known = {
         name for file in files for name in json.loads((clone / f"code/{file}.json").read_text())
     }
-    data = known_by_data(clone) if stage.split()[0] in CELL_STAGES else set()
+    data = known_by_data(clone) if stage.split()[0] in Graph.of(clone).cell else set()
     carried = {n for n in loaded if any(n == c or n.startswith(f"{c}.") for c in CARRIERS)}
     carried |= set(closure(clone, ["pipeline.ops.mirror.send"]))  # for its own use
     assert loaded > {"pipeline", "pipeline.stages.common"}

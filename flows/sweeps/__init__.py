@@ -1,9 +1,6 @@
-"""Sweeps: the cells of a study, each in a git worktree of its own, as one resumable Prefect flow.
+"""Sweeps: a study run in a git worktree at a commit, with a record of what ran.
 
-One module for each concern. Files: `record` (what a sweep keeps), `start` (making one), `status`
-(how it stands). Git: `pin` (the commit that it is made from), `trees` (its worktrees), `places`
-(what they share). Reading: `left` (what is left to do), `lock_file` (what DVC knows of finished
-cells), `causes` (why a cell failed), `progress` (how far a stage is). Running: `work` (the stages),
-`flow` (when, and again), `limits` (how many at once), `stopping` and `cancel`, `table` (what it
-leaves), `outcome` (what MLflow is told).
+`record` (what a sweep keeps), `start` (making one), `pin` (the commit that it is made from), `tree`
+(its worktree, and restoring what was made there), `places` (what they share), `deployed` (its
+flows), `push`, `status`, `cancel`, `outcome` (what MLflow is told).
 """

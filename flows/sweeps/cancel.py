@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import signal
@@ -10,7 +9,7 @@ import time
 
 from flows.sweeps.record import SweepFolder
 from pipeline.base.errors import UserError
-from pipeline.base.ownership import in_use, is_owned
+from pipeline.base.ownership import in_use, is_owned, owner_of
 from pipeline.base.processes import GRACE_SECONDS
 
 _SECONDS_TO_END = GRACE_SECONDS + 15  # its commands, then Prefect's last words
@@ -25,13 +24,12 @@ def cancel(folder: SweepFolder) -> None:
     name = folder.sweep().name
     if not is_owned(folder.path):
         raise UserError(f"sweep {name} is not running; see: tomrl sweep status")
-    try:
-        note = json.loads(folder.lock.read_text(encoding="utf-8"))
-        process, machine = int(note["process"]), note["machine"]
-    except (OSError, ValueError, KeyError):
-        raise UserError(f"sweep {name} is just starting or ending; try again") from None
-    if machine != platform.node():
+    owner = owner_of(folder.path)
+    if owner is None:
+        raise UserError(f"sweep {name} is just starting or ending; try again")
+    if owner["machine"] != platform.node():
         raise UserError(f"{in_use(folder.path)}; cancel it there")
+    process = int(owner["process"])
     os.kill(process, signal.SIGTERM)
     deadline = time.monotonic() + _SECONDS_TO_END
     while is_owned(folder.path):

@@ -1,54 +1,113 @@
-"""A sweep as a deployment: begun, or gone on with, by a worker of Prefect."""
+"""A sweep as a flow: from the command line, or begun or gone on with by a worker of Prefect."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from prefect import flow, get_run_logger
-from prefect.exceptions import CancelledRun
 from prefect.runtime import deployment
-from prefect.states import Cancelled, Failed, State
+from prefect.states import Failed, State
 from pydantic import Field
 
 from flows.commits import check_commit
 from flows.parameters import StudyName
-from flows.seen import looked_after
-from pipeline.base.ownership import owned
 from pipeline.ops.driver.checkout import find_root
+
+if TYPE_CHECKING:
+    from flows.driver.commands import Commands
+    from flows.sweeps.record import SweepFolder
 
 
 @flow(name="scheduled sweep", flow_run_name="sweep-of-{study}")
 def sweep_study(
     study: StudyName, concurrency: Annotated[int | None, Field(ge=1)] = None
-) -> dict[str, str] | State:
+) -> bool | State:
     """Run what is left of the sweep of a study; the run fails if cells do.
 
     Args:
-        study: A file in ``studies/``; the sweep has its name.
+        study: A file in `studies/`; the sweep has its name.
         concurrency: Cores, or accelerators where models are not tiny ones, that cells may take at
             a time; all cores, or one accelerator, if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
-    from flows.sweeps.launch import launch
-    from flows.sweeps.push import push_rest
+    from flows.driver.stopping import until_stopped
+    from flows.sweeps.push import push_owed
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready
+    from pipeline.base.ownership import owned
 
     check_commit(find_root(), deployment.version, get_run_logger())
     folder = sweep_folder(find_root(), study)
     with owned(folder.path, patience=0.0):
-        if not ready(folder, study):
-            get_run_logger().info("study %s is up to date: nothing to run", study)
-            if folder.exists() and (owed := folder.sweep().unpushed):
-                get_run_logger().info("what was not pushed is pushed now: %s", " && ".join(owed))
-                push_rest(folder)
-            return {}
-        try:
-            with looked_after():  # the sweep is a run of its own, and begins with no tag
-                failed = launch(folder, concurrency)
-        except CancelledRun:
-            return Cancelled(message="what ran was stopped; run the sweep again to go on")
-    if failed:
-        causes = "; ".join(f"{key}: {cause}" for key, cause in failed.items())
-        return Failed(message=f"{len(failed)} cells failed: {causes}")
-    return failed
+        if ready(folder, study):
+            return _run(folder, concurrency)
+        get_run_logger().info("study %s is up to date: nothing to run", study)
+        if folder.exists() and (owed := folder.sweep().unpushed):
+            get_run_logger().info("what was not pushed is pushed now: %s", " && ".join(owed))
+            until_stopped(folder.home, partial(push_owed, folder))
+        return True
+
+
+@flow(name="sweep", flow_run_name="sweep-{name}")
+def run_sweep(
+    name: str,
+    checkout: str,
+    concurrency: int | None = None,
+    only: tuple[str, ...] = (),
+    pushing: bool = True,
+) -> bool | State:
+    """Run what is left of a sweep that this process owns, and return whether all of it is done.
+
+    Args:
+        name: The sweep.
+        checkout: Folder of the checkout.
+        concurrency: How much of their resource its cells may take at a time; all cores, or one
+            accelerator, if absent.
+        only: The cells to run; all that are left if empty.
+        pushing: Whether to bring results to the remote of the checkout, once all are there.
+    """
+    from flows.sweeps.record import SweepFolder
+
+    return _run(SweepFolder(Path(checkout), name), concurrency, only, pushing)
+
+
+def _run(
+    folder: SweepFolder, slots: int | None, only: tuple[str, ...] = (), pushing: bool = True
+) -> bool | State:
+    from flows.driver.stopping import until_stopped
+    from flows.driver.work import RunFailed
+    from flows.sweeps.outcome import track_quietly
+    from flows.sweeps.places import absolute_places
+    from flows.sweeps.push import NotPushed
+
+    os.environ.update(absolute_places(os.environ, folder.home))
+    run = partial(_sweep, folder, slots=slots, only=only, pushing=pushing)
+    try:
+        ended = until_stopped(folder.home, run)
+    except (RunFailed, NotPushed) as failure:  # returned: Prefect prints tracebacks of what is not
+        ended = Failed(message=str(failure), data=failure)
+    track_quietly(folder)
+    return ended
+
+
+def _sweep(
+    folder: SweepFolder, commands: Commands, slots: int | None, only: tuple[str, ...], pushing: bool
+) -> bool:
+    """Run what is left in the worktree, then bring it to the checkout, and to its remote."""
+    from flows.driver.drive import drive
+    from flows.sweeps.push import push_owed, pushes
+    from flows.sweeps.tree import make_tree, restore
+
+    make_tree(folder, commands)
+    if not drive(folder, commands, slots, only=only):
+        return False
+    # Noted with the sweep's end: a push that is cut off is not forgotten.
+    restore(folder, commands, pushes(folder.home) if pushing else [])
+    if pushing:
+        owed = " && ".join(folder.sweep().unpushed) or "nothing, as no remote is set up"
+        get_run_logger().info("to be pushed with: %s", owed)
+        push_owed(folder, commands)
+    return True

@@ -10,11 +10,12 @@ import time
 from pathlib import Path
 from typing import get_args
 
-from flows.sweeps.record import State, SweepFolder, sweep_names
+from flows.driver.progress import State
+from flows.sweeps.record import SweepFolder, sweep_names
 from pipeline.base.errors import UserError
 from pipeline.base.ownership import is_owned
-from pipeline.ops.mirror.cell_run import cells_under_way, current_study, study_tracker
-from pipeline.ops.mirror.server import answering, prepare, tracking_uri, without_secrets
+from pipeline.ops.mirror.cell_run import cells_under_way, study_tracker
+from pipeline.ops.mirror.server import answering, prepare, tracking_uri
 
 log = logging.getLogger(__name__)
 
@@ -30,8 +31,6 @@ def track(folder: SweepFolder) -> None:
         parent = study_tracker(client, params, sweep.commit)
         under_way = cells_under_way(client, params)
     count = {name: sum(each.state == name for each in states.values()) for name in get_args(State)}
-    if sweep.ended:  # those that waited were done before it began
-        count |= {"waiting": 0, "done": count["done"] + count["waiting"]}
     figures = {**count, "seconds": sum(state.seconds for state in states.values())}
     parent.step("sweep", 0, figures, time.time())
     causes = {f"failure.{key}": state.cause for key, state in states.items()}
@@ -51,24 +50,6 @@ def track_quietly(folder: SweepFolder) -> None:
         track(folder)
     except UserError as error:
         log.warning("%s; send how the sweep stands later with: tomrl sync", error)
-
-
-def run_page(folder: SweepFolder) -> str:
-    """Return the address of the study's run on an MLflow server, or the server's in an outage.
-
-    Empty where the runs are in a database, which no server shows.
-    """
-    uri = tracking_uri(folder.home)
-    if not uri.startswith("http"):
-        return ""
-    server, run = without_secrets(uri.rstrip("/")), None
-    try:
-        client = prepare(folder.home)
-        with answering(uri):
-            run = current_study(client, folder.params())
-    except UserError as error:
-        log.debug("no page of the run: %s", error)
-    return f"{server}/#/experiments/{run.experiment_id}/runs/{run.run_id}" if run else server
 
 
 def track_all(home: Path, study: str) -> list[str]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field
 
+from flows.driver.record import RunFolder
 from pipeline.base.errors import UserError
 from pipeline.config.params import Params
-from pipeline.config.params_file import read_params
 from pipeline.formats.records import Record
 
-State = Literal["waiting", "running", "done", "failed", "stopped"]
 SWEEPS = Path("work") / "sweeps"
 
 
@@ -24,7 +21,7 @@ class Sweep(Record):
     Attributes:
         name: Its name, which is that of its folder.
         study: The study that it runs, of which it keeps a copy.
-        commit: The commit that its worktrees have.
+        commit: The commit that its worktree has.
         edited: What was not committed as it began; then the commit is one of these edits.
         began: When, in ISO 8601.
         ended: When all of it was done; empty before.
@@ -39,81 +36,38 @@ class Sweep(Record):
     ended: str = ""
     unpushed: list[str] = Field(default_factory=list)
 
-
-class CellState(Record):
-    """How far a cell is.
-
-    Attributes:
-        state: ``running`` also after a kill; only a sweep under way has running cells.
-        attempts: How often it was started.
-        stage: The stage it is in, or was in last.
-        step: Steps of that stage that are done.
-        steps: Steps of that stage.
-        note: What the stage says of the last step, such as its reward.
-        remaining: Seconds that the stage will take on, if that can be told.
-        cause: Why it failed.
-        seconds: How long it has run, all attempts together.
-    """
-
-    state: State = "waiting"
-    attempts: int = 0
-    stage: str = ""
-    step: int = 0
-    steps: int = 0
-    note: str = ""
-    remaining: float | None = None
-    cause: str = ""
-    seconds: float = 0.0
+    def how_ended(self) -> str:
+        """One line on its end; empty before."""
+        owed = f", not yet pushed: {' && '.join(self.unpushed)}" if self.unpushed else ""
+        return self.ended and f"done at {self.ended}{owed}"
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,60}")
 
 
-@dataclass(frozen=True)
-class SweepFolder:
-    """The folder of a sweep.
+class SweepFolder(RunFolder):
+    """The files of a sweep, whose stages run in a worktree of its own.
 
-    Attributes:
+    Args:
         home: The checkout that it belongs to.
         name: Its name.
     """
 
-    home: Path
-    name: str
-
-    @property
-    def path(self) -> Path:
-        """Return the folder."""
-        return self.home / SWEEPS / self.name
-
-    @property
-    def lock(self) -> Path:
-        """Return the file in which the process that runs the sweep is named."""
-        return self.path.with_name(f"{self.name}.lock")
+    def __init__(self, home: Path, name: str) -> None:
+        path = home / SWEEPS / name
+        again = f"tomrl sweep retry {name}"
+        params = path / "params.yaml"
+        super().__init__(home, name, path, path / "tree", params, path, f"sweep-{name}", again)
 
     @property
     def study_file(self) -> Path:
-        """Return the copy of the study."""
+        """The copy of the study."""
         return self.path / "study.yaml"
 
     @property
-    def params_file(self) -> Path:
-        """Return the expanded study."""
-        return self.path / "params.yaml"
-
-    @property
-    def trees(self) -> Path:
-        """Return the folder of its worktrees."""
-        return self.path / "trees"
-
-    @property
-    def shared(self) -> Path:
-        """Return the worktree where shared stages are made and results are gathered."""
-        return self.trees / "shared"
-
-    def log(self, key: str) -> Path:
-        """Return the file of what a cell's stages say."""
-        return self.path / "logs" / f"{key}.log"
+    def known(self) -> Path:
+        """What DVC knew in the checkout when the worktree was made."""
+        return self.path / "dvc.lock"
 
     def exists(self) -> bool:
         """Return whether there is such a sweep; one that was killed in its making is not."""
@@ -137,34 +91,24 @@ class SweepFolder:
         """Write what the sweep is made from."""
         sweep.write(self._file)
 
-    def params(self) -> Params:
-        """Read the expanded study."""
-        return read_params(self.params_file)
-
-    def cell(self, key: str) -> CellState:
-        """Read how far a cell is."""
-        path = self._cell_file(key)
-        return CellState.read(path, f"train@{key}") if path.is_file() else CellState()
-
-    def note(self, key: str, state: CellState) -> None:
-        """Write how far a cell is."""
-        state.write(self._cell_file(key))
-
     @property
     def _file(self) -> Path:
         return self.path / "sweep.json"
 
-    def _cell_file(self, key: str) -> Path:
-        return self.path / "cells" / f"{key}.json"
-
 
 def sweep_names(home: Path) -> list[str]:
-    """Return the names of a checkout's sweeps."""
+    """The names of a checkout's sweeps."""
     return sorted(path.parent.name for path in (home / SWEEPS).glob("*/sweep.json"))
 
 
+def unfinished(home: Path, params: Params) -> list[SweepFolder]:
+    """The sweeps of this very study that have not ended."""
+    folders = [SweepFolder(home, name) for name in sweep_names(home)]
+    return [each for each in folders if not each.sweep().ended and each.params() == params]
+
+
 def sweep_folder(home: Path, name: str) -> SweepFolder:
-    """Return the folder of a sweep, which need not be there.
+    """The folder of a sweep, which need not be there.
 
     Raises:
         UserError: If that is no name for a sweep.

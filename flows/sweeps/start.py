@@ -6,12 +6,11 @@ import shutil
 from datetime import datetime
 from pathlib import Path
 
-from flows.order import changed_stages
+from flows.driver.graph import changed_stages
 from flows.sweeps.pin import pin
 from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.base.errors import UserError
-from pipeline.config.expand import expand
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study, study_files
 from pipeline.formats.files import remove, write_text
 
@@ -19,7 +18,7 @@ from pipeline.formats.files import remove, write_text
 def is_done(root: Path, study: str) -> bool:
     """Return whether a checkout has the study in use, and all of its results."""
     path = root / "params.yaml"
-    text = dump_params(expand(find_study(root, study)))
+    text = params_text(find_study(root, study))
     in_use = path.is_file() and path.read_text(encoding="utf-8") == text
     return in_use and not changed_stages(root)
 
@@ -45,7 +44,7 @@ def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
                 "or choose another name"
             )
         return before
-    params = dump_params(expand(find_study(folder.home, study)))
+    params = params_text(find_study(folder.home, study))
     pinned = pin(folder.home, study, allow_edits)
     remove(folder.path)
     folder.path.mkdir(parents=True)

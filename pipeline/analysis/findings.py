@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import validation_changes
+from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import square_findings
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
 from pipeline.train.drift import find_drift
 
 
-def findings(results: Results) -> list[str]:
+def findings(results: Results, signatures: Sequence[CellSignature]) -> list[str]:
     """Return one sentence for each pattern that the results show: over seeds, then by cell.
 
     The last say how the study differs from the paper that it re-runs, and its results from those
@@ -24,7 +25,7 @@ def findings(results: Results) -> list[str]:
     return [
         *_lenient_rewards(results),
         *_over_seeds(results),
-        *verdict_findings(results),
+        *verdict_findings(results, signatures),
         *(sentence for found in by_cell for sentence in found),
         *square_findings(results),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),

@@ -33,9 +33,9 @@ def packed(results: Results, recorded: Recorded) -> str:
 
     Each kind of sample has fewer members where they would take more than :data:`LARGEST`.
     """
-    count = MOST_OF_EACH_KIND
+    count, marked = MOST_OF_EACH_KIND, Marked()
     while True:
-        text = pack(contents(results, recorded, choose(results, recorded, count)))
+        text = pack(contents(results, recorded, choose(results, recorded, count), marked))
         if len(text) <= LARGEST or count == 1:
             return text
         count //= 2
@@ -48,9 +48,11 @@ def pack(value: object) -> str:
     return base64.b64encode(gzip.compress(text.encode(errors="replace"), mtime=0)).decode()
 
 
-def contents(results: Results, recorded: Recorded, samples: list[Sample]) -> dict[str, Any]:
-    """Return samples and curves as tables that name each story and each response once."""
-    tables = _Tables()
+def contents(
+    results: Results, recorded: Recorded, samples: list[Sample], marked: Marked
+) -> dict[str, Any]:
+    """Samples and curves as tables that name each story and each response once."""
+    tables = _Tables(marked)
     rows = [tables.row(sample) for sample in samples]
     return {
         "kinds": KINDS,
@@ -78,8 +80,24 @@ class _Table:
         return self.places[key]
 
 
+class Marked:
+    """Responses with their claims marked, each read once however often samples are chosen."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Hashable, list[Any]] = {}
+
+    def row(self, item: Item) -> list[Any]:
+        """The answer, whether it is right, and the pieces of the response."""
+        key = (item.example.id, item.response)
+        if key not in self._rows:
+            shown = [piece.as_json() for piece in pieces(item)]
+            self._rows[key] = [item.extracted, int(item.right), shown]
+        return self._rows[key]
+
+
 @dataclass
 class _Tables:
+    marked: Marked
     stories: _Table = field(default_factory=_Table)
     questions: _Table = field(default_factory=_Table)
     responses: _Table = field(default_factory=_Table)
@@ -104,10 +122,8 @@ class _Tables:
         return [place, example.question, example.answer, choices, example.order, example.id]
 
     def _response(self, item: Item) -> int:
-        return self.responses.place(
-            (item.example.id, item.response),
-            lambda: [item.extracted, int(item.right), [piece.as_json() for piece in pieces(item)]],
-        )
+        key = (item.example.id, item.response)
+        return self.responses.place(key, lambda: self.marked.row(item))
 
 
 def curves(results: Results) -> dict[str, dict[str, list[list[float]]]]:

@@ -61,7 +61,7 @@ def _unlike(figure: PublishedFigure, params: Params) -> Iterator[str]:
         elif figure.combination is not None and len(arms) > 1:
             ways = ", ".join(arms)
             yield f"combination: {figure.combination!r} is trained in several ways: {ways}"
-    columns = (*params.suite.tasks, *dict.fromkeys(c.gsm8k.task for c in cells))
+    columns = params.suite.columns
     for column in figure.column:
         orders = _orders(params, column)
         if column not in columns:
@@ -72,5 +72,5 @@ def _unlike(figure: PublishedFigure, params: Params) -> Iterator[str]:
 
 
 def _orders(params: Params, column: str) -> tuple[int, ...]:
-    asked = params.suite.tasks.get(column)
+    asked = params.suite.columns.get(column)
     return () if asked is None else asked.orders or registry.get(asked.task).orders

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,7 @@ from pipeline.train.contract import read_training
 _OfModel = TypeVar("_OfModel", bound=RecordOfModel)
 _WRITTEN = (
     *("evaluate/metrics.json", "evaluate/grades.parquet", "evaluate/responses.parquet"),
-    *("gsm8k/metrics.json", "gsm8k/grades.parquet", "judge/verdicts.json"),
+    "judge/verdicts.json",
 )
 _WRITTEN_IN_TRAINING = ("train/metrics.jsonl", "train/checkpoints.json")
 
@@ -71,8 +71,8 @@ class CellResult:
     Attributes:
         key: Its key in the study.
         cell: Its parameters.
-        tasks: Scores by column of the suite.
-        side_check: Scores of the side-check.
+        tasks: Scores by task of the suite.
+        side_check: Scores of its side-checks.
         answers: Whether each answer is right, by column.
         verdicts: What its answers follow and its reasoning is, by task.
         libraries: Versions that its scores depend on.
@@ -229,9 +229,8 @@ class Results:
         cell, is_trained = result.cell, result.cell.combination is not None
         of_base = self.base_of(result)
         base = of_base.all_tasks()
-        columns = (*self.params.suite.tasks, cell.gsm8k.task)
         changes = self.paired[result.key] if is_trained else {}
-        for task in columns:
+        for task in self.params.suite.columns:
             before, after = base.get(task), result.all_tasks().get(task)
             trained = after if is_trained else None
             best = self.audit.best_rule(task, cell.combination)
@@ -242,7 +241,7 @@ class Results:
                 algorithm="" if cell.algorithm is None else cell.algorithm.name,
                 task=task,
                 mark=self.mark_of(task, cell),
-                side_check=task not in self.params.suite.tasks,
+                side_check=task in self.params.suite.side_checks,
                 count=None if after is None else after.count,
                 base=None if before is None else before.accuracy,
                 base_strict=None if before is None else before.strict_accuracy,
@@ -282,13 +281,11 @@ class Results:
     def paired(self) -> dict[str, dict[str, PairedChange]]:
         """What each cell changes from its base model, question by question, where both answered.
 
-        By cell, then by column of the suite and side-check.
+        By cell, then by column.
         """
         return {
             key: paired_changes(
-                self.base_of(result).answers,
-                result.answers,
-                (*self.params.suite.tasks, result.cell.gsm8k.task),
+                self.base_of(result).answers, result.answers, self.params.suite.columns
             )
             for key, result in self.cells.items()
             if result.cell.combination is not None
@@ -435,22 +432,23 @@ def _cell_result(
     params: Params, folder: Path, key: str, suite: Mapping[str, Sequence[Example]]
 ) -> CellResult:
     cell = params.cells[key]
-    found = _scores(folder, key, "evaluate", params.suite.tasks)
-    check = _scores(folder, key, "gsm8k", [cell.gsm8k.task])
-    answers = {
-        **read_answers(folder / "evaluate" / "grades.parquet", f"evaluate@{key}", suite),
-        **read_answers(folder / "gsm8k" / "grades.parquet", f"gsm8k@{key}"),
-    }
+    made_by = f"evaluate@{key}"
+    path = _there(folder / "evaluate" / "metrics.json", made_by)
+    found = Evaluation.read_of(path, params.suite.columns, made_by)
+    checks = params.suite.side_checks
+    tasks = {name: scores for name, scores in found.tasks.items() if name not in checks}
+    checked = {name: scores for name, scores in found.tasks.items() if name in checks}
+    answers = read_answers(folder / "evaluate" / "grades.parquet", made_by, suite)
     verdicts = _verdicts(params, folder, key)
     if not isinstance(cell, TrainedCell):
-        measured = (found.tasks, check.tasks, answers, verdicts.tasks, found.libraries)
+        measured = (tasks, checked, answers, verdicts.tasks, found.libraries)
         return CellResult(key, cell, *measured, found.absent)
     curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
     return TrainedResult(
         key=key,
         cell=cell,
-        tasks=found.tasks,
-        side_check=check.tasks,
+        tasks=tasks,
+        side_check=checked,
         answers=answers,
         verdicts=verdicts.tasks,
         libraries=found.libraries,
@@ -463,11 +461,6 @@ def _verdicts(params: Params, folder: Path, key: str) -> Verdicts:
     path, made_by = folder / "judge" / "verdicts.json", f"judge@{key}"
     tasks = judged_together(params.suite.tasks)
     return Verdicts.read_of(_there(path, made_by), tasks, made_by)
-
-
-def _scores(folder: Path, key: str, stage: str, columns: Iterable[str]) -> Evaluation:
-    made_by = f"{stage}@{key}"
-    return Evaluation.read_of(_there(folder / stage / "metrics.json", made_by), columns, made_by)
 
 
 def _there(path: Path, made_by: str) -> Path:

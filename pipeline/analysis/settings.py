@@ -7,7 +7,7 @@ A place is what the study file calls it: ``train.rollouts``, ``evaluate.base_pro
 ``rows.train.COMBINATION``     training rows; ``rows.validation.COMBINATION`` alike
 ``parts.train.COMBINATION``    rows of each part of it, in the study's order
 ``orders.train.COMBINATION``   belief orders that its parts name
-``rows.suite.COLUMN``          questions of a column; ``rows.side_check`` of the side-check
+``rows.suite.COLUMN``          questions of a column
 ``steps.COMBINATION``          optimiser's batches from first to last
 ``responses_per_step``         prompts times completions
 ``models``, ``columns``        titles of the models that are trained; number of columns
@@ -55,7 +55,7 @@ def settings(params: Params) -> Settings:
                 for key, entry in entries.items()
             },
         },
-        "suite": {"tasks": {key: _plain(task) for key, task in params.suite.tasks.items()}},
+        "suite": _plain(params.suite),
         "base": {"models": {key: _plain(entry.model) for key, entry in params.base.items()}},
         "train": {
             **_common([cell.train for cell in trained]),
@@ -66,7 +66,6 @@ def settings(params: Params) -> Settings:
             "base_prompt": _same([cell.evaluate.prompt for cell in others]),
             "behind_an_address": _common([cell.evaluate for cell in behind]),
         },
-        "gsm8k": _common([cell.gsm8k for cell in params.cells.values()]),
         "grid": {
             "models": _each(cell.model for cell in trained),
             "evaluate_only": _each(cell.model for cell in behind),
@@ -93,14 +92,11 @@ def value_at(found: JsonValue, place: str) -> JsonValue | Missing:
 def _figures(params: Params, trained: Sequence[TrainedCell]) -> Settings:
     entries, recipes = params.dataset, {cell.combination: cell.train for cell in trained}
     rows = {key: _total(entry.train) for key, entry in entries.items()}
-    checks = [cell.gsm8k for cell in params.cells.values()]
-    checked = [row_count(Part(task=check.task, limit=check.limit)) for check in checks]
     return {
         "rows": {
             "train": {**rows},
             "validation": {key: _total(entry.validation) for key, entry in entries.items()},
-            "suite": {key: row_count(column) for key, column in params.suite.tasks.items()},
-            "side_check": _same([*checked]),
+            "suite": {key: row_count(column) for key, column in params.suite.columns.items()},
         },
         "parts": {"train": {key: _counts(entry) for key, entry in entries.items()}},
         "orders": {"train": {key: _orders(entry) for key, entry in entries.items()}},

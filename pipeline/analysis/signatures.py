@@ -49,16 +49,16 @@ class CellSignature(Record):
         return f"{where}: {self.name}: {self.what} {self.effect()}."
 
 
-def signatures_of(results: Results, result: CellResult) -> Iterator[CellSignature]:
-    """Yield the signatures that were looked for in a cell: in its responses, then in training."""
+def cell_signatures(results: Results) -> list[CellSignature]:
+    """The signatures that were looked for in all cells, in the order of the study."""
+    return [each for result in results.cells.values() for each in _of_cell(results, result)]
+
+
+def _of_cell(results: Results, result: CellResult) -> Iterator[CellSignature]:
+    """Yield what was looked for in the responses of a cell, then in its training."""
     for task, verdict in result.verdicts.items():
         for found in verdict.signatures:
             yield CellSignature.model_validate({"cell": result.key, "task": task, **found})
     if isinstance(result, TrainedResult):
         for each in training_signatures(results, result):
             yield CellSignature.model_validate({"cell": result.key, "task": "", **each.as_json()})
-
-
-def cell_signatures(results: Results) -> list[CellSignature]:
-    """Return the signatures of all cells, in the order of the study."""
-    return [each for result in results.cells.values() for each in signatures_of(results, result)]

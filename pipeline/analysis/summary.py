@@ -57,6 +57,7 @@ class Report(Record):
 
 def summarise(results: Results, recorded: Recorded) -> Report:
     """Return what there is to say of a study."""
+    signatures = cell_signatures(results)
     return Report(
         study=results.params.study.name,
         missing={key: why.text() for key, why in results.missing().items()},
@@ -65,9 +66,9 @@ def summarise(results: Results, recorded: Recorded) -> Report:
         standings=standings(results),
         squares=squares(results),
         probes=column_probes(results),
-        verdicts=cell_verdicts(results),
-        signatures=cell_signatures(results),
-        findings=findings(results),
+        verdicts=cell_verdicts(results, signatures),
+        signatures=signatures,
+        findings=findings(results, signatures),
         against_paper=results.against,
         published=beside_published(results),
         provenance=dict(recorded.provenance),

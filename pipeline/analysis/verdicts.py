@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
 from pipeline.analysis.results import CellResult, Results
-from pipeline.analysis.signatures import signatures_of
+from pipeline.analysis.signatures import CellSignature
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.records import Record
 from pipeline.judge.answers import followed, said_to_follow
@@ -72,13 +72,26 @@ class CellVerdict(Record):
         return findable(self.found)
 
 
-def cell_verdicts(results: Results) -> list[CellVerdict]:
-    """Return the verdicts on all cells, in the order of the study."""
-    return [each for result in results.cells.values() for each in _of_cell(results, result)]
+def cell_verdicts(results: Results, signatures: Sequence[CellSignature]) -> list[CellVerdict]:
+    """The verdicts on all cells, in the order of the study, with the signatures that they show."""
+    shown = _shown(signatures)
+    return [
+        verdict
+        for key, result in results.cells.items()
+        for verdict in _of_cell(result, shown.get(key, []))
+    ]
 
 
-def _of_cell(results: Results, result: CellResult) -> Iterator[CellVerdict]:
-    shown = [each for each in signatures_of(results, result) if each.present]
+def _shown(signatures: Sequence[CellSignature]) -> dict[str, list[CellSignature]]:
+    """The signatures that are there, by cell."""
+    shown: dict[str, list[CellSignature]] = {}
+    for each in signatures:
+        if each.present:
+            shown.setdefault(each.cell, []).append(each)
+    return shown
+
+
+def _of_cell(result: CellResult, shown: Sequence[CellSignature]) -> Iterator[CellVerdict]:
     first = next(iter(result.verdicts), None)
     for task, found in result.verdicts.items():
         asked = {task, ""} if task == first else {task}
@@ -127,13 +140,14 @@ def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
     }
 
 
-def verdict_findings(results: Results) -> Iterator[str]:
+def verdict_findings(results: Results, signatures: Sequence[CellSignature]) -> Iterator[str]:
     """Yield one sentence for each verdict on a trained cell, and for each signature it shows."""
+    shown = _shown(signatures)
     for result in results.trained():
-        for found in _of_cell(results, result):
+        for found in _of_cell(result, shown.get(result.key, [])):
             yield (
                 f"{found.cell}: {found.task}: {said_to_follow(found.answers, found.by)}, "
                 f"reasoning is {found.reasoning}: {found.because[0]}; {found.because[1]}. "
                 f"{could_be_found(found.found).capitalize()}."
             )
-        yield from (s.sentence() for s in signatures_of(results, result) if s.present)
+        yield from (each.sentence() for each in shown.get(result.key, []))

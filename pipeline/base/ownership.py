@@ -67,7 +67,7 @@ def is_owned(folder: Path) -> bool:
 
 def in_use(folder: Path) -> str:
     """Say who owns a folder."""
-    owner = _owner(folder)
+    owner = owner_of(folder)
     if owner is None:
         return f"{folder} is in use by another process"
     return (
@@ -77,7 +77,7 @@ def in_use(folder: Path) -> str:
 
 
 def _by_kill(folder: Path) -> str:
-    owner = _owner(folder)
+    owner = owner_of(folder)
     return f" with: kill {owner['process']}" if owner else ""
 
 
@@ -85,7 +85,7 @@ def _lock_of(folder: Path) -> Path:
     return folder.with_name(f"{folder.name}.lock")
 
 
-def _owner(folder: Path) -> dict[str, str] | None:
+def owner_of(folder: Path) -> dict[str, str] | None:
     """Return the note of an owner, or None if it is not there yet."""
     try:
         found: dict[str, str] = json.loads(_lock_of(folder).read_text(encoding="utf-8"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -12,7 +11,8 @@ from rich.markup import escape
 
 from pipeline.base.disk import trouble
 from pipeline.base.errors import UserError
-from pipeline.base.processes import Terminated, raise_on_sigterm
+from pipeline.base.ownership import owned
+from pipeline.base.processes import raise_on_sigterm
 from pipeline.cli import (
     audit,
     clean,
@@ -90,17 +90,25 @@ def _options(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(
+    gpu: Annotated[
+        bool,
+        typer.Option(
+            "--gpu", help="Ask for what a GPU run needs: of this machine, and of RAY_ADDRESS."
+        ),
+    ] = False,
+) -> None:
     """Say what this machine has, what is missing, and how to mend it.
 
     Exits 1 if something that is needed is missing.
 
-    Example: `tomrl doctor`
+    Example: `tomrl doctor --gpu`
     """
-    from pipeline.ops.check.doctor import diagnose
+    from pipeline.ops.check import doctor as machine
+    from pipeline.ops.check import gpu as route
 
     table = make_list()
-    findings = diagnose(find_root())
+    findings = (route if gpu else machine).diagnose(find_root())
     marks = {True: "[green]ok[/]", False: "[red]mend[/]", None: "[dim]-[/]"}
     for finding in findings:
         repair = "" if finding.ok else escape(finding.repair)
@@ -115,72 +123,58 @@ def run(
     study: Annotated[
         str | None, typer.Argument(help="A study of `tomrl study list`; else params.yaml as it is.")
     ] = None,
-) -> None:
-    """Run a study as a Prefect flow: the same DVC stages as `dvc repro`, one task each.
-
-    Needs no server: without one, Prefect starts its own for the time of the run. What is up to date
-    is skipped; an interrupted run goes on where it was.
-
-    Example: `tomrl run mini`
-    """
-    root = find_root()
-    if study is not None:
-        check(root, study)
-    read_params(root / "params.yaml")
-    raise_on_sigterm()
-    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    from prefect.exceptions import CancelledRun
-
-    from flows.seen import looked_after
-    from flows.server import start_temporary_server
-    from flows.study import run_study
-    from flows.sweeps.stopping import SweepInterrupted
-
-    try:
-        start_temporary_server()
-        with looked_after():
-            run_study(study=study, checkout=str(root))
-    except (KeyboardInterrupt, SweepInterrupted, CancelledRun) as error:
-        cause = error.by if isinstance(error, SweepInterrupted) else error
-        print("stopped; run it again to go on", file=sys.stderr)
-        raise typer.Exit(143 if isinstance(cause, Terminated) else 130) from None
-    report.report()
-
-
-@app.command()
-def repro(
-    study: Annotated[
-        str | None, typer.Argument(help="A study of `tomrl study list`; else params.yaml as it is.")
-    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(help="Cells at a time; as many as there are cores if left out.", min=1),
     ] = None,
+    pinned: Annotated[
+        bool,
+        typer.Option(
+            "--pin",
+            help="In a git worktree at the commit that is checked out, as `tomrl sweep --no-push`.",
+        ),
+    ] = False,
 ) -> None:
-    """Run a study with DVC, like `dvc repro`, but independent cells side by side.
+    """Run a study as a Prefect flow: the DVC stages of `dvc repro`, its cells side by side.
 
-    What is up to date is skipped; cells go on when others fail; an interrupted run goes on where it
-    was. Studies of published models run one cell at a time, unless `--jobs` says otherwise.
+    Needs no server: without one, Prefect starts its own for the time of the run. What is up to date
+    is skipped; cells go on when others fail; an interrupted run goes on where it was. Studies of
+    published models run one cell at a time, unless `--jobs` says otherwise.
 
-    Example: `tomrl repro mini --jobs 2`
+    Example: `tomrl run mini --jobs 2`
     """
-    from flows.side_by_side import StagesFailed, default_jobs, reproduce
+    from flows.driver.graph import changed_stages
+    from flows.driver.record import RunFolder, checkout_owner
+    from pipeline.cli.driving import driven
 
     root = find_root()
     if study is not None:
         check(root, study)
-        use_study(root, study)
-    params = read_params(root / "params.yaml")
+    if pinned:
+        if jobs is not None:
+            raise UserError(
+                "--jobs counts cells of a run here; with --pin, say what cells may take at a time "
+                "by: tomrl sweep --no-push --concurrency N"
+            )
+        sweep.begin(study, pushing=False)
+        return
     raise_on_sigterm()
-    try:
-        reproduce(root, params, jobs or default_jobs(params), lambda line: print(line, flush=True))
-    except StagesFailed as error:
-        Terminal(stderr=True).say(f"error: {error}")
-        raise typer.Exit(1) from None
-    except KeyboardInterrupt as error:
-        print("stopped; run it again to go on", file=sys.stderr)
-        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
+    with owned(checkout_owner(root), patience=0.0):
+        if study is not None:
+            use_study(root, study)
+        params = read_params(root / "params.yaml")
+        left = changed_stages(root)
+    if left:
+        with driven(RunFolder.here(root, params.study.name)):
+            from flows.study import run_study
+
+            run_study(checkout=str(root), jobs=jobs)
+    else:
+        console.say(f"study {params.study.name} is up to date: nothing to run")
     report.report()
+
+
+app.command("repro", help="Run a study: the same as `tomrl run`, by its older name.")(run)
 
 
 @app.command()

@@ -74,7 +74,8 @@ def _interrupted(root: Path) -> list[Path]:
         UserError: If work is under way in one of them.
     """
     folders = sorted(path for path in (root / "work").glob("*") if path.is_dir())
-    for folder in [*folders, *(root / "work" / "sweeps").glob("*/")]:
+    owners = [*folders, *(root / "work" / "sweeps").glob("*/"), root / "logs" / "checkout"]
+    for folder in owners:
         if is_owned(folder):
             raise UserError(f"{in_use(folder)}; wait until it has ended, or end it, then clean")
     return folders

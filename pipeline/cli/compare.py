@@ -32,15 +32,13 @@ class Side:
 
     Attributes:
         text: Its name.
-        answers: Folder of the answers to the suite, with their grades.
-        check: Folder of those to the side-check, where there may be one.
+        answers: Folder of the answers, with their grades.
         study: Whose suite was asked; None where nobody says.
         made_by: What writes the files, for error messages.
     """
 
     text: str
     answers: Path
-    check: Path | None
     study: str | None
     made_by: str
 
@@ -114,14 +112,13 @@ def _cells(folder: Path) -> list[str]:
 
 def _cell(root: Path, study: str, cell: str) -> Side:
     folder = root / "runs" / study / cell
-    made_by = f"evaluate@{cell}"
-    return Side(f"{study}/{cell}", folder / "evaluate", folder / "gsm8k", study, made_by)
+    return Side(f"{study}/{cell}", folder / "evaluate", study, f"evaluate@{cell}")
 
 
 def _side(root: Path, name: str) -> Side:
     for folder in (Path(name), Path(name) / "evaluate"):
         if (folder / _GRADES).is_file():
-            return Side(name, folder, None, _study_of(root, folder), "evaluate")
+            return Side(name, folder, _study_of(root, folder), "evaluate")
     cell, _, checkpoint = name.partition("@")
     study, slash, key = cell.rpartition("/")
     in_use = read_params(root / "params.yaml")
@@ -150,7 +147,7 @@ def _checkpoint(root: Path, cell: Side, key: str, name: str) -> Side:
         )
     with redirect_stdout(sys.stderr):  # standard output is the comparison's
         folder = checkpoint_answers(Stage("evaluate", root, params), key, name)
-    return Side(f"{cell.text}@{name}", folder, None, cell.study, cell.made_by)
+    return Side(f"{cell.text}@{name}", folder, cell.study, cell.made_by)
 
 
 def _study_of(root: Path, folder: Path) -> str | None:
@@ -163,10 +160,7 @@ def _study_of(root: Path, folder: Path) -> str | None:
 def _answers(side: Side) -> dict[str, Answers]:
     from pipeline.analysis.paired import read_answers
 
-    found = read_answers(side.answers / _GRADES, side.made_by)
-    if side.check is not None:
-        found |= read_answers(side.check / _GRADES, side.made_by.replace("evaluate", "gsm8k"))
-    return found
+    return read_answers(side.answers / _GRADES, side.made_by)
 
 
 def _show(console: Terminal, one: Side, other: Side, found: Sequence[ColumnCompared]) -> None:

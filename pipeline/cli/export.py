@@ -159,20 +159,14 @@ def _is_evaluated(root: Path, params: Params, key: str) -> bool:
 def _columns(root: Path, params: Params, key: str) -> list[Column]:
     """Return the answered columns of a cell, and say aloud what it has none of."""
     from pipeline.analysis.export.answered import Results, read_columns
-    from pipeline.stages import evaluate, gsm8k
     from pipeline.stages.common import Stage
+    from pipeline.stages.evaluate import asked
 
-    said = Terminal(stderr=True)
-    columns: list[Column] = []
-    for name, asked in (("evaluate", evaluate.asked), ("gsm8k", gsm8k.asked)):
-        stage = Stage(name, root, params)
-        folder = stage.runs / key / name
-        if not (folder / "metrics.json").is_file():
-            said.say(f"{key}: without {name}, which is not made yet: dvc repro {name}@{key}")
-            continue
-        results = Results(folder, stage.logs / key / name / "timing.jsonl", f"{name}@{key}")
-        found = list(read_columns(results, stage.study, key, params.cell(key), asked(stage, key)))
-        if not found:
-            said.say(f"{key}: without {name}: the model was not run, and has no answers")
-        columns += found
+    stage, made_by = Stage("evaluate", root, params), f"evaluate@{key}"
+    logs = stage.logs / key / stage.name
+    results = Results(stage.runs / key / stage.name, logs / "timing.jsonl", made_by)
+    found = read_columns(results, stage.study, key, params.cell(key), asked(stage, key))
+    columns = list(found)
+    if not columns:
+        Terminal(stderr=True).say(f"{key}: without answers, as the model was not run")
     return columns

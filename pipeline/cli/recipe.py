@@ -179,7 +179,7 @@ def _kl(train: Train) -> str:
 
 
 def _evaluation(study: Study) -> Iterator[Line]:
-    evaluate, check = study.evaluate, study.gsm8k
+    evaluate = study.evaluate
     greedy = evaluate.temperature == 0
     nucleus = f"temperature {evaluate.temperature:g}, top_p {evaluate.top_p:g}"
     yield (
@@ -191,9 +191,10 @@ def _evaluation(study: Study) -> Iterator[Line]:
     base = f"; of base and API models: {other}" if other and other != evaluate.prompt else ""
     yield "evaluation prompt", evaluate.prompt + base
     yield "tasks", ", ".join(study.suite.tasks)
-    rows = f"{check.limit} rows of " if check.limit else ""
-    yield (
-        "side-check",
-        f"{rows}{check.task}, prompt {check.prompt}, response at most {check.max_new_tokens} "
-        "tokens",
-    )
+    for check in study.suite.side_checks.values():
+        rows = f"{check.limit} rows of " if check.limit else ""
+        yield (
+            "side-check",
+            f"{rows}{check.task}, prompt {check.prompt}, response at most {check.max_new_tokens} "
+            "tokens",
+        )

@@ -70,16 +70,16 @@ def _whole(params: Params, root: Path) -> tuple[Results, Path]:
 def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     """Write the report of the cells that are there, and return these with its page.
 
-    Those of a sweep that has not ended are taken where it gathers them, if it has more of them.
+    Those of a sweep that has not ended are taken from its worktree, if it has more of them.
     """
-    from flows.sweeps.partial import failures, unfinished
+    from flows.sweeps.record import unfinished
     from pipeline.analysis.results import lacking
     from pipeline.ops.driver.partial import partial_folder, write_partial
     from pipeline.stages.followed.ended import causes
 
     sweeps = unfinished(root, params)
-    known = {key: why for sweep in sweeps for key, why in failures(sweep).items()}
-    places = [root, *(sweep.shared for sweep in sweeps)]
+    known = {key: why for sweep in sweeps for key, why in sweep.failures().items()}
+    places = [root, *(sweep.tree for sweep in sweeps)]
     place = min(places, key=lambda each: len(lacking(params, each)))
     target = partial_folder(root, params.study.name)
     found = write_partial(params, place, target, known | causes(params, root))
@@ -101,12 +101,14 @@ def _copy(params: Params, root: Path, page: Path) -> Path:
 
 def _show(results: Results) -> None:
     from pipeline.analysis.findings import findings
+    from pipeline.analysis.signatures import cell_signatures
     from pipeline.analysis.table import rich_table
     from pipeline.analysis.verdicts import cell_verdicts, verdict_table
 
-    console.print(verdict_table(results, cell_verdicts(results)))
+    signatures = cell_signatures(results)
+    console.print(verdict_table(results, cell_verdicts(results, signatures)))
     console.print(rich_table(results))
-    for sentence in findings(results):
+    for sentence in findings(results, signatures):
         console.print(f"- {escape(sentence)}", highlight=False)
 
 

@@ -70,7 +70,7 @@ def list_studies() -> None:
 def show(
     name: Name,
     expanded: Annotated[
-        bool, typer.Option("--expanded", help="Print what params.yaml would hold.")
+        bool, typer.Option("--expanded", help="Print every resolved parameter of every cell.")
     ] = False,
 ) -> None:
     """Print the recipe of a study: models, data, reward, schedule, evaluation, cells.
@@ -97,9 +97,8 @@ def use(name: Name) -> None:
     Example: `tomrl study use mini && dvc repro`
     """
     root = find_root()
-    check(root, name)
+    cells = counted(len(expand(check(root, name)).cells), "cell")
     path = use_study(root, name)
-    cells = counted(len(read_params(path).cells), "cell")
     console.print(f"{path.name} now holds study {name}: {cells}. Run it with: dvc repro")
 
 

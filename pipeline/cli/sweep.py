@@ -1,18 +1,16 @@
-"""``tomrl sweep``: the cells of a study side by side, each in a git worktree, as one flow."""
+"""``tomrl sweep``: a study in a git worktree at a commit, with a record of what ran."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.base.ownership import owned
 from pipeline.base.processes import Terminated, raise_on_sigterm
-from pipeline.cli.sweep_table import shown_live, table_of
+from pipeline.cli.sweep_table import table_of
 from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
 from pipeline.ops.driver.checkout import find_root
@@ -22,8 +20,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     invoke_without_command=True,
-    help="Run all cells of a study, each in a git worktree of its own, as one flow that goes on "
-    "past failed cells and takes up where it was.",
+    help="Run a study as `tomrl run` does, but in a git worktree at the commit that is checked "
+    "out, with a record of what ran; results are pushed at the end.",
     epilog="Example: `tomrl sweep --study grid-mini`, then `tomrl sweep status`",
 )
 console = Terminal()
@@ -67,8 +65,19 @@ def sweep(
 
     Example: `tomrl sweep --study grid-mini --concurrency 2`
     """
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        begin(study, name, concurrency, allow_edits=allow_edits, pushing=not no_push)
+
+
+def begin(
+    study: str | None,
+    name: str | None = None,
+    concurrency: int | None = None,
+    *,
+    allow_edits: bool = False,
+    pushing: bool = True,
+) -> None:
+    """Begin a sweep, or go on with it."""
     from flows.sweeps.record import sweep_folder
     from flows.sweeps.start import ready, study_changed
     from pipeline.cli.study import check
@@ -82,7 +91,7 @@ def sweep(
     with owned(folder.path, patience=0.0):
         if not ready(folder, study, allow_edits):
             console.say(f"study {study} is up to date: nothing to run")
-            if not no_push and folder.exists():
+            if pushing and folder.exists():
                 _push_owed(folder)
             return
         if study_changed(folder):
@@ -90,7 +99,7 @@ def sweep(
                 f"studies/{study}.yaml was edited since sweep {folder.name} began, which goes on "
                 "with its copy; for the edited study, begin another with: --name OTHER"
             )
-        _run(root, folder.name, concurrency, (), pushing=not no_push)
+        _run(folder, concurrency, pushing=pushing)
 
 
 @app.command()
@@ -105,21 +114,24 @@ def status(
 
     Example: `tomrl sweep status grid-mini`
     """
+    from flows.driver.record import standing
     from flows.sweeps.record import sweep_folder, sweep_names
-    from flows.sweeps.status import standing
 
     root = find_root()
     names = [name] if name else sweep_names(root)
     if not names:
         console.say("no sweeps; start one with: tomrl sweep --study STUDY")
     for each in names:
-        found = standing(sweep_folder(root, each))
+        folder = sweep_folder(root, each)
+        made, found = folder.sweep(), standing(folder)
         if as_json:
-            print(json.dumps(found.as_json()))
+            cells = {key: state.model_dump(mode="json") for key, state in found.cells.items()}
+            more = {"under_way": found.under_way, "cells": cells}
+            print(json.dumps({**made.model_dump(mode="json"), **more}))
             continue
-        edits = ", with edits" if found.sweep.edited else ""
-        console.say(f"{each}: study {found.sweep.study} at {found.sweep.commit[:12]}{edits}")
-        console.say(found.summary())
+        edits = ", with edits" if made.edited else ""
+        console.say(f"{each}: study {made.study} at {made.commit[:12]}{edits}")
+        console.say(made.how_ended() or found.summary())
         console.print(table_of(found.rows()))
 
 
@@ -136,23 +148,22 @@ def retry(
 
     Example: `tomrl sweep retry grid-mini nano-hi`
     """
+    from flows.driver.record import standing
     from flows.sweeps.record import sweep_folder
-    from flows.sweeps.status import standing
 
-    root = find_root()
-    folder = sweep_folder(root, name)
+    folder = sweep_folder(find_root(), name)
     raise_on_sigterm()
     with owned(folder.path, patience=0.0):
-        found = standing(folder)
+        sweep, found = folder.sweep(), standing(folder)
         for key in cells or ():
             lookup(dict(found.cells), key, f"sweep {name}: cell")
         chosen = cells or [key for key, each in found.cells.items() if each.state == "failed"]
-        if found.sweep.ended or not chosen:
+        if sweep.ended or not chosen:
             console.say(f"no cell of sweep {name} has failed: nothing to run")
             if not no_push:
                 _push_owed(folder)
             return
-        _run(root, name, concurrency, tuple(chosen), pushing=not no_push)
+        _run(folder, concurrency, tuple(chosen), pushing=not no_push)
 
 
 @app.command()
@@ -171,12 +182,14 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
 
 def _push_owed(folder: SweepFolder) -> None:
     """Push what a sweep that has ended could not push; exits 1 if it fails again."""
-    from flows.sweeps.push import NotPushed, push_rest
+    from flows.driver.commands import Commands
+    from flows.sweeps.push import NotPushed, push_owed
 
     if not (owed := folder.sweep().unpushed):
         return
     try:
-        push_rest(folder)
+        with Commands(folder.home) as commands:
+            push_owed(folder, commands)
     except KeyboardInterrupt as error:
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
@@ -187,47 +200,12 @@ def _push_owed(folder: SweepFolder) -> None:
 
 
 def _run(
-    root: Path, name: str, concurrency: int | None, only: tuple[str, ...], *, pushing: bool
+    folder: SweepFolder, concurrency: int | None, only: tuple[str, ...] = (), *, pushing: bool
 ) -> None:
     """Run what is left of a sweep that this process owns; exits 1 if cells or a push fail."""
-    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    from prefect.exceptions import CancelledRun
+    from pipeline.cli.driving import driven
 
-    from flows.seen import looked_after
-    from flows.server import start_temporary_server
-    from flows.sweeps.launch import launch
-    from flows.sweeps.push import NotPushed
-    from flows.sweeps.record import SweepFolder
-    from flows.sweeps.work import CellFailed
-    from pipeline.ops.driver.partial import partial_folder
+    with driven(folder):
+        from flows.sweeps.deployed import run_sweep
 
-    folder = SweepFolder(root, name)
-    try:
-        start_temporary_server()
-        with looked_after(), shown_live(folder, console):
-            failed = launch(folder, concurrency, only, pushing=pushing)
-    except (KeyboardInterrupt, CancelledRun) as error:
-        print("stopped; run it again to go on", file=sys.stderr)
-        raise typer.Exit(143 if isinstance(error, Terminated) else 130) from None
-    except NotPushed as error:
-        Terminal(stderr=True).say(f"error: {error}")
-        raise typer.Exit(1) from None
-    except CellFailed as error:
-        Terminal(stderr=True).say(
-            f"error: {error}. All output is in {folder.path / 'logs'}; run it again to go on"
-        )
-        raise typer.Exit(1) from None
-    if failed:
-        params = folder.params()
-        cells, page = len(params.cells), partial_folder(root, params.study.name) / "index.html"
-        Terminal(stderr=True).say(
-            "\n".join(
-                [
-                    f"error: {len(failed)} of {cells} cells failed; run them again "
-                    f"with: tomrl sweep retry {name}",
-                    *(f"  {key}: {cause}" for key, cause in failed.items()),
-                    *([f"What is there: {page}"] if page.is_file() else []),
-                ]
-            )
-        )
-        raise typer.Exit(1)
+        run_sweep(folder.name, str(folder.home), concurrency, only, pushing)

@@ -16,30 +16,29 @@ from pipeline.cli.tables import make_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from flows.sweeps.record import SweepFolder
-    from flows.sweeps.status import SweepStanding
+    from flows.driver.record import RunFolder, Standing
 
 _LOOKS_A_SECOND = 0.5
 _AT_REST = ("waiting", "done")
 
 
 def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
-    """Return a table of cells, from what :meth:`flows.sweeps.status.SweepStanding.rows` gives."""
+    """Return a table of cells, from what :meth:`flows.driver.record.Standing.rows` gives."""
     table = make_table(None, ("cell", "state", "attempts", "how far"))
     for row in rows:
         table.add_row(*row)
     return table
 
 
-def live_view(found: SweepStanding) -> RenderableType:
+def live_view(found: Standing) -> RenderableType:
     """Return the cells that run or went wrong, which fit on a screen, over a line on all."""
     shown = [row for row in found.rows() if row[1] not in _AT_REST]
-    line = Text(f"{found.sweep.name}: {found.summary()}")
+    line = Text(f"{found.name}: {found.summary()}")
     return Group(table_of(shown), line) if shown else line
 
 
 @contextmanager
-def shown_live(folder: SweepFolder, console: Console) -> Iterator[None]:
+def shown_live(folder: RunFolder, console: Console) -> Iterator[None]:
     """Show how a sweep stands while the block runs, in place of the lines that a log file gets.
 
     Only on a terminal; elsewhere nothing is shown here, and each change is a line of its own.
@@ -47,7 +46,7 @@ def shown_live(folder: SweepFolder, console: Console) -> Iterator[None]:
     if not console.is_terminal:
         yield
         return
-    from flows.sweeps.status import standing
+    from flows.driver.record import standing
 
     levels = {handler: handler.level for handler in logging.getLogger().handlers}
     for handler in levels:  # those of the screen; Prefect's server still gets every line

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.config.section import Key, Listed, Positive, Section
+from pipeline.config.section import Key, Listed, Positive, Section, Tokens
 
 PromptStyle = Literal["compact", "labelled", "tom-rl", "tom-rl-json", "rlvr"]
 TrainingPrompt = Literal["compact", "tom-rl", "rlvr"]
@@ -91,10 +91,36 @@ class SuiteTask(Part):
     trained: Listed[str] = ()
 
 
+class SideCheck(Part):
+    """A column that is no question about minds: does training on stories cost arithmetic?
+
+    It is answered once, by the most likely tokens, whatever the study samples otherwise. No rule
+    and no verdict is about it.
+
+    Attributes:
+        prompt: How it is asked, of every cell.
+        max_new_tokens: Longest completion.
+    """
+
+    prompt: Literal["boxed", "compact"] = "boxed"
+    max_new_tokens: Tokens
+
+
 class Suite(Section):
-    """All evaluation tasks, by column name."""
+    """What every cell is asked.
+
+    Attributes:
+        tasks: The evaluation tasks, by column name.
+        side_checks: Further columns, by name.
+    """
 
     tasks: dict[Key, SuiteTask] = Field(min_length=1)
+    side_checks: dict[Key, SideCheck] = Field(default={})
+
+    @property
+    def columns(self) -> dict[str, SuiteTask | SideCheck]:
+        """All columns by name, side-checks last."""
+        return {**self.tasks, **self.side_checks}
 
 
 class AuditSettings(Section):

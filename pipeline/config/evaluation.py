@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from pipeline.base.plugins import ENGINES, SERVED
 from pipeline.config.data import PromptStyle
-from pipeline.config.section import Batch, Positive, Section, Tokens, one_of
+from pipeline.config.section import Batch, Section, Tokens, one_of
 
 
 class Evaluate(Section):
@@ -62,12 +62,3 @@ class Evaluate(Section):
                 "same; name a temperature above 0, or leave samples out"
             )
         return self
-
-
-class SideCheck(Section):
-    """The mathematics side-check: does training on stories cost arithmetic?"""
-
-    task: str
-    limit: Positive | None = None
-    max_new_tokens: Tokens
-    prompt: Literal["boxed", "compact"] = "boxed"

@@ -69,7 +69,6 @@ def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
         base=f"{trained}/checkpoints.json",
         inputs=f"weights/{study.name}/{key}",
         evaluate=cell.evaluate.model_copy(update={"prompt": other}),
-        gsm8k=cell.gsm8k,
     )
 
 
@@ -182,7 +181,6 @@ def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
                 base=f"{folder}/checkpoints.json",
                 inputs=folder,
                 evaluate=evaluate.model_copy(update=asked),
-                gsm8k=study.gsm8k,
             ),
         )
 
@@ -208,6 +206,5 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
                 inputs=f"data/{study.name}/combos/{data}",
                 train=arm.applied_to(study.train.recipe),
                 evaluate=study.evaluate.model_copy(update=asked),
-                gsm8k=study.gsm8k,
             ),
         )

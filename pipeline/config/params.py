@@ -1,4 +1,4 @@
-"""What ``params.yaml`` holds: one entry per stage instance, fully resolved."""
+"""The parameters of a study, resolved: one entry for each stage instance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm, Imitated
 from pipeline.config.data import AuditSettings, Part, Split, Suite, TrainingPrompt
-from pipeline.config.evaluation import Evaluate, SideCheck
+from pipeline.config.evaluation import Evaluate
 from pipeline.config.lookup import lookup
 from pipeline.config.models import Model
 from pipeline.config.section import Key, Listed, Positive, Section, Seed, Text, Threads
@@ -77,7 +77,6 @@ class CellBase(Section):
         base: Manifest of the base model.
         inputs: Folder that training reads: the data, or the base model where nothing is trained.
         evaluate: How the cell is evaluated.
-        gsm8k: The mathematics side-check.
     """
 
     model: str
@@ -86,7 +85,6 @@ class CellBase(Section):
     base: str
     inputs: str
     evaluate: Evaluate
-    gsm8k: SideCheck
 
 
 class NoReward(Section):
@@ -154,10 +152,12 @@ class AskedCell(CellBase):
 
 
 Cell = BaseCell | ApiCell | TrainedCell | AskedCell
+AnyCell = Annotated[Cell, Field(discriminator="kind")]
+"""A cell as pydantic reads one of any kind."""
 
 
 class Params(Section):
-    """The content of ``params.yaml``: one mapping per stage, one entry per DVC stage instance."""
+    """What ``params.yaml`` says: one mapping per stage, one entry per DVC stage instance."""
 
     study: StudyInfo
     acquire: dict[Key, Source]
@@ -165,7 +165,7 @@ class Params(Section):
     suite: Suite
     audit: AuditSettings
     base: dict[Key, BaseEntry]
-    cells: dict[Key, Annotated[Cell, Field(discriminator="kind")]]
+    cells: dict[Key, AnyCell]
 
     def cell(self, key: str) -> Cell:
         """Return a cell.

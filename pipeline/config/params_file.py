@@ -1,13 +1,66 @@
-"""``params.yaml``: written by ``tomrl study use``, read by every stage."""
+"""``params.yaml``: a study as a person writes it, and what DVC and people say of its cells.
+
+``tomrl study use`` writes it. Beside the study it holds what the templates of ``dvc.yaml`` need:
+which combinations and base models there are, and of each cell what it is made from. A cell's entry
+also holds what somebody sets for that cell alone; all else follows from the study, so the file of a
+thousand cells is read in a second.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from pipeline.config.params import Params
-from pipeline.config.reading import read_section
-from pipeline.config.references import params_mistakes
-from pipeline.config.yaml_file import write_yaml
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from pipeline.config.expand import expand
+from pipeline.config.mistakes import Mistake, Place, as_error, mistakes_of, shown, wrong
+from pipeline.config.params import AnyCell, Cell, Params
+from pipeline.config.reading import check_document
+from pipeline.config.references import cell_mistakes, reserved, study_mistakes
+from pipeline.config.section import Key, Listed, Section
+from pipeline.config.study import Study
+from pipeline.config.yaml_file import parse_yaml, read_bytes, write_yaml
+
+_LONGEST = 300
+"""Characters of a list of names in a message."""
+_cell: TypeAdapter[Cell] = TypeAdapter(AnyCell)
+
+
+class CellEntry(Section):
+    """What a cell is made from, and beside it whatever is set for this cell alone.
+
+    Attributes:
+        model: Key of its base model.
+        base: Manifest of the model that it starts from.
+        inputs: Folder that its training reads.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    model: str
+    base: str
+    inputs: str
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What is set for this cell alone, as in :class:`~pipeline.config.params.Cell`."""
+        return self.model_extra or {}
+
+
+class ParamsFile(Study):
+    """The content of ``params.yaml``.
+
+    Attributes:
+        combos: Keys of the training data.
+        models: What each base model is made from, by its key.
+        cells: The cells.
+    """
+
+    combos: Listed[Key]
+    models: dict[Key, str]
+    cells: dict[Key, CellEntry]
 
 
 def read_params(path: Path = Path("params.yaml")) -> Params:
@@ -16,14 +69,125 @@ def read_params(path: Path = Path("params.yaml")) -> Params:
     Raises:
         UserError: With every mistake in the file.
     """
-    return read_section(path, Params, (params_mistakes,))
+    return parse_params(path, read_bytes(path))
+
+
+def parse_params(path: Path, data: bytes) -> Params:
+    """The parameters that a file of these bytes gives.
+
+    Raises:
+        UserError: With every mistake in them.
+    """
+    document = parse_yaml(path, data)
+    written = check_document(path, document, ParamsFile, (study_mistakes, _reserved_cells))
+    params = expand(written)
+    mistakes = list(_not_of_the_grid(written, params))
+    cells = {key: cell for key, cell in params.cells.items() if key in written.cells}
+    for key, entry in written.cells.items():
+        if entry.own and key in cells:
+            whole = _merged(cells[key].model_dump(mode="json"), entry.own)
+            try:
+                cells[key] = _cell.validate_python(whole)
+            except ValidationError as error:
+                mistakes += (_in_cell(key, each) for each in mistakes_of(error, whole))
+            there = {"model": list(params.base), "combination": list(params.dataset)}
+            mistakes += cell_mistakes(key, whole, there)
+    if mistakes:
+        raise as_error(path, mistakes, document.lines)
+    return params.model_copy(
+        update={
+            "dataset": {key: params.dataset[key] for key in written.combos},
+            "base": {key: params.base[key] for key in written.models},
+            "cells": cells,
+        }
+    )
+
+
+def params_text(study: Study) -> str:
+    """The text of ``params.yaml`` for a study."""
+    params = expand(study)
+    head = (
+        f"# The study {study.name}: written by `tomrl study use {study.name}`.\n"
+        "# Edit it, or try a change with `dvc exp run -S KEY=VALUE`: train.steps=20 is for all\n"
+        "# cells, ++cells.CELL.train.steps=20 for one.\n"
+    )
+    entries = {
+        "combos": list(params.dataset),
+        "models": {key: entry.inputs for key, entry in params.base.items()},
+        "cells": {
+            key: {"model": cell.model, "base": cell.base, "inputs": cell.inputs}
+            for key, cell in params.cells.items()
+        },
+    }
+    lines = write_yaml(entries, default_flow_style=None, width=10_000)  # one for each cell
+    return head + write_yaml(study.model_dump(mode="json")) + lines
 
 
 def dump_params(params: Params) -> str:
-    """Return the text of ``params.yaml``."""
-    head = (
-        f"# The study {params.study.name}, expanded: written by `tomrl study use "
-        f"{params.study.name}`.\n# Edit one entry (or `dvc exp run -S KEY=VALUE`) to rerun what "
-        "depends on it.\n"
-    )
-    return head + write_yaml(params.model_dump(mode="json", exclude_none=False))
+    """Every resolved parameter of a study, as YAML for people to read."""
+    return write_yaml(params.model_dump(mode="json"))
+
+
+def _merged(whole: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """A section with some values in place of its own."""
+    return whole | {
+        name: _merged(whole[name], value)
+        if isinstance(value, dict) and isinstance(whole.get(name), dict)
+        else value
+        for name, value in own.items()
+    }
+
+
+def _in_cell(key: str, mistake: Mistake) -> Mistake:
+    return Mistake(("cells", key, *mistake.place), mistake.text, mistake.line)
+
+
+def _reserved_cells(content: object) -> Iterator[Mistake]:
+    cells = content.get("cells") if isinstance(content, dict) else None
+    for key in cells if isinstance(cells, dict) else ():
+        yield from reserved(key, ("cells", key))
+
+
+def _not_of_the_grid(written: ParamsFile, params: Params) -> Iterator[Mistake]:
+    """Yield what the entries for ``dvc.yaml`` say otherwise than the study does.
+
+    Some may be left out: what nobody wants to run.
+    """
+    for number, key in enumerate(written.combos):
+        if key not in params.dataset:
+            yield _unlike(("combos", number), key, ", ".join(params.dataset), written)
+    for key, inputs in written.models.items():
+        base = params.base.get(key)
+        if base is None:
+            yield _unlike(("models", key), key, ", ".join(params.base), written)
+        elif inputs != base.inputs:
+            yield _unlike(("models", key), inputs, base.inputs, written)
+    for key, entry in written.cells.items():
+        yield from _unlike_its_cell(key, entry, params, written)
+
+
+def _unlike_its_cell(
+    key: str, entry: CellEntry, params: Params, written: ParamsFile
+) -> Iterator[Mistake]:
+    cell = params.cells.get(key)
+    if cell is None:
+        yield _unlike(("cells", key), key, ", ".join(params.cells), written)
+        return
+    for field in ("model", "base", "inputs"):
+        found, expected = getattr(entry, field), getattr(cell, field)
+        if found != expected:
+            yield _unlike(("cells", key, field), found, expected, written)
+    if cell.model not in written.models:
+        yield wrong(
+            ("cells", key, "model"), cell.model, f"those of models: {', '.join(written.models)}"
+        )
+    if cell.combination is not None and cell.combination not in written.combos:
+        text = f"its training data {cell.combination} is not in combos; add it there"
+        yield Mistake(("cells", key), text)
+
+
+def _unlike(place: Place, found: str, allowed: str, written: ParamsFile) -> Mistake:
+    short = allowed if len(allowed) <= _LONGEST else f"{allowed[:_LONGEST]}..."
+    text = f"found {shown(found)}; allowed by the study's grid: {short}. Change the grid in "
+    text += f"studies/{written.name}.yaml, and run: tomrl study use {written.name}"
+    return Mistake(place, text)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from pipeline.base.errors import UserError
 from pipeline.config.mistakes import Mistake, as_error, mistakes_of
 from pipeline.config.section import Section
-from pipeline.config.yaml_file import read_yaml
+from pipeline.config.yaml_file import Document, read_yaml
 
 Content = TypeVar("Content", bound=Section)
 Check = Callable[[object], Iterable[Mistake]]
@@ -30,7 +30,13 @@ def read_section(path: Path, form: type[Content], checks: Iterable[Check] = ()) 
     Raises:
         UserError: With every mistake in the file: line, field, value found, values allowed.
     """
-    document = read_yaml(path)
+    return check_document(path, read_yaml(path), form, checks)
+
+
+def check_document(
+    path: Path, document: Document, form: type[Content], checks: Iterable[Check] = ()
+) -> Content:
+    """The content of a document as what it should be; takes and raises as :func:`read_section`."""
     if not isinstance(document.content, dict):
         found = "a list" if isinstance(document.content, list) else repr(document.content)[:80]
         fields = ", ".join(form.model_fields)

@@ -7,7 +7,7 @@ all others: whatever has not the form that a check needs, another mistake is abo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import product
 
 from pipeline.config.algorithms import ALGORITHMS
@@ -49,7 +49,7 @@ def whole_at(content: object, *way: str, default: int = 0) -> int:
 
 def study_mistakes(content: object) -> Iterator[Mistake]:
     """Yield what a study names without defining it, names twice, or has in sections that clash."""
-    yield from _reserved(at(content, "name"), ("name",))
+    yield from reserved(at(content, "name"), ("name",))
     yield from _undefined(content)
     yield from _misnamed_sources(section_at(content, "acquire"))
     for way in (("models",), ("combinations",), ("algorithms",), ("seeds",), ("evaluate_only",)):
@@ -69,7 +69,8 @@ def repeated(found: object, place: Place) -> Iterator[Mistake]:
                 yield Mistake(place, f"found {text} twice; keep one of them")
 
 
-def _reserved(name: object, place: Place) -> Iterator[Mistake]:
+def reserved(name: object, place: Place) -> Iterator[Mistake]:
+    """Yield a name that cannot be a study's or a cell's."""
     if name in FOLDERS:
         yield Mistake(place, f"found {shown(name)}, the name of a folder in it; choose another")
 
@@ -170,10 +171,10 @@ def _short_contexts(content: object) -> Iterator[Mistake]:
 
 
 def _columns(content: object) -> Iterator[Mistake]:
-    check = at(content, "gsm8k", "task")
-    if isinstance(check, str) and check in section_at(content, "suite", "tasks"):
-        text = f"the side-check has the name {shown(check)} already; choose another"
-        yield Mistake(("suite", "tasks", check), text)
+    for check in section_at(content, "suite", "side_checks"):
+        if check in section_at(content, "suite", "tasks"):
+            text = f"a task has the name {shown(check)} already; choose another"
+            yield Mistake(("suite", "side_checks", check), text)
 
 
 def _cells_of_one_name(content: object) -> Iterator[Mistake]:
@@ -192,18 +193,22 @@ def _cells_of_one_name(content: object) -> Iterator[Mistake]:
 # --- params.yaml ----------------------------------------------------------------------------------
 
 
-def params_mistakes(content: object) -> Iterator[Mistake]:
-    """Yield what the entries of ``params.yaml`` name that is not there, or that clashes."""
-    yield from _reserved(at(content, "study", "name"), ("study", "name"))
-    named = {"model": at(content, "base"), "combination": at(content, "dataset")}
-    for key, cell in section_at(content, "cells").items():
-        yield from _reserved(key, ("cells", key))
-        for field, there in named.items():
-            name = at(cell, field)
-            if isinstance(name, str) and isinstance(there, dict) and name not in there:
-                yield wrong(("cells", key, field), name, ", ".join(map(str, there)))
-        algorithm = at(cell, "algorithm", "name")
-        if _compares(algorithm) and at(cell, "train", "rollouts") == 1:
-            yield _lone_rollout(("cells", key, "train", "rollouts"), str(algorithm))
-        if at(cell, "train", "dynamic_sampling") is not None and not _compares(algorithm):
-            yield _undrawn(("cells", key, "train", "dynamic_sampling"), str(algorithm))
+def cell_mistakes(
+    key: str, cell: object, there: Mapping[str, Collection[str]]
+) -> Iterator[Mistake]:
+    """Yield what a cell of ``params.yaml`` names that is not there, or what clashes in it.
+
+    Args:
+        key: Its key.
+        cell: Its resolved content, checked or not.
+        there: The names that its fields ``model`` and ``combination`` may have.
+    """
+    for field, names in there.items():
+        name = at(cell, field)
+        if isinstance(name, str) and name not in names:
+            yield wrong(("cells", key, field), name, ", ".join(names))
+    algorithm = at(cell, "algorithm", "name")
+    if _compares(algorithm) and at(cell, "train", "rollouts") == 1:
+        yield _lone_rollout(("cells", key, "train", "rollouts"), str(algorithm))
+    if at(cell, "train", "dynamic_sampling") is not None and not _compares(algorithm):
+        yield _undrawn(("cells", key, "train", "dynamic_sampling"), str(algorithm))

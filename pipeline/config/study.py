@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
 from pipeline.config.arms import Arm
 from pipeline.config.data import AuditSettings, Dataset, Suite
-from pipeline.config.evaluation import Evaluate, SideCheck
+from pipeline.config.evaluation import Evaluate
 from pipeline.config.models import Base
 from pipeline.config.section import Key, Listed, Section, Seed, Text, Threads
 from pipeline.config.sources import Source
@@ -60,7 +60,6 @@ class Study(Section):
     base: Base
     train: StudyTrain
     evaluate: Evaluate
-    gsm8k: SideCheck
     grid: StudyGrid
 
     def algorithm(self, name: AlgorithmName) -> Algorithm:

@@ -18,7 +18,11 @@ from pipeline.config.algorithms import (
 from pipeline.config.reward import RewardSettings
 from pipeline.config.section import Batch, Positive, Rate, Section, Tokens, one_of
 
-Accelerator = Literal["cpu", "a100-40", "a100-80", "h100", "h200"]
+Accelerator = Literal["cpu", "l4", "rtx-4090", "a100-40", "a100-80", "h100", "h200"]
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class Cluster(Section):
@@ -30,8 +34,11 @@ class Cluster(Section):
         accelerator: What the cluster's nodes have; for ``backend: verl``, ``auto`` is ``cpu`` for
             tiny models and ``a100-80`` for all others; for ``local``, ``a100-80`` where the cluster
             has accelerators.
+        memory: GiB that CUDA offers on each accelerator, if its name stands for another.
         gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
             the placement plan allows if absent.
+        node_gpus: Accelerators of each node, where that is not 8: a cell takes at most so many of
+            one, and all of each where it takes several.
         nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, one if
             ``gpus`` is given.
         tensor_parallel: Accelerators that one copy of the rollout model spans; as planned if
@@ -48,7 +55,9 @@ class Cluster(Section):
     """
 
     accelerator: Accelerator | Literal["auto"] = "auto"
+    memory: float | None = Field(default=None, gt=0, le=10_000, exclude_if=_is_none)
     gpus: Positive | None = None
+    node_gpus: Positive | None = Field(default=None, exclude_if=_is_none)
     nodes: Positive | None = None
     tensor_parallel: Positive | None = None
     offload: bool | None = None
@@ -85,10 +94,6 @@ class DynamicSampling(Section):
     """
 
     draws: Annotated[int, Field(ge=2, le=1000)] = 10
-
-
-def _is_none(value: object) -> bool:
-    return value is None
 
 
 _OWNERS = {"fidelity_weight": "the reward; write train.reward: {preset: fidelity, weight: ...}"} | {

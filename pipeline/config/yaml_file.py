@@ -63,9 +63,9 @@ for _kind in (_Loader, _Dumper):
     _kind.add_implicit_resolver(f"{_TAG}float", _EXPONENT, list("-+0123456789"))
 
 
-def write_yaml(content: object) -> str:
-    """Return a content as YAML."""
-    options: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 100}
+def write_yaml(content: object, **style: Any) -> str:
+    """A content as YAML; ``style`` is what PyYAML's ``dump`` takes."""
+    options: dict[str, Any] = {"sort_keys": False, "allow_unicode": True, "width": 100, **style}
     text: str = yaml.dump(content, Dumper=_Dumper, **options)
     return text
 
@@ -91,7 +91,16 @@ def read_yaml(path: Path) -> Document:
     Raises:
         UserError: If it is missing, too large, no UTF-8, no YAML, or holds nothing.
     """
-    text = _text(path)
+    return parse_yaml(path, read_bytes(path))
+
+
+def parse_yaml(path: Path, data: bytes) -> Document:
+    """The content of a YAML file that holds, or is to hold, these bytes.
+
+    Raises:
+        UserError: As :func:`read_yaml` does.
+    """
+    text = _text(path, data)
     loader = None
     try:
         loader = _Loader(text)
@@ -113,8 +122,14 @@ def read_yaml(path: Path) -> Document:
             loader.dispose()
 
 
-def _text(path: Path) -> str:
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a YAML file.
+
+    Raises:
+        UserError: If it is missing, cannot be read, or is too large.
+    """
     try:
+        size = path.stat().st_size
         with path.open("rb") as file:
             data = file.read(LARGEST_FILE + 1)
     except FileNotFoundError:
@@ -122,8 +137,17 @@ def _text(path: Path) -> str:
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from None
     if len(data) > LARGEST_FILE:
-        size = path.stat().st_size
-        raise UserError(f"{path} has {size:,} bytes, at most {LARGEST_FILE:,} are allowed")
+        raise _too_large(path, size)
+    return data
+
+
+def _too_large(path: Path, size: int) -> UserError:
+    return UserError(f"{path} has {size:,} bytes, at most {LARGEST_FILE:,} are allowed")
+
+
+def _text(path: Path, data: bytes) -> str:
+    if len(data) > LARGEST_FILE:
+        raise _too_large(path, len(data))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -26,13 +26,23 @@ def task_mistakes(content: object) -> Iterator[Mistake]:
     acquired = section_at(content, "acquire")
     for place, part in _parts(content):
         yield from _part_mistakes(place, part, acquired)
-    check = ("gsm8k", "task")
-    task = registry.find(at(content, *check))
-    yield from _task_mistakes(check, at(content, *check), acquired)
-    if task is not None and not task.mathematics:
-        numbers = ", ".join(t.name for t in registry.all_tasks() if t.mathematics)
-        yield wrong(check, task.name, f"{numbers}, because it checks arithmetic")
+    yield from _misplaced(content)
     yield from _prompt_mistakes(content, acquired)
+
+
+def _misplaced(content: object) -> Iterator[Mistake]:
+    """Yield the side-checks that ask for no numbers, and the tasks of the suite that do."""
+    for section, checks in (("tasks", False), ("side_checks", True)):
+        for name, column in section_at(content, "suite", section).items():
+            task, place = registry.find(at(column, "task")), ("suite", section, name, "task")
+            if task is None or task.mathematics is checks:
+                continue
+            if checks:
+                numbers = ", ".join(t.name for t in registry.all_tasks() if t.mathematics)
+                yield wrong(place, task.name, f"{numbers}, because it checks arithmetic")
+            else:
+                text = f"found {task.name!r}, which asks for numbers; name it under"
+                yield Mistake(place, f"{text} suite.side_checks")
 
 
 def row_count(part: Part) -> int | None:
@@ -57,8 +67,9 @@ def _parts(content: object) -> Iterator[tuple[Place, object]]:
             parts = at(combination, side)
             for number, part in enumerate(parts if isinstance(parts, list) else ()):
                 yield ("dataset", "combinations", key, side, number), part
-    for name, column in section_at(content, "suite", "tasks").items():
-        yield ("suite", "tasks", name), column
+    for section in ("tasks", "side_checks"):
+        for name, column in section_at(content, "suite", section).items():
+            yield ("suite", section, name), column
 
 
 def _part_mistakes(place: Place, part: object, acquired: dict[str, object]) -> Iterator[Mistake]:

@@ -6,7 +6,7 @@ depend on which others share its batch (up to rounding).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,7 @@ _LOOK_SELDOM = 16
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One sampled completion; ``tokens`` end with the end-of-sequence token if ``finished``."""
+    """One sampled completion; ``tokens`` end with one that ends a text if ``finished``."""
 
     tokens: tuple[int, ...]
     finished: bool
@@ -50,7 +50,7 @@ def generate(
     prompts: Sequence[Sequence[int]],
     keys: Sequence[Sequence[int]],
     sampling: Sampling,
-    end: int,
+    stops: Collection[int],
     recording: Recording | None = None,
 ) -> list[Completion]:
     """Sample completions.
@@ -60,7 +60,7 @@ def generate(
         prompts: P token sequences, none empty.
         keys: P * G random-stream keys, those of prompt p at p * G ... p * G + G - 1.
         sampling: How tokens are chosen.
-        end: The end-of-sequence token.
+        stops: The tokens of which each ends a completion.
         recording: Of an accelerator's passes; whoever samples again and again holds one.
 
     Returns:
@@ -77,7 +77,7 @@ def generate(
         sent(ends, device).repeat_interleave(group),
         sent(draws, device),
         sampling,
-        end,
+        stops,
         standing=can_record(device),
     )
     rows.write(found.logits.repeat_interleave(group, 0))
@@ -120,7 +120,7 @@ class CompletionRows:
         ends: Tokens of each row's prompt [N].
         draws: Each row's random numbers [N, T].
         sampling: How tokens are chosen.
-        end: The end-of-sequence token.
+        stops: The tokens of which each ends a completion.
         standing: Whether to keep tensors in their places from token to token.
     """
 
@@ -131,12 +131,13 @@ class CompletionRows:
         ends: Tensor,
         draws: Tensor,
         sampling: Sampling,
-        end: int,
+        stops: Collection[int],
         *,
         standing: bool,
     ) -> None:
-        self.passes, self.sampling, self.end, self.standing = passes, sampling, end, standing
+        self.passes, self.sampling, self.stops, self.standing = passes, sampling, stops, standing
         self.draws, device = draws, draws.device
+        self._stops = torch.tensor(list(stops), dtype=torch.long, device=device)
         count, self.steps = draws.shape
         self.tokens = torch.zeros(count, self.steps, dtype=torch.long, device=device)
         self.lengths = torch.zeros(count, dtype=torch.long, device=device)
@@ -170,7 +171,7 @@ class CompletionRows:
         chosen = choose(logits, self.sampling, self.draws[self.rows, self.written])
         self.tokens[self.rows, self.written] = chosen * self.alive
         self.lengths[self.rows] += self.alive
-        self.alive &= chosen != self.end
+        self.alive &= (chosen.unsqueeze(-1) != self._stops).all(-1)
         self.last.copy_(chosen)
         for counter in (self.position, self.written, self.place):
             counter += 1
@@ -189,7 +190,7 @@ class CompletionRows:
     def completions(self) -> list[Completion]:
         """Return what has been written, by completion."""
         return [
-            Completion(tuple(row[:length]), row[length - 1] == self.end)
+            Completion(tuple(row[:length]), row[length - 1] in self.stops)
             for row, length in zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
         ]
 

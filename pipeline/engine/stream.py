@@ -10,7 +10,7 @@ Transformer-Based Generative Models", section 3.1.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,7 +41,7 @@ def complete(
     prompts: Sequence[Sequence[int]],
     keys: Sequence[Sequence[int]],
     sampling: Sampling,
-    end: int,
+    stops: Collection[int],
     places: int,
     hear: Hear,
 ) -> None:
@@ -56,12 +56,12 @@ def complete(
             after the other.
         keys: The random-stream key of each.
         sampling: How tokens are chosen.
-        end: The end-of-sequence token.
+        stops: The tokens of which each ends a completion.
         places: Completions that are written at a time.
         hear: Hears of each completion as it ends, with the place of its prompt among ``prompts``.
     """
     if prompts:
-        _Batch(model, prompts, keys, sampling, end, min(places, len(prompts)), hear).run()
+        _Batch(model, prompts, keys, sampling, stops, min(places, len(prompts)), hear).run()
 
 
 @dataclass(slots=True)
@@ -85,13 +85,13 @@ class _Batch:
         prompts: Sequence[Sequence[int]],
         keys: Sequence[Sequence[int]],
         sampling: Sampling,
-        end: int,
+        stops: Collection[int],
         places: int,
         hear: Hear,
     ) -> None:
         self.passes, self.device = passes_of(model), model.device
         self.prompts, self.random = prompts, keys
-        self.sampling, self.end, self.hear = sampling, end, hear
+        self.sampling, self.stops, self.hear = sampling, stops, hear
         self.encoder = Encoder(self.passes, prompts)
         self.waiting = deque(self.encoder.order)
         self.rows: list[_Row | None] = [None] * places
@@ -149,16 +149,16 @@ class _Batch:
         if self.sampling.temperature:
             draws = torch.tensor([row.draw() if row else 0.0 for row in rows], dtype=torch.float64)
         chosen = choose(logits, self.sampling, draws.to(logits.device)).tolist()
-        end, most = self.end, self.sampling.max_new_tokens
+        stops, most = self.stops, self.sampling.max_new_tokens
         for place, row, token in zip(places, rows, chosen, strict=True):
             if row is None:
                 continue
             tokens = row.tokens
             tokens.append(token)
             self.next[place] = token
-            if token == end or len(tokens) == most:
+            if token in stops or len(tokens) == most:
                 self.rows[place], self.lengths[place] = None, 0
-                self.hear(row.prompt, Completion(tuple(tokens), token == end))
+                self.hear(row.prompt, Completion(tuple(tokens), token in stops))
 
     def _shrink(self) -> None:
         left = [place for place, row in enumerate(self.rows) if row is not None]

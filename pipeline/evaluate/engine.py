@@ -27,6 +27,7 @@ class Prompt:
         begun: What the answer begins with; see :func:`pipeline.model.chat.beginning`.
         question: Id of what it asks.
         sample: Number of the answer, where a question has several.
+        sampling: How its tokens are chosen, where not as those of all others.
     """
 
     messages: Messages
@@ -34,6 +35,7 @@ class Prompt:
     begun: str = PREFILL
     question: str = ""
     sample: int = 0
+    sampling: Sampling | None = None
 
     @property
     def digest(self) -> str:
@@ -64,21 +66,6 @@ def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished:
 
 
 @dataclass(frozen=True)
-class Ahead:
-    """What another stage will ask the same model: answered while that is loaded anyway.
-
-    Attributes:
-        prompts: What it will ask.
-        sampling: How tokens are chosen.
-        work: Its folder of resumable state, where it finds the answers.
-    """
-
-    prompts: Sequence[Prompt]
-    sampling: Sampling
-    work: Path
-
-
-@dataclass(frozen=True)
 class Place:
     """Where an engine finds a model and keeps what is unfinished.
 
@@ -88,7 +75,6 @@ class Place:
         root: The checkout.
         threads: Threads to compute with.
         batch: Prompts decoded at once.
-        ahead: What is answered too, once all else is.
     """
 
     model: Path
@@ -96,7 +82,6 @@ class Place:
     root: Path
     threads: int
     batch: int
-    ahead: Sequence[Ahead] = ()
 
 
 class Engine(Protocol):
@@ -120,3 +105,27 @@ class Engine(Protocol):
     ) -> list[Response]:
         """Return one response for each prompt, in order; ``report`` hears how many are done."""
         ...
+
+
+def by_sampling(prompts: Sequence[Prompt], sampling: Sampling) -> dict[Sampling, list[int]]:
+    """The places of prompts whose tokens are chosen alike; ``sampling`` is that of most."""
+    found: dict[Sampling, list[int]] = {}
+    for place, prompt in enumerate(prompts):
+        found.setdefault(prompt.sampling or sampling, []).append(place)
+    return found
+
+
+def complete_alike(
+    prompts: Sequence[Prompt],
+    sampling: Sampling,
+    report: Callable[[int], None],
+    complete: Callable[[list[Prompt], Sampling, Callable[[int], None]], list[Response]],
+) -> list[Response]:
+    """One response for each prompt, in order, where ``complete`` takes one sampling at a time."""
+    responses = dict[int, Response]()
+    for chosen, places in by_sampling(prompts, sampling).items():
+        done = len(responses)
+        alike = [prompts[place] for place in places]
+        found = complete(alike, chosen, lambda count, done=done: report(done + count))  # type: ignore[misc]
+        responses.update(zip(places, found, strict=True))
+    return [responses[place] for place in range(len(prompts))]

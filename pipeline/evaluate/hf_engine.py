@@ -1,22 +1,27 @@
 """The engine ``hf``: transformers, in this process.
 
-What takes seconds to import is imported once there is something to ask: another stage may have
-asked it all (:class:`pipeline.evaluate.engine.Ahead`).
+What takes seconds to import is imported once there is something to ask: a run that was stopped may
+have asked it all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import TOO_LONG, Ahead, Place, Prompt, Response, respond
+from pipeline.evaluate.engine import (
+    TOO_LONG,
+    Place,
+    Prompt,
+    Response,
+    complete_alike,
+    respond,
+)
 from pipeline.evaluate.journal import Journal
 from pipeline.formats.provenance import MODEL, installed
 from pipeline.model.chat import encode_prompt
@@ -32,7 +37,7 @@ SMALL_PRODUCT = 2**22
 
 def open_engine(place: Place) -> TransformersEngine:
     """Return the engine of a model."""
-    return TransformersEngine(place.model, place.work, place.batch, place.threads, place.ahead)
+    return TransformersEngine(place.model, place.work, place.batch, place.threads)
 
 
 class TransformersEngine:
@@ -43,7 +48,6 @@ class TransformersEngine:
         work: Keeps the answers as they come.
         batch: Completions that are written at a time.
         threads: To compute with, as this process is told when the model is loaded.
-        ahead: What is answered too, once all else is.
     """
 
     name = "hf"
@@ -54,10 +58,9 @@ class TransformersEngine:
         work: Path,
         batch: int,
         threads: int | None = None,
-        ahead: Sequence[Ahead] = (),
     ) -> None:
         self.folder, self.work, self.batch = folder, work, batch
-        self.threads, self.ahead = threads, ahead
+        self.threads = threads
         self.libraries = installed(*MODEL)
         self.effort = Effort()
 
@@ -86,26 +89,18 @@ class TransformersEngine:
         Raises:
             UserError: If another process is at it.
         """
-        responses = self._answered(self.work, prompts, sampling, report)
-        for each in self.ahead:
-            with suppress(UserError):  # that stage is at it itself
-                self._answered(each.work, each.prompts, each.sampling, lambda _: None)
-        return responses
+        with owned(self.work):
+            return complete_alike(prompts, sampling, report, self._answered)
 
     def _answered(
-        self,
-        work: Path,
-        prompts: Sequence[Prompt],
-        sampling: Sampling,
-        report: Callable[[int], None],
+        self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
         # The folder's name is its digest: a checkout may be moved.
         model = [self.folder.name, self.libraries]
-        with owned(work):
-            journal = Journal(work, model, sampling, prompts, report)
-            if missing := journal.missing:
-                self._ask(prompts, missing, sampling, journal)
-            return [answer.response for answer in journal.answers()]
+        journal = Journal(self.work, model, sampling, prompts, report)
+        if missing := journal.missing:
+            self._ask(prompts, missing, sampling, journal)
+        return [answer.response for answer in journal.answers()]
 
     def _ask(
         self,
@@ -115,6 +110,7 @@ class TransformersEngine:
         journal: Journal,
     ) -> None:
         from pipeline.engine.stream import complete
+        from pipeline.model.weights import end_ids_of
 
         model, tokenizer = self._loaded
         room = model.config.max_position_embeddings - sampling.max_new_tokens
@@ -139,7 +135,7 @@ class TransformersEngine:
                 [tokens for tokens, _ in fitting],
                 [prompts[place].key for _, place in fitting],
                 sampling,
-                int(tokenizer.eos_token_id),  # type: ignore[arg-type]
+                end_ids_of(model, tokenizer),
                 self.batch,
                 hear,
             )

@@ -26,7 +26,7 @@ from pipeline.base.errors import TransientError, UserError
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import TOO_LONG, Prompt, Response
+from pipeline.evaluate.engine import TOO_LONG, Prompt, Response, complete_alike
 from pipeline.evaluate.journal import Journal
 from pipeline.formats.plural import counted
 from pipeline.formats.provenance import installed
@@ -143,7 +143,7 @@ class OpenAiEngine:
             TransientError: If it cannot be reached, or answers with errors or garbage to the last.
         """
         with owned(self.work):
-            return self._answered(prompts, sampling, report)
+            return complete_alike(prompts, sampling, report, self._answered)
 
     def _answered(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]

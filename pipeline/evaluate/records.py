@@ -1,4 +1,4 @@
-"""What an evaluation writes: ``metrics.json`` of the stages ``evaluate`` and ``gsm8k``."""
+"""What an evaluation writes: ``metrics.json`` of the stage ``evaluate``."""
 
 from __future__ import annotations
 

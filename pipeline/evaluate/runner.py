@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,29 +54,68 @@ class Asking:
     samples: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Columns of questions that are put in the same way.
+
+    Attributes:
+        columns: The questions, by column.
+        asking: How they are put.
+    """
+
+    columns: Mapping[str, Sequence[Example]]
+    asking: Asking
+
+    @property
+    def examples(self) -> list[Example]:
+        """The questions of all columns, one column after the other."""
+        return [example for column in self.columns.values() for example in column]
+
+    @property
+    def names(self) -> list[str]:
+        """The column of each question."""
+        return [name for name, column in self.columns.items() for _ in column]
+
+
 def evaluate(
     engine: Engine,
-    examples: Sequence[Example],
-    asking: Asking,
+    asked: Sequence[Asked],
     *,
     seed: int,
     report: Callable[[int], None] = lambda _: None,
-) -> list[Graded]:
-    """Put every example to the engine and grade the responses.
+) -> list[list[Graded]]:
+    """Put every question to the engine, all at once, and grade the responses.
 
     Args:
         engine: What runs the model.
-        examples: Questions.
-        asking: How they are put.
+        asked: Questions, and how they are put.
         seed: Start of every random stream; a response's stream depends on it, on the example's id
             and on the number of the sample only.
         report: Hears how many responses are done.
 
     Returns:
-        The responses to each example side by side.
+        For each that is asked, the responses to each example side by side.
     """
-    prompts = prompts_of(examples, asking, seed=seed)
-    responses = engine.complete(prompts, asking.sampling, report)
+    most = asked[0].asking.sampling
+    prompts = [prompts_of(each.examples, each.asking, seed=seed) for each in asked]
+    put = [
+        prompt if each.asking.sampling == most else replace(prompt, sampling=each.asking.sampling)
+        for each, shown in zip(asked, prompts, strict=True)
+        for prompt in shown
+    ]
+    responses = iter(engine.complete(put, most, report))
+    return [
+        _graded(each.examples, each.asking, shown, list(islice(responses, len(shown))))
+        for each, shown in zip(asked, prompts, strict=True)
+    ]
+
+
+def _graded(
+    examples: Sequence[Example],
+    asking: Asking,
+    prompts: Sequence[Prompt],
+    responses: Sequence[Response],
+) -> list[Graded]:
     if is_prefilled(asking.prompt) and not asking.think:
         responses = [replace(each, text=EMPTY_THOUGHT + each.text) for each in responses]
     answered = zip(repeated(examples, asking.samples), responses, prompts, strict=True)

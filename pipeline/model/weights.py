@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import torch
 from safetensors import SafetensorError
@@ -19,9 +21,13 @@ from transformers.utils.logging import disable_progress_bar
 
 from pipeline.base.errors import UserError
 from pipeline.engine.linear import use_faster_linear
+from pipeline.formats.files import read_json, write_json
 
 WEIGHTS = "model.safetensors"
 _GENERATION = "generation_config.json"
+
+EndIds = tuple[int, ...]
+"""Tokens of which each ends a text; the first is the one that is taught."""
 
 
 def save_model(
@@ -57,6 +63,34 @@ def copy_generation(base: Path, folder: Path) -> None:
         shutil.copyfile(base / _GENERATION, folder / _GENERATION)
 
 
+def end_ids(tokenizer: PreTrainedTokenizerBase, named: int | Sequence[int] | None) -> EndIds:
+    """The tokens that end a text: the tokenizer's own, and those that the model names besides.
+
+    Args:
+        tokenizer: The model's.
+        named: ``eos_token_id`` of its generation settings.
+    """
+    others = [named] if isinstance(named, int) else named or ()
+    return tuple(dict.fromkeys([int(tokenizer.eos_token_id), *others]))  # type: ignore[arg-type]
+
+
+def end_ids_of(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> EndIds:
+    """The tokens that end a text of a model in memory."""
+    return end_ids(tokenizer, model.generation_config.eos_token_id)
+
+
+def end_ids_in(folder: Path, tokenizer: PreTrainedTokenizerBase) -> EndIds:
+    """The tokens that end a text of a model in a folder, as transformers and vLLM read them."""
+    generation = folder / _GENERATION
+    said = read_json(generation if generation.is_file() else folder / "config.json")
+    return end_ids(tokenizer, said.get("eos_token_id"))
+
+
+def write_end_ids(folder: Path, ids: EndIds) -> None:
+    """Write, beside a tokenizer, the tokens that end a text."""
+    write_json(folder / _GENERATION, {"eos_token_id": list(ids)})
+
+
 def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
     """Write tensors as safetensors.
 
@@ -90,13 +124,15 @@ def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> No
 
 
 def load_model(
-    folder: Path, plain_below: int = 0
+    folder: Path, plain_below: int = 0, dtype: torch.dtype | Literal["auto"] = torch.float32
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load a model in single precision, for evaluation, with its tokenizer.
+    """Load a model for evaluation, with its tokenizer.
 
     Args:
         folder: The model, in Hugging Face layout.
         plain_below: See :func:`pipeline.engine.linear.use_onednn`.
+        dtype: Number format, single precision unless another is asked for; ``auto`` is that in
+            which it is stored.
 
     Raises:
         UserError: If tokenizer and model have different vocabularies.
@@ -104,7 +140,7 @@ def load_model(
     disable_progress_bar()  # it would fill logs, and loading from the disk takes seconds
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     model = AutoModelForCausalLM.from_pretrained(
-        folder, dtype=torch.float32, local_files_only=True, attn_implementation="sdpa"
+        folder, dtype=dtype, local_files_only=True, attn_implementation="sdpa"
     )
     if len(tokenizer) > model.config.vocab_size:
         raise UserError(

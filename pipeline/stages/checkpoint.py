@@ -50,9 +50,9 @@ def _named(manifest: Manifest, key: str, name: str) -> StoredModel:
 def _ask(stage: Stage, key: str, cell: TrainedCell, model: Path, stored: StoredModel) -> Path:
     code = own_code(ENGINES[cell.evaluate.engine].modules)
     work = replace(stage, name="checkpoint").work(stored.digest, stage.params.study.threads, code)
-    columns, asking = asked(stage, key)
+    questions = asked(stage, key)
     engine = engine_of_weights(stage, cell, model, work)
-    graded = ask_columns(engine, cell, columns, asking, f"{key} at step {stored.step}")
+    graded = ask_columns(engine, cell, questions, f"{key} at step {stored.step}")
     folder = work / "answers"
-    write_scores(folder, cell, Ran(engine.name, engine.libraries, columns, graded, asking))
+    write_scores(folder, cell, Ran(engine.name, engine.libraries, questions, graded))
     return folder

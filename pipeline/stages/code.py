@@ -14,6 +14,7 @@ from pipeline.base.closure import own_code
 from pipeline.base.plugins import BACKENDS, BASES, BENCHMARKS, CONTROLS, ENGINES, REWARDS, SERVED
 from pipeline.formats.files import replacing, write_json
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expand import written
 
 _READS_TASKS = ("dataset", "suite", "audit", "sources", "report")
 _PLAIN = ("acquire", "judge", *_READS_TASKS)
@@ -41,13 +42,12 @@ def variants() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "train-none", ("pipeline.stages.train",)
     for backend, plugin in BACKENDS.items():
         yield f"train-{backend}", ("pipeline.stages.train", *plugin.modules)
-    for name in ("evaluate", "gsm8k"):
-        for engine, plugin in (*ENGINES.items(), *SERVED.items()):
-            yield f"{name}-{engine}", (f"pipeline.stages.{name}", *plugin.modules)
+    for engine, plugin in (*ENGINES.items(), *SERVED.items()):
+        yield f"evaluate-{engine}", ("pipeline.stages.evaluate", *plugin.modules)
     yield "reward-none", ()
     for preset, plugin in (*REWARDS.items(), *CONTROLS.items()):
         yield f"reward-{preset}", plugin.modules
 
 
 if __name__ == "__main__":
-    run("code", main)
+    run("code", main, written)

@@ -13,11 +13,11 @@ from pipeline.base.disk import trouble
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.processes import end_with_dvc, raise_on_sigterm
 from pipeline.config.params import AskedCell, Cell, Params
-from pipeline.config.params_file import read_params
 from pipeline.formats.files import digest_of, file_digest, folder_digests
 from pipeline.formats.foreign import visible
 from pipeline.formats.leftovers import remove_leftovers_of
 from pipeline.formats.weights import WeightsFolder
+from pipeline.stages.expanded import Reader, shared
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Stage:
         return self.root / "work" / digest_of([self.name, *inputs])[:20]
 
 
-def run(name: str, body: Callable[..., None]) -> None:
+def run(name: str, body: Callable[..., None], params: Reader = shared) -> None:
     """Run a stage from the command line: ``python -m pipeline.stages.NAME [KEY]``.
 
     Exits 2 with one clear message on bad input, which running it again cannot mend; 1 on what may
@@ -87,7 +87,7 @@ def run(name: str, body: Callable[..., None]) -> None:
     end_with_dvc()
     try:
         _check_arguments(name, body, sys.argv[1:])
-        stage = Stage(name, Path.cwd(), read_params())
+        stage = Stage(name, Path.cwd(), params(Path.cwd(), sys.argv[1:]))
         remove_leftovers_of(stage.root)
         body(stage, *sys.argv[1:])
     except UserError as error:

@@ -20,6 +20,7 @@ from pipeline.judge.signatures import single_signatures
 from pipeline.judge.used import Used, used_of
 from pipeline.judge.verdict import judge
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import followed
 
 
@@ -27,9 +28,9 @@ def main(stage: Stage, key: str) -> None:
     """Judge one cell by the responses that were recorded."""
     stage.params.cell(key)
     folder = stage.runs / key
-    columns = stage.params.suite.tasks
+    asked, columns = stage.params.suite.columns, stage.params.suite.tasks
     metrics = folder / "evaluate" / "metrics.json"
-    scores = Evaluation.read_of(metrics, columns, f"evaluate@{key}")
+    scores = Evaluation.read_of(metrics, asked, f"evaluate@{key}")
     target = folder / "judge" / "verdicts.json"
     claims = target.with_name("claims.parquet")
     if scores.absent is not None:
@@ -68,4 +69,4 @@ def _verdict(
 
 
 if __name__ == "__main__":
-    run("judge", main)
+    run("judge", main, of_cell)

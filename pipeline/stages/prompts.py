@@ -1,7 +1,6 @@
 """The published frames of prompts, from the stage ``sources`` to the stages that show prompts.
 
-There is one file for each style, so that a stage can depend on the frame of its own prompt, whether
-or not that has one.
+There is one file for each style, whether or not it has a frame, in a folder that stages depend on.
 """
 
 from __future__ import annotations
@@ -39,4 +38,4 @@ def frame_of(stage: Stage, style: str) -> Frame | None:
 
 
 def _name(style: str) -> str:
-    return f"prompt-{style}.json"
+    return f"prompts/{style}.json"

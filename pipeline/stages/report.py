@@ -12,6 +12,7 @@ from pipeline.analysis.samples import read_recorded
 from pipeline.base.plugins import KEEPER
 from pipeline.formats.files import replacing
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expanded import everything
 from pipeline.stages.prompts import frame_of
 
 
@@ -35,4 +36,4 @@ def write(stage: Stage, results: Results, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    run("report", main)
+    run("report", main, everything)

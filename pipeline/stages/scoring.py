@@ -1,4 +1,4 @@
-"""What the stages ``evaluate`` and ``gsm8k`` share: run, grade, write, track."""
+"""Asking a cell's model: run, grade, write, follow."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from pipeline.base.plugins import ENGINES, SERVED
 from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, Cell
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import Ahead, Engine, Place
+from pipeline.evaluate.engine import Engine, Place
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import (
-    Asking,
+    Asked,
     Graded,
     evaluate,
     repeated,
@@ -31,7 +31,6 @@ from pipeline.formats.provenance import GRADING, installed
 from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
 from pipeline.stages.common import Stage
 from pipeline.stages.followed.run import PATIENCE, followed
-from pipeline.tasks.example import Example
 
 
 @dataclass(frozen=True)
@@ -40,40 +39,36 @@ class Ran:
 
     engine: str
     libraries: Mapping[str, str]
-    columns: Mapping[str, Sequence[Example]]
-    graded: Sequence[Graded]
-    asking: Asking
+    asked: Sequence[Asked] = ()
+    graded: Sequence[Sequence[Graded]] = ()
 
 
 def score_cell(
     stage: Stage,
     key: str,
-    columns: Mapping[str, Sequence[Example]],
-    asking: Asking,
-    ahead: Sequence[Ahead] = (),
+    asked: Sequence[Asked],
     then: Callable[[Engine, Ran], None] = lambda *_: None,
 ) -> Evaluation:
     """Run a cell's model over columns of examples; write responses, grades and metrics.
 
-    A model that is loaded for that answers what other stages will ask (``ahead``) too, and whatever
-    ``then`` asks of it about its answers.
+    A model that is loaded for that answers what ``then`` asks of it about its answers too.
 
     A model that cannot be run here leaves empty files and the reason in their place; once it can be
     run, ``dvc repro --force`` on the stage runs it.
     """
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
     if (why := _absent(stage, key, cell)) is not None:
-        nothing = Ran(cell.evaluate.engine, {}, {}, [], asking)
+        nothing = Ran(cell.evaluate.engine, {})
         found = write_scores(stage.runs / key / stage.name, cell, nothing, absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return found
     # Where a large model is asked, MLflow shows it from the start.
     patience = PATIENCE if cell.evaluate.engine == "hf" else 0.0
     with followed(stage, key, patience):
-        engine = _engine(stage, key, cell, ahead)
+        engine = _engine(stage, key, cell)
         started = time.perf_counter()
-        graded = ask_columns(engine, cell, columns, asking, f"{stage.name} {key}")
-        ran = Ran(engine.name, engine.libraries, columns, graded, asking)
+        graded = ask_columns(engine, cell, asked, f"{stage.name} {key}")
+        ran = Ran(engine.name, engine.libraries, asked, graded)
         then(engine, ran)
         seconds = time.perf_counter() - started
         write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
@@ -102,7 +97,7 @@ def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
     return reason(_served(stage, key, cell))
 
 
-def _engine(stage: Stage, key: str, cell: Cell, ahead: Sequence[Ahead]) -> Engine:
+def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     """Return the engine of a cell.
 
     Raises:
@@ -119,12 +114,10 @@ def _engine(stage: Stage, key: str, cell: Cell, ahead: Sequence[Ahead]) -> Engin
         )
     manifest = stage.runs / key / "train" / "checkpoints.json"
     model = resolve(manifest, stage.weights_of(key), cell.model)
-    return engine_of_weights(stage, cell, model, work_of(stage, key, cell), ahead)
+    return engine_of_weights(stage, cell, model, work_of(stage, key, cell))
 
 
-def engine_of_weights(
-    stage: Stage, cell: Cell, model: Path, work: Path, ahead: Sequence[Ahead] = ()
-) -> Engine:
+def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engine:
     """Return the engine that a cell names for weights.
 
     Args:
@@ -132,7 +125,6 @@ def engine_of_weights(
         cell: The cell.
         model: Folder of the weights.
         work: Folder of what is unfinished.
-        ahead: What is answered too.
     """
     place = Place(
         model=model,
@@ -140,7 +132,6 @@ def engine_of_weights(
         root=stage.root,
         threads=stage.params.study.threads,
         batch=cell.evaluate.batch,
-        ahead=ahead,
     )
     open_engine = cast(Callable[[Place], Engine], ENGINES[cell.evaluate.engine].load())
     return open_engine(place)
@@ -155,37 +146,31 @@ def work_of(stage: Stage, key: str, cell: Cell) -> Path:
 
 
 def ask_columns(
-    engine: Engine,
-    cell: Cell,
-    columns: Mapping[str, Sequence[Example]],
-    asking: Asking,
-    title: str,
-) -> list[Graded]:
+    engine: Engine, cell: Cell, asked: Sequence[Asked], title: str
+) -> list[list[Graded]]:
     """Put columns of examples to an engine, and show how far it is."""
-    examples = [example for column in columns.values() for example in column]
-    responses = len(examples) * asking.samples
+    responses = sum(len(each.examples) * each.asking.samples for each in asked)
     with ProgressReport(title, responses) as progress:
 
         def report(count: int) -> None:
             progress.at(count)
 
-        return evaluate(engine, examples, asking, seed=cell.seed, report=report)
+        return evaluate(engine, asked, seed=cell.seed, report=report)
 
 
 def write_scores(folder: Path, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:
     """Write responses, grades and metrics into a folder; return the metrics."""
-    samples = ran.asking.samples
-    named = [(name, example) for name, column in ran.columns.items() for example in column]
-    names = repeated([name for name, _ in named], samples)
-    examples = repeated([example for _, example in named], samples)
+    names = [name for each in ran.asked for name in repeated(each.names, each.asking.samples)]
+    examples = [e for each in ran.asked for e in repeated(each.examples, each.asking.samples)]
+    graded = [answer for answers in ran.graded for answer in answers]
     identity = {"model": cell.model, "engine": ran.engine}
     write_responses(
-        folder / "responses.parquet", examples, ran.graded, names, {**identity, "seed": cell.seed}
+        folder / "responses.parquet", examples, graded, names, identity | {"seed": cell.seed}
     )
-    write_grades(folder / "grades.parquet", examples, ran.graded, names)
+    write_grades(folder / "grades.parquet", examples, graded, names)
     found = Evaluation(
         engine=ran.engine,
-        prompt=ran.asking.prompt,
+        prompt=cell.evaluate.prompt,
         libraries={**ran.libraries, **installed(*GRADING)},
         tasks=_by_column(ran),
         absent=absent,
@@ -195,11 +180,13 @@ def write_scores(folder: Path, cell: Cell, ran: Ran, absent: str | None = None) 
 
 
 def _by_column(ran: Ran) -> dict[str, TaskScores]:
-    start, result, samples = 0, {}, ran.asking.samples
-    for name, examples in ran.columns.items():
-        end = start + len(examples) * samples
-        result[name] = task_metrics(examples, ran.graded[start:end], samples)
-        start = end
+    result = {}
+    for asked, graded in zip(ran.asked, ran.graded, strict=True):
+        start, samples = 0, asked.asking.samples
+        for name, examples in asked.columns.items():
+            end = start + len(examples) * samples
+            result[name] = task_metrics(examples, graded[start:end], samples)
+            start = end
     return result
 
 

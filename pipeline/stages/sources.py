@@ -51,11 +51,9 @@ class Rules(Record):
 def main(stage: Stage) -> None:
     """Write one file for each dataset, one for the suite, and one for each task that is there."""
     params = stage.params
-    there = [t for t in registry.all_tasks() if all((stage.raw / s).is_dir() for s in t.sources)]
     used = {
-        "suite": {column.task for column in params.suite.tasks.values()},
+        "suite": {column.task for column in params.suite.columns.values()},
         **{f"dataset-{key}": tasks_of(entry) for key, entry in params.dataset.items()},
-        **{f"task-{task.name}": {task.name} for task in there},
     }
     origins = _origins(stage, {task for tasks in used.values() for task in tasks})
     target = stage.data / "sources"

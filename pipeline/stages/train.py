@@ -13,6 +13,7 @@ from pipeline.formats.files import discard, replacing, write_lines
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import NO_WEIGHTS, SERVED_BY, Manifest, ServedManifest
 from pipeline.stages.common import Stage, run
+from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import PATIENCE, StageRun, followed
 from pipeline.stages.resume import read_options, take_up
 from pipeline.stages.training import Training, TrainingConfig, prepare
@@ -110,4 +111,4 @@ def _note(metrics: Figures) -> str:
 
 
 if __name__ == "__main__":
-    run("train", main)
+    run("train", main, of_cell)

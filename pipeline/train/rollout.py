@@ -14,6 +14,7 @@ from pipeline.engine.device import answering
 from pipeline.engine.recording import Recording
 from pipeline.engine.sampling import Sampling
 from pipeline.model.chat import EMPTY_THOUGHT
+from pipeline.model.weights import end_ids_of
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
 from pipeline.train.data import TokenisedRow, response_to
@@ -66,7 +67,8 @@ def sample(
     keys = list(_keys(rows, group, stream))
     with answering(model, precision):
         prompts = [row.prompt for row in rows]
-        return generate(model, prompts, keys, sampling, _end(tokenizer), recording)
+        stops = end_ids_of(model, tokenizer)
+        return generate(model, prompts, keys, sampling, stops, recording)
 
 
 def _keys(

@@ -234,7 +234,7 @@ def accuracy(
     longest = max(len(tokenizer.encode(example.response)) for example in examples)
     end = int(tokenizer.eos_token_id)  # type: ignore[arg-type]
     keys = [(index,) for index in range(len(prompts))]
-    completions = generate(model, prompts, keys, Sampling(longest + 1, temperature=0), end)
+    completions = generate(model, prompts, keys, Sampling(longest + 1, temperature=0), (end,))
     given = [extract_tagged(tokenizer.decode(list(c.tokens))) for c in completions]
     wanted = [extract_tagged(example.response) for example in examples]
     return mean(float(one == other) for one, other in zip(given, wanted, strict=True))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pipeline.analysis.results import CellResult, TrainedResult
+from pipeline.analysis.results import CellResult, Results, TrainedResult
+from pipeline.analysis.signatures import CellSignature, cell_signatures
 from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.data.card import BaseCard, SetCard
 from pipeline.data.origin import Origin, Portion, StudyOrigins
@@ -94,3 +95,8 @@ def origins(params: Params) -> StudyOrigins:
 def base_card(model: str, shown: Origin | None) -> BaseCard:
     """The card of a base model."""
     return BaseCard(model=model, note="", shown=None if shown is None else SetCard.of([], shown))
+
+
+def signed(results: Results) -> tuple[Results, list[CellSignature]]:
+    """Results with their signatures, as findings and verdicts take them."""
+    return results, cell_signatures(results)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 from pipeline.analysis.against_paper import (
     against_paper,
@@ -23,6 +24,7 @@ from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.settings import Missing, settings, value_at
 from pipeline.base.errors import UserError
+from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.published import FOLDER, PaperRecord, find_record, record_names
@@ -216,15 +218,16 @@ def test_the_report_shows_what_is_not_as_stated(tmp_path: Path) -> None:
     assert any("against p: 1 statement compared" in each for each in written["findings"])
 
 
-def test_study_diff_as_typed(typed: Run, checkout: Path) -> None:
+def test_study_diff_as_typed(typed: Run, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = typed("tomrl", "study", "diff", "rlvr")
     assert shown.returncode == 0, shown.stderr
     for text in ("re-runs arXiv 2507.15788", "left open by the paper", "as stated", "reason  "):
         assert text in shown.stdout
-    machine = typed("tomrl", "study", "diff", "rlvr", "--json")
+    monkeypatch.chdir(checkout)
+    machine = CliRunner().invoke(app, ["study", "diff", "rlvr", "--json"])
     statuses = {each["status"] for each in json.loads(machine.stdout)["compared"]}
     assert statuses == {"same", "differs", "open"}
-    none = typed("tomrl", "study", "diff", "mini", "--json")
+    none = CliRunner().invoke(app, ["study", "diff", "mini", "--json"])
     assert "re-runs no paper" in json.loads(none.stdout)["says"]
     with edited(checkout / "studies" / "rlvr.yaml") as study:
         study["train"]["rollouts"] = 4

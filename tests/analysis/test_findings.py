@@ -24,7 +24,7 @@ from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.evaluate.records import PairScores
 from pipeline.formats.records import Figures
-from tests.analysis.made import base_card, origins, place_questions, result, scores, share
+from tests.analysis.made import base_card, origins, place_questions, result, scores, share, signed
 from tests.conftest import TINY
 
 
@@ -102,21 +102,21 @@ def test_no_order_is_pooled_over_tasks() -> None:
 
 
 def test_collapse_is_reported_when_it_is_there() -> None:
-    collapsing = findings(study(order_3=0.3, lengths=[20.0] * 10 + [6.0] * 10))
+    collapsing = findings(*signed(study(order_3=0.3, lengths=[20.0] * 10 + [6.0] * 10)))
     assert any("collapse" in s for s in collapsing)
-    stable = findings(study(order_3=0.3, lengths=[20.0] * 20))
+    stable = findings(*signed(study(order_3=0.3, lengths=[20.0] * 20)))
     assert not any("collapse" in s for s in stable)
 
 
 def test_a_score_below_its_rule_is_called_so() -> None:
-    sentences = findings(study(order_3=0.3, lengths=[20.0] * 20))
+    sentences = findings(*signed(study(order_3=0.3, lengths=[20.0] * 20)))
     assert any("hi_tom_order_3" in s and "does not beat the rule" in s for s in sentences)
     assert not any("hi_tom_orders_0_2" in s and "does not beat" in s for s in sentences)
 
 
 def test_a_reward_that_pays_a_published_rule_is_told_with_what_wins_it() -> None:
     results = study(order_3=0.3, lengths=[20.0] * 20)
-    assert not any("published rule" in sentence for sentence in findings(results))
+    assert not any("published rule" in sentence for sentence in findings(*signed(results)))
     reward = PublishedReward(preset="tom-rl", published="A re-run.")
     cells = {
         key: replace(found, cell=with_reward(found.cell, reward))
@@ -128,7 +128,7 @@ def test_a_reward_that_pays_a_published_rule_is_told_with_what_wins_it() -> None
         cheats=[Won(what="yes and no", published=0.5, strict=0.0)],
     )
     audit = results.audit.model_copy(update={"training": {"hi": won}})
-    assert findings(replace(results, cells=cells, audit=audit))[0] == (
+    assert findings(*signed(replace(results, cells=cells, audit=audit)))[0] == (
         "hi: the reward tom-rl pays a published rule (A re-run); without an answer it is won by: "
         "always 'tin' on 30.0% (strictly 25.0%); yes and no on 50.0% (strictly 0.0%)."
     )
@@ -161,7 +161,7 @@ def test_a_model_that_was_not_run_is_in_the_table_as_absent() -> None:
     assert {(row.base, row.trained, row.absent) for row in rows} == {(None, None, why)}
     shown = ("GPT", "-", "hi_tom_orders_0_2", "not known", "absent", "-", "-")
     assert cells_of(rows[0])[:7] == shown
-    assert f"gpt-base: absent: {why}." in findings(results)
+    assert f"gpt-base: absent: {why}." in findings(*signed(results))
     assert "absent" in markdown(results)
 
 

@@ -23,6 +23,7 @@ from pipeline.config.params import Cell, Params
 from pipeline.config.published import record_names
 from pipeline.config.published_results import FOLDER, find_published
 from pipeline.config.study_files import find_study
+from tests.analysis.made import signed
 from tests.conftest import PROJECT, TINY
 
 MODEL = "nano"
@@ -140,14 +141,16 @@ def test_the_report_has_all_three_words(made: Path, tmp_path: Path) -> None:
     assert 'class="not-replicated"' in page and "by &lt;b&gt;story" in page
     assert "<i>asked once" not in page and "50 % | 80.0 |" in lines
     said = "of 3 figures that arXiv 1 publishes: 1 replicated, 1 not replicated, 1 not run."
-    assert findings(results)[-1] == said
+    assert findings(*signed(results))[-1] == said
 
 
 def test_a_study_that_re_runs_no_paper_has_none(tmp_path: Path) -> None:
     assert published_of(mini(), PROJECT) is None
     write_results(mini(), tmp_path)
     results = collect(mini(), tmp_path)
-    assert beside_published(results) == [] and not any("publishes" in s for s in findings(results))
+    assert beside_published(results) == [] and not any(
+        "publishes" in s for s in findings(*signed(results))
+    )
     write_report(results, Recorded({}, {}), tmp_path / "report")
     assert "published results" not in (tmp_path / "report" / "index.html").read_text()
 

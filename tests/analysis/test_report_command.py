@@ -11,15 +11,16 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from benchmarks.made_study import write_results
-from flows.sweeps.partial import leave_partial_report
-from flows.sweeps.record import CellState, Sweep, SweepFolder
+from flows.driver.progress import CellState
+from flows.driver.results import leave_partial_report
+from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.analysis.figures import FIGURES
 from pipeline.analysis.results import collect
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params, read_params
+from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
 from pipeline.stages.common import Stage
 from pipeline.stages.followed.circumstances import circumstances
@@ -37,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("made")
     params = expand(find_study(TINY, "mini"))
     (root / "dvc.yaml").touch()
-    (root / "params.yaml").write_text(dump_params(params))
+    (root / "params.yaml").write_text(params_text(find_study(TINY, "mini")))
     write_results(params, root)
     write_frames(root / "data" / "mini" / "raw", root / "data" / "mini" / "sources")
     return root
@@ -144,10 +145,9 @@ def test_a_sweep_leaves_what_is_there_with_its_causes(study: Path) -> None:
     params, folder = params_of(study), SweepFolder(study, "mini")
     folder.write(Sweep(name="mini", study="mini", commit="0" * 40, edited=[], began="2000"))
     folder.params_file.write_text((study / "params.yaml").read_text())
-    gathered = folder.trees / "shared"
-    gathered.mkdir(parents=True)
+    folder.tree.mkdir(parents=True)
     for name in ("data", "runs"):
-        shutil.move(study / name, gathered / name)
+        shutil.move(study / name, folder.tree / name)
     folder.note("micro-hi", CellState(state="failed", stage="train", cause="killed by SIGKILL"))
     leave_partial_report(folder)
     read = json.loads((study / "logs/mini/partial/results.json").read_text())

@@ -33,7 +33,7 @@ from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.evaluate.statistics import seeds_and_stories
 from pipeline.formats.records import Figures
-from tests.analysis.made import base_card, origins, place_questions, result, scores
+from tests.analysis.made import base_card, origins, place_questions, result, scores, signed
 from tests.conftest import TINY
 
 
@@ -169,7 +169,7 @@ def test_the_report_holds_the_seeds_and_the_probes(tmp_path: Path) -> None:
 
 
 def test_probes_are_told_as_study_2_asks() -> None:
-    sentences = findings(seeded([0.6], probe=True))
+    sentences = findings(*signed(seeded([0.6], probe=True)))
     assert any(
         "on trained columns 50.0% -> 80.0%, on others 30.0% -> 30.0%, highest at step 1 (40.0%)"
         in sentence

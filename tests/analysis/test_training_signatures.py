@@ -13,7 +13,7 @@ from pipeline.analysis.verdicts import verdict_findings
 from pipeline.data.card import SetCard
 from pipeline.data.origin import Portion
 from pipeline.formats.records import Figures
-from tests.analysis.made import place_questions
+from tests.analysis.made import place_questions, signed
 from tests.analysis.test_findings import study
 
 TRAINED, OTHER = "hi_tom_orders_0_2", "hi_tom_order_3"
@@ -173,5 +173,5 @@ def test_entropy_or_diversity_that_is_lost(
 
 
 def test_signatures_are_told_as_sentences() -> None:
-    said = list(verdict_findings(made(320, 200)))
+    said = list(verdict_findings(*signed(made(320, 200))))
     assert any(sentence.startswith(f"nano-hi: {FLAT}: change where trained") for sentence in said)

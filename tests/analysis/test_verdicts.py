@@ -20,6 +20,7 @@ from pipeline.analysis.verdicts import (
 from pipeline.judge.found import findable
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.signatures import Signature
+from tests.analysis.made import signed
 from tests.analysis.test_findings import study
 
 CHECK, TRAINED, OTHER = "arithmetic", "hi_tom_orders_0_2", "hi_tom_order_3"
@@ -79,11 +80,11 @@ NAMES = (TRAINED, OTHER, CHECK)
 
 def test_a_verdict_for_each_cell_and_task() -> None:
     results = made({})
-    found = cell_verdicts(results)
+    found = cell_verdicts(*signed(results))
     assert [each.cell for each in found] == list(results.cells)
     line = verdicts_markdown(results, found).splitlines()[2]
     assert "rule (earliest exit) | 80% | rule from 60% | unfaithful | copied template" in line
-    sentence, shown = verdict_findings(results)
+    sentence, shown = verdict_findings(*signed(results))
     assert shown == (
         "nano-hi: hi_tom_style: copied template: share of responses that show it 80.0 % (70.0 to "
         "90.0)."
@@ -93,12 +94,12 @@ def test_a_verdict_for_each_cell_and_task() -> None:
         "half are true. With probability 0.8 these questions would show no beliefs and a rule from "
         "60% of its answers."
     )
-    assert sentence in findings(results)
+    assert sentence in findings(*signed(results))
 
 
 def test_what_could_be_found_stands_beside_every_verdict() -> None:
     results = made({})
-    table = verdict_table(results, cell_verdicts(results))
+    table = verdict_table(results, cell_verdicts(*signed(results)))
     (column,) = (each for each in table.columns if each.header == "could be found")
     assert list(column.cells) == ["rule from 60%"] * len(results.cells)
 
@@ -123,7 +124,7 @@ def test_what_training_did_stands_with_the_first_task_of_its_cell() -> None:
     }
     named = {
         (each.cell, each.task): each.signatures
-        for each in cell_verdicts(replace(results, cells=two))
+        for each in cell_verdicts(*signed(replace(results, cells=two)))
     }
     assert named["nano-hi", "hi_tom_style"] == ["copied template", "negative transfer"]
     assert named["nano-hi", "tomi"] == ["copied template"]
@@ -155,7 +156,9 @@ def test_every_signature_that_was_looked_for_is_there_with_its_effect() -> None:
     ],
 )
 def test_what_training_did_that_it_should_not(after: dict[str, int], named: str | None) -> None:
-    said = [s for s in findings(made(after)) if "forgetting" in s or "negative transfer" in s]
+    said = [
+        s for s in findings(*signed(made(after))) if "forgetting" in s or "negative transfer" in s
+    ]
     assert bool(said) == (named is not None)
     assert named is None or named in said[0]
 

@@ -9,7 +9,6 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 
 
@@ -64,27 +63,3 @@ def test_leaks_are_shown_and_refused_on_demand(raw: Path) -> None:
     assert "leak: test rows use stories of the training set: 1 of 2 rows" in refused.output
     apart = ("audit", "hi_tom_style", "--raw", raw, "--against", "hi_tom_style_validation")
     assert typed(*apart, "--fail-on-leak").exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("hi_tom_stile",), "unknown task 'hi_tom_stile'"),
-        (("gsm8k",), "source gsm8k is not complete in"),
-        (("hi_tom_style", "--json", "nowhere/at/all.json"), "there is no folder"),
-    ],
-)
-def test_mistakes_are_named(raw: Path, words: tuple[str, ...], message: str) -> None:
-    failed = typed("audit", *words, "--raw", raw)
-    assert isinstance(failed.exception, UserError)
-    assert message in str(failed.exception)
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    failed = typed("audit", "hi_tom_style", "--raw", tmp_path / "no")
-    assert "no such folder" in str(failed.exception)
-
-
-def test_help_teaches_with_an_example() -> None:
-    assert "tomrl audit hi_tom" in typed("audit", "--help").output
-    assert "tomrl gallery" in typed("gallery", "--help").output

@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from flows.order import stage_names
-from pipeline.config.params_file import read_params
+from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.stages import common
 from tests.chaos.study import Outcome, leftovers, prepare
 
@@ -163,9 +162,9 @@ class Chain:
         """Run a study once, keeping the checkout before each stage, unless the folder has them."""
         checkout = folder / "whole" / "a checkout"
         if (folder / "end").exists():
-            return cls(folder, stage_names(read_params(checkout / "params.yaml")))
+            return cls(folder, ask_dvc(checkout, "stage", "list", "--name-only").split())
         prepare(checkout)
-        chain = cls(folder, stage_names(read_params(checkout / "params.yaml")))
+        chain = cls(folder, ask_dvc(checkout, "stage", "list", "--name-only").split())
         for stage in chain.stages:
             copy_checkout(checkout, chain.before(stage))
             ran = run_stage(checkout, stage, folder / "logs")
@@ -252,7 +251,7 @@ def load_everything() -> None:
         importlib.import_module(name)
     for name in ("acquire", "sources", "dataset", "suite", "audit", "base", "code"):
         importlib.import_module(f"pipeline.stages.{name}")
-    for name in ("train", "train_local", "evaluate", "judge", "gsm8k", "report"):
+    for name in ("train", "train_local", "evaluate", "judge", "report"):
         importlib.import_module(f"pipeline.stages.{name}")
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from flows.sweeps.record import CellState, Sweep, SweepFolder
+from flows.driver.progress import CellState
+from flows.sweeps.record import Sweep, SweepFolder
 from pipeline.base.ownership import owned
 from pipeline.cli.sweep_table import shown_live
-from pipeline.config.expand import expand
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
 from tests.conftest import TINY
@@ -24,7 +24,7 @@ from tests.conftest import TINY
 def folder(tmp_path: Path) -> SweepFolder:
     made = SweepFolder(tmp_path, "mini")
     made.write(Sweep(name="mini", study="mini", commit="0", edited=[], began=""))
-    write_text(made.params_file, dump_params(expand(find_study(TINY, "mini"))))
+    write_text(made.params_file, params_text(find_study(TINY, "mini")))
     made.note("nano-base", CellState(state="done", attempts=1))
     made.note("micro-hi", CellState(state="failed", attempts=2, stage="train", cause="no rows"))
     return made

@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from typer.testing import CliRunner
 
-from pipeline.base.errors import UserError
 from pipeline.cli.tom import app
 
 STORY = (
@@ -83,66 +81,3 @@ def test_check_prints_agreement_and_keeps_disagreements(tmp_path: Path) -> None:
     assert "50.0" in output
     (kept,) = read(tmp_path / "in.disagreements.jsonl")
     assert (kept["line"], kept["id"], kept["label"], kept["answer"]) == (2, "b", "jar", "red_box")
-
-
-LONG = "x" * 10_000_000
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", r"in.jsonl holds no rows"),
-        (b'{"story": "s", \n', r"in.jsonl:1: not valid JSON"),
-        (b"\n[1]\n", r"in.jsonl:2: expected a JSON object, found list"),
-        (b'{"story": "s"}', r"in.jsonl:1: the field 'question' is missing"),
-        (
-            b'{"story": 3, "question": "q"}',
-            r"in.jsonl:1: the field 'story' must be text, found int",
-        ),
-        (b'{"story": "\xff", "question": "q"}', r"in.jsonl:1: byte 11 is not UTF-8"),
-        (
-            b'{"story": "s", "question": "q", "choices": [1]}',
-            r"in.jsonl:1: the field 'choices' must be a list",
-        ),
-        (b'{"story": "s", "question": "q", "id": [1]}', r"in.jsonl:1: the field 'id' must be"),
-        (
-            b'{"id": 1, "story": "s", "question": "q"}\n' * 2,
-            r"in.jsonl:2: id 1 stands already in line 1",
-        ),
-        (
-            json.dumps({"story": LONG, "question": "q"}).encode(),
-            r"in.jsonl:1: the story has 10,000,000 characters; allowed: 20,000",
-        ),
-        (b"[" * 100_000, r"in.jsonl:1: not valid JSON"),
-    ],
-)
-def test_bad_input_gives_one_error_with_file_and_line(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_bytes(content)
-    with pytest.raises(UserError, match=message):
-        run("solve", "-b", "hi_tom", source, "-o", tmp_path / "out.jsonl")
-    assert not (tmp_path / "out.jsonl").exists()
-
-
-def test_wrong_paths_and_options_are_named(tmp_path: Path) -> None:
-    source = write(tmp_path / "in.jsonl", ROW)
-    output = tmp_path / "out.jsonl"
-    with pytest.raises(UserError, match=r"none\.jsonl: there is no such file"):
-        run("solve", "-b", "hi_tom", tmp_path / "none.jsonl", "-o", output)
-    with pytest.raises(UserError, match="is the input file"):
-        run("solve", "-b", "hi_tom", source, "-o", source)
-    with pytest.raises(UserError, match="there is no folder"):
-        run("solve", "-b", "hi_tom", source, "-o", tmp_path / "none" / "out.jsonl")
-    with pytest.raises(UserError, match="hi_tom has no rules 'released'; allowed: plain, upstream"):
-        run("solve", "-b", "hi_tom", source, "-o", output, "--rules", "released")
-    with pytest.raises(UserError, match="has no line 2"):
-        run("explain", "-b", "hi_tom", source, "--row", 2)
-    with pytest.raises(UserError, match="the field 'answer' is missing"):
-        run("check", "-b", "hi_tom", source)
-
-
-@pytest.mark.parametrize("command", ["solve", "explain", "check"])
-def test_help_shows_an_example(command: str) -> None:
-    assert f"tomrl tom {command}" in " ".join(run(command, "--help").split())

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from pipeline.ops.cluster.client import Address, Client, connect
-from pipeline.ops.cluster.head import private_head
+from pipeline.ops.cluster.head import SMALL_OBJECT_STORE, Offer, private_head
 from pipeline.ops.cluster.job import Job, JobOutcome
 from pipeline.ops.cluster.run import run_job
 
-GPUS = 2
+GPUS, CPUS = 2, 22
 HOLD = """
     import pathlib, sys, time
     print("step 1", flush=True)
@@ -28,11 +28,11 @@ HOLD = """
 MakeJob = Callable[..., Job]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def head() -> Iterator[Address]:
     """A head with two accelerators by name only."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    with private_head(Path(sys.executable), kept, GPUS) as address:
+    with private_head(Path(sys.executable), kept, Offer(GPUS, CPUS, SMALL_OBJECT_STORE)) as address:
         yield address
 
 

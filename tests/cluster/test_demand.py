@@ -27,7 +27,7 @@ from pipeline.ops.cluster.demand import VARIABLE, minutes_of
 from pipeline.ops.cluster.head import engine_environment
 from tests.alive import until
 from tests.cluster.conftest import HOLD, Heard, MakeJob
-from tests.raylets import FLAGS, STORE, alive
+from tests.raylets import FLAGS, STORE, alive, python_without_blanks
 
 COMMANDS = (  # which nodes of other providers are set up with
     *("cluster_synced_files", "initialization_commands", "setup_commands"),
@@ -48,14 +48,15 @@ def head(folder: Path, port: int, *flags: str, **variables: str) -> Iterator[Add
     dashboard, client = free_ports(2)
     address = Address(f"http://127.0.0.1:{dashboard}", secrets.token_hex(16), "RAY_ADDRESS")
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    python = python_without_blanks(Path(sys.executable), folder)
     command = [
-        *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
+        *(str(python), "-m", "ray.scripts.scripts", "start", "--head", "--block"),
         *("--node-ip-address=127.0.0.1", f"--port={port}", "--num-cpus=1", "--num-gpus=0"),
         *("--dashboard-host=127.0.0.1", f"--dashboard-port={dashboard}"),
         *(f"--ray-client-server-port={client}", f"--temp-dir={folder / 'ray'}", *FLAGS, *flags),
     ]
     environment = {
-        **engine_environment(Path(sys.executable), kept),
+        **engine_environment(python, kept),
         **{"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": str(address.token)},
         **variables,
     }

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
+from pipeline.config.params_file import read_params
 from pipeline.formats.files import folder_digests
 from pipeline.ops.cluster.client import Address, connect
 from tests.alive import until
 from tests.conftest import copy_checkout, environment, shrink, type_command
 
-pytestmark = pytest.mark.xdist_group("a study whose local cells are jobs")
 SECONDS = 300  # on a busy machine every start takes long
 JOB = "pipeline.ops.cluster.local_job"
 
@@ -36,8 +35,8 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def key(study: Path) -> str:
-    cells = yaml.safe_load((study / "params.yaml").read_text())["cells"]
-    return next(name for name, cell in cells.items() if cell["kind"] == "trained")
+    cells = read_params(study / "params.yaml").cells
+    return next(name for name, cell in cells.items() if cell.kind == "trained")
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from tests.corpus.case import BadInput, Damage, becomes
 _STORY = '{"story": "1 A entered the x.", "question": "Where is the y?"}\n'
 _IN = {"in.jsonl": becomes(_STORY)}
 _PUBLISHED: dict[str, Damage] = {
-    "params.yaml": lambda content: content.replace(
-        b"acquire:\n", b"acquire:\n  hi_tom: {kind: upstream}\n"
+    "params/shared.json": lambda content: content.replace(
+        b'"acquire": {', b'"acquire": {"hi_tom": {"kind": "upstream"}, '
     )
 }
 
@@ -155,13 +155,12 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
             ("train", "nano-hi"),
             ("evaluate", "nano-hi"),
             ("judge", "nano-hi"),
-            ("gsm8k", "nano-hi"),
         )
         for key in ("nothing", "../x")
     ),
     *(
         (stage, ("none", f"python -m pipeline.stages.{stage} KEY"))
-        for stage in ("acquire", "dataset", "base", "train", "evaluate", "judge", "gsm8k")
+        for stage in ("acquire", "dataset", "base", "train", "evaluate", "judge")
     ),
     *(
         (f"{stage} now", (stage.split()[0], "'now'"))

@@ -6,24 +6,32 @@ from collections.abc import Iterator
 
 from tests.corpus.case import BINARY, BadInput, Damage, becomes, cut, gone
 
+_CELL = b"  nano-hi: {"
 # (what stands in it, what takes its place, words of the message)
 _EDITS = (
-    (b"rollouts: 2", b"rollouts: 1", ("cells.nano-hi", "grpo", "2")),
-    (b"rollouts: 2", b"rollouts: 2\n      rollouts: 4", ("rollouts", "twice")),
-    (b"rollouts: 2", b"rollouts: true", ("cells.nano-hi.train.rollouts: found true",)),
-    (b"rollouts: 2", b"rollouts: '2'", ("cells.nano-hi.train.rollouts: found '2'",)),
-    (b"rollouts: 2", b"rollouts: .inf", ("cells.nano-hi.train.rollouts: found inf",)),
-    (b"rollouts: 2", b"rolouts: 2", ("cells.nano-hi.train.rolouts", "no such field")),
+    (b"rollouts: 2", b"rollouts: 1", ("train.rollouts", "grpo", "2")),
+    (b"rollouts: 2", b"rollouts: 2\n  rollouts: 4", ("rollouts", "twice")),
+    (b"rollouts: 2", b"rollouts: true", ("train.rollouts: found true",)),
+    (b"rollouts: 2", b"rolouts: 2", ("train.rolouts", "no such field")),
+    (_CELL, _CELL + b"train: {rollouts: 1}, ", ("cells.nano-hi.train.rollouts", "grpo", "2")),
+    (_CELL, _CELL + b"train: {rollouts: '2'}, ", ("cells.nano-hi.train.rollouts: found '2'",)),
+    (_CELL, _CELL + b"train: {rollouts: .inf}, ", ("cells.nano-hi.train.rollouts: found inf",)),
+    (_CELL, _CELL + b"train: {rolouts: 2}, ", ("cells.nano-hi.train.rolouts", "no such field")),
+    (_CELL, _CELL + b"trian: {rollouts: 2}, ", ("cells.nano-hi.trian", "no such field")),
+    (_CELL, _CELL + b"kind: retrained, ", ("cells.nano-hi.kind: found 'retrained'",)),
+    (_CELL, _CELL + b"combination: low, ", ("cells.nano-hi.combination", "'low'", "hi")),
     (b"rollouts: 2", b"rollouts: " + 5000 * b"1", ("digits",)),
     (b"rollouts: 2", b"rollouts: [", ("not valid YAML",)),
-    (b"  name: mini\n", b"  name: raw\n", ("study.name: found 'raw'",)),
-    (b"  name: mini\n", b"  name: ../mini\n", ("study.name: found '../mini'",)),
-    (b"  name: mini\n", b"  name:\n", ("study.name: found null",)),
-    (b"  nano-hi:\n", b"  base:\n", ("cells.base",)),
-    (b"  nano-hi:\n", b"  nano.hi:\n", ("cells.nano.hi",)),
-    (b"  nano-hi:\n", b"  nano-base:\n", ("cells.nano-base", "twice")),
-    (b"kind: trained", b"kind: retrained", ("cells.nano-hi.kind: found 'retrained'",)),
-    (b"combination: hi\n", b"combination: low\n", ("cells.nano-hi.combination", "'low'", "hi")),
+    (b"name: mini\n", b"name: raw\n", ("name: found 'raw'",)),
+    (b"name: mini\n", b"name: ../mini\n", ("name: found '../mini'",)),
+    (b"name: mini\n", b"name:\n", ("name: found null",)),
+    (_CELL, b"  base: {", ("cells.base",)),
+    (_CELL, b"  nano.hi: {", ("cells.nano.hi",)),
+    (_CELL, b"  nano-base: {", ("cells.nano-base", "twice")),
+    (_CELL, b"  nano-ho: {", ("cells.nano-ho", "nano-hi", "tomrl study use mini")),
+    (b"inputs: data/mini", b"inputs: data/maxi", ("cells.nano-hi.inputs", "tomrl study use mini")),
+    (b"combos: [hi]", b"combos: [low]", ("combos.0: found 'low'", "hi")),
+    (b"models: {nano: ", b"models: {nino: ", ("models.nino", "nano")),
 )
 
 
@@ -41,10 +49,10 @@ _WHOLE: tuple[tuple[str, Damage, tuple[str, ...]], ...] = (
     ("empty", becomes(""), ("holds nothing",)),
     ("null", becomes("null"), ("holds nothing",)),
     ("a list", becomes("[]"), ("found a list",)),
-    ("an empty object", becomes("{}"), ("study: found nothing",)),
+    ("an empty object", becomes("{}"), ("name: found nothing",)),
     ("binary", becomes(BINARY), ("UTF-8",)),
     ("cut off", cut, ("line ",)),
-    ("a study file", becomes("name: mini\ntitle: A\n"), ("no such field",)),
+    ("a study file", becomes("name: mini\ntitle: A\n"), ("cells: found nothing",)),
     ("deeply nested", becomes(9000 * "[" + 9000 * "]"), ("nested",)),
 )
 
@@ -54,9 +62,7 @@ _READERS: tuple[tuple[str, ...], ...] = (
     ("tomrl", "sync"),
     ("tomrl", "train", "plan", "--cell", "nano-hi"),
     ("tomrl", "train", "show", "--cell", "nano-hi"),
-    ("acquire", "arithmetic"),
-    ("train", "nano-hi"),
-    ("report",),
+    ("expand",),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,11 +61,16 @@ def _problems(ended: Ended, status: int, says: list[str]) -> Iterator[Problem]:
     if messages + usage != 1:
         yield Problem("message", f"printed {messages} messages")
     # Typer draws a box around its message, and breaks lines in it.
-    said = " ".join((ended.stderr + ended.stdout).replace("│", " ").split())
-    if missing := [word for word in says if " ".join(word.split()) not in said]:
+    if missing := lacks((ended.stderr + ended.stdout).replace("│", " "), says):
         yield Problem("words", f"did not say {missing}")
     if "\x1b" in ended.stderr:
         yield Problem("escape", "printed an escape sequence")
+
+
+def lacks(said: str, words: Sequence[str]) -> list[str]:
+    """Return the words that a message does not say, wherever lines end."""
+    flat = " ".join(said.split())
+    return [word for word in words if " ".join(word.split()) not in flat]
 
 
 def _changes(before: State, after: State) -> Iterator[Problem]:

@@ -49,10 +49,6 @@ _SCORES = {
         b'"count": ', b'"count": "x" ,"c": ', 1
     ),
 }
-_SIDE_CHECK = {
-    "another study's": _renamed("tasks", "arithmetic", "gsm8k"),
-    "without a field": _without("libraries"),
-}
 _AUDIT = {
     "another study's": _renamed("columns", "hi_tom_order_3", "opentom_location"),
     "with other training sets": _renamed("leakage", "hi", "fan"),
@@ -92,17 +88,20 @@ _ROWS: dict[str, Damage] = {
 _READ: tuple[tuple[str, str, str, dict[str, Damage]], ...] = (
     # (command, file, stage that makes it, further damages)
     ("train nano-hi", "data/mini/combos/hi/train.parquet", "dataset@hi", _NO_MORE),
+    ("dataset hi", "params/shared.json", "expand", {"without a field": _without("suite")}),
+    ("train nano-hi", "params/shared.json", "expand", _NO_MORE),
+    ("train nano-hi", "params/cells/nano-hi/cell.json", "expand", {"without a field": _without("train")}),
+    ("report", "params/report.json", "expand", {"without a field": _without("cells")}),
     ("train nano-hi", "data/mini/combos/hi/validation.parquet", "dataset@hi", _NO_MORE),
     ("train nano-hi", "runs/mini/base/nano/checkpoints.json", "base@nano", _BASE_MANIFEST),
     ("train nano-base", "runs/mini/base/nano/checkpoints.json", "base@nano", _BASE_MANIFEST),
     ("evaluate nano-hi", "data/mini/suite/hi_tom_order_3.parquet", "suite", _NO_MORE),
     ("evaluate nano-hi", "runs/mini/nano-hi/train/checkpoints.json", "train@nano-hi", _MANIFEST),
-    ("gsm8k nano-hi", "runs/mini/nano-hi/train/checkpoints.json", "train@nano-hi", _MANIFEST),
-    ("gsm8k nano-hi", "data/mini/raw/arithmetic/test.jsonl", "acquire@arithmetic", _ROWS),
+    ("suite", "data/mini/raw/arithmetic/test.jsonl", "acquire@arithmetic", _ROWS),
     ("dataset hi", "data/mini/raw/hi_tom_style/train.jsonl", "acquire@hi_tom_style", _ROWS),
     ("dataset hi", "data/mini/sources/dataset-hi.json", "sources", {"another study's": _json(lambda _: {"tasks": {}})}),
-    ("dataset hi", "data/mini/sources/prompt-compact.json", "sources", {"another form": _json(lambda _: {"frame": "Story:"})}),
-    ("evaluate nano-hi", "data/mini/sources/prompt-compact.json", "sources", _NO_MORE),
+    ("dataset hi", "data/mini/sources/prompts/compact.json", "sources", {"another form": _json(lambda _: {"frame": "Story:"})}),
+    ("evaluate nano-hi", "data/mini/sources/prompts/compact.json", "sources", _NO_MORE),
     ("suite", "data/mini/raw/hi_tom_style/test.jsonl", "acquire@hi_tom_style", _NO_MORE),
     ("suite", "data/mini/sources/suite.json", "sources", {"another study's": _json(lambda _: {"tasks": {}})}),
     ("audit", "data/mini/suite/hi_tom_order_3.parquet", "suite", _NO_MORE),
@@ -111,7 +110,6 @@ _READ: tuple[tuple[str, str, str, dict[str, Damage]], ...] = (
     ("audit", "data/mini/raw/hi_tom_style/train.jsonl", "acquire@hi_tom_style", _NO_MORE),
     ("base nano", "data/mini/combos/hi/train.parquet", "dataset@hi", _NO_MORE),
     ("report", "runs/mini/nano-hi/evaluate/metrics.json", "evaluate@nano-hi", _SCORES),
-    ("report", "runs/mini/nano-hi/gsm8k/metrics.json", "gsm8k@nano-hi", _SIDE_CHECK),
     ("report", "runs/mini/nano-base/evaluate/metrics.json", "evaluate@nano-base", _NO_MORE),
     ("report", "runs/mini/nano-hi/train/metrics.jsonl", "train@nano-hi", _CURVE),
     ("report", "runs/mini/nano-hi/train/checkpoints.json", "train@nano-hi", _MANIFEST),
@@ -134,14 +132,14 @@ _WEIGHTS = (
     ("train nano-hi", "weights/mini/base/nano/*/model.safetensors", "base@nano"),
     ("evaluate nano-hi", "weights/mini/nano-hi/*/model.safetensors", "train@nano-hi"),
     ("evaluate nano-hi", "weights/mini/nano-hi/*/tokenizer.json", "train@nano-hi"),
-    ("gsm8k nano-hi", "weights/mini/nano-hi/*/config.json", "train@nano-hi"),
+    ("evaluate nano-hi", "weights/mini/nano-hi/*/config.json", "train@nano-hi"),
 )
 
 
-def stage_files() -> Iterator[BadInput]:
-    """Yield every damage to every file."""
-    for command, file, made_by, more in _READ:
-        damages = DAMAGES | more
+def stage_files(most: int = len(DAMAGES)) -> Iterator[BadInput]:
+    """Yield damages to every file: at most so many of those that any file may have, in turn."""
+    for number, (command, file, made_by, more) in enumerate(_READ):
+        damages = _turned(number, most) | more
         if file.endswith(".jsonl"):
             damages = damages | {"half a line": lambda content: content[:-10]}
         for what, damage in damages.items():
@@ -149,11 +147,18 @@ def stage_files() -> Iterator[BadInput]:
                 continue
             says = (_named(file, what), "dvc repro", made_by)
             yield BadInput(f"{command}: {file} {what}", _words(command), says, {file: damage})
-    for command, file, made_by in _WEIGHTS:
+    for number, (command, file, made_by) in enumerate(_WEIGHTS):
         for what in ("missing", "empty", "cut off", "binary"):
-            says = ("weights/mini", "dvc repro", made_by)
-            name = f"{command}: {file} {what}"
-            yield BadInput(name, _words(command), says, {file: DAMAGES[what]})
+            if what in _turned(number, most):
+                says = ("weights/mini", "dvc repro", made_by)
+                name = f"{command}: {file} {what}"
+                yield BadInput(name, _words(command), says, {file: DAMAGES[what]})
+
+
+def _turned(number: int, most: int) -> dict[str, Damage]:
+    """Return so many damages, others for each file, so that all files together have all."""
+    names = list(DAMAGES)
+    return {name: DAMAGES[name] for name in (names * 2)[number % len(names) :][:most]}
 
 
 def _named(file: str, what: str) -> str:

@@ -40,6 +40,8 @@ suite:
   tasks:
     order_1: {task: hi_tom_style, orders: [1], trained: [hi]}
     order_3: {task: hi_tom_style, orders: [3]}
+  side_checks:
+    arithmetic: {task: arithmetic, prompt: compact, max_new_tokens: 8}
 audit:
   ngram: 13
 base:
@@ -81,10 +83,6 @@ evaluate:
   top_p: 1.0
   max_new_tokens: 8
   batch: 200
-gsm8k:
-  task: arithmetic
-  prompt: compact
-  max_new_tokens: 8
 grid:
   models: [nano]
   combinations: [hi]
@@ -186,8 +184,8 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("where: {is_interesting: true}", "where: is_interesting", ("validation.0.where: found 'is_int",)),
     ("where: {is_interesting: true}", "where: {5: true}", ("validation.0.where", "5")),
     ("orders: [3]", "orders: [5]", ("suite.tasks.order_3.orders", "5")),
-    ("task: hi_tom_style, orders: [3]", "task: arithmetic, orders: [3]", ("suite.tasks.order_3.orders",)),
-    ("    order_1:", "    arithmetic:", ("suite.tasks.arithmetic", "side-check")),
+    ("task: hi_tom_style, orders: [3]", "task: arithmetic, orders: [3]", ("suite.tasks.order_3.orders", "suite.side_checks")),
+    ("    order_1:", "    arithmetic:", ("suite.side_checks.arithmetic", "a task has the name")),
     ("trained: [hi]", "trained: [hello]", ("suite.tasks.order_1.trained", "'hello'", "hi")),
     ("trained: [hi]", "trained: hi", ("suite.tasks.order_1.trained: found 'hi'", "list")),
     ("trained: [hi]", "trained: [hi, hi]", ("suite.tasks.order_1.trained", "twice")),
@@ -282,10 +280,10 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("top_p: 1.0", "top_p: 1.1", ("evaluate.top_p: found 1.1",)),
     ("batch: 200", "batch: -200", ("evaluate.batch: found -200",)),
     ("batch: 200", "batch: 1000000000000", ("evaluate.batch: found 1000000000000",)),
-    ("task: arithmetic\n", "task: hi_tom_style\n", ("gsm8k.task: found 'hi_tom_style'", "arithmetic")),
-    ("task: arithmetic\n", "task: gsm8k\n", ("gsm8k.task", "gsm8k", "acquire")),
-    ("task: arithmetic\n", "task: sums\n", ("gsm8k.task: found 'sums'",)),
-    ("task: arithmetic\n  prompt: compact", "task: arithmetic\n  prompt: rlvr", ("gsm8k.prompt: found 'rlvr'",)),
+    ("task: arithmetic,", "task: hi_tom_style,", ("suite.side_checks.arithmetic.task: found 'hi_tom_style'", "arithmetic")),
+    ("task: arithmetic,", "task: gsm8k,", ("suite.side_checks.arithmetic.task", "gsm8k", "acquire")),
+    ("task: arithmetic,", "task: sums,", ("suite.side_checks.arithmetic.task: found 'sums'",)),
+    ("arithmetic, prompt: compact", "arithmetic, prompt: rlvr", ("suite.side_checks.arithmetic.prompt: found 'rlvr'",)),
     # the grid
     ("models: [nano]", "models: [giant]", ("grid.models", "'giant'", "nano")),
     ("models: [nano]", "models: []", ("grid.models: found []",)),
@@ -383,14 +381,18 @@ JOINT: tuple[tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def study_files() -> Iterator[BadInput]:
-    """Yield the bad study files."""
+def edited_studies() -> Iterator[BadInput]:
+    """Yield the good study file with one mistake each."""
     for old, new, says in EDITS:
         text = _edited(GOOD, old, new)
         # A mistake of a section as a whole stands in the line of its name, which is stated.
         line = next((word for word in says if word.startswith("line ")), _line_of_difference(text))
         name = f"study: {_short(old)} -> {_short(new)}"
         yield BadInput(name, USE, ("bad.yaml", line, *says), {FILE: becomes(text)})
+
+
+def whole_studies() -> Iterator[BadInput]:
+    """Yield files that are no study at all, and those with several mistakes."""
     for what, content, says in WHOLE:
         yield BadInput(f"study: {what}", USE, ("bad.yaml", *says), {FILE: becomes(content)})
     for what, edits, says in JOINT:

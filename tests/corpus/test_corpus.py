@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.base.errors import UserError
+from pipeline.cli.study import check
+from pipeline.formats.foreign import visible
 from tests.conftest import type_command
-from tests.corpus.all import CORPUS
+from tests.corpus.all import ALWAYS, CORPUS, STUDIES
 from tests.corpus.case import BadInput
-from tests.corpus.play import Stand, play
+from tests.corpus.play import Stand, lacks, play
 from tests.corpus.watch import damaged
 
 
@@ -29,13 +32,31 @@ def test_the_corpus_is_large_and_says_what_each_message_must_say() -> None:
     assert all(case.says for case in CORPUS)
 
 
-@pytest.mark.parametrize("case", CORPUS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", STUDIES, ids=lambda case: case.name)
+def test_a_mistake_in_a_study_is_named(case: BadInput, tmp_path: Path) -> None:
+    """By what reads studies; a sample of them, and all of them every night, through the door."""
+    ((file, damage),) = case.files.items()
+    (tmp_path / "studies").mkdir()
+    (tmp_path / file).write_bytes(damage(b"") or b"")
+    with pytest.raises(UserError) as refused:
+        check(tmp_path, Path(file).stem)
+    said = visible(str(refused.value))
+    assert not lacks(said, case.says), said
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.name, marks=() if case.name in ALWAYS else pytest.mark.nightly)
+        for case in CORPUS
+    ],
+)
 def test_bad_input(case: BadInput, stand: Stand) -> None:
     ended, problems = play(case, stand)
     assert not problems, f"{[problem.what for problem in problems]}\n{ended.stdout}{ended.stderr}"
 
 
-@pytest.mark.parametrize("case", CORPUS[7::80], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", CORPUS[7::170], ids=lambda case: case.name)
 def test_the_same_in_a_process_of_its_own(case: BadInput, stand: Stand) -> None:
     """A sample through the command line itself, which shows that the door above is no other."""
     program, *arguments = case.command

@@ -91,7 +91,15 @@ def own_checkout(study: Path, target: Path) -> Path:
 def edit_params(checkout: Path, cell: str, **cluster: object) -> None:
     """Change where and how a cell is trained, in ``params.yaml``."""
     with edited(checkout / "params.yaml") as content:
-        content["cells"][cell]["train"]["cluster"] |= cluster
+        train = content["cells"][cell].setdefault("train", {})
+        train.setdefault("cluster", {}).update(cluster)
+    expand(checkout)
+
+
+def expand(checkout: Path) -> None:
+    """Have the stages see what ``params.yaml`` says."""
+    done = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.expand")
+    assert done.returncode == 0, done.stderr
 
 
 class Command:

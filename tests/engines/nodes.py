@@ -21,10 +21,11 @@ import psutil
 
 from pipeline.base.ports import free_ports
 from pipeline.ops.cluster.client import Address
-from pipeline.ops.cluster.head import HELPER_CPUS, RANK_CPUS, engine_environment
+from pipeline.ops.cluster.head import engine_environment
+from pipeline.ops.verl.training import HELPER_CPUS, RANK_CPUS
 from tests.alive import until
 from tests.engines.conftest import kill
-from tests.raylets import FLAGS, alive
+from tests.raylets import FLAGS, alive, python_without_blanks
 
 _FILL = """
 import sys, time, numpy, ray
@@ -59,8 +60,7 @@ class Nodes:
         token = secrets.token_hex(16)
         self.address = Address(f"http://127.0.0.1:{self.dashboard}", token, "RAY_ADDRESS")
         kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-        (self.folder / "environment").symlink_to(python.parent.parent, target_is_directory=True)
-        self._python = self.folder / "environment" / "bin" / python.name
+        self._python = python_without_blanks(python, self.folder)
         self._environment = {
             **engine_environment(self._python, kept),
             "RAY_AUTH_MODE": "token",

@@ -16,6 +16,7 @@ from tests.engines.conftest import (
     SFT,
     SFT_STEPS,
     Start,
+    expand,
     own_checkout,
     saved_steps,
 )
@@ -30,11 +31,12 @@ def trained_through_a_kill(
     """Train a cell with LoRA in a checkout of its own, whose job is killed once."""
     checkout = own_checkout(study, folder / "checkout")
     with edited(checkout / "params.yaml") as content:
-        content["cells"][cell]["train"] |= {
+        content["cells"][cell]["train"] = {
             "lora": {"rank": RANK, "alpha": ALPHA},
             "learning_rate": 0.01,
             **recipe,
         }
+    expand(checkout)
     command = start(checkout, "dvc", "repro", "--single-item", f"train@{cell}")
     command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was logged too
     step = kill_job(command, checkout)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import pandas as pd
 from transformers import AutoTokenizer
 
 from pipeline.formats.files import read_json, write_json
@@ -24,14 +23,6 @@ def refused(checkout: Path, **extra: str) -> str:
     assert len(errors) == 1 and "Traceback" not in done.stderr
     assert not list((checkout / "work").glob("*/job"))
     return errors[0]
-
-
-def test_an_empty_validation_set(checkout: Path) -> None:
-    path = checkout / "data/mini/combos/hi/validation.parquet"
-    frame = pd.read_parquet(path)
-    path.unlink()
-    frame.head(0).to_parquet(path)
-    assert f"{path} is damaged: it holds no rows" in refused(checkout)
 
 
 def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pipeline.formats.files import read_json, read_lines
 from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.client import Address, connect
-from pipeline.ops.cluster.head import private_head
+from pipeline.ops.cluster.head import Offer, private_head
 from tests.alive import until
 from tests.engines.conftest import GRPO, STEPS, Start, is_alive, saved_steps
 
@@ -25,14 +25,14 @@ JOB = "-m pipeline.ops.verl.job"
 def head(engine: Path) -> Iterator[Address]:
     """A head that outlives the jobs on it."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    with private_head(engine, kept, 2) as address:
+    with private_head(engine, kept, Offer(2, 22)) as address:
         yield address
 
 
 @pytest.fixture
 def hasty(checkout: Path) -> Path:
     """A checkout whose leases run out soon."""
-    path = checkout / "pipeline" / "cluster" / "lease.py"
+    path = checkout / "pipeline" / "ops" / "cluster" / "lease.py"
     content = path.read_text()
     for long, short in (("LEASE_SECONDS = 90.0", "= 8.0"), ("RENEW_SECONDS = 10.0", "= 1.0")):
         assert f"\n{long}\n" in content

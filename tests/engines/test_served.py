@@ -92,7 +92,7 @@ def shown(text: str) -> str:
     return _SPECIAL.sub("", text).partition("\ufffd")[0].strip()
 
 
-@pytest.mark.parametrize("kind", ["vllm", "transformers"])
+@pytest.mark.parametrize("kind", [pytest.param("vllm", marks=pytest.mark.nightly), "transformers"])
 def test_a_real_server_gives_the_models_own_texts(
     kind: str, served: Path, project: Path, tmp_path: Path
 ) -> None:

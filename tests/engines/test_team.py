@@ -17,14 +17,14 @@ from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_URL, temporary
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
 from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare
 from pipeline.stages.common import Stage
 from pipeline.stages.followed.run import followed
-from tests.conftest import TINY, type_command
+from tests.conftest import TINY, edited, type_command
 from tests.engines.team import Served
 from tests.made_runs import write_study
 from tests.team.servers import BUCKET
@@ -166,7 +166,9 @@ def test_a_killed_database_loses_nothing(
     seeded = params.cells["nano-hi"].model_copy(update={"seed": 7})
     study = params.model_copy(update={"cells": {**params.cells, "nano-hi": seeded}})
     write_study(study, tmp_path)
-    write_text(tmp_path / "params.yaml", dump_params(study))
+    write_text(tmp_path / "params.yaml", params_text(find_study(TINY, "mini")))
+    with edited(tmp_path / "params.yaml") as content:
+        content["cells"]["nano-hi"]["seed"] = 7
     with followed(Stage("train", tmp_path, study), "nano-hi", patience=0) as said:
         said.step("train", 1, {"accuracy": 0.5}, at=1.0)
         until(lambda: is_shown(tmp_path))

@@ -9,11 +9,11 @@ import pytest
 
 from pipeline.config.models import TinySize
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.engine import Ahead, Prompt, Response
+from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import TaskScores
-from pipeline.evaluate.runner import Asking, evaluate, grade_response
+from pipeline.evaluate.runner import Asked, Asking, evaluate, grade_response
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.tasks.example import AnswerKind, Example
@@ -42,10 +42,9 @@ def test_metrics_by_order() -> None:
     questions = examples(6)
     answers = [f"in {questions[0].answer}", *(e.answer for e in questions[1:4])]
     answers += ["elsewhere", "box_5"]
-    graded = evaluate(
+    (graded,) = evaluate(
         Parrot(answers),  # type: ignore[arg-type]
-        questions,
-        Asking("compact", Sampling(8)),
+        [Asked({"c": questions}, Asking("compact", Sampling(8)))],
         seed=0,
     )
     metrics = task_metrics(questions, graded)
@@ -69,11 +68,11 @@ def test_an_empty_thought_is_shown_and_part_of_the_response(think: bool) -> None
     questions = examples(2)
     engine = Blunt([e.answer for e in questions])
     asking = Asking("compact", Sampling(8), think=think)
-    graded = evaluate(engine, questions, asking, seed=0)  # type: ignore[arg-type]
+    (graded,) = evaluate(engine, [Asked({"c": questions}, asking)], seed=0)  # type: ignore[arg-type]
     assert {p.begun for p in engine.shown} == {"<think>" if think else "<think></think>"}
     assert [g.grade.format_ok for g in graded] == [not think] * 2
     assert [g.response.text.startswith("</think>") for g in graded] == [not think] * 2
-    evaluate(engine, questions, replace(asking, prompt="tom-rl-json"), seed=0)  # type: ignore[arg-type]
+    evaluate(engine, [Asked({"c": questions}, replace(asking, prompt="tom-rl-json"))], seed=0)  # type: ignore[arg-type]
     assert {p.begun for p in engine.shown} == {""}
 
 
@@ -87,7 +86,7 @@ def answered(pairs: list[tuple[str, str, str, str]]) -> TaskScores:
     questions = [replace(e, id=f"{n:016x}") for n, e in enumerate(questions)]
     answers = [said for pair in pairs for said in (pair[1], pair[3])]
     engine = Parrot(answers)
-    graded = evaluate(engine, questions, Asking("compact", Sampling(8)), seed=0)  # type: ignore[arg-type]
+    (graded,) = evaluate(engine, [Asked({"c": questions}, Asking("compact", Sampling(8)))], seed=0)  # type: ignore[arg-type]
     return task_metrics(questions, graded)
 
 
@@ -129,7 +128,7 @@ def test_pairs_that_never_differ_have_no_sensitivity() -> None:
 
 def answers_of(questions: list[Example], answers: list[str]) -> TaskScores:
     engine = Parrot(answers)
-    graded = evaluate(engine, questions, Asking("compact", Sampling(8)), seed=0)  # type: ignore[arg-type]
+    (graded,) = evaluate(engine, [Asked({"c": questions}, Asking("compact", Sampling(8)))], seed=0)  # type: ignore[arg-type]
     return task_metrics(questions, graded)
 
 
@@ -201,9 +200,10 @@ def test_the_engine_keeps_order_and_refuses_prompts_that_do_not_fit(tmp_path: Pa
     again = TransformersEngine(tmp_path, tmp_path / "work", batch=2)
     assert again.complete(prompts, Sampling(6, temperature=0), counts.append) == together
     assert again.effort.figures() == {}, "nothing was loaded, nothing generated"
-    ahead = Ahead(prompts[:1], Sampling(4, temperature=0), tmp_path / "later")
-    both = TransformersEngine(tmp_path, tmp_path / "work", batch=2, ahead=[ahead])
-    assert both.complete(prompts, Sampling(6, temperature=0), counts.append) == together
-    later = TransformersEngine(tmp_path, tmp_path / "later", batch=2)
-    assert later.complete(prompts[:1], Sampling(4, temperature=0), counts.append)[0].text
-    assert later.effort.figures() == {}, "it was answered while the model was loaded"
+    short = Sampling(4, temperature=0)
+    mixed = [replace(prompts[0], sampling=short), *prompts[1:]]
+    both = TransformersEngine(tmp_path, tmp_path / "work", batch=2)
+    cut, *others = both.complete(mixed, Sampling(6, temperature=0), counts.append)
+    assert counts[-1] == len(prompts) and others == together[1:]
+    apart = TransformersEngine(tmp_path, tmp_path / "apart", batch=2)
+    assert [cut] == apart.complete(prompts[:1], short, counts.append)

@@ -14,6 +14,7 @@ from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.measured import both_right, measured, moved
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.runner import (
+    Asked,
     Asking,
     Graded,
     evaluate,
@@ -147,7 +148,7 @@ class Engine:
 def test_samples_stand_side_by_side_each_with_a_stream_of_its_own() -> None:
     examples = [question(0), question(1)]
     asking = Asking("compact", Sampling(8), samples=3)
-    graded = evaluate(Engine(), examples, asking, seed=7)  # type: ignore[arg-type]
+    (graded,) = evaluate(Engine(), [Asked({"c": examples}, asking)], seed=7)  # type: ignore[arg-type]
     told = [(each.grade.extracted, each.sample) for each in graded]
     assert told == [(f"{name} {n}", n) for name in "12" for n in range(3)]
     keys = [prompt.key for prompt in prompts_of(examples, asking, seed=7)]

@@ -14,7 +14,7 @@ from pipeline.evaluate.engine import Engine, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.journal import Journal
 from pipeline.evaluate.reasoned import read_reasoned
-from pipeline.evaluate.runner import Asking, evaluate
+from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import RESTATED, Attempt, Tried
 from pipeline.evaluate.trying import attempt, plan
 from pipeline.judge.used import Used, used_of
@@ -44,7 +44,7 @@ def questions(count: int = QUESTIONS) -> list[Example]:
 
 
 def tried(engine: Engine, examples: Sequence[Example]) -> list[Attempt]:
-    graded = evaluate(engine, examples, ASKING, seed=0)
+    (graded,) = evaluate(engine, [Asked({"c": examples}, ASKING)], seed=0)
     return attempt(engine, plan({"a": examples}, graded, len(examples)), ASKING, seed=0)
 
 

@@ -18,7 +18,7 @@ from transformers import AutoTokenizer
 from pipeline.base.errors import UserError
 from pipeline.config.models import TinySize
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.engine import Ahead, Prompt, respond
+from pipeline.evaluate.engine import Prompt, respond
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.ops.vllm import worker as vllm_worker
@@ -208,20 +208,15 @@ def test_one_load_answers_what_another_stage_will_ask(
 ) -> None:
     monkeypatch.setattr(vllm_worker, "_libraries", lambda: {"vllm": "0"})
     prompts, later = PROMPTS[:1], [replace(PROMPTS[0], key=(n,)) for n in (7, 8)]
-    ahead = Ahead(later, Sampling(8), tmp_path / "later")
-    engine = VllmEngine(model, tmp_path / "work", launch, ahead=[ahead])
+    later = [replace(prompt, sampling=Sampling(8)) for prompt in later]
+    engine = VllmEngine(model, tmp_path / "work", launch)
     counts: list[int] = []
-    assert len(engine.complete(prompts, Sampling(16), counts.append)) == 1
-    assert counts[-1] == 1, "only what was asked is counted"
-
-    def refuse(*_: object) -> None:
-        pytest.fail("everything is answered")
-
-    other = VllmEngine(model, tmp_path / "later", refuse)
-    assert len(other.complete(later, Sampling(8), counts.append)) == 2
-    assert generated == [0, 1, 2]
-    assert other.libraries["vllm"] == "0", "what answered is known to whoever takes the answers"
-    assert list((tmp_path / "later").iterdir()) == []
+    found = engine.complete([*later[:1], *prompts, *later[1:]], Sampling(16), counts.append)
+    assert counts[-1] == 3 and sorted(generated) == [0, 1, 2]
+    alone = VllmEngine(model, tmp_path / "alone", launch)
+    assert found[1:2] == alone.complete(prompts, Sampling(16), counts.append)
+    assert found[::2] == alone.complete(later, Sampling(8), counts.append)
+    assert list((tmp_path / "work").iterdir()) == []
 
 
 def test_a_replica_that_fails_ends_the_worker(model: Path, tmp_path: Path) -> None:

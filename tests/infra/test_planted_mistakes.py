@@ -55,6 +55,15 @@ MISTAKES = [
         "var.networks is declared",
     ),
     ("opentofu/outputs.tf", "value ", "value} ", "OpenTofu", "outputs.tf: cannot be parsed"),
+    ("kustomization.yaml", "{name: tomrl,", "{name: other,", "registries", "from no registry"),
+    (
+        "kustomization.yaml",
+        "  - kuberay/rayjob.yaml\n",
+        "",
+        "registries",
+        "not among its",
+    ),
+    ("orchestrator/Dockerfile", "SITE_CACHE_DIR=/tmp", "SITE_CACHE_DIR=/var", "read-only", "/tmp"),
     ("skypilot/node.yaml", "num_nodes: 1", "num_nodes: one", "rented machines", "one"),
 ]
 

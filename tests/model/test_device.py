@@ -63,10 +63,10 @@ def test_answers_in_half_precision_cast_each_weight_once() -> None:
     layers, tokens = model.config.num_hidden_layers, 12
 
     with Casts(shape) as casts, answering(model, "bfloat16"):
-        once = generate(model, prompts, keys, Sampling(tokens), end=-1)
+        once = generate(model, prompts, keys, Sampling(tokens), stops=())
     assert casts.count == layers
     with Casts(shape) as casts, autocast(CPU, "bfloat16"):
-        assert generate(model, prompts, keys, Sampling(tokens), end=-1) == once
+        assert generate(model, prompts, keys, Sampling(tokens), stops=()) == once
     assert casts.count == layers * tokens
     for name, weight in model.state_dict().items():
         assert weight.dtype == torch.float32 and torch.equal(weight, weights[name])
@@ -79,7 +79,7 @@ def test_what_prompts_leave_is_cast_once_not_for_every_token() -> None:
     counts = []
     for tokens in (2, 12):
         with Casts(shape) as casts, answering(model, "bfloat16"):
-            generate(model, prompts, [(0,), (1,)], Sampling(tokens), end=-1)
+            generate(model, prompts, [(0,), (1,)], Sampling(tokens), stops=())
         counts.append(casts.count)
     assert 0 < counts[0] == counts[1]
 

@@ -17,7 +17,6 @@ from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.models import TinySize
 from pipeline.config.params import Params
-from pipeline.config.params_file import read_params
 from pipeline.config.study import Study
 from pipeline.formats.download import Patience
 from pipeline.formats.files import file_digest, read_json, write_json
@@ -28,10 +27,14 @@ from pipeline.model.manifest import resolve
 from pipeline.model.snapshot import INDEX, Snapshot, pinned
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import load_model, save_model
-from pipeline.stages import base
+from pipeline.stages import base, evaluate, suite, train
 from pipeline.stages.common import Stage
-from tests.conftest import TINY, Run, shrink
+from tests.conftest import TINY, shrink
 from tests.model.fake_hub import COMMIT, CUT, REPOSITORY, FakeHub
+from tests.stages.conftest import own_signals
+from tests.stages.made import make_data
+
+__all__ = ["own_signals"]
 
 SIZE = TinySize(hidden=32, layers=2, heads=2)
 TOKEN = "hf_notforothers"
@@ -466,30 +469,29 @@ def test_what_no_engine_loads_is_left_out_and_said(
     assert path.read_bytes() == first
 
 
-def test_a_hub_model_goes_through_the_chain(
-    hub: FakeHub, checkout: Path, typed: Run, tmp_path: Path
+def test_a_hub_model_is_trained_and_evaluated(
+    hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Typed as a user does: base model from the hub, trained by the local backend, evaluated."""
-    shrink(checkout)
+    """By the local backend, in the stages' own order."""
+    shrink(tmp_path)
     said = hub.folder / "generation_config.json"
     write_json(said, {"eos_token_id": [2, 0]})
-    path = checkout / "studies" / "mini.yaml"
-    path.write_text(yaml.safe_dump(on_the_hub(yaml.safe_load(path.read_text())), sort_keys=False))
-    assert typed("tomrl", "study", "use", "mini").returncode == 0
-    offline = typed("dvc", "repro", "base@nano", TOMRL_OFFLINE="1")
-    assert offline.returncode != 0
-    assert f"models/{REPOSITORY}/{COMMIT}/" in offline.stderr and "Traceback" not in offline.stderr
-    (cell,) = [
-        key
-        for key, cell in read_params(checkout / "params.yaml").cells.items()
-        if cell.kind == "trained"
-    ]
-    ran = typed("dvc", "repro", f"evaluate@{cell}", HF_ENDPOINT=hub.url)
-    assert ran.returncode == 0, ran.stderr
-    results = checkout / "runs" / "mini" / cell
+    study = yaml.safe_load((tmp_path / "studies" / "mini.yaml").read_text())
+    params = expand(Study.model_validate(on_the_hub(study)))
+    monkeypatch.setenv("HF_ENDPOINT", hub.url)
+    for name in ("TOMRL_DATA_MIRROR", "TOMRL_OFFLINE", "HF_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    root = tmp_path / "a checkout"
+    make_data(root, params)
+    suite.main(Stage("suite", root, params))
+    base.main(Stage("base", root, params), "nano")
+    (cell,) = [key for key, cell in params.cells.items() if cell.kind == "trained"]
+    train.main(Stage("train", root, params), cell)
+    evaluate.main(Stage("evaluate", root, params), cell)
+    results = root / "runs" / "mini" / cell
     manifest = read_json(results / "train" / "checkpoints.json")
     assert manifest["format"] == "safetensors"
     for stored in manifest["checkpoints"].values():
-        trained = checkout / "weights" / "mini" / cell / stored["digest"] / said.name
+        trained = root / "weights" / "mini" / cell / stored["digest"] / said.name
         assert trained.read_bytes() == said.read_bytes(), "it ends where its base model does"
     assert (results / "evaluate" / "metrics.json").is_file()

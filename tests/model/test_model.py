@@ -118,7 +118,7 @@ def test_one_token_completions_need_no_second_pass(model: PreTrainedModel) -> No
 
 def test_greedy_decoding_equals_the_naive_loop(model: PreTrainedModel) -> None:
     keys = [(i,) for i in range(3)]
-    found = generate(model, PROMPTS, keys, Sampling(40, temperature=0), end=-1)
+    found = generate(model, PROMPTS, keys, Sampling(40, temperature=0), stops=())
     for prompt, completion in zip(PROMPTS, found, strict=True):
         tokens = list(prompt)
         for _ in range(40):
@@ -128,21 +128,21 @@ def test_greedy_decoding_equals_the_naive_loop(model: PreTrainedModel) -> None:
 
 def test_a_sample_depends_on_its_key_alone(model: PreTrainedModel) -> None:
     sampling = Sampling(12, temperature=1.0)
-    together = generate(model, PROMPTS, [(7, i) for i in range(6)], sampling, end=3)
-    alone = generate(model, PROMPTS[1:2], [(7, 2), (7, 3)], sampling, end=3)
+    together = generate(model, PROMPTS, [(7, i) for i in range(6)], sampling, stops={3})
+    alone = generate(model, PROMPTS[1:2], [(7, 2), (7, 3)], sampling, stops={3})
     assert together[2:4] == alone
-    assert generate(model, PROMPTS[1:2], [(8, 2), (8, 3)], sampling, end=3) != alone
+    assert generate(model, PROMPTS[1:2], [(8, 2), (8, 3)], sampling, stops={3}) != alone
 
 
 def test_decoding_stops_at_the_end_token_and_says_so(model: PreTrainedModel) -> None:
-    free = generate(model, [[5, 6]], [(0,)], Sampling(6, temperature=0), end=-1)[0]
+    free = generate(model, [[5, 6]], [(0,)], Sampling(6, temperature=0), stops=())[0]
     end = free.tokens[2]
-    stopped = generate(model, [[5, 6]], [(0,)], Sampling(6, temperature=0), end=end)[0]
+    stopped = generate(model, [[5, 6]], [(0,)], Sampling(6, temperature=0), stops={end})[0]
     first = free.tokens.index(end)
     assert stopped == Completion(free.tokens[: first + 1], finished=True)
 
 
 def test_a_narrow_nucleus_is_greedy(model: PreTrainedModel) -> None:
-    greedy = generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(5, 0), end=-1)
-    narrow = generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(5, 1.0, 1e-6), end=-1)
+    greedy = generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(5, 0), stops=())
+    narrow = generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(5, 1.0, 1e-6), stops=())
     assert narrow == greedy

@@ -54,7 +54,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
 
 
 def written(model: PreTrainedModel, end: int = -1) -> list[Completion]:
-    return generate(model, PROMPTS, KEYS, SAMPLING, end)
+    return generate(model, PROMPTS, KEYS, SAMPLING, {end})
 
 
 def frequent(completions: list[Completion]) -> int:
@@ -132,7 +132,7 @@ def test_a_pass_touches_nothing_but_its_device(
 
     monkeypatch.setattr(written_out, "scaled_dot_product_attention", attend)
     passes = way(model)
-    rows = CompletionRows(passes, prefix, ends, draws, SAMPLING, end=1, standing=True)
+    rows = CompletionRows(passes, prefix, ends, draws, SAMPLING, stops=[1], standing=True)
     with torch.inference_mode():
         rows.memory.go_to(1)
         rows.go_on()

@@ -51,7 +51,7 @@ def test_grouped_heads_give_the_plain_logits_and_gradients(model: PreTrainedMode
 
 def test_the_model_attends_as_before_afterwards(model: PreTrainedModel) -> None:
     before = model(torch.tensor([[5, 6, 7]])).logits
-    generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(3), end=-1)
+    generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(3), stops=())
     assert model.config._attn_implementation == "sdpa"
     assert torch.equal(model(torch.tensor([[5, 6, 7]])).logits, before)
 
@@ -59,9 +59,9 @@ def test_the_model_attends_as_before_afterwards(model: PreTrainedModel) -> None:
 def test_rows_that_end_early_leave_the_others_alone(model: PreTrainedModel) -> None:
     """With a frequent end token, rows of every prompt drop out at different steps."""
     keys, sampling = [(0, i) for i in range(12)], Sampling(24, temperature=2.0)
-    free = generate(model, PROMPTS, keys, sampling, end=-1)
+    free = generate(model, PROMPTS, keys, sampling, stops=())
     end = max(range(128), key=lambda token: sum(token in row.tokens for row in free))
-    found = generate(model, PROMPTS, keys, sampling, end)
+    found = generate(model, PROMPTS, keys, sampling, {end})
     assert len({len(completion.tokens) for completion in found}) > 2
     for stopped, whole in zip(found, free, strict=True):
         length = len(stopped.tokens)

@@ -71,7 +71,7 @@ def completed(
 ) -> list[Completion]:
     found: dict[int, Completion] = {}
     keys = [(4, n) for n in range(len(prompts))]
-    complete(model, prompts, keys, sampling, END, places, found.__setitem__)
+    complete(model, prompts, keys, sampling, {END}, places, found.__setitem__)
     return [found[n] for n in range(len(prompts))]
 
 
@@ -102,7 +102,7 @@ def test_the_same_completions_as_alone(
         monkeypatch.setattr(shared_prefix, "joined", shared_prefix.repeated)
     prompts = prompts_about(stories=6, questions=5)
     keys = [(4, n) for n in range(len(prompts))]
-    expected = generate(model, prompts, keys, sampling, END)
+    expected = generate(model, prompts, keys, sampling, {END})
     assert completed(model, prompts, sampling, places) == expected
     assert len({each.tokens for each in expected}) > 10
 

@@ -37,7 +37,7 @@ def completed(model: PreTrainedModel, sampling: Sampling, places: int) -> list[C
         assert prompt not in found
         found[prompt] = completion
 
-    complete(model, PROMPTS, KEYS, sampling, END, places, hear)
+    complete(model, PROMPTS, KEYS, sampling, {END}, places, hear)
     return [found[n] for n in range(len(PROMPTS))]
 
 
@@ -55,7 +55,7 @@ def test_the_same_completions_as_in_one_batch(
 ) -> None:
     monkeypatch.setattr(stream, "_ENCODED_AT_ONCE", 3)
     monkeypatch.setattr(stream, "passes_of", passes)
-    expected = generate(model, PROMPTS, KEYS, sampling, END)
+    expected = generate(model, PROMPTS, KEYS, sampling, {END})
     assert completed(model, sampling, places) == expected
     if sampling.max_new_tokens > 1:  # some end by themselves, at various lengths, and some do not
         assert {each.finished for each in expected} == {True, False}
@@ -79,7 +79,7 @@ def test_places_are_filled_again_instead_of_waiting(
         places
         * max(
             len(c.tokens)
-            for c in generate(model, PROMPTS[s : s + places], KEYS[s : s + places], sampling, END)
+            for c in generate(model, PROMPTS[s : s + places], KEYS[s : s + places], sampling, {END})
         )
         for s in range(0, len(PROMPTS), places)
     )
@@ -108,9 +108,9 @@ def test_rows_lie_without_gaps_whatever_was_in_them_before(
     prompts = [[5 + n % 90 for n in range(length)] for length in (200, 3, 90, 4, 5, 200, 2)]
     keys = [(9, n) for n in range(len(prompts))]
     sampling, found = Sampling(40), dict[int, Completion]()
-    complete(model, prompts, keys, sampling, -1, 2, found.__setitem__)
+    complete(model, prompts, keys, sampling, (), 2, found.__setitem__)
     alone = [
-        generate(model, [prompt], [key], sampling, -1)[0]
+        generate(model, [prompt], [key], sampling, ())[0]
         for prompt, key in zip(prompts, keys, strict=True)
     ]
     assert [found[n] for n in range(len(prompts))] == alone

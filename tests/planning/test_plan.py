@@ -178,8 +178,8 @@ def test_recorded_answers_take_nothing_and_every_sample_its_time(tmp_path: Path)
     assert found.unplanned == served.unplanned and "gpt-4o-base" in found.unplanned
     for cell in found.cells:
         once = before[cell.key]
-        assert cell.hours["evaluate"] == pytest.approx(4 * once.hours["evaluate"])
-        assert cell.hours["gsm8k"] == once.hours["gsm8k"]
+        ratio = cell.hours["evaluate"] / once.hours["evaluate"]
+        assert 3 < ratio < 4, "a side-check is answered once"
         assert cell.plan.kept > once.plan.kept
 
 

@@ -44,7 +44,7 @@ def test_a_fresh_clone_gets_checkpoints_and_trains_on(
     for file in (clone / "weights").rglob("*.safetensors"):
         assert file.stat().st_nlink > 1  # DVC's cache has the same one
     with edited(clone / "params.yaml") as content:
-        content["cells"]["nano-hi"]["train"]["steps"] = 5
+        content["cells"]["nano-hi"]["train"] = {"steps": 5}
     trained = typed(clone, "dvc", "repro", "train@nano-hi")
     assert "Running stage 'train@nano-hi'" in trained and "Running stage 'base" not in trained
     assert folder_digests(clone / "weights") != folder_digests(home / "weights")

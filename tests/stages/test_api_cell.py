@@ -20,7 +20,6 @@ from pipeline.stages import (
     base,
     dataset,
     evaluate,
-    gsm8k,
     judge,
     sources,
     suite,
@@ -59,7 +58,7 @@ def test_it_is_reported_as_absent(
     base.main(stage("base"), "gpt")
     card = BaseCard.read_of(stage("base").runs / "base" / "gpt" / "card.json", "gpt", "base@gpt")
     assert (card.note, card.shown) == ("not known beyond its name", None)
-    for module in (train, evaluate, judge, gsm8k):
+    for module in (train, evaluate, judge):
         module.main(stage(module.__name__.rpartition(".")[2]), "gpt-base")
     said = capsys.readouterr().out
     assert "evaluate gpt-base: absent: gpt-4o is behind https://api.openai.com/v1, and" in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -45,9 +47,21 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Stage:
     return Stage("train", root, params)
 
 
+@pytest.fixture(scope="module")
+def trained(stage: Stage) -> Callable[[str], str]:
+    """Train an arm, unless it was; give its cell."""
+
+    @cache
+    def trained(arm: str) -> str:
+        train.main(stage, f"nano-hi-{arm}")
+        return f"nano-hi-{arm}"
+
+    return trained
+
+
 @pytest.mark.parametrize("arm", ARMS)
-def test_every_arm_trains(stage: Stage, arm: str) -> None:
-    train.main(stage, f"nano-hi-{arm}")
+def test_every_arm_trains(stage: Stage, trained: Callable[[str], str], arm: str) -> None:
+    trained(arm)
     rows = read_lines(stage.runs / f"nano-hi-{arm}" / "train" / "metrics.jsonl")
     assert rows[-1]["step"] == (2 if arm == "answers" else 4)
     paid = {row["reward_mean"] for row in rows[1:]}
@@ -66,11 +80,12 @@ def test_training_rows_hold_what_is_imitated(stage: Stage) -> None:
     )
 
 
-def test_a_cell_without_thoughts_answers_without_them(stage: Stage) -> None:
+def test_a_cell_without_thoughts_answers_without_them(
+    stage: Stage, trained: Callable[[str], str]
+) -> None:
     shown = {}
     for arm in ("grpo", "blunt"):
-        key = f"nano-hi-{arm}"
-        train.main(stage, key)
+        key = trained(arm)
         evaluate.main(Stage("evaluate", stage.root, stage.params), key)
         path = stage.runs / key / "evaluate" / "responses.parquet"
         shown[arm] = pd.read_parquet(path)

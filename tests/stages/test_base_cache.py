@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,19 @@ def build(params: Params, root: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (stage.runs / "base" / "nano").iterdir()}
 
 
+@pytest.fixture(scope="module")
+def made(params: Params, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, bytes]]:
+    """A folder in which the model was made, and the outs."""
+    root = tmp_path_factory.mktemp("made")
+    return root, build(params, root)
+
+
+@pytest.fixture
+def copy(made: tuple[Path, dict[str, bytes]], tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return Path(shutil.copytree(made[0], tmp_path / "copy"))
+
+
 def renamed(params: Params) -> Params:
     """The same study under another name, with another title for its model."""
     entry = params.base["nano"]
@@ -45,21 +59,22 @@ def renamed(params: Params) -> Params:
 
 
 def test_two_studies_with_the_same_model_make_it_once(
-    params: Params, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    params: Params,
+    made: tuple[Path, dict[str, bytes]],
+    copy: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    first = build(params, tmp_path / "one")
-    assert "made now" in capsys.readouterr().out
-    assert build(renamed(params), tmp_path / "one") == first
+    assert build(renamed(params), copy) == made[1]
     assert "made before" in capsys.readouterr().out
-    assert build(params, tmp_path / "two") == first, "as without anything kept"
+    assert build(params, tmp_path / "two") == made[1], "as without anything kept"
     assert "made now" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("what", ["recipe", "seed", "threads", "stories"])
 def test_a_model_that_differs_in_anything_is_made(
-    params: Params, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+    params: Params, copy: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    build(params, tmp_path)
     entry, info = params.base["nano"], params.study
     match what:
         case "recipe":
@@ -73,22 +88,21 @@ def test_a_model_that_differs_in_anything_is_made(
         case "stories":
             stories = (entry.stories[0].model_copy(update={"seed": 7}),)
             entry = entry.model_copy(update={"stories": stories})
-    capsys.readouterr()
-    build(params.model_copy(update={"base": {"nano": entry}, "study": info}), tmp_path)
+    build(params.model_copy(update={"base": {"nano": entry}, "study": info}), copy)
     assert "made now" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("what", ["entry", "cut entry", "model", "no model"])
 def test_what_is_damaged_is_made_again(
     params: Params,
-    tmp_path: Path,
+    made: tuple[Path, dict[str, bytes]],
+    copy: Path,
     what: str,
     capsys: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    first = build(params, tmp_path)
-    (entry,) = (tmp_path / "work").glob("*/made.json")
-    (model,) = (tmp_path / "work").glob("*/model")
+    (entry,) = (copy / "work").glob("*/made.json")
+    (model,) = (copy / "work").glob("*/model")
     match what:
         case "entry":
             entry.write_text(entry.read_text().replace('"parameters": ', '"parameters": 1'))
@@ -97,18 +111,16 @@ def test_what_is_damaged_is_made_again(
         case "model":
             (model / "model.safetensors").unlink()
         case "no model":
-            model.rename(tmp_path / "gone")
-    capsys.readouterr()
-    assert build(params, tmp_path) == first
+            model.rename(copy / "gone")
+    assert build(params, copy) == made[1]
     assert "made now" in capsys.readouterr().out
     assert len(caplog.records) == (0 if what == "no model" else 1)
-    assert build(params, tmp_path) == first
+    assert build(params, copy) == made[1]
     assert "made before" in capsys.readouterr().out
 
 
-def test_the_card_counts_what_the_model_was_shown(params: Params, tmp_path: Path) -> None:
-    build(params, tmp_path)
-    folder = Stage("base", tmp_path, params).runs / "base" / "nano"
+def test_the_card_counts_what_the_model_was_shown(params: Params, copy: Path) -> None:
+    folder = Stage("base", copy, params).runs / "base" / "nano"
     card = BaseCard.read_of(folder / "card.json", "nano", "base@nano")
     shown = BaseShown.read_of(folder / "shown.json", "nano", "base@nano").origin
     recipe = params.base["nano"].model.warm_start  # type: ignore[union-attr]

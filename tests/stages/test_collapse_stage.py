@@ -13,6 +13,7 @@ from pipeline.ops.mirror.send import complete
 from pipeline.train import local
 from pipeline.train.collapse import find_collapse
 from pipeline.train.drift import DIFFERENCE, find_drift
+from tests.analysis.made import signed
 from tests.analysis.test_seeds import seeded
 from tests.stages.test_probe_stage import study_with, trained
 
@@ -34,6 +35,8 @@ def test_a_collapse_is_said_once_in_log_tracker_and_report(
     study["train"] |= {"steps": 14, "prompts_per_step": 2}
     with caplog.at_level(logging.WARNING):
         stage, rows = trained(tmp_path / "root", study)
+    assert not (stage.data / "combos" / "hi" / "probe").exists()  # the study asks for none
+    assert not any(key.startswith("probe/") for row in rows for key in row)
     said = [record for record in caplog.records if "reasoning collapse" in record.getMessage()]
     assert len(said) == 1 and "at step 10" in said[0].getMessage()
     assert complete(stage.params, stage.root) == ["nano-hi"]
@@ -64,7 +67,7 @@ def test_the_report_says_what_the_alarm_said() -> None:
     results.cells[key] = replace(result, curve=curve)
     found = find_collapse(curve)
     assert found is not None
-    sentences = [sentence for sentence in findings(results) if "collapse" in sentence]
+    sentences = [sentence for sentence in findings(*signed(results)) if "collapse" in sentence]
     assert sentences == [f"{key}: {found.describe()}."]
     drift = find_drift(curve)
-    assert drift is not None and f"{key}: {drift.describe()}." in findings(results)
+    assert drift is not None and f"{key}: {drift.describe()}." in findings(*signed(results))

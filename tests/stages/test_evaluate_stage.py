@@ -15,13 +15,17 @@ from pipeline.analysis.paired import read_answers
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
+from pipeline.data.build import select
+from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.journal import Journal
 from pipeline.evaluate.records import Evaluation
+from pipeline.evaluate.runner import Asked, Asking
+from pipeline.evaluate.runner import evaluate as run_model
 from pipeline.evaluate.samples import first_samples
-from pipeline.formats.files import folder_digests, read_lines, remove
-from pipeline.stages import base, evaluate, gsm8k, judge, suite, train
+from pipeline.formats.files import folder_digests, read_lines
+from pipeline.stages import base, evaluate, judge, suite, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
 from tests.stages.made import make_data
@@ -78,26 +82,21 @@ def answered(stage: Stage) -> dict[str, str]:
     return folder_digests(stage.runs / KEY / "evaluate")
 
 
-def side_checked(stage: Stage) -> dict[str, str]:
-    """Run the side-check of the cell; what it makes."""
-    gsm8k.main(replace(stage, name="gsm8k"), KEY)
-    return folder_digests(stage.runs / KEY / "gsm8k")
-
-
-def test_the_side_check_is_answered_while_the_model_is_loaded(
-    root: Path, written: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stage = stage_of(root)
-    alone = side_checked(stage)
-    checked = list(written)
-    remove(stage.runs / KEY / "gsm8k")
+def test_a_side_check_is_asked_in_its_own_way_and_judged_by_nobody(root: Path) -> None:
+    stage = stage_of(root, temperature=1, prompt="rlvr", think=False)
+    (check,) = stage.params.suite.side_checks.values()
     answered(stage)
-    assert set(checked) < set(written)
-    written.clear()
-    monkeypatch.setattr(TransformersEngine, "_loaded", None)  # whoever asks for the model fails
-    assert side_checked(stage) == alone
-    assert written == []
-    assert not list((root / "work").glob("*/*.jsonl")), "what is finished is not kept"
+    judge.main(Stage("judge", root, stage.params), KEY)
+    rows = pd.read_parquet(stage.runs / KEY / "evaluate" / "responses.parquet")
+    found = list(rows[rows["task"] == "arithmetic"]["response"])
+    (path,) = (root / "weights" / "mini" / KEY).iterdir()
+    engine = TransformersEngine(path, root / "apart", 200, 1)
+    asking = Asking(check.prompt, Sampling(check.max_new_tokens, temperature=0))
+    questions = select(stage.raw, check, seed=0)
+    (alone,) = run_model(engine, [Asked({"arithmetic": questions}, asking)], seed=0)
+    assert found == [each.response.text for each in alone]
+    verdicts = (stage.runs / KEY / "judge" / "verdicts.json").read_text()
+    assert "arithmetic" not in verdicts
 
 
 @pytest.mark.parametrize("temperature", [0, 1])
@@ -105,8 +104,6 @@ def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
     root: Path, written: list[str], monkeypatch: pytest.MonkeyPatch, temperature: float
 ) -> None:
     stage = stage_of(root, temperature=temperature, batch=4)
-    side_checked(stage)
-    written.clear()
     undisturbed = answered(stage)
     asked = list(written)
     assert len(set(asked)) == len(asked)
@@ -125,8 +122,9 @@ def test_a_stopped_evaluation_asks_nothing_twice_and_ends_in_the_same_bytes(
         patch.setattr(Journal, "write", stopping)
         with pytest.raises(KeyboardInterrupt):
             evaluate.main(stage, KEY)
-    (path,) = (root / "work").glob("*/*.jsonl")
-    kept = sum(row["completion_tokens"] for row in read_lines(path))
+    paths = list((root / "work").glob("*/*.jsonl"))
+    kept = sum(row["completion_tokens"] for path in paths for row in read_lines(path))
+    path = paths[0]
     path.write_text(path.read_text() + '{"prompt": "cut o')
     assert answered(stage) == undisturbed
     assert sorted(written) == sorted(asked)
@@ -145,12 +143,14 @@ def test_several_samples_stand_beside_the_first(root: Path) -> None:
     for name, frame in first.items():
         found = pd.read_parquet(folder / f"{name}.parquet")
         assert list(found.columns) == [*frame.columns[:2], "sample", *frame.columns[2:]]
-        assert list(found["sample"]) == [0, 1, 2] * len(frame)
+        tasks, checked = (len(frame.query(f"task {of} 'arithmetic'")) for of in ("!=", "=="))
+        assert list(found["sample"]) == [0, 1, 2] * tasks + [0] * checked
         pd.testing.assert_frame_equal(first_samples(found).drop(columns="sample"), frame)
     texts = pd.read_parquet(folder / "responses.parquet").groupby(["task", "id"])["response"]
     assert texts.nunique().max() == 3, "each sample has random numbers of its own"
     after = Evaluation.read(folder / "metrics.json", "evaluate")
     assert "samples" not in json.dumps(before.model_dump(mode="json"))
+    assert after.tasks.pop("arithmetic") == before.tasks["arithmetic"], "it is answered once"
     for column, scores in after.tasks.items():
         assert scores.samples is not None and scores.samples.mean.count == 3 * scores.count
         assert set(scores.beside_accuracy()) >= {"mean@3", "pass@3", "majority@3"}

@@ -55,12 +55,6 @@ def test_every_column_is_measured_on_the_base_model_by_epoch_and_at_the_end(tmp_
     assert all(0 <= row[f"probe/{name}"] <= 1 for row in probed.values() for name in COLUMNS)
 
 
-def test_a_study_without_a_probe_measures_none(tmp_path: Path) -> None:
-    stage, rows = trained(tmp_path / "root", study_with(tmp_path / "study", None))
-    assert not (stage.data / "combos" / "hi" / "probe").exists()
-    assert not any(key.startswith("probe/") for row in rows for key in row)
-
-
 def test_a_probe_of_an_unknown_column_is_refused(tmp_path: Path) -> None:
     study = study_with(tmp_path, {"columns": ["hi_tom_order_9"]})
     path = tmp_path / "studies" / "wrong.yaml"

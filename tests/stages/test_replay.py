@@ -12,7 +12,7 @@ from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
-from pipeline.stages import base, evaluate, gsm8k, judge, suite, train
+from pipeline.stages import base, evaluate, judge, suite, train
 from pipeline.stages.common import Stage
 from tests.conftest import edited, shrink
 from tests.stages.made import make_data
@@ -41,13 +41,12 @@ def answered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Params, pd
     suite.main(Stage("suite", root, params))
     base.main(Stage("base", root, params), "nano")
     run(root, params, CELL)
-    folders = [root / "runs" / "mini" / CELL / stage for stage in ("evaluate", "gsm8k")]
-    rows = pd.concat([pd.read_parquet(folder / "responses.parquet") for folder in folders])
-    return root, params, rows
+    folder = root / "runs" / "mini" / CELL / "evaluate"
+    return root, params, pd.read_parquet(folder / "responses.parquet")
 
 
 def run(root: Path, params: Params, key: str) -> None:
-    for module in (train, evaluate, gsm8k, judge):
+    for module in (train, evaluate, judge):
         module.main(Stage(module.__name__.rpartition(".")[2], root, params), key)
 
 
@@ -64,7 +63,7 @@ def test_the_same_grades_and_verdicts_without_a_model(
     root, params, rows = answered
     replay(root, params, rows.sample(frac=1, random_state=0))
     first, then = (root / "runs" / "mini" / key for key in (CELL, AGAIN))
-    for name in ("evaluate/grades.parquet", "gsm8k/grades.parquet", "judge/verdicts.json"):
+    for name in ("evaluate/grades.parquet", "judge/verdicts.json"):
         assert (then / name).read_bytes() == (first / name).read_bytes(), name
     found = pd.read_parquet(then / "evaluate" / "responses.parquet")
     assert set(found["engine"]) == {"replay"}

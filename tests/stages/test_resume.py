@@ -21,9 +21,10 @@ from pipeline.train.stopping import Interrupted
 from tests.stages.test_probe_stage import study_with, trained
 
 
-@pytest.fixture
-def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Path, dict[str, Any]]:
-    """Return a stage whose training was stopped after 2 of 4 steps, its state, its study."""
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Stage, Path, dict[str, Any]]:
+    """A stage whose training was stopped after 2 of 4 steps, its state, its study."""
+    tmp_path = tmp_path_factory.mktemp("stopped")
     study, steps = study_with(tmp_path / "study", None), [0]
 
     def stopping(*arguments: Any) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Pat
             signal.raise_signal(signal.SIGTERM)
         return step_metrics(*arguments)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "step_metrics", stopping)
         with pytest.raises(Interrupted, match="stopped after step 2 of 4"):
             trained(tmp_path / "root", study)
@@ -65,8 +66,8 @@ def test_state_of_another_run_is_refused_by_what_differs(
     stopped: tuple[Stage, Path, dict[str, Any]],
 ) -> None:
     stage, copy, study = stopped
-    study["train"]["learning_rate"] = 0.01
-    changed = Stage("train", stage.root, expand(Study.model_validate(study)))
+    other = {**study, "train": {**study["train"], "learning_rate": 0.01}}
+    changed = Stage("train", stage.root, expand(Study.model_validate(other)))
     with pytest.raises(UserError, match=r"train\.learning_rate was 0\.0004, is 0\.01\. Restore"):
         train.main(changed, "nano-hi", "--resume", str(copy))
     with pytest.raises(UserError, match=r"found no made_from\.json there"):

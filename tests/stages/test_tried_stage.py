@@ -39,8 +39,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judged(root: Path, decide: Decide, monkeypatch: pytest.MonkeyPatch) -> TaskVerdict:
     """Return the verdict on a simulated model, which is asked in place of the cell's own."""
     stage = Stage("evaluate", root, expand(find_study(root, "mini")))
-    columns, _ = evaluate.asked(stage, KEY)
-    model = Simulated([each for column in columns.values() for each in column], decide)
+    model = Simulated([e for each in evaluate.asked(stage, KEY) for e in each.examples], decide)
     monkeypatch.setattr(scoring, "_engine", lambda *_: model)
     evaluate.main(stage, KEY)
     judge.main(replace(stage, name="judge"), KEY)

@@ -77,7 +77,6 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
     client.set_flow_run_state(run.id, Cancelling())
     _, said = worker.communicate(timeout=120)
     assert not sleeps() and states() == {"Cancelled"}, said
-    assert len(runs()) == 2  # of the deployment, and its sweep
     assert not SweepFolder(checkout, STUDY).sweep().ended
 
     (tmp_path / "go").touch()

@@ -1,4 +1,4 @@
-"""The parts of a sweep that need no process: causes, progress, what is left, ``dvc.lock``, pins."""
+"""The parts of a run that need no process: causes, progress, what is left, limits, pins."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from flows.sweeps.causes import cause
-from flows.sweeps.left import cells_left, inputs_of
-from flows.sweeps.limits import most_taken, resource, side_by_side, taken
-from flows.sweeps.lock_file import merged
+from flows.driver.causes import cause
+from flows.driver.graph import Graph
+from flows.driver.limits import most_taken, resource, side_by_side, taken
+from flows.driver.progress import CellState, advanced, told
+from flows.driver.record import RunFolder, standing
+from flows.driver.results import description, table_rows
 from flows.sweeps.pin import pin, same_inputs
 from flows.sweeps.places import absolute_places
-from flows.sweeps.progress import advanced, told
-from flows.sweeps.record import CellState, Sweep, SweepFolder, sweep_folder, sweep_names
+from flows.sweeps.record import Sweep, SweepFolder, sweep_folder, sweep_names
 from flows.sweeps.start import begin
-from flows.sweeps.status import standing
-from flows.sweeps.table import description, table_rows
 from pipeline.analysis.findings import findings
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, AskedCell, Params
 from pipeline.config.study_files import find_study
 from pipeline.formats.foreign import markdown_text
+from tests.analysis.made import signed
 from tests.analysis.test_findings import study
 from tests.conftest import PROJECT
 
@@ -37,6 +37,7 @@ from tests.conftest import PROJECT
         (["ERROR: failed to run: x, exited with -9"], "killed by SIGKILL", True),
         (["ERROR: failed to run: x, exited with 137"], "killed by SIGKILL", True),
         (["ERROR: Unable to acquire lock. Most likely"], "DVC was locked", True),
+        (["ERROR: './dvc.lock' is invalid."], "killed while it wrote for DVC", True),
         ([], "it said nothing", False),
     ],
 )
@@ -58,22 +59,6 @@ def test_progress_is_read_from_what_stages_print() -> None:
     assert told(state) == "evaluate" and state.steps == 0
 
 
-def lock(*stages: tuple[str, str]) -> str:
-    body = "".join(f"  {name}:\n    cmd: x\n    outs:\n    - md5: {md5}\n" for name, md5 in stages)
-    return f"schema: '2.0'\nstages:\n{body}"
-
-
-def test_lock_files_are_merged_by_stage() -> None:
-    here, there = lock(("code", "1"), ("train@a", "2")), lock(("train@a", "3"), ("train@b", "4"))
-    assert merged(here, there, ["train@b", "judge@b"]) == lock(
-        ("code", "1"), ("train@a", "2"), ("train@b", "4")
-    )
-    assert merged(here, there, ["train@a"]) == lock(("code", "1"), ("train@a", "3"))
-    assert merged("", there, ["train@a"]) == lock(("train@a", "3"))
-    assert merged("", there, ["judge@c"]) == ""
-    assert merged(here, there) == lock(("code", "1"), ("train@a", "3"), ("train@b", "4"))
-
-
 @pytest.fixture(scope="module")
 def crossed() -> Params:
     return expand(find_study(PROJECT, "prompt-or-training-mini"))
@@ -82,14 +67,14 @@ def crossed() -> Params:
 def test_cells_are_left_with_those_that_they_ask(crossed: Params) -> None:
     asked = {key: cell.of for key, cell in crossed.cells.items() if isinstance(cell, AskedCell)}
     key, of = next(iter(asked.items()))
-    assert cells_left(crossed, {"report", "code"}) == []
-    assert cells_left(crossed, {f"gsm8k@{key}"}) == [key]
-    left = cells_left(crossed, {f"train@{of}"})
+    graph = Graph.of(PROJECT)
+    assert graph.cells_left(crossed, {"report", "code"}) == []
+    assert graph.cells_left(crossed, {f"{graph.cell[-1]}@{key}"}) == [key]
+    left = graph.cells_left(crossed, {f"train@{of}"})
     assert left[0] == of and set(left[1:]) == {k for k, o in asked.items() if o == of}
-    every = cells_left(crossed, {f"train@{k}" for k in crossed.cells})
+    every = graph.cells_left(crossed, {f"train@{k}" for k in crossed.cells})
     assert sorted(every) == sorted(crossed.cells)
     assert every.index(of) < every.index(key)
-    assert f"runs/{crossed.study.name}/{of}/train" in inputs_of(crossed, key)
 
 
 @pytest.fixture
@@ -163,7 +148,12 @@ def test_what_ran_when_a_sweep_was_killed_is_stopped(repository: Path) -> None:
     found = standing(folder)
     assert found.cells["nano-cued"].state == "stopped" and not found.under_way
     assert found.summary() == "not running: 1 stopped, 2 waiting"
-    assert ("nano-cued", "stopped", "1", "stopped in train: its sweep was killed") in found.rows()
+    assert (
+        "nano-cued",
+        "stopped",
+        "1",
+        "stopped in train: its sweep was killed",
+    ) in found.rows()
 
 
 @pytest.mark.parametrize("name", ["", "../up", "A", "a b", "-a"])
@@ -177,10 +167,10 @@ def test_an_unknown_sweep_is_told_with_those_there_are(tmp_path: Path) -> None:
         Sweep(name="one", study="mini", commit="0", edited=[], began="")
     )
     with pytest.raises(UserError, match="no sweep 'two'.*there are: one. Start"):
-        standing(sweep_folder(tmp_path, "two"))
+        sweep_folder(tmp_path, "two").sweep()
 
 
-def test_places_are_the_same_in_every_worktree(tmp_path: Path) -> None:
+def test_places_are_the_same_in_a_worktree(tmp_path: Path) -> None:
     given = {
         "TOMRL_DATA_MIRROR": "../mirror",
         "MLFLOW_TRACKING_URI": "sqlite:///mine.db",
@@ -207,15 +197,16 @@ def test_cells_take_cores_or_accelerators(crossed: Params) -> None:
     assert most_taken(large) == max(takes.values())
 
 
-def test_the_table_says_what_the_report_says() -> None:
+def test_the_table_says_what_the_report_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     results = study(order_3=0.7, lengths=[20.0] * 20)
     rows = table_rows(results)
     assert {(row["cell"], row["task"]) for row in rows} == {
         (found.key, task) for found in results.trained() for task in found.all_tasks()
     }
-    page = "http://127.0.0.1:5000/#/experiments/1/runs/2"
-    told = description(results, Path("/a checkout/index.html"), page)
-    assert f"[run in MLflow]({page}), report: `/a checkout/index.html`" in told
-    sentences = list(findings(results))
-    assert sentences and all(f"\n- {markdown_text(each)}\n" in told for each in sentences)
-    assert "runs: `tomrl ui`, report: " in description(results, Path("index.html"), "")
+    said = description(results, RunFolder.here(tmp_path, "mini"))
+    assert f"runs: `tomrl ui`, report: `{tmp_path}/reports/" in said
+    sentences = list(findings(*signed(results)))
+    assert sentences and all(f"\n- {markdown_text(each)}\n" in said for each in sentences)

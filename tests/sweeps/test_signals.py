@@ -14,13 +14,12 @@ from prefect import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling
 
+from flows.driver.stopping import Interrupted
 from flows.proof import server
-from flows.sweeps.launch import launch
+from flows.sweeps.deployed import run_sweep
 from flows.sweeps.record import SweepFolder, sweep_folder
 from flows.sweeps.start import begin
 from pipeline.base.processes import Terminated, raise_on_sigterm
-from pipeline.config.expand import expand
-from pipeline.config.study_files import find_study
 from pipeline.ops.driver.checkout import use_study
 from tests.alive import alive, until
 from tests.conftest import TINY, commit, environment
@@ -36,10 +35,8 @@ def asleep(tmp_path: Path) -> SweepFolder:
     (root / ".dvc" / "config").write_text("[core]\n    analytics = false\n")
     (root / ".gitignore").write_text("/work\n/params.yaml\n/mlflow.db\n")
     (root / "studies" / "mini.yaml").write_bytes((TINY / "studies/mini.yaml").read_bytes())
-    models = list(expand(find_study(root, "mini")).base)
     (root / "dvc.yaml").write_text(
-        "stages:\n  audit: {cmd: sleep 600}\n"
-        f"  base: {{foreach: {models}, do: {{cmd: sleep 600}}}}\n"
+        "stages:\n  audit: {cmd: sleep 600}\n  base: {foreach: '${base}', do: {cmd: sleep 600}}\n"
     )
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     commit(root)
@@ -70,8 +67,9 @@ def test_a_sweep_that_is_asked_to_end_is_cancelled(
 
     with server() as address, temporary_settings({PREFECT_API_URL: address}):
         Thread(target=ask).start()
-        with pytest.raises(Terminated):
-            launch(asleep, 1)
+        with pytest.raises(Interrupted) as asked:
+            run_sweep(asleep.name, str(asleep.home), 1)
+        assert isinstance(asked.value.by, Terminated)
         with get_client(sync_client=True) as client:
             (run,) = client.read_flow_runs()
     assert run.state is not None and run.state.is_cancelled(), run.state

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from pathlib import Path
 from threading import Timer
+from uuid import UUID
 
 import pytest
 from prefect import flow, get_client
 from prefect.runtime import flow_run
 from prefect.settings import PREFECT_API_URL, temporary_settings
-from prefect.states import Cancelled, Cancelling, State
+from prefect.states import Cancelling, State
 
-from flows.commands import Commands
+from flows.driver.commands import Commands
+from flows.driver.limits import Limit, found_limit, held, limit_of, most_taken
+from flows.driver.stopping import until_stopped
 from flows.proof import server
-from flows.sweeps.limits import Limit, held, own_limit, shared_limit
-from flows.sweeps.stopping import stopped_from_outside
 from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
+from tests.conftest import PROJECT
 
 
 @pytest.fixture
@@ -30,46 +34,45 @@ def address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
 def test_cancelling_on_the_server_stops_what_runs_here(address: str, tmp_path: Path) -> None:
     ended: list[int] = []
 
+    def run(commands: Commands) -> None:
+        with get_client(sync_client=True) as client:
+            client.set_flow_run_state(UUID(flow_run.id), Cancelling())
+        ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
+        raise RuntimeError("what was stopped ends as it may")
+
     @flow
     def serve() -> State | None:
-        with Commands(tmp_path) as commands, stopped_from_outside(commands) as stopped:
-            with get_client(sync_client=True) as client:
-                client.set_flow_run_state(flow_run.parent_flow_run_id or flow_run.id, Cancelling())
-            ended.append(commands.run(ending_with_this("http.server", "0"), lambda _: None))
-            return Cancelled() if stopped.is_set() else None
+        return until_stopped(tmp_path, run)
 
-    @flow
-    def scheduled() -> State:
-        return serve(return_state=True)
-
-    # The run itself, and the one that began it.
     assert serve(return_state=True).is_cancelled()
-    assert scheduled(return_state=True).is_cancelled()
-    assert len(ended) == 2  # what would have run on has ended
+    assert len(ended) == 1  # what would have run on has ended
 
     # A limit that others have set is theirs; one that is missing is made.
+    large = expand(find_study(PROJECT, "tom-rl"))
+    most = most_taken(large)
+    gpu = limit_of(large, "tom-rl", None)
+    assert gpu == limit_of(large, "another", most) == Limit("gpu", most)
     with get_client(sync_client=True) as client:
-        gpu = shared_limit("gpu", slots=1, needed=4)
-        assert gpu == shared_limit("gpu", slots=9, needed=0) == Limit("gpu", 4)
-        assert client.read_global_concurrency_limit_by_name("gpu").limit == 4
-    with pytest.raises(UserError, match=r"gpu .*has 4 slots.*needs 8.*gcl update gpu --limit 8"):
-        shared_limit("gpu", slots=8, needed=8)
+        assert client.read_global_concurrency_limit_by_name("gpu").limit == most
+    needed = rf"gpu .*has {most} slots.*needs {most + 1}.*gcl update gpu --limit {most + 1}"
+    with pytest.raises(UserError, match=needed):
+        limit_of(large, "tom-rl", most + 1)
 
     # Who waits for a slot that another sweep holds stops waiting when it is stopped.
-    with Commands(tmp_path) as commands, held(gpu, 4, commands):
+    with Commands(tmp_path) as commands, held(gpu, most, commands):
         others = Commands(tmp_path)
         Timer(0.5, others.stop).start()
         with held(gpu, 1, others):
             assert others.stopped
         with get_client(sync_client=True) as client:
-            assert client.read_global_concurrency_limit_by_name("gpu").active_slots == 4
+            assert client.read_global_concurrency_limit_by_name("gpu").active_slots == most
 
     # Who takes nothing of it does not wait.
-    with Commands(tmp_path) as commands, held(gpu, 4, commands), held(gpu, 0, commands):
+    with Commands(tmp_path) as commands, held(gpu, most, commands), held(gpu, 0, commands):
         assert not commands.stopped
 
     # Who needs more than its sweep may take at a time takes all of it, and runs alone.
-    own = own_limit("gpu", "mini", 2)
+    own = found_limit(Limit("gpu-mini", 2), set_to=2)
     with Commands(tmp_path) as commands, held(own, 4, commands):
         with get_client(sync_client=True) as client:
             found = client.read_global_concurrency_limit_by_name("gpu-mini")

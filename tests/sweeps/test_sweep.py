@@ -1,4 +1,4 @@
-"""``tomrl sweep``: real worktrees, a real Prefect server, a kill, and the same bytes."""
+"""``tomrl sweep``: a real worktree, a real Prefect server, a kill, and the same bytes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from flows.driver.graph import Graph
 from pipeline.base.ports import free_ports
 from pipeline.formats.files import folder_digests
 from tests.alive import alive, until
@@ -85,7 +86,7 @@ def test_a_sweep_does_what_is_missing(reproduced: Path, tmp_path: Path) -> None:
     target = tmp_path / "a clone"
     shutil.copytree(reproduced, target, symlinks=True)
     with edited(target / "studies" / "mini.yaml") as study:
-        study["gsm8k"]["max_new_tokens"] = 7
+        study["evaluate"]["max_new_tokens"] = 7
     commit(target)
     (target / "pipeline" / "new.py").write_text("")
     refused = sweep(target, "--study", "mini")
@@ -100,7 +101,7 @@ def test_a_sweep_does_what_is_missing(reproduced: Path, tmp_path: Path) -> None:
     logs = target / "work" / "sweeps" / "mini" / "logs"
     for key in ("nano-base", "nano-hi"):
         started = re.findall(r"Running stage '(\w+)@", (logs / f"{key}.log").read_text())
-        assert started == ["gsm8k"]
+        assert started == ["evaluate", "judge"]
     restored = (logs / "restore.log").read_text()
     assert "didn't change, skipping" in restored  # nothing is even taken from the cache by it
     assert "Running stage" not in restored and "checking out" not in restored
@@ -197,13 +198,12 @@ def in_an_outage(checkout: Path, after: str, **extra: str) -> Iterator[subproces
 @pytest.mark.nightly
 def test_a_sweep_outlives_what_happens_to_it(reproduced: Path, seeded: Path) -> None:
     folder = seeded / "work" / "sweeps" / "mini"
-    data = folder / "trees" / "cells" / CELLS[1] / "data/mini/combos/hi/train.parquet"
+    results = folder / "tree" / "runs" / "mini" / CELLS[1]
     study = seeded / "studies" / "mini.yaml"
     original = study.read_bytes()
 
     # Two of one name; then it is cancelled.
     with under_way(seeded, "--study", "mini", "--concurrency", "2") as first:
-        assert until(data.exists)
         second = sweep(seeded, "--study", "mini")
         assert second.returncode == 2 and f"kill {first.pid}" in second.stderr
         cancelled = sweep(seeded, "cancel", "mini")
@@ -214,19 +214,18 @@ def test_a_sweep_outlives_what_happens_to_it(reproduced: Path, seeded: Path) -> 
     assert sweep(seeded, "cancel", "mini").returncode == 2
 
     # One cell fails, of a cause that nobody needs to see twice; the study is edited meanwhile.
-    good = data.read_bytes()
-    data.unlink()  # other worktrees have the same file
-    data.write_bytes(good[: len(good) // 2])
+    shutil.rmtree(results, ignore_errors=True)
+    results.write_text("in the way")
     study.write_bytes(original.replace(b"steps: 4", b"steps: 3"))
     failed = sweep(seeded, "--study", "mini", "--concurrency", "2")
     assert failed.returncode == 1, failed.stdout + failed.stderr
     assert "goes on with its copy" in failed.stdout
-    (cause,) = [line for line in failed.stderr.splitlines() if f"  {CELLS[1]}: train: " in line]
-    assert "train.parquet is damaged" in cause and "tomrl sweep retry mini" in failed.stderr
+    assert "error: 1 of 3 cells failed" in failed.stderr and f"  {CELLS[1]}: " in failed.stderr
+    assert "tomrl sweep retry mini" in failed.stderr
     cells = standing(seeded)["cells"]
     assert [cells[key]["state"] for key in CELLS] == ["done", "failed"]
     assert cells[CELLS[1]]["attempts"] == 2
-    data.write_bytes(good)
+    results.unlink()
 
     # It is tried again, and killed.
     unknown = sweep(seeded, "retry", "mini", "nano-hi-s2")
@@ -246,8 +245,8 @@ def test_a_sweep_outlives_what_happens_to_it(reproduced: Path, seeded: Path) -> 
         assert mine.read_bytes() == (reproduced / "runs/mini/nano-hi" / name).read_bytes()
     for key in CELLS:  # each stage ended once, whatever was stopped
         log = (folder / "logs" / f"{key}.log").read_text()
-        assert log.count("Updating lock file") == 4
-    assert standing(seeded)["ended"] and not (folder / "trees").exists()
+        assert log.count("Updating lock file") == len(Graph.of(seeded).cell)
+    assert standing(seeded)["ended"] and not (folder / "tree").exists()
     again = sweep(seeded, "--study", "mini")
     assert again.returncode == 0 and "study mini is up to date: nothing to run" in again.stdout
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -36,8 +35,9 @@ from pipeline.tasks.registry import Task, all_tasks, get, register
 EVERY_TASK = pytest.mark.parametrize(
     "task", all_tasks(), ids=lambda task: task.name, scope="module"
 )
-MEGABYTE = 1 << 20
 STORIES = 20
+MADE = TemporaryDirectory()
+"""Receives each generated source once."""
 GARBAGE = ("", "   ", "xyzzy", "{}", "<think>", "\x00", "😀" * 40, "?" * 5000, "\\boxed{")
 
 
@@ -45,10 +45,9 @@ GARBAGE = ("", "   ", "xyzzy", "{}", "<think>", "\x00", "😀" * 40, "?" * 5000,
 def examples_of(name: str) -> list[Example]:
     sources = [source for source in get(name).sources if source not in SOURCES]
     if sources:
-        with TemporaryDirectory() as folder:
-            for source in sources:
-                generate(source, Path(folder) / source)
-            return get(name).examples(Path(folder))
+        for source in sources:
+            generated(source)
+        return get(name).examples(Path(MADE.name))
     mirror = os.environ.get("TOMRL_DATA_MIRROR")
     if not mirror:
         pytest.skip(f"{name}: TOMRL_DATA_MIRROR names no folder with the upstream files")
@@ -58,8 +57,10 @@ def examples_of(name: str) -> list[Example]:
     return get(name).examples(Path(mirror))
 
 
-def generate(source: str, folder: Path) -> None:
+@cache
+def generated(source: str) -> None:
     """Write a small generated source as the acquire stage does."""
+    folder = Path(MADE.name) / source
     kind, _, telling = source.partition("_style_")
     sizes = {"train": STORIES, "test": STORIES}
     if source == "arithmetic":
@@ -182,22 +183,6 @@ def test_examples_are_well_formed(task: Task) -> None:
         named = example.answer.split(", ") if example.answer_kind == "names" else [example.answer]
         assert example.choices is None or set(named) <= set(example.choices)
         json.dumps(dict(example.meta), allow_nan=False)
-
-
-@EVERY_TASK
-def test_a_hostile_megabyte_is_graded_at_once(task: Task) -> None:
-    example = examples_of(task.name)[0]
-    task.grade(tagged(r"\boxed{\frac{1}{2}}"), example)  # whatever loads late is loaded by now
-    for unit in ("<answer>", "{", "no yes a. ", "\\boxed{1}", "\n\n:", "1,234.5 "):
-        text = unit * (MEGABYTE // len(unit))
-        for response in (text, tagged(text)):
-            assert min(_seconds(task, response, example) for _ in range(2)) < 0.05, unit
-
-
-def _seconds(task: Task, response: str, example: Example) -> float:
-    start = time.process_time()
-    task.grade(response, example)
-    return time.process_time() - start
 
 
 @EVERY_TASK

@@ -127,6 +127,8 @@ class TransformersServer:
 
     async def _decode(self) -> None:
         """Answer the waiting requests, batch by batch."""
+        from pipeline.model.weights import end_ids_of
+
         while self._waiting:
             await asyncio.sleep(_GATHER_SECONDS)
             sampling = self._waiting[0].sampling
@@ -139,7 +141,7 @@ class TransformersServer:
                     [request.prompt for request in batch],
                     [request.key for request in batch],
                     sampling,
-                    int(self._tokenizer.eos_token_id),  # type: ignore[arg-type]
+                    end_ids_of(self._model, self._tokenizer),
                 )
             except Exception as error:
                 for request in batch:

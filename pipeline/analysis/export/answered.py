@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,7 @@ import pandas as pd
 from pipeline.config.params import Cell
 from pipeline.evaluate.engine import Prompt
 from pipeline.evaluate.records import Evaluation, TaskScores
-from pipeline.evaluate.runner import Asking, prompts_of, repeated
+from pipeline.evaluate.runner import Asked, Asking, prompts_of, repeated
 from pipeline.formats.files import digest_of, file_digest
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import damage, read_figures, refuse_foreign
@@ -130,21 +130,22 @@ def read_columns(
     study: str,
     key: str,
     cell: Cell,
-    asked: tuple[Mapping[str, Sequence[Example]], Asking],
+    asked: Sequence[Asked],
 ) -> Iterator[Column]:
-    """Yield the answered columns of a cell's stage; none if the model was not run.
+    """Yield the answered columns of a cell; none if the model was not run.
 
     Args:
         results: Of the stage.
         study: Name of the study.
         key: Of the cell.
         cell: The cell.
-        asked: What the stage asks now: examples by column, and how they are put.
+        asked: What the stage asks now, and how.
 
     Raises:
         UserError: If a file is missing or damaged, or what was asked is not what is asked now.
     """
-    examples, asking = asked
+    examples = {name: column for each in asked for name, column in each.columns.items()}
+    put = {name: each.asking for each in asked for name in each.columns}
     scores = Evaluation.read_of(results.folder / "metrics.json", examples, results.made_by)
     if scores.absent is not None:
         return
@@ -160,11 +161,11 @@ def read_columns(
             cell=key,
             settings=cell,
             name=name,
-            asking=asking,
+            asking=put[name],
             engine=scores.engine,
             libraries=scores.libraries,
             scores=scores.tasks[name],
-            answers=_answers(results, column, questions, asking, cell.seed),
+            answers=_answers(results, column, questions, put[name], cell.seed),
             started=started,
             ended=ended,
             digest=digest_of([name, *map(file_digest, sorted(results.folder.glob("*.parquet")))]),

@@ -73,8 +73,8 @@ def topic_of(task: str) -> str | None:
 
 def _columns(params: Params) -> dict[str, list[str]]:
     """Return the columns of each topic."""
-    found: dict[str, list[str]] = {"gsm8k": ["gsm8k"]}
-    for name, column in params.suite.tasks.items():
+    found: dict[str, list[str]] = {}
+    for name, column in params.suite.columns.items():
         if (topic := topic_of(column.task)) is not None:
             found.setdefault(topic, []).append(name)
     return found

@@ -17,7 +17,7 @@ from ray.job_submission import JobSubmissionClient
 from pipeline.base.errors import TransientError, UserError
 from pipeline.formats.plural import counted
 from pipeline.ops.cluster.demand import VARIABLE
-from pipeline.ops.cluster.job import CLAIM, SUBMISSION_VARIABLE, RuntimeEnvironment, Taken
+from pipeline.ops.cluster.job import CLAIM, SUBMISSION_VARIABLE, Job, RuntimeEnvironment, Taken
 
 PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
 REQUEST_SECONDS = 20.0
@@ -223,9 +223,13 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
 
     def node_accelerators(self) -> list[int]:
         """Return the number of accelerators of each live node, the largest first."""
+        return sorted((gpus for gpus, _ in self.node_resources()), reverse=True)
+
+    def node_resources(self) -> list[tuple[int, int]]:
+        """The accelerators and the processor cores that Ray counts on each live node."""
         nodes = self._data("/api/v0/nodes?detail=1&limit=10000")["result"]["result"]
         alive = [node["resources_total"] for node in nodes if node["state"] == "ALIVE"]
-        return sorted((int(total.get("GPU", 0)) for total in alive), reverse=True)
+        return [(int(total.get("GPU", 0)), int(total.get("CPU", 0))) for total in alive]
 
     def has(self, nodes: int, gpus: int) -> bool:
         """Return whether so many nodes have so many accelerators each, free or not."""
@@ -351,4 +355,28 @@ def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) 
         + (f"What would fit: {' or '.join(fitting)}. " if fitting else "None would fit. ")
         + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster; "
         f"one that starts nodes on demand is waited for with {VARIABLE}=15, a number of minutes"
+    )
+
+
+def check_processors(client: Client, address: Address, job: Job) -> None:
+    """Check that Ray counts as many processor cores as a job starts actors with.
+
+    What Ray has no core for waits without a word, and the job with it.
+
+    Raises:
+        UserError: If there are too few, with both numbers.
+    """
+    of_node = job.rank_cpus * job.gpus
+    wanted = job.helper_cpus + of_node * job.nodes
+    nodes = client.node_resources()
+    enough = sum(gpus >= job.gpus and cpus >= of_node for gpus, cpus in nodes) >= job.nodes
+    present = sum(cpus for _, cpus in nodes)
+    if enough and present >= wanted:
+        return
+    listing = ", ".join(str(cpus) for _, cpus in nodes) or "none"
+    raise UserError(
+        f"{address}: the job needs {wanted} CPUs that Ray counts ({job.rank_cpus} for each of its "
+        f"{job.gpus * job.nodes} GPUs, on the same node, and {job.helper_cpus} besides), the "
+        f"cluster has {present} ({listing}). With fewer it would wait for ever. Start its nodes "
+        "with a larger --num-cpus: Ray binds none of them"
     )

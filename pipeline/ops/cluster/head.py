@@ -9,11 +9,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import requests
 
@@ -27,9 +27,6 @@ CLOSE_SECONDS = 30.0
 PORT_ATTEMPTS = 3  # somebody may take a free port before the head does
 # Unix socket paths end at 107 bytes; Ray's own part of them takes about 64.
 LONGEST_FOLDER = 30
-# What verl's helpers (driver, reward and agent loop workers) and each of its ranks ask for. Ray
-# counts them and binds nothing.
-HELPER_CPUS, RANK_CPUS = 16, 3
 LAST_LINES = 50  # of the output of a head that has ended
 SMALL_OBJECT_STORE = 1 << 30  # bytes; by default Ray takes 30 % of a laptop's memory
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
@@ -38,6 +35,20 @@ NODE_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ENDED = re.compile(r"(\w+) \[(exit code[^\]]*)\]")
 LOCAL_ADDRESSES = ("127.0.0.1", "127.0.0.2", "localhost")
+
+
+class Offer(NamedTuple):
+    """What a head says that it has. Ray counts it, looks for nothing and binds nothing.
+
+    Attributes:
+        gpus: Accelerators.
+        cpus: Processor cores.
+        object_store: Bytes of Ray's object store; None takes 30 % of the machine's memory.
+    """
+
+    gpus: int
+    cpus: int
+    object_store: int | None = None
 
 
 def engine_python(environment: Mapping[str, str]) -> Path:
@@ -71,14 +82,18 @@ def engine_environment(python: Path, environment: Mapping[str, str]) -> dict[str
 
 @contextmanager
 def private_head(
-    python: Path, environment: Mapping[str, str], logical_gpus: int | None
+    python: Path,
+    environment: Mapping[str, str],
+    offer: Offer,
+    handles: Collection[int] = (),
 ) -> Iterator[Address]:
     """Start a head, yield its address when it takes jobs, and leave nothing of it.
 
     Args:
         python: Interpreter that has Ray; the head's jobs find it as ``python``.
         environment: What the head and its jobs inherit.
-        logical_gpus: Accelerators to offer by name only; None offers those of the machine.
+        offer: What the head offers.
+        handles: Files that stay open for as long as anything of the head lives.
 
     Raises:
         TransientError: If it does not start.
@@ -93,7 +108,7 @@ def private_head(
     started = time.monotonic()
     for attempt in range(1, PORT_ATTEMPTS + 1):
         port, client_port = free_ports(2)
-        command = _command(python.name, port, client_port, logical_gpus)
+        command = _command(python.name, port, client_port, offer)
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             keeper = subprocess.Popen(
                 [*_keeper(python), *command],
@@ -101,6 +116,7 @@ def private_head(
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=inherited,
+                pass_fds=tuple(handles),
                 start_new_session=True,  # Ctrl-C in the terminal is for this process to handle
             )
             address = Address(
@@ -123,7 +139,7 @@ def _keeper(python: Path) -> list[str]:
     return [sys.executable, "-I", str(KEEPER), _short_folder(), str(python.parent.parent)]
 
 
-def _command(python: str, port: int, client_port: int, logical_gpus: int | None) -> list[str]:
+def _command(python: str, port: int, client_port: int, offer: Offer) -> list[str]:
     flags: dict[str, str | int] = {
         "node-ip-address": NODE_ADDRESS,
         "port": 0,
@@ -137,13 +153,11 @@ def _command(python: str, port: int, client_port: int, logical_gpus: int | None)
         "min-worker-port": 0,
         "max-worker-port": 0,
         "temp-dir": "{folder}",
+        "num-gpus": offer.gpus,
+        "num-cpus": offer.cpus,
     }
-    if logical_gpus is not None:
-        flags |= {
-            "num-gpus": logical_gpus,
-            "num-cpus": HELPER_CPUS + RANK_CPUS * logical_gpus,
-            "object-store-memory": SMALL_OBJECT_STORE,
-        }
+    if offer.object_store is not None:
+        flags["object-store-memory"] = offer.object_store
     return [
         "{folder}/environment/bin/" + python,
         *("-m", "ray.scripts.scripts", "start", "--head", "--block"),

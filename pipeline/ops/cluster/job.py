@@ -62,6 +62,8 @@ class Job:
         own_gpus: Accelerators, or what part of one, that the command itself takes on any node. Ray
             begins it once they are free; for ``gpus`` it does not wait.
         own_cpus: Processor cores that the command itself takes on the same node.
+        helper_cpus: Processor cores that Ray must have for what the job starts beside its ranks.
+        rank_cpus: Processor cores that Ray must have for each rank, on its node.
         cpu_only: The job computes on CPU: a private head then offers ``gpus`` accelerators that
             exist by name only.
         time_limit: Seconds for all attempts together.
@@ -82,6 +84,8 @@ class Job:
     nodes: int = 1
     own_gpus: float = 0.0
     own_cpus: int = 0
+    helper_cpus: int = 0
+    rank_cpus: int = 0
     cpu_only: bool = False
     retries: int = 0
     requires: Mapping[str, str] = field(default_factory=dict)

@@ -42,6 +42,7 @@ Judge = Callable[[Sequence[str]], Diagnosis | None]
 
 WAIT_SECONDS = 5.0  # between looks for free accelerators
 SAY_SECONDS = 60.0
+CPUS_BESIDE, CPUS_OF_RANK = 16, 3  # of a private head, at least
 CHECK_SECONDS = 900.0  # the first job on a node may wait for an image
 JUDGED_LINES = 2000
 
@@ -92,7 +93,7 @@ def run_job(
     with _termination_as_interrupt():
         while True:
             try:
-                with _cluster(job) as (client, running):
+                with _cluster(job, on_line) as (client, running):
                     tally.deadline = tally.deadline or time.monotonic() + job.time_limit
                     return _attempts(client, job, running, rules, tally, tally.deadline)
             except HeadEnded as ended:
@@ -122,16 +123,22 @@ def _termination_as_interrupt() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _cluster(job: Job) -> Iterator[tuple[Client, str | None]]:
+def _cluster(job: Job, on_line: OnLine) -> Iterator[tuple[Client, str | None]]:
     """Yield a cluster that fits the job, and the submission of the job that still runs on it."""
-    from pipeline.ops.cluster.client import check_accelerators, configured_address, connect
-    from pipeline.ops.cluster.head import engine_python, private_head
+    from pipeline.ops.cluster.client import (
+        check_accelerators,
+        check_processors,
+        configured_address,
+        connect,
+    )
+    from pipeline.ops.cluster.head import engine_python
 
     address = configured_address(os.environ)
     if address is not None:
         client = connect(address)
         if not minutes_of(os.environ):
             check_accelerators(client, address, job.gpus or math.ceil(job.own_gpus), job.nodes)
+            check_processors(client, address, job)
         running = client.running(job.identity)
         if running is None:
             _check_environment(client, address, job)
@@ -139,10 +146,29 @@ def _cluster(job: Job) -> Iterator[tuple[Client, str | None]]:
         return
     python = engine_python(os.environ)
     _check_engine(python, job)
-    with private_head(python, os.environ, job.gpus if job.cpu_only else None) as address:
+    with _own_head(python, job, on_line) as address:
         client = connect(address)
         check_accelerators(client, address, job.gpus, job.nodes)
         yield client, None
+
+
+@contextlib.contextmanager
+def _own_head(python: Path, job: Job, on_line: OnLine) -> Iterator[Address]:
+    """Yield a private head with accelerators by name only, or with some that it alone is given."""
+    from pipeline.ops.cluster.gpus import leased
+    from pipeline.ops.cluster.head import SMALL_OBJECT_STORE, Offer, private_head
+
+    cpus = CPUS_BESIDE + CPUS_OF_RANK * job.gpus
+    if job.cpu_only:
+        offer = Offer(job.gpus, cpus, SMALL_OBJECT_STORE)
+        with private_head(python, os.environ, offer) as address:
+            yield address
+        return
+    with leased(job.gpus, job.gpus, os.environ, lambda text: on_line(f"cluster: {text}")) as own:
+        offer = Offer(len(own.devices), max(cpus, os.cpu_count() or 1))
+        environment = {**os.environ, **own.variables}
+        with private_head(python, environment, offer, own.handles) as address:
+            yield address
 
 
 def _check_engine(python: Path, job: Job) -> None:

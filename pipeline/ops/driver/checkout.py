@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pipeline.base.errors import UserError
 from pipeline.base.processes import ending_with_this
-from pipeline.config.expand import expand
-from pipeline.config.params_file import dump_params
+from pipeline.config.params_file import params_text, parse_params
 from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
 
@@ -29,9 +28,15 @@ def find_root(start: Path | None = None) -> Path:
 
 
 def use_study(root: Path, name: str) -> Path:
-    """Write the expanded study to ``params.yaml`` and return the file's path."""
-    target = root / "params.yaml"
-    write_text(target, dump_params(expand(find_study(root, name))))
+    """Write a study to ``params.yaml`` and return the file's path.
+
+    Raises:
+        UserError: If there is no such study, or the file could not be read back; then nothing is
+            written.
+    """
+    target, text = root / "params.yaml", params_text(find_study(root, name))
+    parse_params(target, text.encode())
+    write_text(target, text)
     return target
 
 

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
-import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import yaml
-
-_SECONDS_TO_WRITE = 1.0
 
 
 def mend_dvc(root: Path) -> None:
     """Remove the files of DVC that it was killed in writing, which it refuses to read.
 
-    It rewrites two in place, for milliseconds at a time: whom files are locked by, and
-    ``dvc.lock``. Without them nothing is lost: the first is about processes that are dead, and what
-    the second says of stages is in DVC's cache of runs too, but for ``acquire``, which has no
-    dependencies and runs again. Whole files are left alone.
+    It rewrites two in place while it holds its lock: whom files are locked by, and ``dvc.lock``.
+    Without them nothing is lost: the first is about processes that are dead, and what the second
+    says of stages is in DVC's cache of runs too, but for ``acquire``, which has no dependencies
+    and runs again. Whole files are left alone.
 
     Args:
         root: A checkout.
     """
-    for name, is_whole in _WRITTEN_IN_PLACE.items():
-        path, deadline = root / name, time.monotonic() + _SECONDS_TO_WRITE
-        while path.exists() and not is_whole(path):
-            if time.monotonic() > deadline:
-                path.unlink(missing_ok=True)
-            time.sleep(0.05)
+    with _held(root):
+        for name, is_whole in _WRITTEN_IN_PLACE.items():
+            path = root / name
+            if path.exists() and not is_whole(path):
+                path.unlink()
+
+
+@contextmanager
+def _held(root: Path) -> Iterator[None]:
+    """Hold DVC's own lock, which it does not while it waits for the command of a stage."""
+    with ExitStack() as held:
+        with suppress(FileNotFoundError):  # then DVC does not run here, and has not been killed
+            file = held.enter_context((root / ".dvc" / "tmp" / "lock").open("rb"))
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _is_whole_json(path: Path) -> bool:

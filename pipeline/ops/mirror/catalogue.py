@@ -35,7 +35,7 @@ SAMPLES = 5
 
 _FILES = (
     *("train/config.json", "train/checkpoints.json"),
-    *("evaluate/metrics.json", "judge/verdicts.json", "gsm8k/metrics.json"),
+    *("evaluate/metrics.json", "judge/verdicts.json"),
 )
 _SHOWN = ("task", "id", "response", "correct", "extracted", "tokens")
 _TAGS = ("model", "combination", "algorithm", "seed", "kind", "backend")
@@ -83,12 +83,12 @@ class Catalogue:
 
     @cached_property
     def _done(self) -> dict[str, dict[str, dict[str, TaskScores]]]:
-        """The scores of every cell that is evaluated, by stage and column."""
+        """The scores of every cell that is evaluated; see :meth:`Done.scores`."""
         found: dict[str, dict[str, dict[str, TaskScores]]] = {}
         for key in self.cells:
-            stages = [Done(self.params, key, stage, self.root) for stage in ("evaluate", "gsm8k")]
-            if all(done.digest for done in stages):
-                found[key] = {done.stage: done.scores().tasks for done in stages}
+            done = Done(self.params, key, "evaluate", self.root)
+            if done.digest:
+                found[key] = done.scores()
         return found
 
     @cached_property
@@ -99,7 +99,7 @@ class Catalogue:
     @cached_property
     def _suite(self) -> dict[str, Path]:
         folder = self.root / "data" / self.params.study.name / "suite"
-        paths = {column: folder / f"{column}.parquet" for column in self.params.suite.tasks}
+        paths = {column: folder / f"{column}.parquet" for column in self.params.suite.columns}
         return {column: path for column, path in paths.items() if path.is_file()}
 
     def _cell(self, key: str, tracker: Tracker, again: bool) -> None:
@@ -146,7 +146,7 @@ class Catalogue:
         return key, found[key]
 
     def _ended(self, key: str) -> float:
-        return max(Done(self.params, key, s, self.root).measured_at for s in ("evaluate", "gsm8k"))
+        return Done(self.params, key, "evaluate", self.root).measured_at
 
     def _models(self) -> None:
         """Send checkpoints, and which are best."""
@@ -192,7 +192,7 @@ class Catalogue:
     def _measured(self, key: str) -> Iterator[Measured]:
         """Yield the accuracies of a cell, just as its run has them."""
         for stage, tasks in self._done.get(key, {}).items():
-            at = Done(self.params, key, stage, self.root).measured_at
+            at = self._ended(key)
             for column, scores in tasks.items():
                 name = f"{stage}/{column}/accuracy"
                 yield Measured(name, scores.accuracy, 0, at, self._columns.get(column))

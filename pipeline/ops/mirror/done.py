@@ -9,18 +9,20 @@ from pathlib import Path
 
 from pipeline.base.errors import UserError
 from pipeline.config.params import Params
-from pipeline.evaluate.records import Evaluation
+from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.formats.files import file_digest
 from pipeline.formats.records import Figures, read_figures
 from pipeline.stages.followed.ended import Ended, read_ended
 
 log = logging.getLogger(__name__)
 
+SIDE_CHECK = "gsm8k"
+"""What the names of a side-check's metrics begin with."""
+
 _NAMES = {
     "train": "metrics.jsonl",
     "evaluate": "metrics.json",
     "judge": "verdicts.json",
-    "gsm8k": "metrics.json",
 }
 
 
@@ -59,19 +61,20 @@ class Done:
         path = self.folder / _NAMES[self.stage]
         return file_digest(path)[:16] if path.is_file() else ""
 
-    def scores(self) -> Evaluation:
-        """Read what ``evaluate`` or ``gsm8k`` has measured.
+    def scores(self) -> dict[str, dict[str, TaskScores]]:
+        """Scores by column, of tasks and of side-checks, each by the first part of their names.
 
         Raises:
             UserError: If that is damaged, or of other columns.
         """
-        check = self.params.cell(self.key).gsm8k.task
-        columns = self.params.suite.tasks if self.stage == "evaluate" else [check]
-        return Evaluation.read_of(self.folder / "metrics.json", columns, self.made_by)
+        suite = self.params.suite
+        found = Evaluation.read_of(self.folder / "metrics.json", suite.columns, self.made_by).tasks
+        checks = {name: found.pop(name) for name in suite.side_checks if name in found}
+        return {"evaluate": found, SIDE_CHECK: checks}
 
     @property
     def measured_at(self) -> float:
-        """Return when ``evaluate`` or ``gsm8k`` has measured, in seconds since the epoch."""
+        """Return when ``evaluate`` has measured, in seconds since the epoch."""
         times = times_of(self)
         return float(times[-1]["at"]) if times else (self.folder / "metrics.json").stat().st_mtime
 

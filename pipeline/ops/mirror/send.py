@@ -158,17 +158,17 @@ def _send_training(tracker: Tracker, done: Done) -> None:
 
 
 def _send_scores(tracker: Tracker, done: Done) -> None:
-    found = done.scores()
-    values = {
-        f"{task}/{name}": getattr(scores, name)
-        for task, scores in found.tasks.items()
-        for name in _SCORES
-    } | {
-        f"{task}/{name.replace(':', '.').replace(' ', '_').replace('@', '_at_')}": value
-        for task, scores in found.tasks.items()
-        for name, value in scores.beside_accuracy().items()
-    }
-    tracker.step(done.stage, 0, values, done.measured_at)
+    for begun, tasks in done.scores().items():
+        values = {
+            f"{task}/{name}": getattr(scores, name)
+            for task, scores in tasks.items()
+            for name in _SCORES
+        } | {
+            f"{task}/{name.replace(':', '.').replace(' ', '_').replace('@', '_at_')}": value
+            for task, scores in tasks.items()
+            for name, value in scores.beside_accuracy().items()
+        }
+        tracker.step(begun, 0, values, done.measured_at)
 
 
 def _send_verdicts(tracker: Tracker, done: Done) -> None:
@@ -187,7 +187,6 @@ _SENDERS: dict[str, Callable[[Tracker, Done], None]] = {
     "train": _send_training,
     "evaluate": _send_scores,
     "judge": _send_verdicts,
-    "gsm8k": _send_scores,
 }
 
 STAGES = tuple(_SENDERS)

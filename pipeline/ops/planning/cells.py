@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -36,7 +36,6 @@ from pipeline.train.shape import Shape
 from pipeline.train.shapes import shape_of
 
 _EVALUATED = 40 * GIB  # weights that vLLM keeps on one accelerator, see docs/cluster.md
-_SIDES = ("evaluate", "gsm8k")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +124,10 @@ class _Planner:
     def __init__(self, params: Params, cluster: ClusterFile, root: Path) -> None:
         self._params, self._cluster, self._root = params, cluster, root
         suite = root / "data" / params.study.name / "suite"
-        self._questions = sum(
-            _rows(params, part, suite / f"{name}.parquet")
-            for name, part in params.suite.tasks.items()
-        )
+        self._questions = {
+            name: _rows(params, part, suite / f"{name}.parquet")
+            for name, part in params.suite.columns.items()
+        }
         self._known: dict[str, CellPlan] = {}
 
     def cell(self, key: str, cell: Cell) -> CellPlan:
@@ -144,10 +143,10 @@ class _Planner:
     def _plan(self, key: str, cell: Cell) -> CellPlan:
         shape = shape_of(_model(self._params, cell))
         trained = cell if isinstance(cell, TrainedCell) else None
-        asked = {side: self._asked(side, cell) for side in _SIDES}
+        asked = list(self._asked(cell))
         done = {"train": self._training(trained, shape)} if trained else {}
-        done |= {side: answer_operations(shape, *each) for side, each in asked.items()}
-        kept = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked.values())
+        done["evaluate"] = sum(answer_operations(shape, *each) for each in asked)
+        kept = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
         passing = 0
         if trained:
             kept += disk.weights(shape, trained.train)
@@ -175,15 +174,14 @@ class _Planner:
             raise UserError(f"{first}@{key} fits in no pool of the cluster. {'; '.join(refused)}")
         return found
 
-    def _asked(self, side: str, cell: Cell) -> tuple[int, Lengths]:
-        """How many answers a stage takes, and of what lengths."""
-        if side == "evaluate":
-            answers = self._questions * cell.evaluate.samples
-            longest = cell.evaluate.max_new_tokens
-        else:
-            part = Part(task=cell.gsm8k.task, limit=cell.gsm8k.limit)
-            answers, longest = _rows(self._params, part, None), cell.gsm8k.max_new_tokens
-        return answers, Lengths.within(PROMPT_TOKENS, longest)
+    def _asked(self, cell: Cell) -> Iterator[tuple[int, Lengths]]:
+        """How many answers an evaluation takes, and of what lengths: tasks, then side-checks."""
+        suite = self._params.suite
+        questions = sum(self._questions[name] for name in suite.tasks)
+        lengths = Lengths.within(PROMPT_TOKENS, cell.evaluate.max_new_tokens)
+        yield questions * cell.evaluate.samples, lengths
+        for name, check in suite.side_checks.items():
+            yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
 
     def _training(self, cell: TrainedCell, shape: Shape) -> float:
         """The operations of a training run, with its validations and probes."""
@@ -277,7 +275,7 @@ def _corrected(cells: list[CellPlan], study: str, root: Path) -> list[CellPlan]:
     """Plans with measured hours, and estimates corrected by them."""
     logs = (root / "logs" / study).glob("*/*/timing.jsonl")
     measured = {(path.parts[-3], path.parts[-2]): _measured_hours(path) for path in logs}
-    factors = {name: _factor(name, cells, measured) for name in ("train", *_SIDES)}
+    factors = {name: _factor(name, cells, measured) for name in ("train", "evaluate")}
 
     def correct(key: str, name: str, stage: StagePlan) -> StagePlan:
         found = measured.get((key, name))

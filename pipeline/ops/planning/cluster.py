@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from pipeline.base.errors import UserError
 from pipeline.config.reading import read_section
 from pipeline.config.section import Key, Section
+from pipeline.config.training import Accelerator
 
 TERAFLOPS: dict[str, float] = {
+    "l4": 121,
+    "rtx-4090": 165,
     "a100-40": 312,
     "a100-80": 312,
     "h100": 989,
     "h200": 989,
     "cpu": 0.08,
 }
-"""Dense peak of an accelerator in bfloat16 (NVIDIA's data sheets, SXM); of ``cpu`` what a core of a
-shared cloud machine does in single precision."""
+"""Dense peak of an accelerator in bfloat16 (NVIDIA's data sheets, SXM, without sparsity); of
+``cpu`` what a core of a shared cloud machine does in single precision."""
 
 
 class Pool(Section):
@@ -34,7 +37,7 @@ class Pool(Section):
         price: Dollars for an accelerator and hour.
     """
 
-    accelerator: Literal["a100-40", "a100-80", "h100", "h200", "cpu"]
+    accelerator: Accelerator
     nodes: Annotated[int, Field(ge=1, le=10_000)]
     gpus: Annotated[int, Field(ge=1, le=1024)]
     teraflops: float | None = Field(default=None, gt=0, le=1_000_000)

@@ -25,8 +25,11 @@ def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
 
 
 def weights(shape: Shape, recipe: Train) -> int:
-    """Return the bytes of the best and the last model."""
-    size = 4 if recipe.precision == "float32" else 2
+    """Return the bytes of the best and the last model.
+
+    What verl trained is kept in the format of its forward pass, the local trainer's in float32.
+    """
+    size = 4 if recipe.backend == "local" or recipe.precision == "float32" else 2
     return 2 * size * shape.parameters
 
 

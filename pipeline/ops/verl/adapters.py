@@ -6,6 +6,7 @@ thin matrices beside it; rank and scale stand in ``lora_train_meta.json``.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from torch import Tensor
@@ -17,6 +18,11 @@ _DOWN, _UP = ".lora_A.default.weight", ".lora_B.default.weight"
 _META = "lora_train_meta.json"
 
 
+def is_adapted(weights: Iterable[str]) -> bool:
+    """Whether weights of these names have adapters among them."""
+    return any(name.endswith(_UP) for name in weights)
+
+
 def without_adapters(weights: dict[str, Tensor], actor: Path) -> dict[str, Tensor]:
     """Return the weights of a plain model: W + (alpha / rank) B A where there are adapters.
 
@@ -24,7 +30,7 @@ def without_adapters(weights: dict[str, Tensor], actor: Path) -> dict[str, Tenso
         weights: Merged from all shards; returned as they are where nothing was adapted.
         actor: The folder of the policy's shards.
     """
-    if not any(name.endswith(_UP) for name in weights):
+    if not is_adapted(weights):
         return weights
     meta = read_json(actor / _META)
     scale = meta["lora_alpha"] / meta["r"]

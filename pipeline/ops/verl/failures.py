@@ -74,11 +74,35 @@ CAUSES = (
         "Mend {train}.cluster.overrides; `tomrl train show` checks all settings",
     ),
     FailureCause(
+        "old driver",
+        re.compile(r"driver version is insufficient|NVIDIA driver on your system is too old"),
+        "no",
+        "CUDA 13 needs driver 580 or newer on every node: `tomrl doctor --gpu` names those of this "
+        "machine",
+    ),
+    FailureCause(
+        "no compiler",
+        re.compile(
+            r"Could not find nvcc|nvcc: (command )?not found|Python\.h: No such file"
+            r"|Failed to find C compiler|ninja: (command )?not found"
+        ),
+        "no",
+        "Kernels are compiled on first use: the nodes need g++, Python's headers (python3-dev) and "
+        "ninja, as the trainer image has, and VLLM_USE_FLASHINFER_SAMPLER=0 where nvcc is missing; "
+        "`tomrl doctor --gpu` looks for them",
+    ),
+    FailureCause(
+        "unknown attention",
+        re.compile(r"got an unexpected keyword argument 'layer_idx'"),
+        "no",
+        "The model's config.json has dual_chunk_attention_config, which vLLM 0.24 cannot load. "
+        "Make its base model again: it is stored without that key",
+    ),
+    FailureCause(
         "wrong accelerators",
         re.compile(
             r"no kernel image is available for execution|only supports Ampere GPUs or newer"
-            r"|Bfloat16 is only supported on GPUs|driver version is insufficient"
-            r"|NVIDIA driver on your system is too old"
+            r"|Bfloat16 is only supported on GPUs"
         ),
         "no",
         "Set {train}.cluster.accelerator (now {accelerators}) to what the cluster has, and "

@@ -29,6 +29,7 @@ from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.utils.padding import response_from_nested
 
 from pipeline.formats.records import Figures
+from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
 from pipeline.ops.verl.host_memory import watch
 from pipeline.ops.verl.layout import PROBE, State
@@ -60,7 +61,7 @@ class Measured(ReplayBuffer):  # type: ignore[misc]
             }
         super().__init__(*arguments, **settings | drawing, poll_interval=_POLL_SECONDS)
         tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
-        self._end = int(tokenizer.eos_token_id)
+        self._ends = end_ids_in(Path(self.sampler_kwargs["tokenizer"]), tokenizer)
         self._drawn = 0
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
         trainer = settings["refill_fn"].__self__
@@ -91,7 +92,7 @@ class Measured(ReplayBuffer):  # type: ignore[misc]
         batch, metrics = super().sample(global_steps, partition_id, batch_size)
         metrics.pop(DAPO_FILTERED_REWARD_COUNTS_KEY, None)  # no number, which is all that is logged
         if partition_id == "train":
-            found = _measure(batch, self._end)
+            found = _measure(batch, self._ends)
             if self._draws:
                 found["draws"] = self._drawn / self._prompts
                 found["groups_left_out"] = metrics.get(_LEFT_OUT, 0)
@@ -99,7 +100,7 @@ class Measured(ReplayBuffer):  # type: ignore[misc]
         return batch, metrics
 
 
-def _measure(batch: Any, end: int) -> Figures:
+def _measure(batch: Any, ends: EndIds) -> Figures:
     data = tq.kv_batch_get(
         keys=batch.keys,
         partition_id=batch.partition_id,
@@ -119,7 +120,7 @@ def _measure(batch: Any, end: int) -> Figures:
         groups=list(groups.values()),
         responses=list(alike.values()),
         lengths=[len(row) for row in responses],
-        finished=[bool(row[-1] == end) for row in responses],
+        finished=[int(row[-1]) in ends for row in responses],
         rewards=rewards,
     )
     return measured | exceptional_metrics(rewards)
@@ -147,11 +148,12 @@ class _WholeText:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._tokenizer = tokenizer
+        self._ends = end_ids_in(Path(tokenizer.name_or_path), tokenizer)
 
     def decode(self, tokens: torch.Tensor, **_: object) -> str:
         """Return the text of the tokens [T]."""
         listed: list[int] = tokens.tolist()
-        if listed and listed[-1] == self._tokenizer.eos_token_id:
+        if listed and listed[-1] in self._ends:
             listed.pop()
         return str(self._tokenizer.decode(listed, skip_special_tokens=False))
 

@@ -89,6 +89,7 @@ class VerlAttempt:
         self.state, self.lost = state, lost
         self.journal = StepJournal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
+        self.tried = False  # whether a checkpoint of this attempt was seen to be one to keep
 
     def run(self) -> Outcome:
         """Train to the planned last step, keep the best and the last weights, and say all of it.
@@ -97,11 +98,11 @@ class VerlAttempt:
             LeaseLost: If another attempt took over.
             UserError: If something fails that its user must mend.
         """
-        base = self.spec.start()
+        self.base = self.spec.start()
         done = self._resume()
         if done < self.total:
-            self._train(base, done)
-        return self._outcome(base)
+            self._train(self.base, done)
+        return self._outcome(self.base)
 
     def _resume(self) -> int:
         """Return the step to go on from; what lies after it is forgotten."""
@@ -190,6 +191,20 @@ class VerlAttempt:
         say(STEP, step.line)
         if step.step in checkpoints.whole_steps(self.state):
             say(SAVED, str(step.step))
+            self._try_first(step.step)
+
+    def _try_first(self, step: int) -> None:
+        """Merge and verify the first checkpoint: what cannot be kept must not train to its end.
+
+        Raises:
+            UserError: If it cannot be kept.
+        """
+        if self.tried or step == self.total:  # the last is verified anyway
+            return
+        self.tried = True
+        folder = self._merged(self.base, step)
+        say(NOTE, f"step {step} can be kept: {self._verified(folder, step)}")
+        remove(folder)
 
     def _outcome(self, base: Path) -> Outcome:
         """Keep the best and the last weights, and return them with all figures."""
@@ -210,16 +225,24 @@ class VerlAttempt:
 
     def _keep(self, base: Path, step: int) -> str:
         """Keep the model of one step, after it was verified."""
+        folder = self._merged(base, step)
+        found = self._verified(folder, step)
+        self.state.lease.check()
+        digest = self.spec.kept.take(folder)
+        say(NOTE, f"step {step} merged and kept: {found}")
+        return digest
+
+    def _merged(self, base: Path, step: int) -> Path:
         folder = self.state.folder / f"model-{step}"
         remove(folder)
         with replacing(folder) as temporary:
             shards = checkpoints.policy_folder(self.state.step(step))
-            checkpoints.export(checkpoints.merge(shards), base, temporary)
-        found = checkpoints.verify(folder, self.state, step, self.recipe.precision)
-        self.state.lease.check()
-        digest = self.spec.kept.take(folder)
-        say(NOTE, f"step {step} merged and kept: log-probabilities within {found:.1e}")
-        return digest
+            weights = checkpoints.merge(shards, self.recipe.precision)
+            checkpoints.export(weights, base, temporary)
+        return folder
+
+    def _verified(self, folder: Path, step: int) -> checkpoints.Difference:
+        return checkpoints.verify(folder, self.state, step, self.recipe.precision)
 
 
 class Verl:

@@ -138,6 +138,7 @@ def plan_on(
     tensor_parallel: int,
     offload: bool,
     micro_batch: int,
+    memory_each: float | None = None,
 ) -> Placement:
     """Return what training on given accelerators, in a given way, holds.
 
@@ -151,6 +152,7 @@ def plan_on(
         tensor_parallel: Accelerators that one copy of the rollout model spans.
         offload: Whether weights and optimiser state wait in the node's memory between steps.
         micro_batch: Longest sequences that go through forward and backward at once.
+        memory_each: GiB of an accelerator, where that is not what its kind has.
     """
     on_cpu, ranks = accelerator == "cpu", nodes * gpus
     size = FLOAT if recipe.precision == "float32" else 2
@@ -203,7 +205,7 @@ def plan_on(
             **_waiting(shape, recipe, algorithm, size, nodes, gpus),
             "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
         },
-        capacity=None if on_cpu else round(MEMORY[accelerator] * GIB),
+        capacity=None if on_cpu else round((memory_each or MEMORY[accelerator]) * GIB),
         fullness=0.0,
     )
     if not algorithm.samples:

@@ -75,8 +75,12 @@ def _places(
     found = [(first, gpus) for gpus in _gpu_counts(cluster, first, accelerator, recipe, algorithm)]
     if cluster.nodes or cluster.gpus or accelerator == "cpu":
         return found
-    sequences, most = _sequences_per_update(recipe, algorithm), GPUS_PER_NODE[-1]
+    sequences, most = _sequences_per_update(recipe, algorithm), _of_node(cluster)
     return found + [(nodes, most) for nodes in NODES[1:] if sequences % (nodes * most) == 0]
+
+
+def _of_node(cluster: Cluster) -> int:
+    return cluster.node_gpus or GPUS_PER_NODE[-1]
 
 
 def _gpu_counts(
@@ -85,7 +89,8 @@ def _gpu_counts(
     """Return the accelerators per node to try."""
     sequences = _sequences_per_update(recipe, algorithm)
     asked = cluster.gpus
-    tried = (1,) if accelerator == "cpu" else GPUS_PER_NODE
+    most = _of_node(cluster)
+    tried = (1,) if accelerator == "cpu" else tuple(n for n in GPUS_PER_NODE if n <= most)
     counts = [asked] if asked else list(tried)
     # verl gives each rank the same number of sequences and refuses to start with a remainder.
     usable = [gpus for gpus in counts if sequences % (gpus * nodes) == 0]
@@ -153,6 +158,7 @@ def _options(
                     tensor_parallel=tensor_parallel,
                     offload=offload,
                     micro_batch=micro_batch,
+                    memory_each=cluster.memory,
                 )
 
 

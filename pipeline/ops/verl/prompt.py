@@ -14,6 +14,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
 from pipeline.model.chat import beginning
+from pipeline.model.weights import end_ids_in, write_end_ids
 
 
 def prefilled(template: str, *, think: bool = True) -> str:
@@ -28,7 +29,7 @@ def write_tokenizer(model: Path, folder: Path, *, think: bool = True) -> PreTrai
 
     Args:
         model: Folder of the model.
-        folder: Receives the tokenizer.
+        folder: Receives the tokenizer, with the model's end tokens beside it.
         think: Whether answers may reason; else they begin with an empty thought.
 
     Raises:
@@ -41,4 +42,5 @@ def write_tokenizer(model: Path, folder: Path, *, think: bool = True) -> PreTrai
         )
     tokenizer.chat_template = prefilled(tokenizer.chat_template, think=think)
     tokenizer.save_pretrained(folder)
+    write_end_ids(folder, end_ids_in(model, tokenizer))
     return tokenizer

@@ -39,8 +39,12 @@ REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "trans
 PLUGIN = "TOMRL_VERL_PLUGIN"
 """Names the folder of a package with which verl trains on processors."""
 
+# What verl 0.9.1 holds of Ray's cores: TransferQueue's storage units and its controller, and three
+# for each rank. On processors there is one unit.
+HELPER_CPUS, _HELPER_CPUS_ON_CPU, RANK_CPUS = 9, 2, 3
+
 # Where a cell trains may change between two attempts; what comes of it must not.
-_PLACE = {"accelerator", "gpus", "nodes", "tensor_parallel", "offload"}
+_PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
 _PATIENCE = {"time_limit_minutes", "stall_minutes", "retries", "host_memory_share"}
 
 
@@ -118,6 +122,8 @@ class VerlTraining:
             environment=self._environment(),
             gpus=placement.gpus,
             nodes=placement.nodes,
+            helper_cpus=_HELPER_CPUS_ON_CPU if placement.on_cpu else HELPER_CPUS,
+            rank_cpus=RANK_CPUS,
             cpu_only=placement.on_cpu,
             time_limit=60 * cluster.time_limit_minutes,
             stall_limit=60 * cluster.stall_minutes,

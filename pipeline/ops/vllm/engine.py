@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,14 +24,16 @@ from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import TOO_LONG, Ahead, Place, Prompt, Response, respond
+from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, by_sampling, respond
 from pipeline.formats.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.formats.provenance import Libraries, installed
 from pipeline.model.chat import encode_prompt
+from pipeline.model.weights import end_ids_in
 from pipeline.ops.vllm import worker as vllm_worker
 from pipeline.ops.vllm.worker import PromptRow, Request
 
 if TYPE_CHECKING:  # of the cluster, which a run on this machine has not
+    from pipeline.ops.cluster.gpus import Leased
     from pipeline.ops.cluster.job import Job
 
 PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
@@ -57,7 +59,6 @@ def open_engine(place: Place) -> VllmEngine:
         place.model,
         place.work,
         OnCluster() if on_cluster else Here(place.root, place.threads),
-        ahead=place.ahead,
     )
 
 
@@ -69,7 +70,6 @@ class VllmEngine:
         work: Keeps what is done until the last prompt is; a run that was stopped goes on.
         launch: Runs a folder's worker and passes its lines on: :class:`Here` or :class:`OnCluster`.
         replicas: Copies of the model that share the prompts; as many as fit if 0.
-        ahead: What is answered too, by the same worker.
     """
 
     name = "vllm"
@@ -80,12 +80,11 @@ class VllmEngine:
         work: Path,
         launch: Launch,
         replicas: int = 0,
-        ahead: Sequence[Ahead] = (),
     ) -> None:
         self.folder, self.work, self.launch = folder.resolve(), work.resolve(), launch
         self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         self.config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        self.replicas, self.ahead = replicas, ahead
+        self.replicas = replicas
         self.libraries: Libraries = dict(installed("tokenizers"))
         self.effort = Effort()
 
@@ -101,38 +100,38 @@ class VllmEngine:
             UserError: If there is no environment with vLLM, or the worker fails, or another process
                 is at it.
         """
-        with ExitStack() as held:
-            held.enter_context(owned(self.work))
-            part = self._part(self.work, prompts, sampling)
-            also = []
-            for each in self.ahead:
-                with suppress(UserError):  # that stage is at it itself
-                    held.enter_context(owned(each.work.resolve()))
-                    also.append(self._part(each.work.resolve(), each.prompts, each.sampling))
-            missing = [each for each in also if each.left]
-            if part.left or missing:
-                self._launch([part, *missing], lambda done: report(part.skipped + done))
+        with owned(self.work):
+            alike = by_sampling(prompts, sampling)
+            parts = [self._part(prompts, places, chosen) for chosen, places in alike.items()]
+            if any(part.left for part in parts):
+                skipped = sum(part.skipped for part in parts)
+                self._launch(parts, lambda done: report(skipped + done))
             else:
                 report(len(prompts))
-            self.libraries |= part.libraries()
-            done = vllm_worker.read_done(part.output)
-            part.forget()
+            for part in parts:
+                self.libraries |= part.libraries()
+            done = [row for part in parts for row in vllm_worker.read_done(part.output)]
+            for part in parts:
+                part.forget()
         responses = [TOO_LONG] * len(prompts)
         for row in done:
             responses[row["index"]] = respond(self.tokenizer, row["tokens"], row["finished"])
         return responses
 
-    def _part(self, work: Path, prompts: Sequence[Prompt], sampling: Sampling) -> _Part:
+    def _part(self, prompts: Sequence[Prompt], places: Sequence[int], sampling: Sampling) -> _Part:
         context = int(self.config.max_position_embeddings)
-        encoded = [
-            encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun) for prompt in prompts
-        ]
+        encoded = {
+            place: encode_prompt(
+                self.tokenizer, prompts[place].messages, begun=prompts[place].begun
+            )
+            for place in places
+        }
         rows = [
             RunPrompt(place, tokens, _seed(prompts[place].key))
-            for place, tokens in enumerate(encoded)
+            for place, tokens in encoded.items()
             if len(tokens) <= context - sampling.max_new_tokens
         ]
-        return _Part(work, self.folder.name, sampling, rows, len(prompts) - len(rows))
+        return _Part(self.work, self.folder.name, sampling, rows, len(places) - len(rows))
 
     def _launch(self, parts: Sequence[_Part], report: Callable[[int], None]) -> None:
         request = self._request(parts)
@@ -149,8 +148,7 @@ class VllmEngine:
             if line.startswith(vllm_worker.DONE):
                 report(int(line.removeprefix(vllm_worker.DONE)))
 
-        for part in parts:
-            part.work.mkdir(parents=True, exist_ok=True)
+        self.work.mkdir(parents=True, exist_ok=True)
         rows = [row for number, part in enumerate(parts) for row in part.prompt_rows(number)]
         _write(job, request, rows)
         self.launch(job, hear)
@@ -167,7 +165,7 @@ class VllmEngine:
             "context": max(part.context for part in parts),
             "gpus": gpus,
             "replicas": self.replicas,
-            "end": int(self.tokenizer.eos_token_id),
+            "ends": list(end_ids_in(self.folder, self.tokenizer)),
             "parts": [
                 {
                     "temperature": part.sampling.temperature,
@@ -290,10 +288,11 @@ class Here:
             "VLLM_LOGGING_LEVEL": "WARNING",
         }
         log = job.with_suffix(".log")
-        with log.open("w", encoding="utf-8") as errors:
+        with log.open("w", encoding="utf-8") as errors, _leased(job) as own:
             worker = subprocess.Popen(
                 [str(self._python), str(job / "vllm_worker.py"), str(job), vllm_worker.WITH_INPUT],
-                env={**os.environ, **variables},
+                env={**os.environ, **variables, **own.variables},
+                pass_fds=own.handles,
                 stdin=subprocess.PIPE,  # nobody writes to it: its end is that of this process
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -337,21 +336,35 @@ class OnCluster:
         """Return the job of a folder: on the node, and of the accelerators, that Ray gives it."""
         from pipeline.ops.cluster.job import Job
 
-        request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-        with (folder / "prompts.jsonl").open(encoding="utf-8") as file:
-            count = sum(1 for _ in file)
+        gpus, count = _asked(folder)
         return Job(
             name=f"vllm-{folder.name}",
             arguments=("python", "vllm_worker.py", "."),
             folder=folder,
             gpus=0,
-            own_gpus=_accelerators(request["gpus"], count),
+            own_gpus=_accelerators(gpus, count),
             time_limit=_HOURS * 3600,
             stall_limit=3600,
             environment=_ANYWHERE,
             retries=2,
             requires={"vllm": ""},
         )
+
+
+def _asked(job: Path) -> tuple[int, int]:
+    """The accelerators that one replica takes for the request of a folder, and its prompts."""
+    request = json.loads((job / "request.json").read_text(encoding="utf-8"))
+    with (job / "prompts.jsonl").open(encoding="utf-8") as file:
+        return request["gpus"], sum(1 for _ in file)
+
+
+def _leased(job: Path) -> AbstractContextManager[Leased]:
+    """Hold accelerators of this machine for replicas: all that are free, of one at least."""
+    from pipeline.ops.cluster.gpus import leased
+
+    gpus, prompts = _asked(job)
+    most = gpus * max(1, -(-prompts // _PROMPTS_PER_REPLICA))
+    return leased(gpus, most, os.environ, lambda text: print(f"engine vllm: {text}", flush=True))
 
 
 def _accelerators(gpus: int, prompts: int) -> int:

@@ -61,7 +61,7 @@ class Request(TypedDict):
     context: int
     gpus: int
     replicas: int
-    end: int
+    ends: list[int]
     parts: list[PromptPart]
 
 
@@ -103,7 +103,7 @@ def main(folder: Path) -> int:
         output.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     left = _left(folder, request)
     print(f"{LIBRARIES}{json.dumps(_libraries())}", flush=True)
-    print(f"{DONE}{len(known[0])}", flush=True)
+    print(f"{DONE}{sum(map(len, known))}", flush=True)
     if not Path(request["model"]).is_dir():
         wanted = "the checkout must lie in a folder that every node sees under the same path"
         print(f"{USER_ERROR}{request['model']} is not on this node; {wanted}", flush=True)
@@ -244,12 +244,12 @@ def _devices(place: int, gpus: int) -> dict[str, str]:
 
 
 def _record(outputs: list[Path], answers: Iterator[list[Answer]], done: int) -> None:
-    """Write answers as they come, and say how many of the first part there are, and their effort.
+    """Write answers as they come, and say how many there are, and their effort.
 
     Args:
         outputs: The file of each part.
         answers: What was finished at a time; first, once all is loaded, nothing.
-        done: How many answers of the first part there are.
+        done: How many answers there are.
     """
     started = time.perf_counter()
     next(answers)
@@ -262,7 +262,7 @@ def _record(outputs: list[Path], answers: Iterator[list[Answer]], done: int) -> 
             for part, row in rows:
                 files[part].write(json.dumps(row) + "\n")
                 tokens += len(row["tokens"])
-                done += part == 0
+                done += 1
             now = time.perf_counter()
             if rows and now - told >= _SECONDS:
                 _tell(files, done, tokens, now - heard)
@@ -311,7 +311,7 @@ def _parameters(request: Request, row: PromptRow) -> SamplingParams:
         temperature=part["temperature"],
         top_p=part["top_p"],
         max_tokens=part["max_new_tokens"],
-        stop_token_ids=[request["end"]],
+        stop_token_ids=request["ends"],
         seed=row["seed"],
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,

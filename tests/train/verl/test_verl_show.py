@@ -129,12 +129,3 @@ def test_an_option_that_verl_lacks(changed: Any) -> None:
 def test_a_cell_that_trains_nothing() -> None:
     error = refused(PROJECT, cell="gpt-4o-base")
     assert "cell gpt-4o-base trains nothing; choose one of: qwen25-05b-hi-exp" in error
-
-
-def test_an_accelerator_that_is_not_known() -> None:
-    command = ["train", "show", "--cell", CELL, "--accelerator", "v100"]
-    shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 2
-    assert "'v100' is not one of 'cpu', 'a100-40', 'a100-80', 'h100', 'h200'" in " ".join(
-        shown.output.replace("│", " ").split()
-    )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
-from pipeline.config.evaluation import Evaluate, SideCheck
+from pipeline.config.evaluation import Evaluate
 from pipeline.config.params import TrainedCell
 from pipeline.config.training import Train
 from pipeline.ops.verl.overrides import JobPaths
@@ -60,7 +60,6 @@ def cell(
         inputs="data/t/combos/hi",
         train=recipe(**changes),
         evaluate=Evaluate(prompt="compact", max_new_tokens=8),
-        gsm8k=SideCheck(task="gsm8k", prompt="boxed", max_new_tokens=8),
     )
 
 

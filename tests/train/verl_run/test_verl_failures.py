@@ -35,6 +35,10 @@ RAY = (
 )
 DISK = "(WorkerDict pid=9) OSError: [Errno 28] No space left on device: '/state/x.pt'"
 WRITER = "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 64 vs 0"
+NVCC = "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist"
+HEADER = "/tmp/x/main.c:5:10: fatal error: Python.h: No such file or directory"
+LAYER = "TypeError: FlashAttentionImpl.__init__() got an unexpected keyword argument 'layer_idx'"
+DRIVER = "RuntimeError: The NVIDIA driver on your system is too old (found version 12020)."
 FREE = "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
 
 
@@ -55,6 +59,10 @@ def where() -> dict[str, object]:
         (RAY, ("too little memory of its own", "cells.a.train.cluster.nodes (now 1)")),
         (DISK, ("no room to write a checkpoint in /state", "last whole one is kept")),
         (WRITER, ("no room to write a checkpoint in /state", "unexpected pos")),
+        (NVCC, ("no compiler: ", "VLLM_USE_FLASHINFER_SAMPLER=0", "doctor --gpu")),
+        (HEADER, ("no compiler: ", "python3-dev")),
+        (LAYER, ("unknown attention: ", "dual_chunk_attention_config")),
+        (DRIVER, ("old driver: ", "580 or newer")),
         (FREE, ("GPUs 1 is less than", "GPUs 4", "cells.a.train.cluster.gpus (now 2)")),
     ],
 )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import (
     GlobalConcurrencyLimitCreate,
     GlobalConcurrencyLimitUpdate,
 )
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
+from prefect.settings import PREFECT_API_URL
 
-from flows.commands import Commands
-from flows.order import runs_on_cores
+from flows.driver.commands import Commands
+from flows.driver.graph import runs_on_cores
 from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, Params, TrainedCell
 from pipeline.ops.verl.placement import place
@@ -74,56 +76,54 @@ class Limit:
     size: int
 
 
-def own_limit(resource: str, sweep: str, slots: int) -> Limit:
-    """Return the limit of one sweep, free at its start.
+def limit_of(params: Params, name: str, slots: int | None) -> Limit:
+    """Return the limit on what the cells of a run may take, made or found on Prefect's server.
 
-    Prefect's temporary servers keep their limits in one database, so that it is named after both.
+    A temporary server knows one run; a server that stays has one limit for all.
 
     Args:
-        resource: What it limits.
-        sweep: The sweep.
-        slots: Its size.
+        params: The study.
+        name: The run.
+        slots: How much its cells may take at a time; all cores, or one accelerator, if None.
+
+    Raises:
+        UserError: If the limit that runs share is too small.
     """
-    limit = Limit(f"{resource}-{sweep}", slots)
-    with get_client(sync_client=True) as client:
-        _size(client, limit)
-        client.update_global_concurrency_limit(
-            limit.name, GlobalConcurrencyLimitUpdate(limit=slots, active_slots=0)
+    kind = resource(params)
+    cores = max(len(os.sched_getaffinity(0)), params.study.threads)
+    size = slots or (cores if kind == CPU else 1)
+    if not PREFECT_API_URL.value():  # all temporary servers keep their limits in one database
+        return found_limit(Limit(f"{kind}-{name}", size), set_to=size)
+    needed = max(slots or 0, most_taken(params))
+    limit = found_limit(Limit(kind, max(size, needed)))
+    if limit.size < needed:
+        raise UserError(
+            f"the limit {kind} of Prefect's server has {limit.size} slots, and this run needs "
+            f"{needed} (--concurrency, or what its largest cell takes): lower --concurrency, or, "
+            f"if there are as many, run: prefect gcl update {kind} --limit {needed}"
         )
     return limit
 
 
-def shared_limit(resource: str, slots: int, needed: int) -> Limit:
-    """Return the limit that all sweeps of a server share, whose size is theirs to set.
+def found_limit(wanted: Limit, set_to: int | None = None) -> Limit:
+    """A limit as it is on the server, made where it is missing.
 
     Args:
-        resource: Its name.
-        slots: Its size if it is missing, and made.
-        needed: What a sweep wants to take at a time.
-
-    Raises:
-        UserError: If it is smaller than that.
+        wanted: The limit if it is missing.
+        set_to: The size that it gets in any case, with nothing of it taken.
     """
     with get_client(sync_client=True) as client:
-        size = _size(client, Limit(resource, max(slots, needed)))
-    if size < needed:
-        raise UserError(
-            f"the limit {resource} of Prefect's server has {size} slots, and this sweep needs "
-            f"{needed} (--concurrency, or what its largest cell takes): lower --concurrency, or, "
-            f"if there are as many, run: prefect gcl update {resource} --limit {needed}"
-        )
-    return Limit(resource, size)
-
-
-def _size(client: SyncPrefectClient, wanted: Limit) -> int:
-    """Return the size that a limit has on the server, made where it is missing."""
-    try:
-        return int(client.read_global_concurrency_limit_by_name(wanted.name).limit)
-    except ObjectNotFound:
-        client.create_global_concurrency_limit(
-            GlobalConcurrencyLimitCreate(name=wanted.name, limit=wanted.size)
-        )
-        return wanted.size
+        try:
+            found = client.read_global_concurrency_limit_by_name(wanted.name).limit
+        except ObjectNotFound:
+            found = wanted.size
+            client.create_global_concurrency_limit(
+                GlobalConcurrencyLimitCreate(name=wanted.name, limit=found)
+            )
+        if set_to:
+            free = GlobalConcurrencyLimitUpdate(limit=set_to, active_slots=0)
+            client.update_global_concurrency_limit(wanted.name, free)
+    return Limit(wanted.name, set_to or int(found))
 
 
 @contextmanager

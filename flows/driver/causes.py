@@ -1,4 +1,4 @@
-"""Why a cell failed, read from what its stages and DVC say, and whether to run it again helps."""
+"""Why a command failed, read from what stages and DVC say, and whether to run it again helps."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 _EXITED = re.compile(r"exited with (-?\d+)\s*$")
 _BUSY = ("Unable to acquire lock", "is busy", "failed to lock")
+_CUT_OFF = ("Unable to read RWLock-file", "dvc.lock' validation failed", "dvc.lock' is invalid")
 _STOPPED = 130  # the status of a stage that was stopped, see pipeline.stages.common
 _TRANSIENT = 1
 _SIGNALS = 128  # what shells add to the number of a signal
@@ -16,7 +17,7 @@ _SIGNALS = 128  # what shells add to the number of a signal
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a cell failed.
+    """Why a command failed.
 
     Attributes:
         text: One sentence for people.
@@ -40,6 +41,8 @@ def cause(lines: Sequence[str]) -> Cause:
     status = next((int(found[1]) for line in reversed(lines) if (found := _EXITED.search(line))), 0)
     if any(word in line for line in lines for word in _BUSY):
         return Cause(f"DVC was locked by another process: {last}", passing=True)
+    if any(word in line for line in lines for word in _CUT_OFF):
+        return Cause(f"another process was killed while it wrote for DVC: {last}", passing=True)
     if number := _signal(status):
         return Cause(f"killed by {number.name}, perhaps for want of memory", passing=True)
     if said:

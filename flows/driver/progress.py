@@ -3,8 +3,38 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
-from flows.sweeps.record import CellState
+from pipeline.formats.records import Record
+
+State = Literal["waiting", "running", "done", "failed", "stopped"]
+
+
+class CellState(Record):
+    """How far a cell is.
+
+    Attributes:
+        state: ``running`` also after a kill; only a run under way has running cells.
+        attempts: How often it was started.
+        stage: The stage it is in, or was in last.
+        step: Steps of that stage that are done.
+        steps: Steps of that stage.
+        note: What the stage says of the last step, such as its reward.
+        remaining: Seconds that the stage will take on, if that can be told.
+        cause: Why it failed.
+        seconds: How long it has run, all attempts together.
+    """
+
+    state: State = "waiting"
+    attempts: int = 0
+    stage: str = ""
+    step: int = 0
+    steps: int = 0
+    note: str = ""
+    remaining: float | None = None
+    cause: str = ""
+    seconds: float = 0.0
+
 
 # As DVC says it, and as pipeline.base.progress writes its lines.
 _STARTED = re.compile(r"Running stage '([^'@]+)@?[^']*':?")

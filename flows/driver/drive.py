@@ -1,0 +1,197 @@
+"""What runs when: what cells share, then cells under a limit, each until it is done, the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from prefect import Task, get_run_logger, task
+from prefect.artifacts import create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.futures import PrefectFuture
+from prefect.states import Cancelled, Failed, State
+from prefect.task_runners import ThreadPoolTaskRunner
+
+from flows.driver.commands import Commands
+from flows.driver.graph import runs_on_cores
+from flows.driver.limits import Limit, held, limit_of, side_by_side, taken
+from flows.driver.record import RunFolder
+from flows.driver.results import description, leave_partial_report, table_rows
+from flows.driver.work import RunFailed, Say, StageFailed, Work
+from pipeline.analysis.results import collect
+from pipeline.config.params import AskedCell
+from pipeline.ops.mirror.server import prepare
+
+_RETRIES, _RETRY_SECONDS = 2, 5
+Future: TypeAlias = "PrefectFuture[State | None]"
+Begin: TypeAlias = "Callable[..., Future]"
+
+
+def _passes(_task: object, _run: object, state: State) -> bool:
+    """Whether to run stages again: if the cause may pass without anybody's help."""
+    return isinstance(state.data, StageFailed) and state.data.cause.passing
+
+
+@task(
+    name="cell",
+    task_run_name="{name}",
+    cache_policy=NO_CACHE,
+    retries=_RETRIES,
+    retry_delay_seconds=_RETRY_SECONDS,
+    retry_condition_fn=_passes,
+)
+def run_cell(
+    name: str, run: Callable[[Say], None], commands: Commands, limit: Limit, needs: int
+) -> State | None:
+    """Run stages while they hold what they take of a limit; return a failed state if they fail.
+
+    Args:
+        name: What they are called.
+        run: Runs them, and passes on their output.
+        commands: What stops them.
+        limit: What says how much may be taken at a time.
+        needs: How much they take.
+    """
+    log = get_run_logger()
+    with held(limit, needs, commands):
+        if commands.stopped:
+            return Cancelled(message="it had not begun when the run was stopped")
+        try:
+            run(lambda line: log.info("%s", line))
+        except StageFailed as failure:  # returned, as Prefect prints a traceback of what is raised
+            return Failed(message=str(failure), data=failure)
+    return None
+
+
+make_data, make_base, make_report = (
+    run_cell.with_options(name=name) for name in ("data", "base model", "report")
+)
+
+
+def drive(
+    folder: RunFolder,
+    commands: Commands,
+    slots: int | None = None,
+    jobs: int | None = None,
+    only: Sequence[str] = (),
+) -> bool:
+    """Run what is left of a study; return whether all of it is done.
+
+    Args:
+        folder: The run's; owned by this process.
+        commands: What runs commands, and stops them.
+        slots: How much of their resource cells may take at a time; all cores, or one accelerator,
+            if None.
+        jobs: How many cells run at a time at most; as many as the limit allows, if None.
+        only: The cells to run; all that are left if empty.
+
+    Raises:
+        RunFailed: If cells fail, or what they share, or the report.
+        UserError: If MLflow does not answer, or the limit that runs share is too small.
+    """
+    prepare(folder.home)  # loudly, once; stages go on in an outage
+    work = Work(folder, commands)
+    limit = limit_of(work.params, folder.name, slots)
+    workers = jobs or side_by_side(work.params, slots or limit.size)
+    with ThreadPoolTaskRunner(max_workers=workers) as runner:
+
+        def begin(
+            kind: Task[..., State | None],
+            name: str,
+            run: Callable[[Say], None],
+            needs: int = 0,
+            after: Sequence[Future] = (),
+        ) -> Future:
+            given = {"name": name, "run": run, "commands": commands}
+            given |= {"limit": limit, "needs": needs}
+            return runner.submit(kind, given, wait_for=after)
+
+        try:
+            return _drive(work, begin, only)
+        except BaseException:
+            commands.stop()
+            raise
+
+
+def _drive(work: Work, begin: Begin, only: Sequence[str]) -> bool:
+    """Run what is left, the report too if nothing is then; return whether all of it is done."""
+    params, graph, folder, changed = work.params, work.graph, work.folder, work.changed()
+    if graph.shares(changed):
+        _require(work, [begin(make_data, "data", work.make_shared)])
+        changed = work.changed()
+    if bases := [stage for stage in graph.of_models(params) if stage in changed]:
+        takes = params.study.threads if runs_on_cores(params) else 0  # else they are fetched
+        _require(
+            work, [begin(make_base, each, partial(work.run, each, [each]), takes) for each in bases]
+        )
+        changed = work.changed()
+    left = graph.cells_left(params, changed)
+    folder.note_done(key for key in params.cells if key not in left)
+    log = get_run_logger()
+    if not changed:
+        log.info("study %s is up to date: nothing to run", params.study.name)
+        return True
+    log.info("%d of %d cells are left to do", len(left), len(params.cells))
+    chosen = [key for key in left if not only or key in only]
+    if failed := _run_cells(work, chosen, begin):
+        leave_partial_report(folder)
+        count = f"{len(failed)} of {len(params.cells)} cells failed"
+        raise RunFailed(f"{count}; run them again with: {folder.again}", failed)
+    if work.commands.stopped or len(chosen) < len(left):
+        return False
+    if left or not changed.isdisjoint(graph.last):
+        _require(work, [begin(make_report, "report", partial(work.run, "report", graph.last))])
+    _publish(work)
+    return True
+
+
+def _require(work: Work, runs: Sequence[Future]) -> None:
+    """Wait for what all cells need.
+
+    Raises:
+        RunFailed: If it fails.
+    """
+    for run in runs:
+        run.wait()
+    causes = [str(run.state.message) for run in runs if not run.state.is_completed()]
+    if causes:
+        logs = work.folder.path / "logs"
+        raise RunFailed(f"{causes[0]}. All output is in {logs}; run it again to go on")
+
+
+def _run_cells(work: Work, keys: Sequence[str], begin: Begin) -> dict[str, str]:
+    """Run cells, and return the causes of failure by cell; none if they were stopped."""
+    runs: dict[str, Future] = {}
+    for key in keys:
+        cell, takes = work.params.cells[key], taken(work.params, key)
+        first = [runs[cell.of]] if isinstance(cell, AskedCell) and cell.of in runs else []
+        runs[key] = begin(run_cell, key, partial(work.run_cell, key), takes, first)
+    for run in runs.values():
+        run.wait()
+    if work.commands.stopped:
+        return {}
+    failed = {key: run.state for key, run in runs.items() if not run.state.is_completed()}
+    return {key: _cause(work, key, ended) for key, ended in failed.items()}
+
+
+def _cause(work: Work, key: str, ended: State) -> str:
+    """Why a cell is not done, noted where the cell could not."""
+    state, cell = work.folder.cell(key), work.params.cells[key]
+    cause = ended.message or str(ended.name)
+    if state.cause and state.cause in cause:
+        return state.cause
+    if isinstance(cell, AskedCell) and ended.name == "NotReady":
+        cause = f"cell {cell.of}, whose model it asks, failed"
+    work.folder.note(key, state.model_copy(update={"state": "failed", "cause": cause}))
+    return cause
+
+
+def _publish(work: Work) -> None:
+    """Leave the table of results on Prefect's pages."""
+    results = collect(work.params, work.folder.tree)
+    create_table_artifact(
+        table_rows(results),
+        key=work.folder.artifact,
+        description=description(results, work.folder),
+    )

@@ -1,0 +1,92 @@
+"""The DVC stages of a study by what they are made for, and which of them would run now."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from pipeline.config.models import TinyModel
+from pipeline.config.params import AskedCell, Params, TrainedCell
+from pipeline.ops.driver.checkout import ask_dvc
+from pipeline.ops.driver.mend import mend_dvc
+
+_BASES, _CELLS = "${base}", "${cells}"
+
+
+@dataclass(frozen=True)
+class Graph:
+    """The names of stages in ``dvc.yaml``, each kind in the order of the file.
+
+    Attributes:
+        shared: What cells share: data and its audit; some are groups of stages.
+        models: Made for each base model.
+        cell: Made for each cell.
+        last: Made of all cells.
+    """
+
+    shared: tuple[str, ...]
+    models: tuple[str, ...]
+    cell: tuple[str, ...]
+    last: tuple[str, ...]
+
+    @classmethod
+    def of(cls, root: Path) -> Graph:
+        """Read the graph of a checkout."""
+        stages = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+        each = {name: entry.get("foreach") for name, entry in stages.items()}
+        models = tuple(name for name, over in each.items() if over == _BASES)
+        cell = tuple(name for name, over in each.items() if over == _CELLS)
+        names = list(each)
+        end = max((names.index(name) for name in cell), default=len(names))
+        made = {*models, *cell}
+        shared = tuple(name for name in names[:end] if name not in made)
+        return cls(shared, models, cell, tuple(names[end + 1 :]))
+
+    def of_cell(self, key: str) -> list[str]:
+        """The stages of a cell, in order."""
+        return [f"{name}@{key}" for name in self.cell]
+
+    def of_models(self, params: Params) -> list[str]:
+        """The stages that make base models."""
+        return [f"{name}@{key}" for name in self.models for key in params.base]
+
+    def shares(self, changed: Collection[str]) -> bool:
+        """Whether something that all cells share is among some stages."""
+        return any(stage.partition("@")[0] in self.shared for stage in changed)
+
+    def cells_left(self, params: Params, changed: Collection[str]) -> list[str]:
+        """The cells that are not done, in the order in which to start them.
+
+        Those that train come first, as they take longest; those that ask the model of another cell
+        come last, and are left where that is.
+
+        Args:
+            params: The study.
+            changed: The stages that ``dvc status`` names.
+        """
+        own = {key for key in params.cells if not set(self.of_cell(key)).isdisjoint(changed)}
+        asked = {key: cell.of for key, cell in params.cells.items() if isinstance(cell, AskedCell)}
+        left = [key for key in params.cells if key in own or asked.get(key) in own]
+        trained = {key for key, cell in params.cells.items() if isinstance(cell, TrainedCell)}
+        return sorted(left, key=lambda key: (key in asked, key not in trained))
+
+
+def runs_on_cores(params: Params) -> bool:
+    """Whether no cell needs an accelerator: models are tiny, and trained here."""
+    tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
+    cells = [cell for cell in params.cells.values() if isinstance(cell, TrainedCell)]
+    return tiny and all(cell.train.backend == "local" for cell in cells)
+
+
+def changed_stages(root: Path) -> set[str]:
+    """The stages that DVC would run now, without those that depend on them.
+
+    Raises:
+        UserError: If DVC cannot read the pipeline.
+    """
+    mend_dvc(root)
+    return set(json.loads(ask_dvc(root, "--wait-for-lock", "status", "--json") or "{}"))

@@ -1,0 +1,72 @@
+"""What a run leaves: the table of its results in Prefect, and a report of what is there."""
+
+from __future__ import annotations
+
+import logging
+
+from flows.driver.record import RunFolder
+from pipeline.analysis.findings import findings
+from pipeline.analysis.results import Results
+from pipeline.analysis.signatures import cell_signatures
+from pipeline.analysis.table import HEADINGS, cells_of
+from pipeline.base.errors import UserError
+from pipeline.formats.files import discard
+from pipeline.formats.foreign import markdown_code, markdown_text
+from pipeline.ops.driver.partial import partial_folder, write_partial
+from pipeline.ops.mirror.cell_run import current_study
+from pipeline.ops.mirror.server import answering, prepare, tracking_uri, without_secrets
+
+log = logging.getLogger(__name__)
+
+
+def table_rows(results: Results) -> list[dict[str, str]]:
+    """One row for each cell and task, by heading."""
+    return [
+        {"cell": row.cell, **dict(zip(HEADINGS, cells_of(row), strict=True))}
+        for row in results.rows()
+    ]
+
+
+def description(results: Results, folder: RunFolder) -> str:
+    """What the results show, in Markdown, where the report is, and where the study's run is.
+
+    A page of Prefect may not link to a file; the run in MLflow has the report too.
+    """
+    page = run_page(folder)
+    runs = f"[run in MLflow]({page})" if page else "runs: `tomrl ui`"
+    report = folder.home / "reports" / results.params.study.name / "index.html"
+    said = findings(results, cell_signatures(results))
+    sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in said)
+    title = markdown_text(results.params.study.title)
+    return f"{title}: {runs}, report: {markdown_code(str(report))}\n\n{sentences}\n"
+
+
+def run_page(folder: RunFolder) -> str:
+    """The address of the study's run on an MLflow server, or the server's in an outage.
+
+    Empty where the runs are in a database, which no server shows.
+    """
+    uri = tracking_uri(folder.home)
+    if not uri.startswith("http"):
+        return ""
+    server, run = without_secrets(uri.rstrip("/")), None
+    try:
+        client = prepare(folder.home)
+        with answering(uri):
+            run = current_study(client, folder.params())
+    except UserError as error:
+        log.debug("no page of the run: %s", error)
+    return f"{server}/#/experiments/{run.experiment_id}/runs/{run.run_id}" if run else server
+
+
+def leave_partial_report(folder: RunFolder) -> None:
+    """Write the report of the cells that are done; a run does not fail for want of it."""
+    params = folder.params()
+    target = partial_folder(folder.home, params.study.name)
+    if target.exists():
+        discard(target)
+    try:
+        write_partial(params, folder.tree, target, folder.failures())
+        log.info("what is there of the run: %s", target / "index.html")
+    except UserError as error:
+        log.warning("there is no partial report: %s", error)

@@ -1,0 +1,158 @@
+"""Running the stages of a study with DVC: what cells share, each cell, the report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+
+from flows.driver.causes import Cause, cause
+from flows.driver.commands import Commands
+from flows.driver.graph import Graph, changed_stages
+from flows.driver.progress import CellState, advanced
+from flows.driver.record import RunFolder
+from pipeline.base.errors import UserError
+from pipeline.ops.driver.checkout import dvc_command
+from pipeline.ops.driver.mend import mend_dvc
+from pipeline.ops.mirror.send import complete
+
+Say = Callable[[str], None]
+_TAIL = 30  # lines of output in which a cause is looked for
+
+
+class StageFailed(Exception):
+    """A stage has failed, or was stopped; says why."""
+
+    def __init__(self, why: Cause) -> None:
+        super().__init__(why.text)
+        self.cause = why
+
+
+class RunFailed(Exception):
+    """Cells have failed, or what all of them need.
+
+    Args:
+        message: What to tell people.
+        causes: Why, by cell; empty where no cell is the cause.
+    """
+
+    def __init__(self, message: str, causes: dict[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.causes = causes or {}
+
+
+class Work:
+    """The stages of a run.
+
+    Several commands of DVC may go side by side: each names its stages alone, holds DVC's lock but
+    for the time that they run, and waits for that of others.
+
+    Args:
+        folder: The run.
+        commands: What runs them, and stops them.
+    """
+
+    def __init__(self, folder: RunFolder, commands: Commands) -> None:
+        self.folder, self.commands = folder, commands
+        self.params, self.graph = folder.params(), Graph.of(folder.tree)
+        self._telling = Lock()
+
+    def changed(self) -> set[str]:
+        """The stages that DVC would run now."""
+        return changed_stages(self.folder.tree)
+
+    def make_shared(self, say: Say) -> None:
+        """Make what cells share but base models.
+
+        Raises:
+            StageFailed: If that fails, or is stopped.
+        """
+        self._repro("data", self.graph.shared, say)
+
+    def run(self, name: str, stages: Sequence[str], say: Say) -> None:
+        """Run stages, and nothing that they depend on, beside others.
+
+        Args:
+            name: What the file of their output is called.
+            stages: The stages, in order.
+            say: Receives their output.
+
+        Raises:
+            StageFailed: If one fails, or is stopped.
+        """
+        self._repro(name, ["--single-item", *stages], say)
+
+    def run_cell(self, key: str, say: Say) -> None:
+        """Run what is missing of a cell, note how far it is, and tell MLflow at its end.
+
+        Raises:
+            StageFailed: If it fails, or is stopped.
+        """
+        before, began = self.folder.cell(key), time.monotonic()
+        update = {"state": "running", "attempts": before.attempts + 1, "cause": "", "stage": ""}
+        state = before.model_copy(update=update)
+
+        def note(after: CellState) -> None:
+            nonlocal state
+            seconds = before.seconds + time.monotonic() - began
+            state = after.model_copy(update={"seconds": round(seconds, 1)})
+            self.folder.note(key, state)
+
+        def follow(line: str) -> None:
+            say(line)
+            if (after := advanced(state, line)) is not state:
+                note(after)
+
+        note(state)
+        try:
+            self.run(key, self.graph.of_cell(key), follow)
+            self._tell(key, say)
+        except Exception as failure:
+            ended = "stopped" if self.commands.stopped else "failed"
+            note(state.model_copy(update={"state": ended, "cause": str(failure)}))
+            raise
+        note(state.model_copy(update={"state": "done", "remaining": None}))
+
+    def _repro(self, name: str, arguments: Sequence[str], say: Say) -> None:
+        """Run ``dvc repro``.
+
+        Raises:
+            StageFailed: If that fails, or is stopped.
+        """
+        mend_dvc(self.folder.tree)
+        tail: list[str] = []
+
+        def hear(line: str) -> None:
+            say(line)
+            tail.append(line)
+            del tail[:-_TAIL]
+
+        command = dvc_command("--wait-for-lock", "repro", *arguments)
+        status = run_logged(self.commands, command, self.folder.log(name), self.folder.tree, hear)
+        if self.commands.stopped:
+            raise StageFailed(Cause("it was stopped; run it again to go on", passing=False))
+        if status:
+            raise StageFailed(cause(tail))
+
+    def _tell(self, key: str, say: Say) -> None:
+        """Send the results of a cell to MLflow; the report sends what that does not take now."""
+        try:
+            with self._telling:
+                complete(self.params, self.folder.tree, [key])
+        except UserError as error:
+            say(f"warning: {error}")
+
+
+def run_logged(commands: Commands, command: list[str], log: Path, where: Path, say: Say) -> int:
+    """Run a command in a folder, keep its output in a file, and return its exit status."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a", encoding="utf-8", buffering=1) as file:
+
+        def hear(line: str) -> None:
+            file.write(f"{datetime.now():%Y-%m-%d %H:%M:%S} {line}\n")
+            if line:
+                say(line)
+
+        return commands.run(command, hear, where)

@@ -1,0 +1,111 @@
+"""The git worktree of a sweep, and bringing what was made there to its checkout."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from flows.driver.causes import cause
+from flows.driver.commands import Commands
+from flows.driver.record import checkout_owner
+from flows.driver.work import RunFailed, run_logged
+from flows.sweeps.pin import git, same_inputs
+from flows.sweeps.record import SweepFolder
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import owned
+from pipeline.formats.files import remove, write_text
+from pipeline.ops.driver.checkout import ask_dvc, dvc_command
+from pipeline.ops.driver.mend import mend_dvc
+
+_READY = "tree.ready"
+
+
+def make_tree(folder: SweepFolder, commands: Commands) -> None:
+    """Make the worktree with the checkout's cache and known results, unless it is whole."""
+    home, tree, ready = folder.home, folder.tree, folder.path / _READY
+    if ready.exists() and (tree / ".git").is_file():
+        return
+    remove_tree(folder)
+    sweep = folder.sweep()
+    git(home, "worktree", "add", "--detach", str(tree), sweep.commit)
+    shutil.copy(folder.params_file, tree / "params.yaml")
+    shutil.copy(folder.study_file, tree / "studies" / f"{sweep.study}.yaml")
+    cache = (home / ask_dvc(home, "cache", "dir").strip()).resolve()
+    write_text(tree / ".dvc" / "config.local", f"[cache]\n    dir = {cache}\n")
+    mend_dvc(home)
+    known = home / "dvc.lock"
+    write_text(folder.known, known.read_text(encoding="utf-8") if known.is_file() else "")
+    shutil.copy(folder.known, tree / "dvc.lock")
+    _check_out(folder, tree, commands)
+    ready.touch()
+
+
+def remove_tree(folder: SweepFolder) -> None:
+    """Remove the worktree, or what there is of one."""
+    (folder.path / _READY).unlink(missing_ok=True)
+    with suppress(UserError):
+        git(folder.home, "worktree", "remove", "--force", "--force", str(folder.tree))
+    remove(folder.tree)
+    git(folder.home, "worktree", "prune")
+
+
+def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
+    """Restore what a sweep has made in its checkout, note that it has ended, remove its worktree.
+
+    Args:
+        folder: The sweep's, all of which is done.
+        commands: What runs DVC.
+        owed: Commands that are then still to bring results to a remote.
+
+    Raises:
+        RunFailed: If DVC cannot restore them.
+        UserError: If the checkout has other code by now, or its files are in the way.
+    """
+    home, sweep = folder.home, folder.sweep()
+    with owned(checkout_owner(home), patience=float("inf")):
+        if not same_inputs(home, sweep.commit):
+            raise UserError(
+                f"all cells of sweep {sweep.name} are done, but {home} has other code than "
+                f"their commit {sweep.commit[:12]}, so that it would run them again; nothing there "
+                f"was changed. Restore them with: git checkout {sweep.commit[:12]} && tomrl sweep "
+                f"--name {sweep.name}"
+            )
+        write_text(home / "params.yaml", folder.params_file.read_text(encoding="utf-8"))
+        logs = Path("logs") / sweep.study
+        if (folder.tree / logs).is_dir():
+            shutil.copytree(folder.tree / logs, home / logs, dirs_exist_ok=True)
+        _know(folder)
+        _check_out(folder, home, commands)
+        _repro(folder, commands)
+    ended = datetime.now().astimezone().isoformat(timespec="seconds")
+    folder.write(sweep.model_copy(update={"ended": ended, "unpushed": owed}))
+    remove_tree(folder)
+
+
+def _know(folder: SweepFolder) -> None:
+    """Let DVC know in the checkout what it knows in the worktree, if it has learned nothing since.
+
+    If it has, each stage is found in the cache of runs, which takes seconds for each of hundreds.
+    """
+    mend_dvc(folder.home)
+    known = folder.home / "dvc.lock"
+    before = folder.known.read_bytes()
+    if (known.read_bytes() if known.is_file() else b"") == before:
+        write_text(known, (folder.tree / "dvc.lock").read_text(encoding="utf-8"))
+
+
+def _check_out(folder: SweepFolder, where: Path, commands: Commands) -> None:
+    """Put in place what is known and in the cache; the rest is for ``dvc repro``."""
+    command = dvc_command("checkout", "--quiet", "--force", "--allow-missing")
+    run_logged(commands, command, folder.log("restore"), where, lambda _: None)
+
+
+def _repro(folder: SweepFolder, commands: Commands) -> None:
+    """Make what is not restored yet: the report, where the checkout has other results besides."""
+    said: list[str] = []
+    command = dvc_command("--wait-for-lock", "repro")
+    if run_logged(commands, command, folder.log("restore"), folder.home, said.append):
+        log = folder.log("restore")
+        raise RunFailed(f"{cause(said[-30:]).text}. All output is in {log}; run it again to go on")

@@ -1,0 +1,111 @@
+"""Accelerators of one machine: whoever trains beside another one has others, or waits."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.base.errors import UserError
+from pipeline.ops.cluster.client import check_processors, connect
+from pipeline.ops.cluster.gpus import leased, visible
+from pipeline.ops.cluster.head import Offer, private_head
+from pipeline.ops.cluster.run import run_job
+from tests.cluster.conftest import Heard, MakeJob
+
+
+@pytest.fixture(autouse=True)
+def four_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose nvidia-smi names four accelerators."""
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    listed = "".join(f"{n}, GPU-{n}{n}\n" for n in range(4))
+    program.write_text(f"#!{sys.executable}\nprint({listed!r}, end='')\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_an_accelerator_has_one_name_however_it_is_shown() -> None:
+    assert visible({**os.environ, "CUDA_VISIBLE_DEVICES": "2, GPU-33"}) == {
+        "2": "GPU-22",
+        "GPU-33": "GPU-33",
+    }
+    assert visible({**os.environ, "CUDA_VISIBLE_DEVICES": ""}) == {}
+    assert list(visible(os.environ)) == ["0", "1", "2", "3"]
+
+
+def test_jobs_side_by_side_have_disjoint_accelerators_and_a_third_waits() -> None:
+    said: list[str] = []
+    with leased(2, 2, os.environ, said.append) as one:
+        with leased(2, 2, os.environ, said.append) as two:
+            assert (one.devices, two.devices) == (("0", "1"), ("2", "3"))
+            assert one.variables == {"CUDA_VISIBLE_DEVICES": "0,1"}
+            waiting = leased(1, 1, os.environ, said.append, time.monotonic())
+            third: list[tuple[str, ...]] = []
+
+            def take() -> None:
+                with leased(1, 4, os.environ, said.append) as found:
+                    third.append(found.devices)
+
+            thread = threading.Thread(target=take)
+            thread.start()
+            while not said:
+                time.sleep(0.05)
+            assert third == []
+            with waiting as late:
+                assert late.devices == (), "its time was over"
+        thread.join(30)
+    assert third == [("2", "3")]
+    assert said == ["waiting for 1 free GPUs of this machine, 0 of 4 now"]
+
+
+def test_a_child_that_inherits_a_lease_holds_it_on() -> None:
+    """As the keeper of a head does whose own process was killed."""
+    program = (
+        "import os, subprocess, sys\n"
+        "from pipeline.ops.cluster.gpus import leased\n"
+        "with leased(3, 3, os.environ, print) as own:\n"
+        "    child = subprocess.Popen(['sleep', '60'], stdout=-3, pass_fds=own.handles)\n"
+        "    print(child.pid, flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    environment = {**os.environ, "TMPDIR": tempfile.gettempdir()}
+    killed = subprocess.run(
+        [sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, check=False
+    )
+    child = int(killed.stdout)
+    with leased(4, 4, os.environ, print, time.monotonic()) as free:
+        assert free.devices == ("3",)
+    os.kill(child, 9)
+    with leased(4, 4, os.environ, print, time.monotonic() + 30) as free:
+        assert len(free.devices) == 4
+
+
+def test_a_private_head_offers_what_it_was_given(
+    make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
+    heard = Heard()
+    program = 'import os; print("shown", os.environ["CUDA_VISIBLE_DEVICES"])'
+    job = make_job(program, cpu_only=False, gpus=2)
+    with leased(1, 1, os.environ, print):
+        outcome = run_job(job, on_line=heard.lines.append, is_progress=lambda line: False)
+    assert outcome.status == "succeeded", outcome.message
+    assert "shown 1,2" in heard.lines
+
+
+def test_too_few_processors_are_refused_with_numbers(make_job: MakeJob) -> None:
+    """verl would wait for ever for cores of Ray's that are not there."""
+    with private_head(Path(sys.executable), dict(os.environ), Offer(1, 8, 1 << 30)) as address:
+        job = make_job("pass", gpus=1, helper_cpus=9, rank_cpus=3)
+        with pytest.raises(UserError, match=r"needs 12 CPUs .*cluster has 8 \(8\)"):
+            check_processors(connect(address), address, job)
+        check_processors(connect(address), address, make_job("pass", helper_cpus=5, rank_cpus=3))
