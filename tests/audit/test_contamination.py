@@ -82,6 +82,8 @@ def test_leaks_are_refused_unless_they_are_published() -> None:
         refuse_contamination("by-story", found)
     apart = {"orders": overlap(example(), example("Other words.", "Why?"))}
     refuse_contamination("by-story", apart)
+    with pytest.raises(UserError, match="1 of 1 rows of orders"):  # one that shares is enough
+        refuse_contamination("by-story", {**found, "apart": apart["orders"]})
 
 
 TEXTS = some.lists(some.text("ab ,.\n", min_size=1, max_size=12), max_size=6)

@@ -13,7 +13,7 @@ from pipeline.tom.generate.names import NAMES
 from pipeline.tom.generate.styles import BENCHMARK
 from pipeline.tom.generate.tomi import TomiSettings
 from pipeline.tom.language import EXPLORE_TOM, HI_TOM, TOMI
-from pipeline.tom.story import Claim, Enter, Exit, Move, Place, Remark, Stay, Story
+from pipeline.tom.story import Aside, Change, Claim, Enter, Exit, Move, Place, Remark, Stay, Story
 from pipeline.tom.structure import structure, structure_id
 
 STORY: Story = (
@@ -101,3 +101,14 @@ def test_the_words_tell_the_structure_that_was_drawn(seed: int) -> None:
 def one_scene(seed: int) -> Story:
     settings = HiTomSettings(agents=3, chapters=1, tell=True, noise=0.0, names=NAMES)
     return HI_TOM.generate(settings, Random(seed), BENCHMARK).events
+
+
+def test_what_somebody_peeks_at_and_whether_a_change_is_visible_are_told_apart() -> None:
+    def after(*events: Aside | Change) -> str:
+        return structure_id((*STORY[:2], *events))
+
+    moved, said = Move("Ann", "hat", "jar"), Claim("Ann", None, "hat", "jar")
+    assert after(Aside(moved, ("Bob",))) != after(Aside(said, ("Bob",)))
+    assert "Move" in structure((*STORY[:2], Aside(moved, ("Bob",))))[-1]
+    assert after(Aside(moved, ("Bob",))) == after(Aside(Move("Ann", "hat", "bag"), ("Bob",)))
+    assert after(Change("Ann", "hat", "wet")) != after(Change("Ann", "hat", "wet", visible=False))
