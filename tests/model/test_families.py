@@ -39,7 +39,7 @@ def test_training_computes_what_transformers_does(model: PreTrainedModel) -> Non
 
 
 def test_answers_are_those_of_transformers(model: PreTrainedModel) -> None:
-    found = generate(model, PROMPTS, [(i,) for i in range(3)], GREEDY, end=-1)
+    found = generate(model, PROMPTS, [(i,) for i in range(3)], GREEDY, stops=[])
     for prompt, completion in zip(PROMPTS, found, strict=True):
         row = list(prompt)
         for _ in range(24):
