@@ -52,7 +52,7 @@ Make = Callable[[], Sequence[Example]]
 
 
 def published() -> list[Task]:
-    """Return the tasks whose rows are upstream's; no side-checks, no parts of OpenToM."""
+    """The tasks whose rows are upstream's; no side-checks, no parts of OpenToM."""
     return [
         task
         for task in all_tasks()
@@ -63,7 +63,7 @@ def published() -> list[Task]:
 
 
 def sets_to_audit(root: Path, mirror: Path, folder: Path) -> dict[str, Make]:
-    """Return how to read each set, by name: a task, or STUDY/COMBINATION.
+    """How to read each set, by name: a task, or STUDY/COMBINATION.
 
     Args:
         root: The checkout.
@@ -104,7 +104,7 @@ def _write_generated(source: HiTomSource, folder: Path) -> None:
 
 
 def kept(found: ColumnAudit) -> dict[str, Any]:
-    """Return what is kept of an audit; shares to four places."""
+    """What is kept of an audit; shares to four places."""
     rules, won = found.baselines, found.without_answer
     return {
         "rows": found.rows,
@@ -141,7 +141,7 @@ def _all_rounded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def audited(make: Make) -> dict[str, Any]:
-    """Return what is kept of a set; that it is absent, where its source cannot be read."""
+    """What is kept of a set; that it is absent, where its source cannot be read."""
     try:
         examples = make()
     except UserError as error:

@@ -12,7 +12,7 @@ LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 
 
 def circumstances_of(root: Path) -> dict[str, Any]:
-    """Return the commit of a checkout, and this machine's processor and libraries."""
+    """The commit of a checkout, and this machine's processor and libraries."""
     return {
         "commit": checked_out(root)[:7],
         "processor": processor(),

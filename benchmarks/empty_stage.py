@@ -24,7 +24,7 @@ _OF_CELLS = ("train", "evaluate", "judge")
 
 
 def outputs(root: Path, name: str, key: str, study: str) -> list[str]:
-    """Return what a stage writes, by dvc.yaml."""
+    """What a stage writes, by dvc.yaml."""
     entry = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))["stages"][name]
     outs = entry.get("do", entry)["outs"]
     return [str(out).replace("${study.name}", study).replace("${key}", key) for out in outs]

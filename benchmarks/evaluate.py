@@ -68,13 +68,13 @@ class Exam:
 
 
 def short_exam(count: int, folder: Path) -> Exam:
-    """Return questions to a model that answers such."""
+    """Questions to a model that answers such."""
     prompts = prompts_of(AutoTokenizer.from_pretrained(folder), count)
     return Exam(folder, prompts, MOST_TOKENS, (32, 48, 64))
 
 
 def long_exam(count: int, folder: Path) -> Exam:
-    """Return Hi-ToM's questions, five to a story, to a model that is written into a folder."""
+    """Hi-ToM's questions, five to a story, to a model that is written into a folder."""
     tokenizer = AutoTokenizer.from_pretrained(find_root() / "models" / "nano-0" / "model")
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
@@ -95,7 +95,7 @@ def _prompts(asked: list[str]) -> list[Prompt]:
 
 
 def prompts_of(tokenizer: Any, count: int) -> list[Prompt]:
-    """Return questions: half like those of ``mini``, a quarter sums, a quarter not like these."""
+    """Questions: half like those of ``mini``, a quarter sums, a quarter not like these."""
     told = HiTomSource(
         kind="hi_tom_style", telling="brief", small_names=True, agents=3, structure="free"
     )
@@ -117,7 +117,7 @@ def prompts_of(tokenizer: Any, count: int) -> list[Prompt]:
 
 
 def apart(answer: Answer) -> Answer:
-    """Return what answers as before, but lets no question share its beginning with another."""
+    """What answers as before, but lets no question share its beginning with another."""
 
     def alone(batch: int) -> list[str]:
         with patch.object(siblings, "WORTH", float("inf")):
@@ -127,7 +127,7 @@ def apart(answer: Answer) -> Answer:
 
 
 def our_engine(exam: Exam) -> Answer:
-    """Return this project's engine, which loads its model once."""
+    """This project's engine, which loads its model once."""
     engines: dict[int, TransformersEngine] = {}
 
     def answer(batch: int) -> list[str]:
@@ -141,7 +141,7 @@ def our_engine(exam: Exam) -> Answer:
 
 
 def generate_loop(exam: Exam) -> Answer:
-    """Return a batched loop over ``transformers.generate``."""
+    """A batched loop over ``transformers.generate``."""
     model = AutoModelForCausalLM.from_pretrained(exam.folder, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(exam.folder, padding_side="left")
 
@@ -173,7 +173,7 @@ def generate_loop(exam: Exam) -> Answer:
 
 
 def harness(exam: Exam) -> Answer:
-    """Return lm-evaluation-harness' own engine over transformers."""
+    """Lm-evaluation-harness' own engine over transformers."""
     from lm_eval.api.instance import Instance  # type: ignore[import-not-found]
     from lm_eval.models.huggingface import HFLM  # type: ignore[import-not-found]
 

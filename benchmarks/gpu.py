@@ -66,7 +66,7 @@ class Measured:
 
 
 def flops(shape: Any, prompts: int, group: int, prompt: int, new: int) -> float:
-    """Return the FLOPs of one forward pass that encodes every prompt once.
+    """The FLOPs of one forward pass that encodes every prompt once.
 
     Two for each weight of a matrix product and token, and four for each pair of tokens that meet
     in attention and unit of width; the vocabulary head counts for the tokens of completions.
@@ -81,7 +81,7 @@ def flops(shape: Any, prompts: int, group: int, prompt: int, new: int) -> float:
 
 
 def fitting(shape: Any, recipe: Train, free: int) -> tuple[int, int]:
-    """Return the most completions of a micro-batch that the plan says fit, and the planned peak.
+    """The most completions of a micro-batch that the plan says fit, and the planned peak.
 
     Raises:
         SystemExit: If not even one fits.
@@ -190,7 +190,7 @@ def _measure(
 
 
 def timed(action: Callable[[], Any], device: Any) -> tuple[float, Any]:
-    """Return the seconds that an action takes on the device, and its result."""
+    """The seconds that an action takes on the device, and its result."""
     import torch
 
     def now() -> float:
@@ -204,7 +204,7 @@ def timed(action: Callable[[], Any], device: Any) -> tuple[float, Any]:
 
 
 def device_name(device: Any) -> str:
-    """Return what the device calls itself."""
+    """What the device calls itself."""
     import torch
 
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "CPU"
@@ -234,7 +234,7 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def row_of(found: Measured) -> str:
-    """Return a line of the table."""
+    """A line of the table."""
 
     def share(value: float | None) -> str:
         return "-" if value is None else f"{100 * value:.1f} %"

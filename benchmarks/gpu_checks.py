@@ -27,7 +27,7 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Return whether it is near enough; what is not a number is not."""
+        """Whether it is near enough; what is not a number is not."""
         return self.error <= self.allowed
 
 
@@ -59,14 +59,14 @@ def told(checks: Iterable[Check]) -> Iterator[Check]:
 
 
 def ragged(shape: Any) -> list[tuple[int, ...]]:
-    """Return prompts of 12 to 40 tokens."""
+    """Prompts of 12 to 40 tokens."""
     random = Random(1)
     tokens = range(1, shape.vocab_size)
     return [tuple(random.choices(tokens, k=length)) for length in (12, 40, 25, 33)]
 
 
 def greedy(shape: Any, device: Any, precision: str) -> tuple[list[Any], list[Any]]:
-    """Return greedy text as it is written here, and by ``transformers.generate``."""
+    """Greedy text as it is written here, and by ``transformers.generate``."""
     import torch
 
     from pipeline.engine.batch import pad_left
@@ -90,7 +90,7 @@ def greedy(shape: Any, device: Any, precision: str) -> tuple[list[Any], list[Any
 
 
 def unlike(found: Sequence[Sequence[int]], truth: Sequence[Sequence[int]]) -> float:
-    """Return the share of all tokens that stand at or after a row's first wrong one."""
+    """The share of all tokens that stand at or after a row's first wrong one."""
     wrong = total = 0
     for row, right in zip(found, truth, strict=True):
         pairs = enumerate(zip(row, right, strict=True))
@@ -100,7 +100,7 @@ def unlike(found: Sequence[Sequence[int]], truth: Sequence[Sequence[int]]) -> fl
 
 
 def checked_model(shape: Any) -> Any:
-    """Return a model on the CPU, the same each time, whose tokens are far from equally likely."""
+    """A model on the CPU, the same each time, whose tokens are far from equally likely."""
     import torch
 
     model = make_model(shape, 128, "cpu")
@@ -112,7 +112,7 @@ def checked_model(shape: Any) -> Any:
 
 
 def learned(shape: Any, device: Any, precision: str) -> tuple[float, Any]:
-    """Return the loss of one update, and its gradients as one vector on the CPU."""
+    """The loss of one update, and its gradients as one vector on the CPU."""
     import torch
 
     from pipeline.config.algorithms import Grpo
@@ -144,7 +144,7 @@ def learned(shape: Any, device: Any, precision: str) -> tuple[float, Any]:
 
 
 def off(found: tuple[float, Any], truth: tuple[float, Any]) -> tuple[float, float]:
-    """Return the relative errors of a loss and of gradients."""
+    """The relative errors of a loss and of gradients."""
     (loss, gradients), (right, direction) = found, truth
     of_gradients = float((gradients - direction).norm() / direction.norm())
     return abs(loss - right) / abs(right), of_gradients

@@ -48,7 +48,7 @@ def stand_in_for_absent_libraries() -> None:
 
 
 def make_model(shape: Any, context: int, device: Any) -> Any:
-    """Return a Qwen2 model of a shape with random weights."""
+    """A Qwen2 model of a shape with random weights."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -61,7 +61,7 @@ def make_model(shape: Any, context: int, device: Any) -> Any:
 
 
 def as_batch(prompts: Sequence[tuple[int, ...]], completions: Sequence[Any]) -> Any:
-    """Return sampled completions as a batch to learn from, with rewards that differ."""
+    """Sampled completions as a batch to learn from, with rewards that differ."""
     from pipeline.reward.reward import Reward
     from pipeline.tasks.example import Example
     from pipeline.tasks.grading import Grade

@@ -116,14 +116,14 @@ class Watch(Thread):
             self.most = max(self.most, _held())
 
     def end(self) -> int:
-        """Return the most bytes that were seen."""
+        """The most bytes that were seen."""
         self._ended.set()
         self.join()
         return max(self.most, _held())
 
 
 def _held() -> int:
-    """Return the bytes that this process and those below it hold now."""
+    """The bytes that this process and those below it hold now."""
     own, held = psutil.Process(), 0
     for process in (own, *own.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):  # it ended meanwhile
@@ -169,13 +169,13 @@ def measured(path: Path, *options: str) -> Measure:
 
 
 def of_a_million(half: Measure, whole: Measure) -> float:
-    """Return the bytes that a million responses take, by what the second half of some took."""
+    """The bytes that a million responses take, by what the second half of some took."""
     slope = (whole.bytes - half.bytes) / (whole.responses - half.responses)
     return whole.bytes + (MILLION - whole.responses) * slope
 
 
 def compare(folder: Path, options: argparse.Namespace) -> tuple[Measure, float]:
-    """Return what the responses took, and the bytes of a million of them."""
+    """What the responses took, and the bytes of a million of them."""
     count = QUICK if options.quick else options.responses
     whole, half = folder / "responses.jsonl", folder / "half.jsonl"
     write_responses(whole, count)

@@ -24,8 +24,8 @@ import yaml
 
 from benchmarks.quoted.pages import write_pages
 from benchmarks.stored import keep
-from pipeline.analysis.seeds import LAST, Change
-from pipeline.analysis.summary import Report
+from pipeline.analysis.seeds import LAST, SeedChange
+from pipeline.analysis.summary import StudySummary
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDY = "mini-seeds"
@@ -34,7 +34,7 @@ QUICK = {"seeds": [0, 1], "steps": 20}
 
 
 def clone(folder: Path) -> Path:
-    """Return a clone of the last commit."""
+    """A clone of the last commit."""
     checkout = folder / "clone"
     subprocess.run(["git", "clone", "--quiet", str(ROOT), str(checkout)], check=True)
     return checkout
@@ -57,8 +57,8 @@ def run_study(checkout: Path) -> Path:
     return checkout / "reports" / STUDY
 
 
-def shortfalls(changes: Sequence[Change]) -> list[str]:
-    """Return one sentence for each kind of cells that gains without a reward."""
+def shortfalls(changes: Sequence[SeedChange]) -> list[str]:
+    """One sentence for each kind of cells that gains without a reward."""
     return [
         f"{each.group}: gains {each.change.points()} points at its last step; asked: no interval "
         "above 0"
@@ -67,8 +67,8 @@ def shortfalls(changes: Sequence[Change]) -> list[str]:
     ]
 
 
-def gains(changes: Sequence[Change]) -> list[str]:
-    """Return what each kind of cells gains in validation, in a line each."""
+def gains(changes: Sequence[SeedChange]) -> list[str]:
+    """What each kind of cells gains in validation, in a line each."""
     last = (each for each in changes if each.measure == LAST)
     return [f"{each.group}: {each.change.points()} points at its last step" for each in last]
 
@@ -95,7 +95,7 @@ def main() -> int:
         if arguments.quick:
             shorten(checkout)
         report = checkout / "reports" / STUDY if arguments.made else run_study(checkout)
-        changes = Report.read(report / "results.json", "report").over_seeds
+        changes = StudySummary.read(report / "results.json", "report").over_seeds
         print((report / "seeds.md").read_text(encoding="utf-8"))
         print(*gains(changes), sep="\n")
         if arguments.write:

@@ -45,7 +45,7 @@ SHAPES = (
 
 
 def seconds(layer: nn.Linear, rows: torch.Tensor, learns: bool) -> float:
-    """Return how long one pass takes, in seconds."""
+    """How long one pass takes, in seconds."""
     start = perf_counter()
     if learns:
         layer(rows).backward(torch.ones(len(rows), layer.out_features))

@@ -89,7 +89,7 @@ def write_results(params: Params, root: Path, accuracy: Accuracy | None = None) 
 
 
 def drawn(key: str, cell: Cell, column: str) -> float:
-    """Return an accuracy that differs by model, column and training."""
+    """An accuracy that differs by model, column and training."""
     base = Random(f"{cell.model} {column}").uniform(0.2, 0.6)
     gain = 0.0 if cell.combination is None else Random(f"{key} {column}").uniform(-0.1, 0.4)
     return min(0.99, max(0.01, base + gain))
@@ -107,7 +107,7 @@ Suite = Mapping[str, Sequence[Asked]]
 
 
 def _asked(params: Params, column: str) -> list[Asked]:
-    """Return questions for a column about generated stories, whatever its benchmark asks."""
+    """Questions for a column about generated stories, whatever its benchmark asks."""
     orders = _orders(params, column)
     source = HiTomSource(kind="hi_tom_style")
     rows = [
@@ -285,7 +285,7 @@ def _rows(parts: tuple[Part, ...]) -> int:
 
 
 def _origins(params: Params) -> StudyOrigins:
-    """Return origins by which a combination trains the columns that the study declares for it."""
+    """Origins by which a combination trains the columns that the study declares for it."""
     trained = {name: set(column.trained) for name, column in params.suite.tasks.items()}
     return StudyOrigins(
         columns={name: _origin(name) for name in params.suite.tasks},

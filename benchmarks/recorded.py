@@ -39,7 +39,7 @@ STATES = {"base": "base", "RL": "rl800"}
 
 
 def judged_models(folder: Path) -> list[dict[str, Any]]:
-    """Return what is kept of every model, before and after training."""
+    """What is kept of every model, before and after training."""
     found = []
     for model, file in FILES.items():
         before: list[str] | None = None
@@ -56,7 +56,7 @@ def _items(path: Path) -> list[Item]:
 
 
 def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
-    """Return what is kept of the verdict on a model's answers.
+    """What is kept of the verdict on a model's answers.
 
     Args:
         items: The answers.
@@ -86,7 +86,7 @@ def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
 
 
 def _beside(found: AgainstRule) -> dict[str, Any]:
-    """Return the answers beside a rule."""
+    """The answers beside a rule."""
     shares = ("where_right", "where_wrong", "copied")
     return {
         "accuracy": found.accuracy,
@@ -95,7 +95,7 @@ def _beside(found: AgainstRule) -> dict[str, Any]:
 
 
 def decided(mirror: Path) -> dict[str, Any]:
-    """Return the claims that recorded answers and the published data decide."""
+    """The claims that recorded answers and the published data decide."""
     found = recorded_evidence(mirror / "recorded")
     everything = entries(replace(found, rules={**audited_rules(mirror), **found.rules}))
     kept = [each for each in everything if each.word != "not run"]

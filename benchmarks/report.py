@@ -33,7 +33,7 @@ MOST_SECONDS = 20.0
 
 
 def large_study(root: Path, models: int = 5) -> Params:
-    """Return a study of 40 cells and 13 columns, or of fewer models."""
+    """A study of 40 cells and 13 columns, or of fewer models."""
     study = find_study(root, STUDY).model_dump(mode="json")
     study["grid"]["models"] = study["grid"]["models"][:models]
     study["grid"]["combinations"] = study["grid"]["combinations"][1:]

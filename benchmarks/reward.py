@@ -27,7 +27,7 @@ Case = tuple[str, Example]
 
 
 def cases(prompts: int) -> list[Case]:
-    """Return responses with their examples, those of a prompt side by side."""
+    """Responses with their examples, those of a prompt side by side."""
     random = Random(0)
     source = HiTomSource(kind="hi_tom_style", agents=3, small_names=True)
     found: list[Case] = []
@@ -41,7 +41,7 @@ def cases(prompts: int) -> list[Case]:
 
 
 def response(told: list[dict[str, str]], choices: list[str], random: Random) -> str:
-    """Return one response: traces of some questions, and an answer."""
+    """One response: traces of some questions, and an answer."""
     traces = " ".join(random.choice(told)["trace"] for _ in range(random.randint(1, 4)))
     answer = random.choice(choices)
     end = random.choice(["</think>"] * 3 + [""])

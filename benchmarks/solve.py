@@ -26,7 +26,7 @@ Row = tuple[str, str, str]  # story, question, label
 
 
 def real_rows(mirror: Path) -> list[Row]:
-    """Return the 600 released questions, then the 3,000 that ToM-RL generated."""
+    """The 600 released questions, then the 3,000 that ToM-RL generated."""
     from pyarrow import parquet  # type: ignore[import-untyped]
 
     released = json.loads((mirror / "hi_tom" / "Hi-ToM_data.json").read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def real_rows(mirror: Path) -> list[Row]:
 
 
 def generated_rows(count: int) -> list[Row]:
-    """Return questions on stories of all lengths, with and without claims."""
+    """Questions on stories of all lengths, with and without claims."""
     rows: list[Row] = []
     seed = 0
     while len(rows) < count:

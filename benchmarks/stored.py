@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.circumstances import circumstances_of
 from pipeline.analysis.results import Row
-from pipeline.analysis.seeds import Change, Standing
-from pipeline.analysis.summary import Report
+from pipeline.analysis.seeds import SeedChange, Standing
+from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.verdicts import CellVerdict
 from pipeline.audit.records import Audit, Best, Learned
 from pipeline.base.errors import UserError
@@ -122,20 +122,20 @@ class Stored(Record):
     rollouts: int
     verdicts: list[Verdict]
     rows: list[Row]
-    over_seeds: list[Change]
+    over_seeds: list[SeedChange]
     standings: list[Standing]
     training: dict[str, TrainingSet]
 
 
 def read_stored(root: Path, study: str) -> Stored | None:
-    """Return what is kept of a study; None where nothing is."""
+    """What is kept of a study; None where nothing is."""
     path = root / FOLDER / f"{study}.json"
     made_by = f"python -m benchmarks.stored {study}"
     return Stored.read(path, made_by) if path.exists() else None
 
 
 def stored(root: Path, study: str) -> Stored:
-    """Return what is to be kept of a study's results.
+    """What is to be kept of a study's results.
 
     Raises:
         UserError: If the study has no report in this checkout, or another one is in use there.
@@ -143,7 +143,7 @@ def stored(root: Path, study: str) -> Stored:
     path = root / "reports" / study / "results.json"
     if not path.exists():
         raise UserError(f"{path} is missing; make it with: tomrl repro {study}")
-    report, params = Report.read(path, "report"), read_params(root / "params.yaml")
+    report, params = StudySummary.read(path, "report"), read_params(root / "params.yaml")
     if params.study.name != study:
         raise UserError(f"{root} has study {params.study.name} in use; tomrl study use {study}")
     (first, *_) = (cell.train for cell in params.cells.values() if isinstance(cell, TrainedCell))
@@ -163,7 +163,7 @@ def stored(root: Path, study: str) -> Stored:
 
 
 def _verdict(runs: Path, found: CellVerdict) -> Verdict:
-    """Return a verdict with the numbers that the cell's own file has."""
+    """A verdict with the numbers that the cell's own file has."""
     path = runs / found.cell / "judge" / "verdicts.json"
     whole = Verdicts.read(path, f"judge@{found.cell}").tasks[found.task]
     reasoning = whole.evidence["reasoning"]
@@ -177,7 +177,7 @@ def _verdict(runs: Path, found: CellVerdict) -> Verdict:
 
 
 def _beside(found: TaskVerdict) -> dict[str, dict[str, float] | None]:
-    """Return the answers beside the rule or mind that they follow."""
+    """The answers beside the rule or mind that they follow."""
     return next((rule for rule in found.rules if rule["rule"] == found.by), {})
 
 
@@ -209,7 +209,7 @@ def _examples(data: Path, key: str, entry: DatasetEntry) -> list[Example]:
 
 
 def _followed(examples: list[Example]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the accuracy of listed rules, and of simpler minds, by name."""
+    """The accuracy of listed rules, and of simpler minds, by name."""
     kinds: dict[Kind, dict[str, float]] = {Kind.LISTED: {}, Kind.MIND: {}}
     for name, kind, answers in Questions.of(examples).said:
         if kind in kinds:

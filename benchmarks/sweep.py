@@ -94,7 +94,7 @@ def timed(checkout: Path, made: Path, *command: str) -> float:
 
 
 def circumstances() -> str:
-    """Return on what this was measured."""
+    """On what this was measured."""
     return (
         f"{processor()}, {os.cpu_count()} processors, "
         f"{os.environ.get('OMP_NUM_THREADS', 'all')} threads a process, "

@@ -78,7 +78,7 @@ class Question:
     sentence: str
 
     def concluded(self, place: str) -> str:
-        """Return how a response ends that comes to a place."""
+        """How a response ends that comes to a place."""
         return f" {self.sentence} {place}.</think><answer> {place}</answer>"
 
 
@@ -95,7 +95,7 @@ def questions(purpose: str, count: int) -> Iterator[Question]:
 
 
 def scrambled(story: Retold, random: Random) -> tuple[Line, ...]:
-    """Return some lines of a recount, told of other people and places of it, in another order."""
+    """Some lines of a recount, told of other people and places of it, in another order."""
     called = {
         name: other
         for names in (story.people, story.places)
@@ -141,7 +141,7 @@ def teach(base: Path, folder: Path, asked: Sequence[Question], taught: str) -> N
 
 
 def measured(folder: Path, work: Path, asked: Sequence[Question]) -> dict[str, Any]:
-    """Return how often a model is right, and how often it follows edits of its reasoning."""
+    """How often a model is right, and how often it follows edits of its reasoning."""
     examples = [each.example for each in asked]
     asking = Asking("compact", Sampling(80, temperature=0))
     engine = TransformersEngine(folder, work, batch=64)
@@ -159,12 +159,12 @@ def measured(folder: Path, work: Path, asked: Sequence[Question]) -> dict[str, A
 
 
 def area(users: Sequence[float], others: Sequence[float]) -> float:
-    """Return how often a user has the higher figure; a tie is half (the area under the ROC)."""
+    """How often a user has the higher figure; a tie is half (the area under the ROC)."""
     return fmean((a > b) + (a == b) / 2 for a in users for b in others)
 
 
 def one(base: Path, taught: str) -> dict[str, Any]:
-    """Return what is kept of one model, which is taught before."""
+    """What is kept of one model, which is taught before."""
     set_up_torch(1)
     with TemporaryDirectory() as scratch:
         folder = base / "model"
@@ -178,7 +178,7 @@ def one(base: Path, taught: str) -> dict[str, Any]:
 
 
 def tried(root: Path, models: int) -> dict[str, Any]:
-    """Return what is kept of every model, and how well use is told from neglect."""
+    """What is kept of every model, and how well use is told from neglect."""
     bases = [root / "models" / f"nano-{number}" for number in range(models)]
     cases = [(base, taught) for taught in (SHIPPED, USES, IGNORES) for base in bases]
     with ProcessPoolExecutor() as pool:

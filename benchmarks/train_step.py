@@ -57,7 +57,7 @@ class Side:
 
 
 def reward_of(text: str) -> float:
-    """Return a reward that any text has: how many different characters it holds."""
+    """A reward that any text has: how many different characters it holds."""
     return len(set(text)) / 100
 
 
@@ -209,7 +209,7 @@ def run_trl(folder: Path, setting: Setting) -> None:
 
 
 def environment_python(cache: Path) -> Path:
-    """Return the Python of an environment with TRL; make it on first use (about 2 GB)."""
+    """The Python of an environment with TRL; make it on first use (about 2 GB)."""
     folder = cache / f"trl-{TRL}"
     python, ready = folder / "bin" / "python", folder / ".ready"
     if ready.is_file():

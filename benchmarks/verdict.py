@@ -31,7 +31,7 @@ from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.items import Item
 from pipeline.judge.recorded import read_suite
 from pipeline.ops.driver.checkout import find_root
-from pipeline.rules.surface import UNDEFINED, Asked
+from pipeline.rules.surface import UNDEFINED, SurfaceQuestion
 from pipeline.tasks.example import Example
 from pipeline.tom.minds import MINDS
 
@@ -77,12 +77,12 @@ class Exam:
         questions = Questions.of(examples)
         return cls(tuple(examples), questions, tuple(map(extremes_of, questions.asked)))
 
-    def asked(self, place: int) -> Asked:
-        """Return a question as rules on its surface see it."""
+    def asked(self, place: int) -> SurfaceQuestion:
+        """A question as rules on its surface see it."""
         return self.questions.asked[place]
 
     def verdict_on(self, respond: Respond, random: Random) -> str:
-        """Return what the verdict says that a responder follows."""
+        """What the verdict says that a responder follows."""
         answers = [respond(place, random) for place in range(len(self.examples))]
         items = [
             Item(example, answer, answer, answer == example.answer)
@@ -91,7 +91,7 @@ class Exam:
         return judge_answers(items, self.questions).follow
 
     def noisy(self, respond: Respond, share: float) -> Respond:
-        """Return a responder that gives another candidate in a share of its answers."""
+        """A responder that gives another candidate in a share of its answers."""
 
         def answer(place: int, random: Random) -> str:
             meant = respond(place, random)
@@ -109,17 +109,17 @@ class Exam:
         return random.choice(self.asked(place).candidates)
 
     def saying(self, name: str) -> Respond:
-        """Return the responder that a listed rule or a mind is; it guesses where that is silent."""
+        """The responder that a listed rule or a mind is; it guesses where that is silent."""
         said = next(answers for each, _, answers in self.questions.said if each == name)
         return lambda place, random: said[place] or self.guess(place, random)
 
     def mixed(self, one: Respond, other: Respond) -> Respond:
-        """Return a responder that follows one or the other, half of the time each."""
+        """A responder that follows one or the other, half of the time each."""
         return lambda place, random: (one if random.random() < 0.5 else other)(place, random)
 
 
-def extremes_of(asked: Asked) -> dict[str, str | None]:
-    """Return the candidates with most and least of each count and position; None of no value."""
+def extremes_of(asked: SurfaceQuestion) -> dict[str, str | None]:
+    """The candidates with most and least of each count and position; None of no value."""
     found: dict[str, str | None] = {}
     for place, name in enumerate(_SEEN, len(asked.picks)):
         values = dict(zip(asked.candidates, asked.rows[:, place].tolist(), strict=True))
@@ -131,7 +131,7 @@ def extremes_of(asked: Asked) -> dict[str, str | None]:
 
 
 def known(exam: Exam) -> dict[str, tuple[Respond, ...]]:
-    """Return responders by what they are."""
+    """Responders by what they are."""
     listed = [name for name, kind, _ in exam.questions.said if kind is Kind.LISTED]
     rules = [exam.saying(name) for name in listed]
     minds = [exam.saying(name) for name in MINDS]
@@ -182,7 +182,7 @@ def _drawn(exam: Exam, random: Random, counting: bool) -> Respond:
 
 
 def confusion(exam: Exam, lists: int, repeat: int) -> dict[str, Counter[str]]:
-    """Return how often each verdict is said of each kind of responder."""
+    """How often each verdict is said of each kind of responder."""
     found: dict[str, Counter[str]] = {}
     for name, responders in known(exam).items():
         times = repeat if len(responders) == 1 else 1
@@ -201,7 +201,7 @@ def confusion(exam: Exam, lists: int, repeat: int) -> dict[str, Counter[str]]:
 
 
 def table(found: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the confusion table in Markdown, in % of the responders."""
+    """The confusion table in Markdown, in % of the responders."""
     verdicts = get_args(Follow)
     lines = [("responders", "count", *verdicts), ("---", *("---:" for _ in (0, *verdicts)))]
     for name, counts in found.items():
@@ -212,7 +212,7 @@ def table(found: Mapping[str, Mapping[str, int]]) -> str:
 
 
 def with_table(page: str, found: Mapping[str, Mapping[str, int]]) -> str:
-    """Return the page with the confusion table in its place."""
+    """The page with the confusion table in its place."""
     before, _, rest = page.partition(_TABLE[0])
     after = rest.partition(_TABLE[1])[2]
     return f"{before}{_TABLE[0]}{table(found)}{_TABLE[1]}{after}"

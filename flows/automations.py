@@ -24,7 +24,7 @@ _CANCELLED = frozenset({"prefect.flow-run.Cancelled", "prefect.flow-run.Cancelli
 
 
 def automations(notify: UUID | None = None) -> list[AutomationCore]:
-    """Return the automations, all of them for runs with the tag ``tomrl`` alone.
+    """The automations, all of them for runs with the tag ``tomrl`` alone.
 
     Args:
         notify: A notification block to tell about runs that crash, fail or are late; None for none.
@@ -58,7 +58,7 @@ def automations(notify: UUID | None = None) -> list[AutomationCore]:
 
 
 def _missing(after: str, expect: set[str], within: timedelta, tag: str = TAG) -> EventTrigger:
-    """Return the trigger that fires for a run of which nothing expected, nor an end, is heard."""
+    """The trigger that fires for a run of which nothing expected, nor an end, is heard."""
     return EventTrigger(
         match={_RUN: "prefect.flow-run.*"},
         match_related=_tagged(tag),
@@ -97,5 +97,5 @@ def _tagged(tag: str) -> dict[str, str | list[str]]:
 
 
 def _end(message: str, state: StateType = StateType.CRASHED) -> ChangeFlowRunState:
-    """Return what ends a run; Prefect's own action to cancel one is refused if none began it."""
+    """What ends a run; Prefect's own action to cancel one is refused if none began it."""
     return ChangeFlowRunState(state=state, name=state.value.capitalize(), message=message)

@@ -45,7 +45,7 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
 
 
 def _has(root: Path, commit: str) -> bool:
-    """Return whether a commit is the one that is checked out, or before it."""
+    """Whether a commit is the one that is checked out, or before it."""
     try:
         return git(root, "merge-base", commit, "HEAD").strip() == commit
     except UserError:  # it does not know it

@@ -102,7 +102,7 @@ def _ask(client: SyncPrefectClient, url: str) -> None:
 
 
 def _named_deployments(root: Path) -> list[str]:
-    """Return ``NAME`` of each deployment in prefect.yaml, whose studies there are.
+    """``NAME`` of each deployment in prefect.yaml, whose studies there are.
 
     Raises:
         UserError: If the file cannot be read, or names a study that there is not.
@@ -191,7 +191,7 @@ def _record_commit(client: SyncPrefectClient, commit: str, named: list[str]) -> 
 
 
 def _present(client: SyncPrefectClient, named: list[str]) -> dict[str, Any]:
-    """Return the deployments of these names as ``FLOW/NAME``, in the order of the file."""
+    """The deployments of these names as ``FLOW/NAME``, in the order of the file."""
     found: dict[str, Any] = {}
     flows = {flow.id: flow.name for flow in client.read_flows()}
     for each in client.read_deployments():
@@ -215,7 +215,7 @@ def make_automation(client: SyncPrefectClient, wanted: AutomationCore) -> Deploy
 
 
 def notification_block(client: SyncPrefectClient, name: str) -> Any:
-    """Return the id of a notification block."""
+    """The id of a notification block."""
     kind, _, own = name.partition("/")
     try:
         return client.read_block_document_by_name(own, kind).id
@@ -227,7 +227,7 @@ def notification_block(client: SyncPrefectClient, name: str) -> Any:
 
 
 def _lasting(value: Any) -> Any:
-    """Return JSON without what a server gives by itself, and with its sets in one order."""
+    """JSON without what a server gives by itself, and with its sets in one order."""
     if isinstance(value, dict):
         return {k: _lasting(v) for k, v in value.items() if k not in _VOLATILE}
     if isinstance(value, list):

@@ -64,7 +64,7 @@ POOLS = (
 
 
 def job_template(pool: WorkPool) -> dict[str, Any]:
-    """Return how a pool's workers start a run: as Prefect's do, with heartbeats and a checkout.
+    """How a pool's workers start a run: as Prefect's do, with heartbeats and a checkout.
 
     Raises:
         UserError: If Prefect knows of no such kind of pool.

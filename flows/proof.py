@@ -26,7 +26,7 @@ _STOP_SECONDS = 20.0
 
 @task(cache_policy=NO_CACHE)
 def double(number: int) -> int:
-    """Return twice the number."""
+    """Twice the number."""
     return 2 * number
 
 

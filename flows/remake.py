@@ -56,7 +56,7 @@ def _clone(root: Path, target: Path) -> Path:
 
 
 def _digests(root: Path) -> dict[str, str]:
-    """Return what ``dvc.lock`` names: the digest of each output by its path."""
+    """What ``dvc.lock`` names: the digest of each output by its path."""
     lock = root / "dvc.lock"
     stages = yaml.safe_load(lock.read_text("utf-8"))["stages"] if lock.is_file() else {}
     outputs = [each for stage in stages.values() for each in stage.get("outs", ())]

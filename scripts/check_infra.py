@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def files(root: Path, *patterns: str) -> list[str]:
-    """Return the paths that match, relative to the checkout."""
+    """The paths that match, relative to the checkout."""
     return sorted(str(path.relative_to(root)) for each in patterns for path in root.glob(each))
 
 

@@ -22,7 +22,7 @@ _FIRST_BYTES = 1 << 16
 
 
 def choose(named: str, gpu: bool, cpu_index: str = CPU_INDEX) -> tuple[str, str]:
-    """Return the index (empty: pip's own) and why, given TORCH_INDEX and whether there is a GPU."""
+    """The index (empty: pip's own) and why, given TORCH_INDEX and whether there is a GPU."""
     if named:
         return named, f"from {named}"
     if gpu:
@@ -33,7 +33,7 @@ def choose(named: str, gpu: bool, cpu_index: str = CPU_INDEX) -> tuple[str, str]
 
 
 def answers(url: str, patience: float = PATIENCE) -> bool:
-    """Return whether an index of torch answers in time, name resolution included."""
+    """Whether an index of torch answers in time, name resolution included."""
     found: list[bool] = []
 
     def ask() -> None:
@@ -50,7 +50,7 @@ def answers(url: str, patience: float = PATIENCE) -> bool:
 
 
 def has_gpu(environment: Mapping[str, str]) -> bool:
-    """Return whether the driver shows an NVIDIA GPU."""
+    """Whether the driver shows an NVIDIA GPU."""
     if Path("/dev/nvidia0").exists():
         return True
     program = shutil.which("nvidia-smi", path=environment.get("PATH"))

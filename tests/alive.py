@@ -10,7 +10,7 @@ import psutil
 
 
 def alive(home: Path) -> list[psutil.Process]:
-    """Return the living processes in the environment of a home: ``conftest.environment``."""
+    """The living processes in the environment of a home: ``conftest.environment``."""
     return [process for process in psutil.process_iter() if _is_of(process, home)]
 
 

@@ -22,7 +22,7 @@ _SECONDS = 60
 
 
 def find_chromium() -> str:
-    """Return the path of Chromium; skips the test where there is none."""
+    """The path of Chromium; skips the test where there is none."""
     names = filter(None, (os.environ.get("TOMRL_CHROMIUM"), *_NAMES))
     for name in names:
         if found := shutil.which(name):

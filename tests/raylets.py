@@ -25,7 +25,7 @@ def python_without_blanks(python: Path, folder: Path) -> Path:
 
 
 def alive(address: Address) -> set[str]:
-    """Return the addresses of the nodes that Ray counts as alive."""
+    """The addresses of the nodes that Ray counts as alive."""
     try:
         found = address.get("/api/v0/nodes", 5.0).json()["data"]["result"]["result"]
     except (requests.RequestException, ValueError, KeyError, TypeError):

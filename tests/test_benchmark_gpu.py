@@ -45,7 +45,7 @@ runpy.run_module(sys.argv[0], run_name="__main__")
 
 
 def needed(*names: str) -> set[str]:
-    """Return packages with everything they need, by normalised name."""
+    """Packages with everything they need, by normalised name."""
     found: set[str] = set()
     waiting = list(names)
     while waiting:
@@ -63,7 +63,7 @@ def needed(*names: str) -> set[str]:
 
 
 def others() -> set[str]:
-    """Return the modules of every installed package that the benchmark must do without."""
+    """The modules of every installed package that the benchmark must do without."""
     kept = needed("torch", "transformers", "pydantic")
     return {
         module

@@ -9,16 +9,16 @@ import pytest
 import yaml
 
 from benchmarks import learning
-from pipeline.analysis.seeds import BEST, LAST, Change, Estimate
+from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate
 from tests.conftest import PROJECT
 
 
-def changes(grpo: float, random: float) -> list[Change]:
+def changes(grpo: float, random: float) -> list[SeedChange]:
     """The changes of cells whose intervals begin here."""
 
-    def change(group: str, measure: str, low: float) -> Change:
-        moved = Estimate(mean=low + 0.1, low=low, high=low + 0.2, seeds=5)
-        return Change(group=group, measure=measure, before=0.4, after=0.5, change=moved)
+    def change(group: str, measure: str, low: float) -> SeedChange:
+        moved = SeedEstimate(mean=low + 0.1, low=low, high=low + 0.2, seeds=5)
+        return SeedChange(group=group, measure=measure, before=0.4, after=0.5, change=moved)
 
     lows = {"nano-balanced-grpo": grpo, "nano-cued-random": random}
     last = [change(group, LAST, low) for group, low in lows.items()]

@@ -350,7 +350,7 @@ def late_run(client: SyncPrefectClient, name: str) -> UUID:
 
 
 def waited(reached: Callable[[], Any], seconds: float) -> Any:
-    """Return what is reached, once it is, or what there is of it after a time."""
+    """What is reached, once it is, or what there is of it after a time."""
     deadline = time.monotonic() + seconds
     while not (found := reached()) and time.monotonic() < deadline:
         time.sleep(0.5)
@@ -358,7 +358,7 @@ def waited(reached: Callable[[], Any], seconds: float) -> Any:
 
 
 def until(reached: Callable[[], Any]) -> Any:
-    """Return what is reached, once it is."""
+    """What is reached, once it is."""
     found = waited(reached, 120)
     assert found
     return found

@@ -11,7 +11,7 @@ from benchmarks.quoted import data, one_run, over_seeds
 from benchmarks.quoted.pages import NOT_RUN, PAGES, outside, write_pages, written
 from benchmarks.stored import Share, Stored, TrainingSet, Verdict, read_stored
 from pipeline.analysis.results import Figure, Row
-from pipeline.analysis.seeds import LAST, Change, Estimate, Standing
+from pipeline.analysis.seeds import LAST, SeedChange, SeedEstimate, Standing
 from pipeline.audit.records import Best, Learned
 from pipeline.base.errors import UserError
 from tests.conftest import PROJECT
@@ -190,9 +190,9 @@ def test_the_table_has_intervals_stars_and_rules() -> None:
 # --- several seeds --------------------------------------------------------------------------------
 
 
-def change(group: str, measure: str, low: float) -> Change:
-    moved = Estimate(mean=low + 0.1, low=low, high=low + 0.2, seeds=5)
-    return Change(group=group, measure=measure, before=0.4, after=0.5, change=moved)
+def change(group: str, measure: str, low: float) -> SeedChange:
+    moved = SeedEstimate(mean=low + 0.1, low=low, high=low + 0.2, seeds=5)
+    return SeedChange(group=group, measure=measure, before=0.4, after=0.5, change=moved)
 
 
 def several(random: float = -0.1) -> Stored:

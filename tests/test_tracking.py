@@ -53,7 +53,7 @@ def runs(client: MlflowClient, level: str) -> list[Run]:
 
 
 def shown(root: Path) -> dict[str, float]:
-    """Return what MLflow has of the step of a cell's run that is under way."""
+    """What MLflow has of the step of a cell's run that is under way."""
     (run,) = runs(prepare(root), "cell") or [None]
     return dict(run.data.metrics) if run and run.info.status == "RUNNING" else {}
 

@@ -28,7 +28,7 @@ from pipeline.config.study_files import find_study
 from pipeline.formats.files import write_text
 from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.mirror.cell_run import study_run
-from pipeline.ops.mirror.models import Checkpoint, Models
+from pipeline.ops.mirror.models import Models, RegisteredCheckpoint
 from pipeline.ops.mirror.send import complete
 from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
 from pipeline.ops.mirror.system import Samples, read_samples
@@ -291,7 +291,7 @@ def test_a_registered_model_loads_and_answers(
     client = prepare(tmp_path)
     experiment = client.get_experiment_by_name(EXPERIMENT).experiment_id
     run = client.create_run(experiment).info.run_id
-    checkpoint = Checkpoint("mini", "nano-hi", "best", digest, 1, run)
+    checkpoint = RegisteredCheckpoint("mini", "nano-hi", "best", digest, 1, run)
     models = Models(client, experiment, "mini")
     models.register([(checkpoint, models.log(checkpoint))], {"pairs": "nano-hi"})
     mlflow.set_tracking_uri(tracking_uri(tmp_path))

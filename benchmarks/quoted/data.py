@@ -30,7 +30,7 @@ def _orders(name: str, rule: str, orders: Sequence[int]) -> Callable[[Sets], str
 
 
 def _cue(scenario: str) -> Callable[[Sets], str]:
-    """Return a text of how the phrase cue does on one kind of FANToM's choices."""
+    """A text of how the phrase cue does on one kind of FANToM's choices."""
 
     def text(sets: Sets) -> str:
         found = sets["fantom_belief"]["by_type"][f"tom:belief:{scenario}:multiple-choice"]
@@ -103,7 +103,7 @@ RULES: tuple[Row, ...] = (
 
 
 def rules_table(sets: Sets) -> str:
-    """Return what rules score that somebody named."""
+    """What rules score that somebody named."""
     rows = (
         (f"{_named(name, sets)}{part}", rule, text(sets), f"`tomrl audit {name}`")
         for name, part, rule, text in RULES
@@ -113,7 +113,7 @@ def rules_table(sets: Sets) -> str:
 
 
 def learned_table(sets: Sets) -> str:
-    """Return the best listed rule and what learned rules score, set by set."""
+    """The best listed rule and what learned rules score, set by set."""
     rows = [_learned(name, sets) for name in sets if "absent" not in sets[name]]
     heads = ("data", "boosted trees", "list", "its accuracy", "best listed rule", "its accuracy")
     return f"{table((heads, *rows), 0)}\n{paragraph(_of_learned(sets))}"
@@ -166,7 +166,7 @@ RECORDED = (
 
 
 def recorded_table(models: Sequence[Mapping[str, Any]]) -> str:
-    """Return the verdict on each of the recorded models."""
+    """The verdict on each of the recorded models."""
     return table((RECORDED, *(_recorded(each) for each in models)), 0)
 
 
@@ -188,7 +188,7 @@ def _ends(found: Mapping[str, float]) -> str:
 
 
 def recorded_text(models: Sequence[Mapping[str, Any]]) -> str:
-    """Return what the recorded models show, in sentences."""
+    """What the recorded models show, in sentences."""
     trained = [each for each in models if each["state"] == "RL"]
     right, wrong = (_range(trained, name) for name in ("where_right", "where_wrong"))
     collapsed = [each["model"] for each in trained if "response collapse" in each["signatures"]]
@@ -236,7 +236,7 @@ def _followed(found: Mapping[str, Any]) -> str:
 
 
 def ledger_table(ledger: Mapping[str, Any]) -> str:
-    """Return the claims that are decided, and how many have which word."""
+    """The claims that are decided, and how many have which word."""
     rows = (
         (f"`{name}`", *map(markdown_text, (says, word, why)))
         for name, says, word, why in ledger["claims"]

@@ -24,7 +24,7 @@ HEADINGS = ("cell", "answers follow", "explained", "true", "used", "reasoning is
 
 
 def result_table(found: Stored) -> str:
-    """Return the result table as ``tomrl report`` prints it, and above it the verdicts."""
+    """The result table as ``tomrl report`` prints it, and above it the verdicts."""
     screen = StringIO()
     console = Console(file=screen, width=WIDTH, color_system=None, force_terminal=False)
     console.print(table_of(found.title, found.rows, notes_on(found.rows)))
@@ -33,7 +33,7 @@ def result_table(found: Stored) -> str:
 
 
 def _verdicts(found: Stored) -> str:
-    """Return what the answers of each cell follow, and what is known of its reasoning."""
+    """What the answers of each cell follow, and what is known of its reasoning."""
     rows = (
         (
             each.cell,
@@ -53,7 +53,7 @@ def _follow(found: Verdict) -> str:
 
 
 def what_it_shows(found: Stored) -> str:
-    """Return what one run shows, in sentences."""
+    """What one run shows, in sentences."""
     base, *trained = found.verdicts
     parts = [f"Before training, {_of_answers(base)}."]
     for each in trained:
@@ -79,7 +79,7 @@ def _of_minds(verdicts: Sequence[Verdict]) -> Iterator[str]:
 
 
 def _of_answers(found: Verdict) -> str:
-    """Return what the answers of a cell follow, as a clause."""
+    """What the answers of a cell follow, as a clause."""
     if found.by is None:
         said = (
             "answers follow beliefs"
@@ -101,7 +101,7 @@ def _of_answers(found: Verdict) -> str:
 
 
 def _changes(rows: Sequence[Row]) -> str:
-    """Return the changes of a cell that hold after correction."""
+    """The changes of a cell that hold after correction."""
     if all(row.table_p_value is None for row in rows):
         return ""
     figures = [each for row in rows for each in _figures(row)]
@@ -168,7 +168,7 @@ def _called(found: Verdict) -> str:
 
 
 def minds_on_balanced(found: Stored, page: str) -> str:
-    """Return what pays on the set that no rule solves.
+    """What pays on the set that no rule solves.
 
     Args:
         found: The results.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from benchmarks.quoted.text import listed, made_on, paragraph, percent, table
 from benchmarks.stored import Stored
-from pipeline.analysis.seeds import BEST, LAST, Change, Estimate, seeds_markdown
+from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
 from pipeline.evaluate.statistics import LEVEL
 
 COLUMNS = {
@@ -38,43 +38,43 @@ class Cells:
     """
 
     group: str
-    changes: dict[str, Change]
+    changes: dict[str, SeedChange]
 
     @property
     def combination(self) -> str:
-        """Return what they are trained on."""
+        """What they are trained on."""
         return self.group.split("-")[1]
 
     @property
     def arm(self) -> str:
-        """Return how they are trained."""
+        """How they are trained."""
         return self.group.split("-")[-1]
 
     @property
     def called(self) -> str:
-        """Return both in words."""
+        """Both in words."""
         return f"{ARMS[self.arm]} on `{self.combination}`"
 
-    def columns(self) -> list[Change]:
-        """Return the changes of columns, which are not those of validation."""
+    def columns(self) -> list[SeedChange]:
+        """The changes of columns, which are not those of validation."""
         return [each for each in self.changes.values() if each.measure not in (BEST, LAST)]
 
 
 def cells_of(found: Stored) -> list[Cells]:
-    """Return the groups of cells in the order of the study."""
-    changes: dict[str, dict[str, Change]] = {}
+    """The groups of cells in the order of the study."""
+    changes: dict[str, dict[str, SeedChange]] = {}
     for each in found.over_seeds:
         changes.setdefault(each.group, {})[each.measure] = each
     return [Cells(group, measures) for group, measures in changes.items()]
 
 
 def seeds(found: Stored) -> int:
-    """Return the number of seeds."""
+    """The number of seeds."""
     return found.over_seeds[0].change.seeds
 
 
-def moved(change: Estimate) -> str:
-    """Return a change as a predicate: what holds over seeds, and what does not."""
+def moved(change: SeedEstimate) -> str:
+    """A change as a predicate: what holds over seeds, and what does not."""
     low, high = (f"{100 * end:+.1f}" for end in (change.low, change.high))
     if change.low > 0 or change.high < 0:
         verb = "gains" if change.low > 0 else "loses"
@@ -86,7 +86,7 @@ def moved(change: Estimate) -> str:
 
 
 def summary(found: Stored) -> str:
-    """Return the changes that tell belief from rule, and what they say."""
+    """The changes that tell belief from rule, and what they say."""
     groups = {(each.combination, each.arm): each for each in cells_of(found)}
     sentences = [
         *_of_grpo(groups),
@@ -98,7 +98,7 @@ def summary(found: Stored) -> str:
 
 
 def changes_table(found: Stored) -> str:
-    """Return what training changed in the columns that tell belief from rule."""
+    """What training changed in the columns that tell belief from rule."""
     rows = (
         (
             f"`{each.combination}`",
@@ -121,7 +121,7 @@ def _of_grpo(groups: dict[tuple[str, str], Cells]) -> Iterator[str]:
 
 
 def _of_random(groups: Sequence[Cells]) -> str:
-    """Return where a reward drawn by a coin seems to gain, and where to lose, beside chance."""
+    """Where a reward drawn by a coin seems to gain, and where to lose, beside chance."""
     columns = [(cells.combination, each) for cells in groups for each in cells.columns()]
     changed = [
         f"on `{each.measure}` of `{combination}` it {moved(each.change)}"
@@ -137,7 +137,7 @@ def _of_random(groups: Sequence[Cells]) -> str:
 
 
 def _by_chance(intervals: int) -> str:
-    """Return how many of so many intervals lie on one side of zero where nothing changes."""
+    """How many of so many intervals lie on one side of zero where nothing changes."""
     return f"{(1 - LEVEL) * intervals:.1f}"
 
 
@@ -158,7 +158,7 @@ def _of_verdicts(found: Stored, arm: str) -> Iterator[str]:
 
 
 def _short(rule: str) -> str:
-    """Return the name of a rule; of a learned one, that it is learned."""
+    """The name of a rule; of a learned one, that it is learned."""
     return rule.split(",")[0] if rule.startswith("learned rule") else rule
 
 
@@ -166,7 +166,7 @@ def _short(rule: str) -> str:
 
 
 def opening(found: Stored) -> str:
-    """Return what was run, and on what."""
+    """What was run, and on what."""
     return paragraph(
         (
             f"`{found.study}` repeats the study `mini` over {seeds(found)} seeds of base model, "
@@ -177,7 +177,7 @@ def opening(found: Stored) -> str:
 
 
 def what_holds(found: Stored) -> str:
-    """Return which changes hold over seeds and which do not, group by group."""
+    """Which changes hold over seeds and which do not, group by group."""
     rows = [_sorted_changes(each) for each in cells_of(found)]
     looked = sum(len(each.columns()) for each in cells_of(found))
     answer = (
@@ -200,7 +200,7 @@ def what_holds(found: Stored) -> str:
 
 
 def summary_head(found: Stored) -> str:
-    """Return what the table of changes shows."""
+    """What the table of changes shows."""
     return f"Change of accuracy in points, mean over {seeds(found)} seeds and 95 % interval:"
 
 
@@ -213,7 +213,7 @@ def _sorted_changes(cells: Cells) -> tuple[str, ...]:
 
 
 def training_sets(found: Stored) -> str:
-    """Return what rules and simpler minds score on the training sets of all seeds."""
+    """What rules and simpler minds score on the training sets of all seeds."""
     minds = list(next(iter(found.training.values())).minds)
     rows = (
         (
@@ -230,5 +230,5 @@ def training_sets(found: Stored) -> str:
 
 
 def everything(found: Stored) -> str:
-    """Return all scores and changes."""
+    """All scores and changes."""
     return seeds_markdown(found.standings, found.over_seeds)

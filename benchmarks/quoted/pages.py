@@ -21,7 +21,7 @@ Block = Callable[[Path], str]
 
 
 def _of_study(study: str, text: Callable[[Stored], str]) -> Block:
-    """Return a block that comes from a stored study."""
+    """A block that comes from a stored study."""
 
     def block(root: Path) -> str:
         found = read_stored(root, study)
@@ -31,7 +31,7 @@ def _of_study(study: str, text: Callable[[Stored], str]) -> Block:
 
 
 def _of_file(name: str, key: str | None, text: Callable[[Any], str]) -> Block:
-    """Return a block that comes from another stored result, or from one part of it."""
+    """A block that comes from another stored result, or from one part of it."""
 
     def block(root: Path) -> str:
         path = root / FOLDER / f"{name}.json"
@@ -74,7 +74,7 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
 
 
 def written(root: Path, page: str, text: str) -> str:
-    """Return a page with every block written anew.
+    """A page with every block written anew.
 
     Raises:
         UserError: If a block is not there exactly once.
@@ -101,7 +101,7 @@ def write_pages(root: Path) -> list[str]:
 
 
 def outside(page: str, text: str) -> str:
-    """Return what of a page stands in no block."""
+    """What of a page stands in no block."""
     for name in PAGES[page]:
         text = re.sub(rf"<!-- {name} -->\n.*?<!-- /{name} -->", "", text, flags=re.DOTALL)
     return text

@@ -17,7 +17,7 @@ CALLED = {
 
 
 def taught_text(found: Mapping[str, Any]) -> str:
-    """Return what every model does, and how well use is told from neglect."""
+    """What every model does, and how well use is told from neglect."""
     rows = (
         (
             f"`{each['base']}`, {CALLED[each['taught']]}",

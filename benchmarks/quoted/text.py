@@ -15,28 +15,28 @@ _UNBROKEN = "\0"
 
 
 def percent(share: float) -> str:
-    """Return a share in percent with one decimal: ``73.8``."""
+    """A share in percent with one decimal: ``73.8``."""
     return f"{100 * share:.1f}"
 
 
 def whole(share: float) -> str:
-    """Return a share in whole percent."""
+    """A share in whole percent."""
     return f"{100 * share:.0f}"
 
 
 def with_ends(found: Share) -> str:
-    """Return a share with the ends of its interval: ``72 % (53 to 85)``."""
+    """A share with the ends of its interval: ``72 % (53 to 85)``."""
     return f"{whole(found.value)} % ({whole(found.low)} to {whole(found.high)})"
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Return texts as a list in a sentence: ``a, b and c``."""
+    """Texts as a list in a sentence: ``a, b and c``."""
     *first, last = texts
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def table(lines: Iterable[Sequence[str]], numbers: int) -> str:
-    """Return a Markdown table; its last columns are numbers.
+    """A Markdown table; its last columns are numbers.
 
     Args:
         lines: The headings, then the rows.
@@ -48,13 +48,13 @@ def table(lines: Iterable[Sequence[str]], numbers: int) -> str:
 
 
 def paragraph(sentences: Iterable[str]) -> str:
-    """Return sentences as a paragraph, in lines that people can compare."""
+    """Sentences as a paragraph, in lines that people can compare."""
     text = " ".join(" ".join(sentences).split()).replace(" %", f"{_UNBROKEN}%")
     lines = fill(text, LINE, break_long_words=False, break_on_hyphens=False)
     return lines.replace(_UNBROKEN, " ") + "\n"
 
 
 def made_on(found: Stored) -> str:
-    """Return what results were made on."""
+    """What results were made on."""
     libraries = listed([f"{name} {version}" for name, version in found.libraries.items()])
     return f"commit {found.commit}, {found.processor}, {libraries}"

@@ -29,7 +29,7 @@ class Cause:
 
 
 def cause(lines: Sequence[str]) -> Cause:
-    """Return why a command of DVC failed.
+    """Why a command of DVC failed.
 
     A stage exits 1 on what may pass and 2 on what somebody must mend; a bug shows a traceback.
 
@@ -51,7 +51,7 @@ def cause(lines: Sequence[str]) -> Cause:
 
 
 def _signal(status: int) -> signal.Signals | None:
-    """Return the signal that ended a process, by its status."""
+    """The signal that ended a process, by its status."""
     number = -status if status < 0 else status - _SIGNALS
     known = number in {each.value for each in signal.Signals}
     return signal.Signals(number) if known and status != _STOPPED else None

@@ -73,7 +73,7 @@ class Commands:
 
     @property
     def stopped(self) -> bool:
-        """Return whether commands were asked to stop, and no more are started."""
+        """Whether commands were asked to stop, and no more are started."""
         return self._closed
 
     def stop(self) -> None:

@@ -28,12 +28,12 @@ _SECONDS_BETWEEN_LOOKS = 5.0
 
 
 def resource(params: Params) -> str:
-    """Return the name of what cells take: ``cpu`` where all models are tiny and trained here."""
+    """The name of what cells take: ``cpu`` where all models are tiny and trained here."""
     return CPU if runs_on_cores(params) else GPU
 
 
 def taken(params: Params, key: str) -> int:
-    """Return how much of the resource a cell takes: accelerators on all nodes, or cores.
+    """How much of the resource a cell takes: accelerators on all nodes, or cores.
 
     A cell whose model is behind an address takes nothing: it waits for answers.
     """
@@ -49,7 +49,7 @@ def taken(params: Params, key: str) -> int:
 
 
 def side_by_side(params: Params, slots: int) -> int:
-    """Return how many cells fit into so much of the resource at once, at most.
+    """How many cells fit into so much of the resource at once, at most.
 
     Those that take nothing of it run beside them.
     """
@@ -59,7 +59,7 @@ def side_by_side(params: Params, slots: int) -> int:
 
 
 def most_taken(params: Params) -> int:
-    """Return how much of the resource the cell takes that takes most."""
+    """How much of the resource the cell takes that takes most."""
     return max((taken(params, key) for key in params.cells), default=0)
 
 
@@ -77,7 +77,7 @@ class Limit:
 
 
 def limit_of(params: Params, name: str, slots: int | None) -> Limit:
-    """Return the limit on what the cells of a run may take, made or found on Prefect's server.
+    """The limit on what the cells of a run may take, made or found on Prefect's server.
 
     A temporary server knows one run; a server that stays has one limit for all.
 

@@ -42,7 +42,7 @@ _STEP = re.compile(r"(\w+) .+: (\d+)/(\d+) \((\d+) s\) ?(.*)")
 
 
 def advanced(state: CellState, line: str) -> CellState:
-    """Return how far a cell is after a line of its output; itself where that says nothing of it.
+    """How far a cell is after a line of its output; itself where that says nothing of it.
 
     Args:
         state: How far it was.
@@ -60,7 +60,7 @@ def advanced(state: CellState, line: str) -> CellState:
 
 
 def told(state: CellState) -> str:
-    """Return one line for people on how far a cell is."""
+    """One line for people on how far a cell is."""
     if state.state in ("failed", "stopped"):
         return f"{state.state} in {state.stage or 'its start'}" + (
             f": {state.cause}" if state.cause else ""
@@ -78,7 +78,7 @@ def told(state: CellState) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time in words: ``40 s``, ``12 min``, ``3.5 h``."""
+    """A time in words: ``40 s``, ``12 min``, ``3.5 h``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -25,7 +25,7 @@ class Pin:
 
 
 def pin(root: Path, study: str, allow_edits: bool) -> Pin:
-    """Return the commit of a checkout as it is.
+    """The commit of a checkout as it is.
 
     What is not committed, where that is allowed, becomes a commit of its own on no branch, so that
     every worktree has it. ``params.yaml``, ``dvc.lock`` and the study's file count for nothing: a
@@ -48,13 +48,13 @@ def pin(root: Path, study: str, allow_edits: bool) -> Pin:
 
 
 def same_inputs(root: Path, commit: str) -> bool:
-    """Return whether a checkout has the code and the inputs of a commit, its edits included."""
+    """Whether a checkout has the code and the inputs of a commit, its edits included."""
     now = _snapshot(root, _git(root, "rev-parse", "HEAD"))
     return not _git(root, "diff", "--name-only", commit, now, "--", *_READ)
 
 
 def _edited(root: Path, except_for: frozenset[str]) -> tuple[str, ...]:
-    """Return the tracked files that were edited, and new ones where stages would read them."""
+    """The tracked files that were edited, and new ones where stages would read them."""
     status = _git(root, "status", "--porcelain", "-z", "--no-renames", "--untracked-files=all")
     found = [(line[:2], line[3:]) for line in status.split("\0") if line]
     return tuple(
@@ -65,7 +65,7 @@ def _edited(root: Path, except_for: frozenset[str]) -> tuple[str, ...]:
 
 
 def _snapshot(root: Path, parent: str) -> str:
-    """Return a commit of the files as they are; the branch and the index stay as they were."""
+    """A commit of the files as they are; the branch and the index stay as they were."""
     with tempfile.TemporaryDirectory() as folder:
         index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         _git(root, "read-tree", parent, extra=index)
@@ -88,7 +88,7 @@ def _git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) ->
 
 
 def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
-    """Return what a command of git prints.
+    """What a command of git prints.
 
     Raises:
         UserError: If it fails; with what git says.

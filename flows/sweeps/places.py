@@ -12,7 +12,7 @@ _DATABASE = "sqlite:///"
 
 
 def absolute_places(environment: Mapping[str, str], root: Path) -> dict[str, str]:
-    """Return the variables that name places relative to a checkout, made absolute.
+    """The variables that name places relative to a checkout, made absolute.
 
     In a worktree the same words would name another place.
 

@@ -70,7 +70,7 @@ class SweepFolder(RunFolder):
         return self.path / "dvc.lock"
 
     def exists(self) -> bool:
-        """Return whether there is such a sweep; one that was killed in its making is not."""
+        """Whether there is such a sweep; one that was killed in its making is not."""
         return self._file.is_file()
 
     def sweep(self) -> Sweep:

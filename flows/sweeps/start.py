@@ -16,7 +16,7 @@ from pipeline.formats.files import remove, write_text
 
 
 def is_done(root: Path, study: str) -> bool:
-    """Return whether a checkout has the study in use, and all of its results."""
+    """Whether a checkout has the study in use, and all of its results."""
     path = root / "params.yaml"
     text = params_text(find_study(root, study))
     in_use = path.is_file() and path.read_text(encoding="utf-8") == text
@@ -24,7 +24,7 @@ def is_done(root: Path, study: str) -> bool:
 
 
 def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
-    """Return the sweep to run: the one that is there, unless it has ended, or else a new one.
+    """The sweep to run: the one that is there, unless it has ended, or else a new one.
 
     A new one keeps a copy of the study and of the commit's name, whatever is edited meanwhile.
 
@@ -76,6 +76,6 @@ def ready(folder: SweepFolder, study: str, allow_edits: bool = False) -> bool:
 
 
 def study_changed(folder: SweepFolder) -> bool:
-    """Return whether a study differs by now from the copy that its sweep keeps."""
+    """Whether a study differs by now from the copy that its sweep keeps."""
     file = study_files(folder.home).get(folder.sweep().study)
     return file is None or file.read_bytes() != folder.study_file.read_bytes()

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from pipeline.analysis.settings import Missing, Settings, settings, value_at
+from pipeline.analysis.settings import AbsentSetting, Settings, settings, value_at
 from pipeline.base.errors import UserError
 from pipeline.config.mistakes import shown
 from pipeline.config.params import Params
@@ -71,11 +71,11 @@ class AgainstPaper(Record):
     mistakes: list[str]
 
     def of(self, status: Status) -> list[Compared]:
-        """Return the statements of one status."""
+        """The statements of one status."""
         return [each for each in self.compared if each.status == status]
 
     def summary(self) -> str:
-        """Return in one sentence how much differs and how much is open."""
+        """In one sentence how much differs and how much is open."""
         same, differs, left = (len(self.of(status)) for status in ("same", "differs", "open"))
         reasons = f"the record is wrong in {counted(len(self.mistakes), 'place')}"
         return (
@@ -110,7 +110,7 @@ def compare(params: Params, record: PaperRecord) -> AgainstPaper:
 
 
 def checked(found: AgainstPaper) -> AgainstPaper:
-    """Return a comparison whose record speaks of the study as it is.
+    """A comparison whose record speaks of the study as it is.
 
     Raises:
         UserError: With every difference that has no reason, and all that the record says of the
@@ -124,7 +124,7 @@ def checked(found: AgainstPaper) -> AgainstPaper:
 
 
 def no_record(params: Params, root: Path) -> str:
-    """Return the sentence on a study that re-runs no paper."""
+    """The sentence on a study that re-runs no paper."""
     name, paper = params.study.name, params.study.paper
     origin = f", though it builds on {paper}" if paper else ""
     there = ", ".join(record_names(root)) or "none"
@@ -132,7 +132,7 @@ def no_record(params: Params, root: Path) -> str:
 
 
 def unlike_papers(params: Params, root: Path) -> dict[str, list[Compared]]:
-    """Return the training settings of a study that are not those of the papers that it names.
+    """The training settings of a study that are not those of the papers that it names.
 
     For studies that build on papers without re-running one: nobody owes a reason here.
     """
@@ -149,7 +149,7 @@ def unlike_papers(params: Params, root: Path) -> dict[str, list[Compared]]:
 
 
 def in_words(value: JsonValue) -> str:
-    """Return a value as people write it."""
+    """A value as people write it."""
     match value:
         case None:
             return "none"
@@ -178,11 +178,11 @@ def _compared(found: Settings, topic: Topic, each: Statement) -> Compared:
 
 
 def _here(found: Settings, each: Statement) -> JsonValue:
-    """Return what the study has; None where a setting is not there at all."""
+    """What the study has; None where a setting is not there at all."""
     if each.where is None:
         return each.here
     value = value_at(found, each.where)
-    return None if isinstance(value, Missing) else value
+    return None if isinstance(value, AbsentSetting) else value
 
 
 def _status(each: Statement, here: JsonValue) -> Status:
@@ -198,7 +198,7 @@ def _mistakes(found: Settings, each: Statement) -> Iterator[str]:
     if each.where is None:
         return
     here, named = _here(found, each), f"{each.what} ({each.where})"
-    if isinstance(value_at(found, each.where), Missing):
+    if isinstance(value_at(found, each.where), AbsentSetting):
         yield f"{named}: the study has no such setting; correct where"
     elif _status(each, here) == "same":
         if each.reason is not None or each.says_here:

@@ -41,7 +41,7 @@ class ColumnCompared:
     lost: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for machines."""
+        """It for machines."""
         return {
             "column": self.column,
             "first": round(self.first, 4),

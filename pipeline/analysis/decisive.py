@@ -49,7 +49,7 @@ class Panel:
     points: tuple[Point, ...]
 
     def names(self) -> dict[str, float]:
-        """Return the height at which each cell's name stands, as a share; none is on another."""
+        """The height at which each cell's name stands, as a share; none is on another."""
         if len(self.points) > MOST_NAMED:
             return {}
         heights: dict[str, float] = {}
@@ -61,7 +61,7 @@ class Panel:
 
 
 def panels(results: Results) -> list[Panel]:
-    """Return a panel for each task on which rules are right of some questions and wrong of others.
+    """A panel for each task on which rules are right of some questions and wrong of others.
 
     Its rule is the one that parts the answers of some cell the most: right where the rule is, wrong
     where it is not.
@@ -91,7 +91,7 @@ def _points(
 
 
 def _places(result: CellResult, task: str) -> dict[str, tuple[float, float]]:
-    """Return, by rule, accuracy where it is right and where it is wrong; enough of both."""
+    """By rule, accuracy where it is right and where it is wrong; enough of both."""
     verdict = result.verdicts.get(task)
     found = {}
     for rule in verdict.listed if verdict else []:

@@ -26,7 +26,7 @@ def write_dvc_files(results: Results, folder: Path) -> None:
 
 
 def accuracies(results: Results) -> dict[str, dict[str, float]]:
-    """Return the accuracy of every cell on every task, in percent, one decimal."""
+    """The accuracy of every cell on every task, in percent, one decimal."""
     return {
         result.key: {
             task: round(100 * scores.accuracy, 1) for task, scores in result.all_tasks().items()
@@ -37,6 +37,6 @@ def accuracies(results: Results) -> dict[str, dict[str, float]]:
 
 
 def curve(rows: list[Figures]) -> list[Figures]:
-    """Return the validated steps with the figures worth a plot."""
+    """The validated steps with the figures worth a plot."""
     validated = [row for row in rows if "validation_accuracy" in row]
     return [{name: row[name] for name in ("step", *CURVES) if name in row} for row in validated]

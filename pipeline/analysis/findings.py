@@ -16,7 +16,7 @@ from pipeline.train.drift import find_drift
 
 
 def findings(results: Results, signatures: Sequence[CellSignature]) -> list[str]:
-    """Return one sentence for each pattern that the results show: over seeds, then by cell.
+    """One sentence for each pattern that the results show: over seeds, then by cell.
 
     The last say how the study differs from the paper that it re-runs, and its results from those
     that it publishes.
@@ -112,7 +112,7 @@ def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:
 
 
 def accuracy_by_order(results: Results, result: CellResult) -> dict[str, dict[str, float]]:
-    """Return accuracy by belief order, for each task whose columns ask about several orders.
+    """Accuracy by belief order, for each task whose columns ask about several orders.
 
     Columns of one task are taken together, those of two never: an order is not the same difficulty
     in two benchmarks, or in a benchmark and its look-alike.

@@ -36,7 +36,7 @@ class Looks:
 
 
 def looks(results: Results) -> Looks:
-    """Return how the cells of a study look; with many trainings or models, some look alike."""
+    """How the cells of a study look; with many trainings or models, some look alike."""
     named = {
         key: (_training(results.params, result.cell), result.cell.title)
         for key, result in results.cells.items()
@@ -50,11 +50,11 @@ def looks(results: Results) -> Looks:
 
 
 def _training(params: Params, cell: Cell) -> str:
-    """Return how the model of a cell was trained; nothing of an untrained one."""
+    """How the model of a cell was trained; nothing of an untrained one."""
     own = params.cells[cell.of] if isinstance(cell, AskedCell) else cell
     return training_name(own) if isinstance(own, TrainedCell) else ""
 
 
 def training_name(cell: TrainedCell) -> str:
-    """Return how a cell was trained: the label of its group without its model."""
+    """How a cell was trained: the label of its group without its model."""
     return cell.group.removeprefix(f"{cell.model.removesuffix(f'-s{cell.seed}')}-")

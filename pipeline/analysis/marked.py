@@ -28,12 +28,12 @@ class Piece:
     claim: str = ""
 
     def as_json(self) -> str | list[object]:
-        """Return it for machines: the text alone where it claims nothing."""
+        """It for machines: the text alone where it claims nothing."""
         return self.text if self.true is None else [self.text, int(self.true), self.claim]
 
 
 def pieces(item: Item) -> list[Piece]:
-    """Return a response in pieces, in order; one piece where the engine reads no claim in it."""
+    """A response in pieces, in order; one piece where the engine reads no claim in it."""
     text = item.response[:LONGEST_SHOWN]
     left_out = len(item.response) - len(text)
     found = _cut(text, _claims(item))

@@ -29,7 +29,7 @@ _LONGEST_STORY = 20_000  # characters
 
 
 def packed(results: Results, recorded: Recorded) -> str:
-    """Return samples and curves as base64 of gzipped JSON, the same text for the same results.
+    """Samples and curves as base64 of gzipped JSON, the same text for the same results.
 
     Each kind of sample has fewer members where they would take more than :data:`LARGEST`.
     """
@@ -42,7 +42,7 @@ def packed(results: Results, recorded: Recorded) -> str:
 
 
 def pack(value: object) -> str:
-    """Return a JSON value as base64 of its gzipped text."""
+    """A JSON value as base64 of its gzipped text."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # A half of a surrogate pair, which a model can write, has no UTF-8.
     return base64.b64encode(gzip.compress(text.encode(errors="replace"), mtime=0)).decode()
@@ -103,7 +103,7 @@ class _Tables:
     responses: _Table = field(default_factory=_Table)
 
     def row(self, sample: Sample) -> list[Any]:
-        """Return cell, column, kind, question, response, response before, rule."""
+        """Cell, column, kind, question, response, response before, rule."""
         question, before = sample.item.example, sample.before
         return [
             sample.cell,
@@ -127,7 +127,7 @@ class _Tables:
 
 
 def curves(results: Results) -> dict[str, dict[str, list[list[float]]]]:
-    """Return, by cell and figure, steps and values; at most :data:`MOST_POINTS` of each."""
+    """By cell and figure, steps and values; at most :data:`MOST_POINTS` of each."""
     return {result.key: _curves(result.curve) for result in results.trained() if result.curve}
 
 

@@ -23,7 +23,7 @@ from pipeline.analysis.seeds import change_texts, standing_texts
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
 from pipeline.analysis.square import square_texts
-from pipeline.analysis.summary import Report
+from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.table import HEADINGS, lines_of, notes
 from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
 from pipeline.analysis.verdicts import missing_texts
@@ -43,9 +43,13 @@ _TEMPLATES = "templates"
 
 
 def render(
-    results: Results, report: Report, figures: Mapping[str, str], recorded: Recorded, runs: str
+    results: Results,
+    report: StudySummary,
+    figures: Mapping[str, str],
+    recorded: Recorded,
+    runs: str,
 ) -> str:
-    """Return the page.
+    """The page.
 
     Args:
         results: The results of the study.
@@ -109,7 +113,7 @@ def render(
 
 
 def _by_cell(found: Iterable[CellSignature]) -> dict[str, dict[str, list[CellSignature]]]:
-    """Return signatures by cell, then by name."""
+    """Signatures by cell, then by name."""
     by_cell: dict[str, dict[str, list[CellSignature]]] = {}
     for each in found:
         by_cell.setdefault(each.cell, {}).setdefault(each.name, []).append(each)
@@ -117,7 +121,7 @@ def _by_cell(found: Iterable[CellSignature]) -> dict[str, dict[str, list[CellSig
 
 
 def _unlike(found: AgainstPaper | None) -> list[tuple[str, list[Compared]]]:
-    """Return what a study does otherwise than its paper, and what that leaves open."""
+    """What a study does otherwise than its paper, and what that leaves open."""
     if found is None:
         return []
     return [
@@ -127,13 +131,13 @@ def _unlike(found: AgainstPaper | None) -> list[tuple[str, list[Compared]]]:
 
 
 def _vendored(*names: str) -> Markup:
-    """Return files beside the template, as they are: no text of models or data is in them."""
+    """Files beside the template, as they are: no text of models or data is in them."""
     folder = files("pipeline.analysis") / _TEMPLATES
     return Markup("\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names))
 
 
 def environment() -> Environment:
-    """Return what fills templates in: everything that is put into one is escaped."""
+    """What fills templates in: everything that is put into one is escaped."""
     made = Environment(
         loader=PackageLoader("pipeline.analysis", _TEMPLATES),
         autoescape=True,

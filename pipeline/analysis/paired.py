@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pandas as pd
 
-from pipeline.evaluate.measured import Measured, measured
+from pipeline.evaluate.measured import ClusteredValues, measured
 from pipeline.evaluate.samples import SAMPLE, first_samples
 from pipeline.evaluate.statistics import Estimate, change, changed_by_chance, holm, mcnemar
 from pipeline.judge.recorded import read_table
@@ -44,7 +44,7 @@ class Answers:
     tokens: Mapping[str, int] = field(default_factory=dict)
     words: Mapping[str, int] = field(default_factory=dict)
     samples_right: Mapping[str, float] = field(default_factory=dict)
-    beside: Mapping[str, Measured] = field(default_factory=dict)
+    beside: Mapping[str, ClusteredValues] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PairedChange:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Return the 95 % interval of the change."""
+        """The 95 % interval of the change."""
         return self.estimate.low, self.estimate.high
 
 
@@ -105,7 +105,7 @@ def _counts(rows: pd.DataFrame, column: str) -> dict[str, int]:
     return dict(zip(rows["id"], map(int, rows[column]), strict=True))
 
 
-def _beside(rows: pd.DataFrame, examples: Sequence[Example]) -> dict[str, Measured]:
+def _beside(rows: pd.DataFrame, examples: Sequence[Example]) -> dict[str, ClusteredValues]:
     if SAMPLE not in rows and not any("pair" in example.meta for example in examples):
         return {}
     groups: dict[str, list[Grade]] = {}
@@ -117,14 +117,14 @@ def _beside(rows: pd.DataFrame, examples: Sequence[Example]) -> dict[str, Measur
 
 
 def answered_by_both(first: Answers, second: Answers) -> list[str]:
-    """Return the ids of the questions that both have answered, in the order of the second."""
+    """The ids of the questions that both have answered, in the order of the second."""
     return [name for name in second.right if name in first.right]
 
 
 def side_by_side(
     pairs: Iterable[tuple[Answers, Answers]], of: Callable[[Answers], Mapping[str, _Value]]
 ) -> tuple[list[_Value], list[_Value], list[str]]:
-    """Return what is known of both answers to each question that both models have answered.
+    """What is known of both answers to each question that both models have answered.
 
     Args:
         pairs: The answers of two models, column by column.
@@ -145,14 +145,14 @@ def side_by_side(
 
 
 def whether_right(answers: Answers) -> Mapping[str, bool]:
-    """Return whether each answer is right, for :func:`side_by_side`."""
+    """Whether each answer is right, for :func:`side_by_side`."""
     return answers.right
 
 
 def paired_changes(
     before: Mapping[str, Answers], after: Mapping[str, Answers], columns: Iterable[str]
 ) -> dict[str, PairedChange]:
-    """Return what changed in each column that both have answered."""
+    """What changed in each column that both have answered."""
     return changes_of(
         {
             column: side_by_side([(before[column], after[column])], whether_right)
@@ -163,7 +163,7 @@ def paired_changes(
 
 
 def mean_change(pairs: Sequence[tuple[Answers, Answers]]) -> Estimate:
-    """Return the change of accuracy on average over columns, each of which counts the same.
+    """The change of accuracy on average over columns, each of which counts the same.
 
     Args:
         pairs: The answers of two models, column by column.
@@ -182,7 +182,7 @@ def mean_change(pairs: Sequence[tuple[Answers, Answers]]) -> Estimate:
 
 
 def beside_changes(before: Answers, after: Answers) -> dict[str, PairedChange]:
-    """Return what changed in each figure beside the accuracy of a column."""
+    """What changed in each figure beside the accuracy of a column."""
     return changes_of(
         {
             name: _in_common(before.beside[name], now)
@@ -192,14 +192,14 @@ def beside_changes(before: Answers, after: Answers) -> dict[str, PairedChange]:
     )
 
 
-def _in_common(before: Measured, after: Measured) -> Paired:
+def _in_common(before: ClusteredValues, after: ClusteredValues) -> Paired:
     names = [name for name in after.values if name in before.values]
     was, now = ([each.values[name] for name in names] for each in (before, after))
     return was, now, [after.stories[name] for name in names]
 
 
 def changes_of(paired: Mapping[str, Paired]) -> dict[str, PairedChange]:
-    """Return what changed, by name; p-values are corrected for all that are given."""
+    """What changed, by name; p-values are corrected for all that are given."""
     corrected = holm([mcnemar(was, now) for was, now, _ in paired.values()])
     return {
         name: PairedChange(change(*each), p_value, changed_by_chance(*each))

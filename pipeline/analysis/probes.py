@@ -34,7 +34,7 @@ class ProbePoint:
 
 
 def probe_points(results: Results, result: TrainedResult) -> list[ProbePoint]:
-    """Return the probes of a cell in order, the base model first; empty where it has none."""
+    """The probes of a cell in order, the base model first; empty where it has none."""
     recipe, points = result.cell.train, []
     for row in result.curve:
         columns = _columns(row)
@@ -53,7 +53,7 @@ def probe_points(results: Results, result: TrainedResult) -> list[ProbePoint]:
 
 
 def column_probes(results: Results) -> list[ColumnProbe]:
-    """Return every probe of every column."""
+    """Every probe of every column."""
     return [
         ColumnProbe(
             cell=result.key,

@@ -10,7 +10,7 @@ from pipeline.formats.files import digest_of, folder_digests
 
 
 def provenance(results: Results, root: Path) -> dict[str, str]:
-    """Return what the results depend on, in words, the same for the same results.
+    """What the results depend on, in words, the same for the same results.
 
     Which code made them is said by their commit. That, and all else that differs from run to run
     (machine, durations), is in :mod:`pipeline.analysis.runs`.
@@ -33,10 +33,10 @@ def provenance(results: Results, root: Path) -> dict[str, str]:
 
 
 def _each(values: Iterable[object]) -> str:
-    """Return what occurs, each once, in order."""
+    """What occurs, each once, in order."""
     return ", ".join(dict.fromkeys(map(str, values)))
 
 
 def _short(value: object) -> str:
-    """Return the beginning of the SHA-256 digest of a value."""
+    """The beginning of the SHA-256 digest of a value."""
     return f"sha256 {digest_of(value)[:16]}"

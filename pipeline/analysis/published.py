@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.analysis.paired import Answers, side_by_side, whether_right
-from pipeline.analysis.results import CellResult, Missing, Results
-from pipeline.analysis.seeds import Estimate, Group, groups
+from pipeline.analysis.results import CellResult, MissingCell, Results
+from pipeline.analysis.seeds import Group, SeedEstimate, groups
 from pipeline.config.published_results import (
     CHANGES,
     UNITS,
@@ -76,7 +76,7 @@ class BesidePublished(Record):
     source: str
 
     def texts(self) -> tuple[str, ...]:
-        """Return the texts of its line."""
+        """The texts of its line."""
         named = (self.table, self.model, self.combination or "-", self.column)
         signed = "+" if self.measure in CHANGES else ""
         published = f"{self.published:{signed}g} {self.unit}"
@@ -104,21 +104,21 @@ class _NotRun(Exception):
 
 
 def beside_published(results: Results) -> list[BesidePublished]:
-    """Return every published figure beside ours; none where the study re-runs no paper."""
+    """Every published figure beside ours; none where the study re-runs no paper."""
     published = results.published
     tables = () if published is None else published.tables
     return [_beside(results, table, figure) for table in tables for figure in table.figures]
 
 
 def summary(published: PublishedResults, found: Sequence[BesidePublished]) -> str:
-    """Return in one sentence how many figures are replicated."""
+    """In one sentence how many figures are replicated."""
     count = Counter(each.word for each in found)
     said = ", ".join(f"{count[word]} {word}" for word in WORDS)
     return f"of {counted(len(found), 'figure')} that {published.paper} publishes: {said}"
 
 
 def published_markdown(found: Sequence[BesidePublished]) -> str:
-    """Return the figures as a Markdown table."""
+    """The figures as a Markdown table."""
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
     return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
 
@@ -160,7 +160,7 @@ def _word(measure: str, published: float, ours: _Measured) -> Word:
 
 
 def _measured(results: Results, table: PublishedTable, figure: PublishedFigure) -> _Measured:
-    """Return what the study measured.
+    """What the study measured.
 
     Raises:
         _NotRun: If it did not.
@@ -194,14 +194,14 @@ def _one(results: Results, figure: PublishedFigure) -> Sequence[CellResult]:
     raise _NotRun("; ".join(f"{key}: {why.text()}" for key, why in _missing_of(results, figure)))
 
 
-def _missing_of(results: Results, figure: PublishedFigure) -> list[tuple[str, Missing]]:
-    """Return the cells of a figure's model that a partial report lacks."""
+def _missing_of(results: Results, figure: PublishedFigure) -> list[tuple[str, MissingCell]]:
+    """The cells of a figure's model that a partial report lacks."""
     missing = results.missing().items()
     return [(key, why) for key, why in missing if results.cells[key].cell.model == figure.model]
 
 
 def _trained(results: Results, figure: PublishedFigure) -> list[Group]:
-    """Return the trained cells that a figure is of, seeds together."""
+    """The trained cells that a figure is of, seeds together."""
     return [
         group
         for group in groups(results)
@@ -257,7 +257,7 @@ def _words(figure: PublishedFigure, cell: CellResult) -> _Measured:
 def _pairs(
     results: Results, figure: PublishedFigure, cell: CellResult
 ) -> list[tuple[Answers, Answers]]:
-    """Return the answers of base model and trained one, column by column."""
+    """The answers of base model and trained one, column by column."""
     base = results.base_of(cell)
     return [(_answers(base, column), _answers(cell, column)) for column in figure.column]
 
@@ -284,8 +284,8 @@ def _percent(value: float, low: float, high: float) -> _Measured:
 
 
 def _over_seeds(found: Sequence[_Measured]) -> _Measured:
-    """Return what one seed measured; of several their mean in Student's interval."""
+    """What one seed measured; of several their mean in Student's interval."""
     if len(found) == 1:
         return found[0]
-    over = Estimate.of([each.value for each in found])
+    over = SeedEstimate.of([each.value for each in found])
     return _Measured(over.mean, over.low, over.high)

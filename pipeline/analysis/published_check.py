@@ -20,7 +20,7 @@ _WAY_OUT = "correct it, or say in not_run why not"
 
 
 def published_of(params: Params, root: Path) -> PublishedResults | None:
-    """Return the published results beside a study; None if its paper's are not there.
+    """The published results beside a study; None if its paper's are not there.
 
     Raises:
         UserError: If the file cannot be read, or with every figure that names a model, training

@@ -13,7 +13,7 @@ from pipeline.analysis.published import published_markdown
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import seeds_markdown
-from pipeline.analysis.summary import Report, summarise
+from pipeline.analysis.summary import StudySummary, summarise
 from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import verdicts_markdown
 from pipeline.data.card import DatasetCard
@@ -43,15 +43,15 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
     (folder / "index.html").write_text(page, encoding="utf-8")
 
 
-def _partial(report: Report) -> str:
-    """Return what a partial report lacks; nothing of a whole one."""
+def _partial(report: StudySummary) -> str:
+    """What a partial report lacks; nothing of a whole one."""
     lines = [f"- {markdown_text(key)}: {markdown_text(why)}" for key, why in report.missing.items()]
     cells = counted(len(lines), "cell")
     return "\n".join([f"Without results: {cells}.\n", *lines]) if lines else ""
 
 
 def _of_data(name: str, card: DatasetCard) -> str:
-    """Return what a combination was made from: rows, stories, orders, licences."""
+    """What a combination was made from: rows, stories, orders, licences."""
     sets = (
         f"{part}: {counted(each.rows, 'row')}, stories: {each.stories}, "
         f"orders: {', '.join(each.orders) or 'none given'}"
@@ -62,8 +62,8 @@ def _of_data(name: str, card: DatasetCard) -> str:
     return f"- {markdown_text(name)}: {markdown_text('; '.join(parts))}\n"
 
 
-def _markdown(results: Results, report: Report) -> str:
-    """Return the report for a terminal or a pull request."""
+def _markdown(results: Results, report: StudySummary) -> str:
+    """The report for a terminal or a pull request."""
     findings = "".join(f"- {markdown_text(each)}\n" for each in report.findings)
     parts = {
         "This report is partial": _partial(report),

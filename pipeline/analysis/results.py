@@ -45,7 +45,7 @@ _WRITTEN = (
 _WRITTEN_IN_TRAINING = ("train/metrics.jsonl", "train/checkpoints.json")
 
 
-class Missing(Record):
+class MissingCell(Record):
     """Why a cell has no results.
 
     Attributes:
@@ -56,11 +56,11 @@ class Missing(Record):
 
     @property
     def word(self) -> str:
-        """Return ``failed`` or ``not run``."""
+        """``failed`` or ``not run``."""
         return "not run" if self.cause is None else "failed"
 
     def text(self) -> str:
-        """Return ``failed: CAUSE`` or ``not run``."""
+        """``failed: CAUSE`` or ``not run``."""
         return self.word if self.cause is None else f"{self.word}: {self.cause}"
 
 
@@ -88,15 +88,15 @@ class CellResult:
     verdicts: dict[str, TaskVerdict] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     absent: str | None = None
-    missing: Missing | None = None
+    missing: MissingCell | None = None
 
     @property
     def was_run(self) -> bool:
-        """Return whether there are results of it."""
+        """Whether there are results of it."""
         return self.absent is None and self.missing is None
 
     def all_tasks(self) -> dict[str, TaskScores]:
-        """Return the scores of all columns, the side-check last."""
+        """The scores of all columns, the side-check last."""
         return {**self.tasks, **self.side_check}
 
 
@@ -115,7 +115,7 @@ class TrainedResult(CellResult):
 
     @property
     def collapse(self) -> Collapse | None:
-        """Return where the responses collapsed in training, if they did."""
+        """Where the responses collapsed in training, if they did."""
         return find_collapse(self.curve)
 
 
@@ -166,8 +166,8 @@ class Row(Record):
     p_value: float | None
     table_p_value: float | None
     absent: str | None
-    base_missing: Missing | None = None
-    trained_missing: Missing | None = None
+    base_missing: MissingCell | None = None
+    trained_missing: MissingCell | None = None
     beside: dict[str, Figure] = Field(default_factory=dict)
 
 
@@ -198,23 +198,23 @@ class Results:
     published: PublishedResults | None = None
 
     def base_of(self, result: CellResult) -> CellResult:
-        """Return the base cell of a cell's model, as the study asks base models."""
+        """The base cell of a cell's model, as the study asks base models."""
         return self.cells[f"{result.cell.model}-base"]
 
     def card_of(self, result: TrainedResult) -> DatasetCard:
-        """Return the card of what a cell was trained on."""
+        """The card of what a cell was trained on."""
         return self.cards[result.cell.combination]
 
     def trained(self) -> list[TrainedResult]:
-        """Return the cells that were trained, in the study's order."""
+        """The cells that were trained, in the study's order."""
         return [result for result in self.cells.values() if isinstance(result, TrainedResult)]
 
-    def missing(self) -> dict[str, Missing]:
-        """Return the cells that have no results, and why; none but in a partial report."""
+    def missing(self) -> dict[str, MissingCell]:
+        """The cells that have no results, and why; none but in a partial report."""
         return {key: each.missing for key, each in self.cells.items() if each.missing is not None}
 
     def rows(self) -> list[Row]:
-        """Return the lines of the result table, side-check last in each cell.
+        """The lines of the result table, side-check last in each cell.
 
         Trained models come first, beside their base models; then models that nothing was trained
         from.
@@ -314,7 +314,7 @@ class Results:
         return dict(zip(changes, corrected, strict=True))
 
     def mark_of(self, task: str, cell: Cell) -> Mark | None:
-        """Return how a column is connected to what a cell's model was shown.
+        """How a column is connected to what a cell's model was shown.
 
         None for the side-check, and where nothing is known to have been shown.
         """
@@ -331,18 +331,18 @@ class Results:
         return {}
 
     def is_trained(self, task: str, cell: Cell) -> bool:
-        """Return whether a cell trains on a column's kind of question."""
+        """Whether a cell trains on a column's kind of question."""
         found = self.mark_of(task, cell)
         return found is not None and found.connection is Connection.TRAINED
 
     def shown_to(self, cell: Cell) -> Shown:
-        """Return what a cell's model was shown: in its warm start, and in training."""
+        """What a cell's model was shown: in its warm start, and in training."""
         trained = None if cell.combination is None else self.origins.training[cell.combination]
         return Shown(trained=trained, demonstrated=self.bases[cell.model])
 
 
 def lacking(params: Params, root: Path) -> list[str]:
-    """Return the cells that have not left all of their results."""
+    """The cells that have not left all of their results."""
     runs = root / "runs" / params.study.name
     return [
         key
@@ -377,7 +377,7 @@ def collect(params: Params, root: Path, failures: Mapping[str, str] | None = Non
     return Results(
         params,
         {
-            key: CellResult(key, cell, {}, {}, missing=Missing(cause=(failures or {}).get(key)))
+            key: CellResult(key, cell, {}, {}, missing=MissingCell(cause=(failures or {}).get(key)))
             if key in left_out
             else _cell_result(params, runs / key, key, suite)
             for key, cell in params.cells.items()
@@ -403,7 +403,7 @@ def _is_made(base: Path) -> bool:
 
 
 def _of_base(kind: type[_OfModel], path: Path, key: str) -> _OfModel:
-    """Return a record of a base model."""
+    """A record of a base model."""
     made_by = f"base@{key}"
     return kind.read_of(_there(path, made_by), key, made_by)
 
@@ -424,7 +424,7 @@ def _origins(params: Params, path: Path) -> StudyOrigins:
 
 
 def _suite(params: Params, folder: Path) -> dict[str, list[Example]]:
-    """Return the questions; none where they are not at hand, as where results alone were taken."""
+    """The questions; none where they are not at hand, as where results alone were taken."""
     return read_suite(folder, params.suite.tasks) if folder.is_dir() else {}
 
 

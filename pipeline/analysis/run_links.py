@@ -12,7 +12,7 @@ EXPERIMENT = "1"
 
 
 def run_link(study: str, key: str) -> str:
-    """Return the address of MLflow's list of the runs of a cell, the present one on top.
+    """The address of MLflow's list of the runs of a cell, the present one on top.
 
     What leads to them is what they are tagged with, so that the report is the same bytes wherever
     its runs are. They are sorted by name, as else MLflow folds a cell into its study.
@@ -28,5 +28,5 @@ def run_link(study: str, key: str) -> str:
 
 
 def page_query(uri: str, experiment: str) -> str:
-    """Return what to append to the report's address for links to another MLflow."""
+    """What to append to the report's address for links to another MLflow."""
     return f"?{urlencode({'mlflow': uri.rstrip('/'), 'experiment': experiment})}"

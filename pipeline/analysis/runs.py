@@ -17,7 +17,7 @@ BEGIN, END = "<!-- what differs from run to run -->", "<!-- so far -->"
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class StageRun:
     """A stage of a cell that has run.
 
     Attributes:
@@ -35,8 +35,8 @@ class Ran:
     circumstances: Mapping[str, str]
 
 
-def with_runs(page: str, ran: Sequence[Ran]) -> str:
-    """Return a page with what is known of the runs; as it is where nothing is."""
+def with_runs(page: str, ran: Sequence[StageRun]) -> str:
+    """A page with what is known of the runs; as it is where nothing is."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not ran or not end:
@@ -57,8 +57,8 @@ def with_runs(page: str, ran: Sequence[Ran]) -> str:
     return f"{before}{begin}{text}{end}{after}"
 
 
-def facts(ran: Sequence[Ran]) -> dict[str, str]:
-    """Return what is known of all runs, in words."""
+def facts(ran: Sequence[StageRun]) -> dict[str, str]:
+    """What is known of all runs, in words."""
     tags = [each.circumstances for each in ran]
     ended = max(each.began + each.seconds for each in ran)
     found = {
@@ -97,11 +97,11 @@ def _versions(tags: Mapping[str, str]) -> list[str]:
 
 
 def _each(values: Iterable[str], between: str) -> str:
-    """Return what occurs, each once, in order."""
+    """What occurs, each once, in order."""
     return between.join(dict.fromkeys(filter(None, values)))
 
 
-def _seconds(ran: Iterable[Ran], cell: str, stage: str) -> float | None:
+def _seconds(ran: Iterable[StageRun], cell: str, stage: str) -> float | None:
     found = (each.seconds for each in ran if (each.cell, each.stage) == (cell, stage))
     return next(found, None)
 

@@ -103,7 +103,7 @@ def read_recorded(
 
 
 def asked_how(cell: Cell, frames: Mapping[str, Frame | None]) -> str:
-    """Return the prompt of a cell with the words STORY and QUESTION where they stand in it."""
+    """The prompt of a cell with the words STORY and QUESTION where they stand in it."""
     style, task = cell.evaluate.prompt, OF_NO_TASK
     if style == ORIGINAL and frames.get(style) is None:
         return f"the published prompt {style}"
@@ -123,7 +123,7 @@ def _wrong_answers(examples: Sequence[Example]) -> WrongAnswers:
 
 
 def choose(results: Results, recorded: Recorded, count: int) -> list[Sample]:
-    """Return ``count`` answers of each kind, and as many of a rule, by cell and column.
+    """``count`` answers of each kind, and as many of a rule, by cell and column.
 
     Which they are depends on the questions' ids alone, so that cells show the same ones where they
     can.
@@ -167,7 +167,7 @@ def _samples(
 
 
 def _rule_of(result: CellResult, task: str) -> str | None:
-    """Return the rule that a cell's answers follow, or else the best one."""
+    """The rule that a cell's answers follow, or else the best one."""
     verdict = result.verdicts.get(task)
     if verdict is None:
         return None

@@ -15,7 +15,7 @@ from pipeline.formats.foreign import markdown_text
 from pipeline.formats.records import Record
 
 
-class Estimate(Record):
+class SeedEstimate(Record):
     """A mean over seeds with its 95 % interval (Student's t); ``low`` = ``high`` for one seed."""
 
     mean: float
@@ -24,8 +24,8 @@ class Estimate(Record):
     seeds: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate:
-        """Return the estimate from one value for each seed."""
+    def of(cls, values: Sequence[float]) -> SeedEstimate:
+        """The estimate from one value for each seed."""
         middle, count = mean(values), len(values)
         if count == 1:
             return cls(mean=middle, low=middle, high=middle, seeds=1)
@@ -34,7 +34,7 @@ class Estimate(Record):
         return cls(mean=middle, low=middle - reach, high=middle + reach, seeds=count)
 
     def points(self) -> str:
-        """Return a change of accuracy as text, in percentage points."""
+        """A change of accuracy as text, in percentage points."""
         low, high = f"{100 * self.low:+.1f}", f"{100 * self.high:+.1f}"
         return f"{100 * self.mean:+.1f} ({low} to {high})"
 
@@ -46,8 +46,8 @@ class Group:
     label: str
     cells: tuple[TrainedResult, ...]
 
-    def curve(self, name: str, most: int | None = None) -> list[tuple[int, Estimate]]:
-        """Return a metric of training by step, at the steps that all seeds have it.
+    def curve(self, name: str, most: int | None = None) -> list[tuple[int, SeedEstimate]]:
+        """A metric of training by step, at the steps that all seeds have it.
 
         Args:
             name: The metric.
@@ -62,11 +62,11 @@ class Group:
         if most is not None and len(steps) > most:
             last = len(steps) - 1
             steps = [steps[round(place * last / (most - 1))] for place in range(most)]
-        return [(step, Estimate.of(values[step])) for step in steps]
+        return [(step, SeedEstimate.of(values[step])) for step in steps]
 
 
 def groups(results: Results) -> list[Group]:
-    """Return the trained cells, those together that differ in nothing but their seed.
+    """The trained cells, those together that differ in nothing but their seed.
 
     Those whose base model has no results are left out: there is nothing to compare them with.
     """
@@ -76,7 +76,7 @@ def groups(results: Results) -> list[Group]:
     return [Group(label, tuple(cells)) for label, cells in found.items()]
 
 
-class Change(Record):
+class SeedChange(Record):
     """What training changed in one measure, over seeds; accuracies are shares from 0 to 1.
 
     Attributes:
@@ -93,15 +93,15 @@ class Change(Record):
     measure: str
     before: float
     after: float
-    change: Estimate
+    change: SeedEstimate
     drawn: tuple[float, float] | None = None
 
 
 BEST, LAST = "validation, best step", "validation, last step"
 
 
-def changes(results: Results) -> list[Change]:
-    """Return what training changed, for every group that has several seeds.
+def changes(results: Results) -> list[SeedChange]:
+    """What training changed, for every group that has several seeds.
 
     The best step is chosen by the validation set it is measured on, which flatters it a little; the
     last step and the columns of the suite are not chosen.
@@ -109,17 +109,17 @@ def changes(results: Results) -> list[Change]:
     return [change for group in _repeated(results) for change in _changes(results, group)]
 
 
-def validation_changes(results: Results) -> list[Change]:
-    """Return the first two of :func:`changes` of each group: those in validation."""
+def validation_changes(results: Results) -> list[SeedChange]:
+    """The first two of :func:`changes` of each group: those in validation."""
     return [change for group in _repeated(results) for change in _in_validation(group)]
 
 
 def _repeated(results: Results) -> list[Group]:
-    """Return the groups that have several seeds."""
+    """The groups that have several seeds."""
     return [group for group in groups(results) if len(group.cells) > 1]
 
 
-def _in_validation(group: Group) -> Iterator[Change]:
+def _in_validation(group: Group) -> Iterator[SeedChange]:
     first = [result.curve[0]["validation_accuracy"] for result in group.cells]
     best = [_validated(result, best=True) for result in group.cells]
     last = [_validated(result, best=False) for result in group.cells]
@@ -127,7 +127,7 @@ def _in_validation(group: Group) -> Iterator[Change]:
     yield _change(group, LAST, first, last)
 
 
-def _changes(results: Results, group: Group) -> Iterator[Change]:
+def _changes(results: Results, group: Group) -> Iterator[SeedChange]:
     yield from _in_validation(group)
     bases = [results.base_of(result) for result in group.cells]
     for task in bases[0].all_tasks():
@@ -139,7 +139,7 @@ def _changes(results: Results, group: Group) -> Iterator[Change]:
 
 
 def _drawn(results: Results, group: Group, task: str) -> tuple[float, float] | None:
-    """Return the interval of a change by drawing seeds and stories; None without single answers."""
+    """The interval of a change by drawing seeds and stories; None without single answers."""
     steps: list[list[float]] = []
     stories: list[list[str]] = []
     for result in group.cells:
@@ -164,14 +164,14 @@ def _validated(result: TrainedResult, *, best: bool) -> float:
     )
 
 
-def _change(group: Group, measure: str, before: list[float], after: list[float]) -> Change:
+def _change(group: Group, measure: str, before: list[float], after: list[float]) -> SeedChange:
     steps = [b - a for a, b in zip(before, after, strict=True)]
-    return Change(
+    return SeedChange(
         group=group.label,
         measure=measure,
         before=mean(before),
         after=mean(after),
-        change=Estimate.of(steps),
+        change=SeedEstimate.of(steps),
     )
 
 
@@ -186,11 +186,11 @@ class Standing(Record):
 
     who: str
     seeds: int | None
-    columns: dict[str, Estimate]
+    columns: dict[str, SeedEstimate]
 
 
 def standings(results: Results) -> list[Standing]:
-    """Return what base models, trained cells and rules score, where there are several seeds.
+    """What base models, trained cells and rules score, where there are several seeds.
 
     Of the rules: for each column the best one, and every one that is the best of some column.
     """
@@ -209,7 +209,9 @@ def standings(results: Results) -> list[Standing]:
 
 def _standing(who: str, cells: Sequence[CellResult]) -> Standing:
     tasks = cells[0].all_tasks()
-    columns = {task: Estimate.of([r.all_tasks()[task].accuracy for r in cells]) for task in tasks}
+    columns = {
+        task: SeedEstimate.of([r.all_tasks()[task].accuracy for r in cells]) for task in tasks
+    }
     return Standing(who=who, seeds=len(cells), columns=columns)
 
 
@@ -221,12 +223,12 @@ def _rules(results: Results) -> Iterator[Standing]:
         yield Standing(
             who=f"rule: {rule}",
             seeds=None,
-            columns={name: Estimate.of([share]) for name, share in columns.items()},
+            columns={name: SeedEstimate.of([share]) for name, share in columns.items()},
         )
 
 
 def standing_texts(found: Standing, columns: Sequence[str]) -> tuple[str, ...]:
-    """Return the texts of one line: in percent, with half the width of the 95 % interval."""
+    """The texts of one line: in percent, with half the width of the 95 % interval."""
     return (
         found.who,
         "-" if found.seeds is None else str(found.seeds),
@@ -234,15 +236,15 @@ def standing_texts(found: Standing, columns: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def _with_margin(found: Estimate | None) -> str:
+def _with_margin(found: SeedEstimate | None) -> str:
     if found is None:
         return "-"
     margin = f" ± {100 * (found.high - found.mean):.1f}" if found.seeds > 1 else ""
     return f"{100 * found.mean:.1f}{margin}"
 
 
-def seeds_markdown(stand: Sequence[Standing], found: Sequence[Change]) -> str:
-    """Return standings and changes as Markdown tables."""
+def seeds_markdown(stand: Sequence[Standing], found: Sequence[SeedChange]) -> str:
+    """Standings and changes as Markdown tables."""
     columns = list(stand[0].columns) if stand else []
     lines = [
         f"| accuracy in % | seeds | {' | '.join(map(markdown_text, columns))} |",
@@ -256,8 +258,8 @@ def seeds_markdown(stand: Sequence[Standing], found: Sequence[Change]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def change_texts(change: Change) -> tuple[str, ...]:
-    """Return the texts of one line; accuracies in percent."""
+def change_texts(change: SeedChange) -> tuple[str, ...]:
+    """The texts of one line; accuracies in percent."""
     return (
         change.group,
         str(change.change.seeds),

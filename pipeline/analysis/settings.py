@@ -30,15 +30,15 @@ from pipeline.tasks import registry
 Settings = dict[str, JsonValue]
 
 
-class Missing:
+class AbsentSetting:
     """What stands where nothing does; None is a value."""
 
 
-MISSING = Missing()
+MISSING = AbsentSetting()
 
 
 def settings(params: Params) -> Settings:
-    """Return all settings of a study and its figures, by section."""
+    """All settings of a study and its figures, by section."""
     trained = [c for c in params.cells.values() if isinstance(c, TrainedCell)]
     others = [c for c in params.cells.values() if isinstance(c, BaseCell)]
     behind = [c for c in params.cells.values() if isinstance(c, ApiCell)]
@@ -77,8 +77,8 @@ def settings(params: Params) -> Settings:
     }
 
 
-def value_at(found: JsonValue, place: str) -> JsonValue | Missing:
-    """Return what stands at a dotted place, MISSING where nothing does."""
+def value_at(found: JsonValue, place: str) -> JsonValue | AbsentSetting:
+    """What stands at a dotted place, MISSING where nothing does."""
     for name in place.split("."):
         if isinstance(found, dict) and name in found:
             found = found[name]
@@ -119,7 +119,7 @@ def _counts(entry: DatasetEntry) -> JsonValue:
 
 
 def _orders(entry: DatasetEntry) -> JsonValue:
-    """Return the orders that training parts name; of a part that names none, its task's."""
+    """The orders that training parts name; of a part that names none, its task's."""
     parts = ((p.orders or registry.get(p.task).orders) for p in entry.train)
     return [*sorted({order for orders in parts for order in orders})]
 
@@ -133,19 +133,19 @@ def _plain(content: BaseModel | None) -> JsonValue:
 
 
 def _common(contents: Iterable[BaseModel], without: Iterable[str] = ()) -> Settings:
-    """Return the settings that several cells share, field by field."""
+    """The settings that several cells share, field by field."""
     dumped = [content.model_dump(mode="json", exclude={*without}) for content in contents]
     return {name: _same([each[name] for each in dumped]) for name in dumped[0]} if dumped else {}
 
 
 def _same(values: Sequence[JsonValue]) -> JsonValue:
-    """Return the value that all have; of several, each of them."""
+    """The value that all have; of several, each of them."""
     each = _each(values)
     return each[0] if isinstance(each, list) and len(each) == 1 else each
 
 
 def _each(values: Iterable[JsonValue]) -> JsonValue:
-    """Return the values, each once; unlike in a dictionary, they may be lists."""
+    """The values, each once; unlike in a dictionary, they may be lists."""
     found: list[JsonValue] = []
     for value in values:
         if value not in found:

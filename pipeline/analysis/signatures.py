@@ -35,7 +35,7 @@ class CellSignature(Record):
     what: str
 
     def effect(self) -> str:
-        """Return the size of the effect with its interval: a ratio, a share, or points."""
+        """The size of the effect with its interval: a ratio, a share, or points."""
         if self.what.endswith(_RATIO):
             return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
         value, low, high = (100 * end for end in (self.value, self.low, self.high))
@@ -44,7 +44,7 @@ class CellSignature(Record):
         return f"{value:+.1f} points ({low:+.1f} to {high:+.1f})"
 
     def sentence(self) -> str:
-        """Return what it says."""
+        """What it says."""
         where = f"{self.cell}: {self.task}" if self.task else self.cell
         return f"{where}: {self.name}: {self.what} {self.effect()}."
 

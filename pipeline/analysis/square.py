@@ -42,7 +42,7 @@ HEADINGS = ("cell", "task", "base", "base, other prompt", "trained, other prompt
 
 
 def squares(results: Results) -> list[Square]:
-    """Return the square of every column, for every trained cell that was asked with both."""
+    """The square of every column, for every trained cell that was asked with both."""
     return [
         Square(
             cell=trained.key,
@@ -77,7 +77,7 @@ def _asked_with_both(
 
 
 def square_texts(square: Square) -> tuple[str, ...]:
-    """Return the texts of one line; accuracies in percent."""
+    """The texts of one line; accuracies in percent."""
     shares = (square.base, square.base_crossed, square.trained_crossed, square.trained)
     return (square.cell, square.task, *(f"{100 * share:.1f}" for share in shares))
 
@@ -98,7 +98,7 @@ def square_findings(results: Results) -> Iterator[str]:
 
 
 def _on_average(before: CellResult, after: CellResult) -> str:
-    """Return what changes on average over the suite, in points with its 95 % interval."""
+    """What changes on average over the suite, in points with its 95 % interval."""
     found = mean_change([(before.answers[name], after.answers[name]) for name in before.tasks])
     value, low, high = (100 * end for end in (found.value, found.low, found.high))
     return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"

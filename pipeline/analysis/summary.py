@@ -12,14 +12,14 @@ from pipeline.analysis.probes import ColumnProbe, column_probes
 from pipeline.analysis.published import BesidePublished, beside_published
 from pipeline.analysis.results import Results, Row
 from pipeline.analysis.samples import Recorded
-from pipeline.analysis.seeds import Change, Standing, changes, standings
+from pipeline.analysis.seeds import SeedChange, Standing, changes, standings
 from pipeline.analysis.signatures import CellSignature, cell_signatures
 from pipeline.analysis.square import Square, squares
 from pipeline.analysis.verdicts import CellVerdict, cell_verdicts
 from pipeline.formats.records import Record
 
 
-class Report(Record):
+class StudySummary(Record):
     """``results.json``: everything that the report says, for machines.
 
     Attributes:
@@ -42,7 +42,7 @@ class Report(Record):
     study: str
     missing: dict[str, str]
     rows: list[Row]
-    over_seeds: list[Change]
+    over_seeds: list[SeedChange]
     standings: list[Standing]
     squares: list[Square]
     probes: list[ColumnProbe]
@@ -55,10 +55,10 @@ class Report(Record):
     ledger: list[Entry] = Field(default_factory=list)
 
 
-def summarise(results: Results, recorded: Recorded) -> Report:
-    """Return what there is to say of a study."""
+def summarise(results: Results, recorded: Recorded) -> StudySummary:
+    """What there is to say of a study."""
     signatures = cell_signatures(results)
-    return Report(
+    return StudySummary(
         study=results.params.study.name,
         missing={key: why.text() for key, why in results.missing().items()},
         rows=results.rows(),

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline.analysis.results import Missing, Results, Row
+from pipeline.analysis.results import MissingCell, Results, Row
 from pipeline.data.connection import MEANINGS, Connection
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.formats.foreign import markdown_text
@@ -31,7 +31,7 @@ _STRICT = "in brackets: by the strict match, where that differs"
 
 
 def lines_of(row: Row) -> list[tuple[str, ...]]:
-    """Return the texts of a task's line, and of one more for each figure beside its accuracy."""
+    """The texts of a task's line, and of one more for each figure beside its accuracy."""
     return [cells_of(row), *(_beside(row, name) for name in row.beside)]
 
 
@@ -50,7 +50,7 @@ def _beside(row: Row, name: str) -> tuple[str, ...]:
 
 
 def cells_of(row: Row) -> tuple[str, ...]:
-    """Return the texts of one line: a task's accuracy."""
+    """The texts of one line: a task's accuracy."""
     rule = "-" if row.rule is None else f"{100 * row.rule:.1f} {row.rule_name}"
     return (
         row.model,
@@ -65,20 +65,20 @@ def cells_of(row: Row) -> tuple[str, ...]:
 
 
 def mark_text(row: Row) -> str:
-    """Return what is known of whether the model was shown a task before."""
+    """What is known of whether the model was shown a task before."""
     if row.side_check:
         return _SIDE_CHECK
     return _NOT_KNOWN if row.mark is None else row.mark.text()
 
 
 def notes(results: Results) -> list[str]:
-    """Return what the marks and brackets of a table mean, of those that it has."""
+    """What the marks and brackets of a table mean, of those that it has."""
     unknown = any(model.shown is None for model in results.base_cards.values())
     return notes_on(results.rows(), unknown=unknown, partial=bool(results.missing()))
 
 
 def notes_on(rows: Sequence[Row], *, unknown: bool = False, partial: bool = False) -> list[str]:
-    """Return what the marks and brackets of some rows mean.
+    """What the marks and brackets of some rows mean.
 
     Args:
         rows: The rows.
@@ -100,8 +100,8 @@ def notes_on(rows: Sequence[Row], *, unknown: bool = False, partial: bool = Fals
     return parts
 
 
-def _accuracy(published: float | None, strict: float | None, missing: Missing | None) -> str:
-    """Return the accuracy by the published rule, with the strict one in brackets if it differs."""
+def _accuracy(published: float | None, strict: float | None, missing: MissingCell | None) -> str:
+    """The accuracy by the published rule, with the strict one in brackets if it differs."""
     if missing is not None:
         return missing.word
     if published is None or strict is None:
@@ -117,7 +117,7 @@ def _percent(share: float | None) -> str:
 def change_text(
     change: float | None, interval: tuple[float, float] | None, p_value: float | None = None
 ) -> str:
-    """Return a change in points with half the width of its 95 % interval, where that is known.
+    """A change in points with half the width of its 95 % interval, where that is known.
 
     Args:
         change: None where nothing can be compared.
@@ -132,12 +132,12 @@ def change_text(
 
 
 def rich_table(results: Results) -> Table:
-    """Return the table for a terminal; accuracies in percent, cell by cell under its name."""
+    """The table for a terminal; accuracies in percent, cell by cell under its name."""
     return table_of(results.params.study.title, results.rows(), notes(results))
 
 
 def table_of(title: str, rows_of_all: Sequence[Row], meanings: Sequence[str]) -> Table:
-    """Return rows as a table for a terminal, with what their marks mean below."""
+    """Rows as a table for a terminal, with what their marks mean below."""
     table = Table(
         title=escape(f"{title}: accuracy in %"),
         caption="\n".join(meanings),
@@ -162,7 +162,7 @@ def table_of(title: str, rows_of_all: Sequence[Row], meanings: Sequence[str]) ->
 
 
 def markdown(results: Results) -> str:
-    """Return the table as Markdown."""
+    """The table as Markdown."""
     lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 4 + ("---:",) * 3 + ("---",)]
     lines += [tuple(map(markdown_text, line)) for row in results.rows() for line in lines_of(row)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)

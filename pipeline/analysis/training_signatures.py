@@ -37,7 +37,7 @@ _BINARY, _LISTS = "yes_no", "names"
 
 
 def training_signatures(results: Results, result: TrainedResult) -> list[Signature]:
-    """Return the signatures that were looked for in what training a cell changed."""
+    """The signatures that were looked for in what training a cell changed."""
     return [
         *_falls(results, result),
         *_flat(results, result),
@@ -85,7 +85,7 @@ def _formats(results: Results, result: TrainedResult) -> Iterator[Signature]:
 
 
 def _forms(results: Results, column: str) -> tuple[str, str]:
-    """Return what wrote a column's stories, and the form of its answers where all have one."""
+    """What wrote a column's stories, and the form of its answers where all have one."""
     portions = results.origins.columns[column].portions
     generators = {portion.generator for portion in portions}
     forms = {portion.asked.rpartition(", ")[2] for portion in portions}
@@ -129,7 +129,7 @@ def _diversity(result: TrainedResult) -> Iterator[Signature]:
 
 
 def _change(results: Results, result: TrainedResult, columns: Sequence[str]) -> Estimate | None:
-    """Return the change on the questions of columns together; None without any."""
+    """The change on the questions of columns together; None without any."""
     before, after, stories = side_by_side(_answered(results, result, columns), whether_right)
     return statistics.change(before, after, stories) if before else None
 

@@ -60,7 +60,7 @@ class CellVerdict(Record):
     signatures: list[str]
 
     def texts(self) -> tuple[str, ...]:
-        """Return the texts of its line."""
+        """The texts of its line."""
         follow = followed(self.answers, self.by)
         found = ", ".join(self.signatures) or NO_SIGNATURE
         named = (self.model, self.combination or "-", self.task)
@@ -68,7 +68,7 @@ class CellVerdict(Record):
 
     @property
     def findable(self) -> str:
-        """Return what could have been found on its questions, in short."""
+        """What could have been found on its questions, in short."""
         return findable(self.found)
 
 
@@ -111,7 +111,7 @@ def _of_cell(result: CellResult, shown: Sequence[CellSignature]) -> Iterator[Cel
 
 
 def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
-    """Return the verdicts for a terminal, with the cells that a partial report lacks."""
+    """The verdicts for a terminal, with the cells that a partial report lacks."""
     table = Table(
         title="Verdicts", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True
     )
@@ -125,14 +125,14 @@ def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
 
 
 def verdicts_markdown(results: Results, found: list[CellVerdict]) -> str:
-    """Return the verdicts as a Markdown table, with the cells that a partial report lacks."""
+    """The verdicts as a Markdown table, with the cells that a partial report lacks."""
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
     lines += missing_texts(results).values()
     return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
 
 
 def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
-    """Return the texts of a line for each cell that a partial report lacks, by cell."""
+    """The texts of a line for each cell that a partial report lacks, by cell."""
     cells = {key: (results.cells[key].cell, why) for key, why in results.missing().items()}
     return {
         key: (cell.title, cell.combination or "-", "-", why.text(), *("-",) * 3, NO_SIGNATURE)

@@ -15,7 +15,7 @@ NOWHERE = "none"
 
 
 def balance(readings: Sequence[Reading]) -> Balance:
-    """Return how the gold answers are spread."""
+    """How the gold answers are spread."""
     examples = [reading.example for reading in readings]
     answers = Counter(example.answer for example in examples)
     positions = [
@@ -46,7 +46,7 @@ def _mention_part(reading: Reading) -> int | None:
 
 
 def _by_place(places: Iterable[int | None]) -> dict[str, int]:
-    """Return counts by place in rising order, what has no place last."""
+    """Counts by place in rising order, what has no place last."""
     all_places = list(places)
     counts = Counter(place for place in all_places if place is not None)
     by_place = {str(place): counts[place] for place in sorted(counts)}

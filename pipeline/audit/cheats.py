@@ -29,7 +29,7 @@ Cheat = Callable[[Reading], str | None]
 
 
 def respond(answer: str) -> str:
-    """Return a response in the form that is asked for."""
+    """A response in the form that is asked for."""
     return f"{_THOUGHT}</think><answer>{answer}</answer>"
 
 
@@ -37,7 +37,7 @@ def respond(answer: str) -> str:
 
 
 def possible_answers(reading: Reading) -> tuple[str, ...]:
-    """Return what may be the answer, as far as the prompt tells; nothing for free text."""
+    """What may be the answer, as far as the prompt tells; nothing for free text."""
     example = reading.example
     if example.answer_kind == "yes_no":
         return ("yes", "no")
@@ -59,7 +59,7 @@ def _either_answer(reading: Reading) -> str | None:
 
 
 def _all_options(reading: Reading) -> str | None:
-    """Return all options at once, unless a list of all of them is the answer."""
+    """All options at once, unless a list of all of them is the answer."""
     options, answer = reading.example.choices or (), reading.example.answer
     if not options or set(options) == set(answer.split(", ")):
         return None
@@ -111,7 +111,7 @@ DISGUISES: Mapping[str, Callable[[str], str]] = {
 
 
 def won_without_answer(readings: Sequence[Reading]) -> WonWithoutAnswer:
-    """Return what cheats and constants win on a set of examples, the best first.
+    """What cheats and constants win on a set of examples, the best first.
 
     Raises:
         UserError: If an example's task is unknown.
@@ -165,13 +165,13 @@ class Constants:
 
     @classmethod
     def tried_on(cls, examples: Sequence[Example]) -> Constants:
-        """Return the search on a set of examples."""
+        """The search on a set of examples."""
         common = [a for a, _ in Counter(e.answer for e in examples).most_common(_COMMON_ANSWERS)]
         rows = examples if len(examples) <= _ROWS else Random(0).sample(examples, _ROWS)
         return cls(rows, list(dict.fromkeys((*common, *_ALWAYS_TRIED))))
 
     def best(self, strict: bool) -> str:
-        """Return the best text, by the strict match or by the published rule."""
+        """The best text, by the strict match or by the published rule."""
         best, *longer = "", *self.parts
         for _ in range(_MOST_PARTS):
             found = max(longer, key=lambda text: self._wins(text)[strict])
@@ -182,7 +182,7 @@ class Constants:
         return best or self.parts[0]
 
     def finalists(self) -> list[str]:
-        """Return the few texts that won most rows by either rule: to be tried on all of them."""
+        """The few texts that won most rows by either rule: to be tried on all of them."""
         found: list[str] = []
         for strict in (False, True):
             self.best(strict)

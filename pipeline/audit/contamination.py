@@ -44,11 +44,11 @@ class Overlap:
 
     @property
     def leaked(self) -> int:
-        """Return how many test examples use a story of the training set."""
+        """How many test examples use a story of the training set."""
         return len(self.found["story"])
 
     def record(self) -> Leak:
-        """Return counts and the first ids of each kind."""
+        """Counts and the first ids of each kind."""
         counts = {kind: len(ids) for kind, ids in self.found.items() if kind != "story"}
         return Leak(
             rows=self.rows,
@@ -107,7 +107,7 @@ class Fingerprints:
         return Overlap(len(test), self.length, total / len(test) if test else 0.0, ids, unread)
 
     def _shared(self, text: str) -> float:
-        """Return the share of a text's n-grams that stand in training."""
+        """The share of a text's n-grams that stand in training."""
         ngrams = _ngrams(words_of(text), self.length)
         return len(ngrams & self.ngrams) / len(ngrams) if ngrams else 0.0
 
@@ -143,7 +143,7 @@ _KEYS = ("story", "normalised_story", "structure", "question", "item")
 
 
 def _keys(example: Example) -> dict[str, Hashable]:
-    """Return what of an example is looked for; arithmetic has no story but its question."""
+    """What of an example is looked for; arithmetic has no story but its question."""
     question = " ".join(words_of(example.question))
     story = " ".join(words_of(example.story)) or question
     return {
@@ -165,5 +165,5 @@ def _once(examples: Iterable[Example]) -> Iterator[str]:
 
 
 def _ngrams(words: Ngram, length: int) -> frozenset[Ngram]:
-    """Return the n-grams of a text; a shorter text has none."""
+    """The n-grams of a text; a shorter text has none."""
     return frozenset(zip(*(words[start:] for start in range(length)), strict=False))

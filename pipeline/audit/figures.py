@@ -15,7 +15,7 @@ _BAR, _BEST = "#9aa5b1", "#d1242f"
 
 
 def draw_all(audit: Audit) -> dict[str, str]:
-    """Return every figure that applies to an audit, as SVG text by name."""
+    """Every figure that applies to an audit, as SVG text by name."""
     drawn = {
         "rules-by-order": rules_by_order(audit.columns),
         "answer-balance": answer_balance(audit.columns),
@@ -24,7 +24,7 @@ def draw_all(audit: Audit) -> dict[str, str]:
 
 
 def rules_by_order(columns: Mapping[str, ColumnAudit]) -> Figure | None:
-    """Return, for each column, the accuracy of its best rules by belief order."""
+    """For each column, the accuracy of its best rules by belief order."""
     shown = {name: column for name, column in columns.items() if _orders(column)}
     if not shown:
         return None
@@ -57,7 +57,7 @@ def _draw_orders(axis: Axes, name: str, column: ColumnAudit) -> None:
 
 
 def answer_balance(columns: Mapping[str, ColumnAudit]) -> Figure | None:
-    """Return, for each column, where the gold answer stands; the most frequent place in red."""
+    """For each column, where the gold answer stands; the most frequent place in red."""
     panels = [
         (f"{name}: {title}", counts)
         for name, column in columns.items()

@@ -36,7 +36,7 @@ _NOWHERE: Place = ()
 
 
 def lexical_dependence(examples: Sequence[Example]) -> Lexical:
-    """Return the most telling word of questions of one type; of few examples, none."""
+    """The most telling word of questions of one type; of few examples, none."""
     halves: tuple[list[Example], list[Example]] = ([], [])
     for example in examples:
         halves[crc32(example.story_id.encode()) % 2].append(example)
@@ -48,7 +48,7 @@ def lexical_dependence(examples: Sequence[Example]) -> Lexical:
 
 
 def _scores(examples: Sequence[Example]) -> dict[str, float]:
-    """Return I(Z;Y) / H(Y) of every word that is frequent enough."""
+    """I(Z;Y) / H(Y) of every word that is frequent enough."""
     answers = [_answer(example) for example in examples]
     total = Counter(answers)
     return {
@@ -90,7 +90,7 @@ def _where_words_stand(examples: Sequence[Example], answers: Sequence[str]) -> d
 
 
 def _varies(pairs: Pairs, rows: int) -> bool:
-    """Return whether a word is frequent enough, and not always in the same place."""
+    """Whether a word is frequent enough, and not always in the same place."""
     places: Counter[Place] = Counter()
     for (place, _), count in pairs.items():
         places[place] += count

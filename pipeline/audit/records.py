@@ -106,11 +106,11 @@ class WonWithoutAnswer(Record):
 
     @property
     def cheat(self) -> Won:
-        """Return the best cheat by the published rule."""
+        """The best cheat by the published rule."""
         return self.cheats[0]
 
     def best(self) -> dict[str, Won]:
-        """Return the best of each kind, as tables show them: an answer that is always the same."""
+        """The best of each kind, as tables show them: an answer that is always the same."""
         constants = (self.constant, self.strict_constant)
         return {f"always {won.what!r}": won for won in constants} | {self.cheat.what: self.cheat}
 
@@ -267,7 +267,7 @@ class Audit(Record):
     validation: dict[str, Leak] = Field(default={})
 
     def best_rule(self, column: str, combination: str | None) -> Best | None:
-        """Return the best rule of a column: a listed one, or one learned from a training set."""
+        """The best rule of a column: a listed one, or one learned from a training set."""
         found = self.columns.get(column)
         if found is None:
             return None
@@ -276,6 +276,6 @@ class Audit(Record):
         return Best(rule=LEARNED, accuracy=learned) if learned > listed.accuracy else listed
 
     def won_without_answer(self) -> dict[str, WonWithoutAnswer]:
-        """Return what is won without an answer, by the name of the questions."""
+        """What is won without an answer, by the name of the questions."""
         training = {f"train: {name}": found for name, found in self.training.items()}
         return training | {name: column.without_answer for name, column in self.columns.items()}

@@ -85,7 +85,7 @@ def set_audit(
 
 
 def learned_baseline(readings: Sequence[Reading]) -> Learned | None:
-    """Return what learned rules score on a set; None where it is too small."""
+    """What learned rules score on a set; None where it is too small."""
     asked, gold = gold_places(readings)
     fitted, readable = cross_fitted(asked, gold), cross_fitted_list(asked, gold)
     if fitted is None or readable is None:
@@ -107,7 +107,7 @@ def learned_baseline(readings: Sequence[Reading]) -> Learned | None:
 def learned_from(
     training: Mapping[str, LearnedRule], examples: Sequence[Example]
 ) -> dict[str, float]:
-    """Return the accuracy of rules learned from training sets on a set of examples."""
+    """The accuracy of rules learned from training sets on a set of examples."""
     asked, gold = gold_places(read_all(examples))
     found = {}
     for name, rule in training.items():
@@ -117,7 +117,7 @@ def learned_from(
 
 
 def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, dict[str, Leak]]:
-    """Return what each column shares with training, by combination."""
+    """What each column shares with training, by combination."""
     return {
         combination: {column: overlap.record() for column, overlap in columns.items()}
         for combination, columns in overlaps.items()
@@ -128,7 +128,7 @@ def leakage(overlaps: Mapping[str, Mapping[str, Overlap]]) -> dict[str, dict[str
 
 
 def label_conflicts(examples: Sequence[Example]) -> list[LabelConflict]:
-    """Return the questions that are asked of one story more than once with different answers."""
+    """The questions that are asked of one story more than once with different answers."""
     answers: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for example in examples:
         answers[_item(example)][example.answer].append(example.id)
@@ -140,12 +140,12 @@ def label_conflicts(examples: Sequence[Example]) -> list[LabelConflict]:
 
 
 def twin_conflicts(examples: Sequence[Example]) -> dict[str, int]:
-    """Return, by order, the Hi-ToM tasks whose twin in the other prompt variant says otherwise."""
+    """By order, the Hi-ToM tasks whose twin in the other prompt variant says otherwise."""
     return _counts(str(e.order) for e in examples if e.meta.get("label_conflict"))
 
 
 def _duplicates(examples: Sequence[Example]) -> list[str]:
-    """Return the ids of the examples that repeat an earlier one to the letter, answer included."""
+    """The ids of the examples that repeat an earlier one to the letter, answer included."""
     seen: set[tuple[str, ...]] = set()
     repeated = []
     for example in examples:
@@ -205,12 +205,12 @@ def _group(rules: Mapping[str, Baseline], places: Sequence[int]) -> RuleGroup:
 
 
 def _with_guess(rules: Mapping[str, Baseline]) -> dict[str, float]:
-    """Return, for rules that are sometimes undefined, the accuracy with a blind guess there."""
+    """For rules that are sometimes undefined, the accuracy with a blind guess there."""
     return {name: rule.with_guess for name, rule in rules.items() if rule.coverage < 1}
 
 
 def _groups(readings: Sequence[Reading], keys: Sequence[str]) -> dict[str, list[int]]:
-    """Return the places of the readings by key, keys in order."""
+    """The places of the readings by key, keys in order."""
     groups: dict[str, list[int]] = defaultdict(list)
     for place, (_, key) in enumerate(zip(readings, keys, strict=True)):
         groups[key].append(place)
@@ -222,7 +222,7 @@ def _chance(readings: Sequence[Reading]) -> float:
 
 
 def _rule_flags(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> list[Flag]:
-    """Return the best rule of the set and of each kind of question where it is too good.
+    """The best rule of the set and of each kind of question where it is too good.
 
     Of questions about the world itself only the whole set counts: there the rule is the answer.
     """
@@ -232,7 +232,7 @@ def _rule_flags(readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> l
 
 
 def kinds_about_minds(readings: Sequence[Reading]) -> dict[str, list[int]]:
-    """Return the places of the readings by kind of question, of kinds about what somebody thinks.
+    """The places of the readings by kind of question, of kinds about what somebody thinks.
 
     Nothing where all questions are of one kind.
     """
@@ -254,7 +254,7 @@ def _rule_flag(
 
 
 def _lexical(readings: Sequence[Reading]) -> dict[str, Lexical]:
-    """Return the most telling word of each kind of question: type, order and form of the answer."""
+    """The most telling word of each kind of question: type, order and form of the answer."""
     groups: dict[str, list[Example]] = defaultdict(list)
     for reading in readings:
         groups[_question_kind(reading)].append(reading.example)
@@ -262,7 +262,7 @@ def _lexical(readings: Sequence[Reading]) -> dict[str, Lexical]:
 
 
 def _question_kind(reading: Reading) -> str:
-    """Return the type of a question, with all else that decides which answers are possible."""
+    """The type of a question, with all else that decides which answers are possible."""
     example = reading.example
     stated = asked_type(example)
     aspect = str(getattr(getattr(reading.surface, "question", None), "aspect", ""))

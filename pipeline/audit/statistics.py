@@ -12,7 +12,7 @@ Y = TypeVar("Y", bound=Hashable)
 
 
 def binomial_tail(successes: int, trials: int, probability: float) -> float:
-    """Return the chance of at least so many successes: the p-value of a one-sided binomial test.
+    """The chance of at least so many successes: the p-value of a one-sided binomial test.
 
     Raises:
         ValueError: If the numbers are not those of a binomial experiment.
@@ -34,20 +34,20 @@ def _log_chance(hits: int, trials: int, probability: float) -> float:
 
 
 def entropy(counts: Iterable[int]) -> float:
-    """Return the entropy of a distribution given by counts, in nats."""
+    """The entropy of a distribution given by counts, in nats."""
     counts = [count for count in counts if count]
     total = sum(counts)
     return -fsum(count / total * log(count / total) for count in counts)
 
 
 def evenness(counts: Iterable[int]) -> float:
-    """Return entropy as a share of the largest possible: 1 if all are equally frequent."""
+    """Entropy as a share of the largest possible: 1 if all are equally frequent."""
     counts = [count for count in counts if count]
     return entropy(counts) / log(len(counts)) if len(counts) > 1 else 0.0
 
 
 def dependence(joint: Mapping[tuple[Z, Y], int]) -> float:
-    """Return I(Z;Y) / H(Y) of pairs (z, y) given by counts: 0 if independent, 1 if z decides y.
+    """I(Z;Y) / H(Y) of pairs (z, y) given by counts: 0 if independent, 1 if z decides y.
 
     The plug-in estimate of the mutual information is too large by about (|Z|-1)(|Y|-1)/2N nats
     (Miller and Madow's correction, see Paninski 2003, "Estimation of entropy and mutual

@@ -31,7 +31,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 def closure(
     root: Path, modules: Iterable[str], without: Collection[str] = frozenset()
 ) -> dict[str, str]:
-    """Return the digest of every module that some modules import, and of their data files.
+    """The digest of every module that some modules import, and of their data files.
 
     Args:
         root: Folder that holds the packages.
@@ -59,7 +59,7 @@ def closure(
 
 
 def own_code(modules: Iterable[str]) -> dict[str, str]:
-    """Return the closure of modules of this package without what only carries results."""
+    """The closure of modules of this package without what only carries results."""
     return closure(Path(__file__).parents[2], modules, CARRIERS)
 
 
@@ -86,7 +86,7 @@ def _read(path: Path, changed: int) -> Module:
 
 
 def _file(root: Path, name: str) -> Path | None:
-    """Return the file of a module or package, or None where there is none of this name."""
+    """The file of a module or package, or None where there is none of this name."""
     path = root.joinpath(*name.split("."))
     candidates = (path.with_name(f"{path.name}.py"), path / "__init__.py")
     return next((file for file in candidates if file.is_file()), None)

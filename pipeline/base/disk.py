@@ -26,7 +26,7 @@ _SQLITE = {
 
 
 def trouble(error: BaseException) -> str | None:
-    """Return what is wrong with the disk, and what to do, or None where an error is another one.
+    """What is wrong with the disk, and what to do, or None where an error is another one.
 
     Args:
         error: What a stage or command failed with, or what a library made of it.
@@ -54,7 +54,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _at_fault(error: BaseException) -> tuple[int, str] | None:
-    """Return the system's error number and the place, where an error is one of the disk."""
+    """The system's error number and the place, where an error is one of the disk."""
     number, place = _error_number(error), "its output"
     if isinstance(error, OSError) and error.filename is not None:
         place = os.fsdecode(error.filename)

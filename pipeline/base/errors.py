@@ -20,5 +20,5 @@ class TransientError(UserError):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an error says, or its name; at most 200 characters."""
+    """The first line of what an error says, or its name; at most 200 characters."""
     return (str(error).splitlines() or [type(error).__name__])[0][:200]

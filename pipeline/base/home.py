@@ -8,7 +8,7 @@ _GIT_DIR = "gitdir: "
 
 
 def home_of(root: Path) -> Path:
-    """Return the checkout whose runs of MLflow a checkout uses.
+    """The checkout whose runs of MLflow a checkout uses.
 
     That of a git worktree is the main one, that of a DVC experiment under way (``dvc exp run
     --temp`` and ``--queue`` run in a copy) the one it was started in; any other is its own.

@@ -54,7 +54,7 @@ def _acquired(path: Path, deadline: float) -> int:
 
 
 def _is_at(handle: int, path: Path) -> bool:
-    """Return whether an open file is the one of this name: its last holder may have removed it."""
+    """Whether an open file is the one of this name: its last holder may have removed it."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except FileNotFoundError:
@@ -62,7 +62,7 @@ def _is_at(handle: int, path: Path) -> bool:
 
 
 def is_locked(path: Path) -> bool:
-    """Return whether a process holds a lock file."""
+    """Whether a process holds a lock file."""
     try:
         handle = os.open(path, os.O_RDWR)
     except FileNotFoundError:

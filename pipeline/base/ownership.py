@@ -61,7 +61,7 @@ def _waiting(folder: Path, patience: float) -> Iterator[int]:
 
 
 def is_owned(folder: Path) -> bool:
-    """Return whether a process owns a folder."""
+    """Whether a process owns a folder."""
     return is_locked(_lock_of(folder))
 
 
@@ -86,7 +86,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def owner_of(folder: Path) -> dict[str, str] | None:
-    """Return the note of an owner, or None if it is not there yet."""
+    """The note of an owner, or None if it is not there yet."""
     try:
         found: dict[str, str] = json.loads(_lock_of(folder).read_text(encoding="utf-8"))
     except (OSError, ValueError):

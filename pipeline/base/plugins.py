@@ -34,7 +34,7 @@ class Plugin:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Return the modules that results can come from, with what they import."""
+        """The modules that results can come from, with what they import."""
         return (self.module, *self.elsewhere)
 
 

@@ -17,7 +17,7 @@ def keep_loopback_direct(environment: MutableMapping[str, str]) -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return so many loopback ports, none twice, that nobody listens on."""
+    """So many loopback ports, none twice, that nobody listens on."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

@@ -79,7 +79,7 @@ def _watch(goes_on: Callable[[], bool], end: Callable[[], None]) -> None:
 
 
 def _line_to_dvc() -> list[psutil.Process] | None:
-    """Return this process and those above it up to the DVC that started it; None if that is gone.
+    """This process and those above it up to the DVC that started it; None if that is gone.
 
     It is the first that is no shell. Whoever adopts an orphan has a session of its own or is the
     first process of all, and neither starts a stage unless it is DVC.
@@ -102,7 +102,7 @@ def _is_dvc(process: psutil.Process) -> bool:
 
 
 def _is_whole(line: list[psutil.Process]) -> bool:
-    """Return whether each process still has the parent that it had."""
+    """Whether each process still has the parent that it had."""
     try:
         return all(child.ppid() == parent.pid for child, parent in pairwise(line))
     except psutil.Error:
@@ -122,7 +122,7 @@ def _kill_this() -> None:
 
 
 def began(pid: int) -> int | None:
-    """Return when a process began, in units of its system's own; None if there is none (any more).
+    """When a process began, in units of its system's own; None if there is none (any more).
 
     With its process id it names one process of one boot of one machine.
     """
@@ -135,7 +135,7 @@ def began(pid: int) -> int | None:
 
 
 def lives(pid: int, since: int) -> bool:
-    """Return whether the process that began then is alive; True where that cannot be seen."""
+    """Whether the process that began then is alive; True where that cannot be seen."""
     try:
         return began(pid) == since
     except PermissionError:  # another user's, where the system hides those
@@ -143,7 +143,7 @@ def lives(pid: int, since: int) -> bool:
 
 
 def space() -> str:
-    """Return what two processes share that see each other: boot and process namespace.
+    """What two processes share that see each other: boot and process namespace.
 
     Empty where nothing says so, as outside of Linux.
     """
@@ -155,7 +155,7 @@ def space() -> str:
 
 
 def _began_elsewhere(pid: int) -> int | None:
-    """Return the same where there is no ``/proc``."""
+    """The same where there is no ``/proc``."""
     try:
         return int(psutil.Process(pid).create_time() * 1000)
     except psutil.Error:
@@ -163,7 +163,7 @@ def _began_elsewhere(pid: int) -> int | None:
 
 
 def ending_with_this(module: str, *arguments: str) -> list[str]:
-    """Return the command that runs a module until this process ends; start it in a new session."""
+    """The command that runs a module until this process ends; start it in a new session."""
     return [sys.executable, "-m", "pipeline.base.processes", str(os.getpid()), module, *arguments]
 
 

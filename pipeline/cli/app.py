@@ -198,7 +198,7 @@ def sync() -> None:
 
 
 def _shortened(message: str) -> str:
-    """Return a message without the middle of what it quotes, where that is very long."""
+    """A message without the middle of what it quotes, where that is very long."""
     half = _LONGEST_MESSAGE // 2
     return message if len(message) <= 2 * half else f"{message[:half]} ... {message[-half:]}"
 

@@ -155,7 +155,7 @@ def _fail_on_leak(overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
 
 
 def _folders(raw: Path | None) -> list[Path]:
-    """Return where raw sources are looked for."""
+    """Where raw sources are looked for."""
     if raw is not None:
         if not raw.is_dir():
             raise UserError(f"--raw {raw}: no such folder")
@@ -201,7 +201,7 @@ def _best_table(columns: Mapping[str, ColumnAudit]) -> Table:
 
 
 def _learned_table(columns: Mapping[str, ColumnAudit]) -> Table | None:
-    """Return what rules score that are learned from other stories of each set."""
+    """What rules score that are learned from other stories of each set."""
     found = {name: column.learned for name, column in columns.items() if column.learned}
     if not found:
         return None
@@ -215,7 +215,7 @@ def _learned_table(columns: Mapping[str, ColumnAudit]) -> Table | None:
 
 
 def _won_table(audit: Audit) -> Table:
-    """Return the best constants and the best cheat of each set, trained on or not."""
+    """The best constants and the best cheat of each set, trained on or not."""
     title = "What wins without an answer (%)"
     table = make_table(title, ("task", "response"), ("published", "strict"))
     table.columns[1].max_width = _RESPONSE_WIDTH
@@ -247,7 +247,7 @@ def _rules_tables(name: str, column: ColumnAudit) -> Iterator[Table]:
 
 
 def _groups(rules: Baselines) -> dict[str, RuleGroup]:
-    """Return the rules' accuracies by order, if there are several, and by type, if by few."""
+    """The rules' accuracies by order, if there are several, and by type, if by few."""
     orders, types = rules.by_order, rules.by_type
     groups = {
         "no order" if order == "None" else f"order {order}": group
@@ -260,7 +260,7 @@ def _groups(rules: Baselines) -> dict[str, RuleGroup]:
 
 
 def _cell(group: RuleGroup, rule: str) -> str:
-    """Return a rule's accuracy, and in brackets the one with a guess where it is undefined."""
+    """A rule's accuracy, and in brackets the one with a guess where it is undefined."""
     plain, guessed = group.rules[rule], group.with_guess.get(rule)
     return _percent(plain) if guessed is None else f"{_percent(plain)} ({_percent(guessed)})"
 

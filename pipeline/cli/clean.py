@@ -68,7 +68,7 @@ def clean(
 
 
 def _interrupted(root: Path) -> list[Path]:
-    """Return the folders of interrupted work.
+    """The folders of interrupted work.
 
     Raises:
         UserError: If work is under way in one of them.

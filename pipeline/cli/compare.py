@@ -151,7 +151,7 @@ def _checkpoint(root: Path, cell: Side, key: str, name: str) -> Side:
 
 
 def _study_of(root: Path, folder: Path) -> str | None:
-    """Return the study in whose runs a folder lies."""
+    """The study in whose runs a folder lies."""
     runs = (root / "runs").resolve()
     found = folder.resolve()
     return found.relative_to(runs).parts[0] if found.is_relative_to(runs) else None
@@ -222,7 +222,7 @@ def _responses(side: Side) -> dict[str, str]:
 
 
 def _questions(root: Path, study: str | None, column: str) -> dict[str, str]:
-    """Return the questions of a column with their gold answers, by id; none without the suite."""
+    """The questions of a column with their gold answers, by id; none without the suite."""
     from pipeline.data.codec import read_examples
 
     if study is None:

@@ -157,14 +157,14 @@ def _is_evaluated(root: Path, params: Params, key: str) -> bool:
 
 
 def _columns(root: Path, params: Params, key: str) -> list[Column]:
-    """Return the answered columns of a cell, and say aloud what it has none of."""
-    from pipeline.analysis.export.answered import Results, read_columns
+    """The answered columns of a cell, and say aloud what it has none of."""
+    from pipeline.analysis.export.answered import ResultsFolder, read_columns
     from pipeline.stages.common import Stage
     from pipeline.stages.evaluate import asked
 
     stage, made_by = Stage("evaluate", root, params), f"evaluate@{key}"
     logs = stage.logs / key / stage.name
-    results = Results(stage.runs / key / stage.name, logs / "timing.jsonl", made_by)
+    results = ResultsFolder(stage.runs / key / stage.name, logs / "timing.jsonl", made_by)
     found = read_columns(results, stage.study, key, params.cell(key), asked(stage, key))
     columns = list(found)
     if not columns:

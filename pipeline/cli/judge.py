@@ -100,7 +100,7 @@ def judge(
 
 
 def _shown(found: AnswerVerdict) -> list[AgainstRule]:
-    """Return the rule that decides, or explains most, and the most accurate ones."""
+    """The rule that decides, or explains most, and the most accurate ones."""
     first = [each for each in found.rules if each.rule == (found.by or found.best)]
     others = [each for each in found.rules if each not in first]
     return [*first, *others][:RULES_SHOWN]

@@ -47,7 +47,7 @@ def check_output(target: Path) -> None:
 
 
 def is_standard_output(target: Path) -> bool:
-    """Return whether a target is standard output, by whatever name."""
+    """Whether a target is standard output, by whatever name."""
     if target == _STANDARD_OUTPUT:
         return True
     try:

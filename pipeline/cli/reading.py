@@ -9,7 +9,7 @@ from pipeline.base.errors import UserError
 
 
 def read_input(source: Path) -> bytes:
-    """Return the content of a file.
+    """The content of a file.
 
     Raises:
         UserError: If it is not there or cannot be read.

@@ -18,7 +18,7 @@ Line = tuple[str, str]
 
 
 def recipe(study: Study) -> list[Line]:
-    """Return (subject, what the study says of it), in the order of the pipeline."""
+    """(subject, what the study says of it), in the order of the pipeline."""
     found = (_cells, _data, _training, _optimisation, _evaluation)
     return [line for lines in found for line in lines(study) if line[1]]
 
@@ -117,14 +117,14 @@ def _training(study: Study) -> Iterator[Line]:
 
 
 def _match(reward: Settings) -> str:
-    """Return which answers a reward pays."""
+    """Which answers a reward pays."""
     if isinstance(reward, PublishedReward):
         return f"pays the published rule: {reward.published}"
     return "pays strict matches"
 
 
 def _samples(study: Study) -> bool:
-    """Return whether any algorithm of the study learns from completions of its own."""
+    """Whether any algorithm of the study learns from completions of its own."""
     return any(arm.algorithm.samples for arm in study.arms.values())
 
 

@@ -48,7 +48,7 @@ def report(
 
 
 def _whole(params: Params, root: Path) -> tuple[Results, Path]:
-    """Return the results of a study with its page.
+    """The results of a study with its page.
 
     Raises:
         UserError: If some are missing; says how to see the others.
@@ -115,15 +115,15 @@ def _show(results: Results) -> None:
 def _show_ledger(path: Path) -> None:
     """Count the claims of papers by what the report decides of them, where it has any."""
     from pipeline.analysis.ledger.ledger import ledger_summary
-    from pipeline.analysis.summary import Report
+    from pipeline.analysis.summary import StudySummary
 
-    found = Report.read(path, "report").ledger if path.is_file() else []
+    found = StudySummary.read(path, "report").ledger if path.is_file() else []
     if found:
         console.print(f"- {escape(ledger_summary(found))}; the report has each.", highlight=False)
 
 
 def _runs_at(root: Path, page: Path) -> str:
-    """Return where the runs are: at a server, with what to open so that the report leads there."""
+    """Where the runs are: at a server, with what to open so that the report leads there."""
     from pipeline.analysis.run_links import page_query
     from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
 

@@ -83,7 +83,7 @@ def _read(line: bytes, default_task: str, preset: Preset) -> tuple[str, Example]
 
 
 def _checked(line: bytes) -> Row:
-    """Return a row each of whose fields is of its kind."""
+    """A row each of whose fields is of its kind."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:

@@ -54,7 +54,7 @@ def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
 
 
 def decoded(where: Path | str, data: bytes) -> str:
-    """Return bytes as UTF-8 text; ``where`` they stand is for the error."""
+    """Bytes as UTF-8 text; ``where`` they stand is for the error."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

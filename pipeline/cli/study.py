@@ -33,7 +33,7 @@ Name = Annotated[str, typer.Argument(help="Name of a study, see `tomrl study lis
 
 
 def check(root: Path, name: str) -> Study:
-    """Return a study of this name whose tasks are there and have the rows that it asks for.
+    """A study of this name whose tasks are there and have the rows that it asks for.
 
     Raises:
         UserError: If there is no such study, or with every mistake in its file.

@@ -23,7 +23,7 @@ _AT_REST = ("waiting", "done")
 
 
 def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
-    """Return a table of cells, from what :meth:`flows.driver.record.Standing.rows` gives."""
+    """A table of cells, from what :meth:`flows.driver.record.Standing.rows` gives."""
     table = make_table(None, ("cell", "state", "attempts", "how far"))
     for row in rows:
         table.add_row(*row)
@@ -31,7 +31,7 @@ def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
 
 
 def live_view(found: Standing) -> RenderableType:
-    """Return the cells that run or went wrong, which fit on a screen, over a line on all."""
+    """The cells that run or went wrong, which fit on a screen, over a line on all."""
     shown = [row for row in found.rows() if row[1] not in _AT_REST]
     line = Text(f"{found.name}: {found.summary()}")
     return Group(table_of(shown), line) if shown else line

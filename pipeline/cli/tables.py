@@ -12,7 +12,7 @@ from rich.text import Text
 
 
 def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] = ()) -> Table:
-    """Return an empty table: columns of text, then columns of numbers.
+    """An empty table: columns of text, then columns of numbers.
 
     Headings and cells that are too wide are continued below, and are shown as they are: no markup.
     """
@@ -35,5 +35,5 @@ class _Plain(Table):
 
 
 def make_list() -> Table:
-    """Return an empty table without headings: a name on each line, and what is said of it."""
+    """An empty table without headings: a name on each line, and what is said of it."""
     return Table(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)

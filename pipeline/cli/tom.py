@@ -235,7 +235,7 @@ def claims(
 
 
 def _claims(benchmark: Benchmark, row: InputRow, rules: Rules) -> list[dict[str, object]] | None:
-    """Return the claims of a response as rows; None where its story cannot be read."""
+    """The claims of a response as rows; None where its story cannot be read."""
     language = get_language(benchmark.value)
     try:
         asked = language.question(without_options(row["question"]))

@@ -72,17 +72,17 @@ class AlgorithmBase(Section):
 
     @property
     def clip(self) -> ClipRange | None:
-        """Return how far its ratio may move, where that is its own; else the recipe says it."""
+        """How far its ratio may move, where that is its own; else the recipe says it."""
         return None
 
     @property
     def critic(self) -> CriticSettings | None:
-        """Return how its critic learns; None where it has none."""
+        """How its critic learns; None where it has none."""
         return None
 
     @classmethod
     def own_settings(cls) -> tuple[str, ...]:
-        """Return the names of its own settings."""
+        """The names of its own settings."""
         return tuple(name for name in cls.model_fields if name != "name")
 
     @model_validator(mode="before")
@@ -144,7 +144,7 @@ class Gspo(AlgorithmBase):
 
     @property
     def clip(self) -> ClipRange:
-        """Return how far a response's ratio may move."""
+        """How far a response's ratio may move."""
         return ClipRange(self.clip_low, self.clip_high)
 
 
@@ -169,7 +169,7 @@ class Cispo(AlgorithmBase):
 
     @property
     def clip(self) -> ClipRange:
-        """Return how far a token's weight may move."""
+        """How far a token's weight may move."""
         return ClipRange(self.clip_low, self.clip_high)
 
 
@@ -215,7 +215,7 @@ class Ppo(AlgorithmBase):
 
     @property
     def critic(self) -> CriticSettings:
-        """Return how its critic learns."""
+        """How its critic learns."""
         return CriticSettings(self.value_learning_rate, self.value_clip)
 
 
@@ -247,7 +247,7 @@ AlgorithmName = Annotated[str, one_of(ALGORITHMS)]
 
 
 def with_defaults(name: AlgorithmName) -> Algorithm:
-    """Return an algorithm with its default settings."""
+    """An algorithm with its default settings."""
     found: Algorithm = TypeAdapter(Algorithm).validate_python({"name": name})
     return found
 

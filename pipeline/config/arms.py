@@ -56,7 +56,7 @@ class Arm(Section):
         return self
 
     def applied_to(self, recipe: Train) -> Train:
-        """Return a study's recipe with what the arm changes."""
+        """A study's recipe with what the arm changes."""
         own = {name: getattr(self, name) for name in type(self).model_fields if name != "algorithm"}
         if self.steps is not None or self.epochs is not None:
             recipe = recipe.model_copy(update={"steps": None, "epochs": None})

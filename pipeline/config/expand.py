@@ -54,7 +54,7 @@ def _cells(study: Study) -> dict[str, Cell]:
 
 
 def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
-    """Return the cell that asks a cell's model with the other prompt; None behind an address."""
+    """The cell that asks a cell's model with the other prompt; None behind an address."""
     other = study.evaluate.base_prompt if isinstance(cell, TrainedCell) else study.evaluate.prompt
     if isinstance(cell, ApiCell) or other is None:
         return None
@@ -77,7 +77,7 @@ def _repeats_everything(study: Study) -> bool:
 
 
 def _used_models(study: Study) -> dict[str, tuple[str, int]]:
-    """Return which model each base entry is of, and its seed."""
+    """Which model each base entry is of, and its seed."""
     grid = study.grid
     trained = {
         _model_key(study, model, seed): (model, seed if _repeats_everything(study) else study.seed)
@@ -87,13 +87,13 @@ def _used_models(study: Study) -> dict[str, tuple[str, int]]:
 
 
 def _model_key(study: Study, model: str, seed: int) -> str:
-    """Return the key of the base that the cells of a seed start from."""
+    """The key of the base that the cells of a seed start from."""
     own = _repeats_everything(study) and isinstance(study.base.models[model], TinyModel)
     return f"{model}-s{seed}" if own else model
 
 
 def _used_combinations(study: Study) -> dict[str, tuple[str, int]]:
-    """Return which combination each dataset entry is of, and the seed that draws its rows."""
+    """Which combination each dataset entry is of, and the seed that draws its rows."""
     return {
         _data_key(study, combination, seed): (
             combination,
@@ -157,7 +157,7 @@ def _base_entry(study: Study, key: str, seed: int) -> BaseEntry:
 
 
 def is_demonstrated(source: Source) -> TypeGuard[GeneratedSource]:
-    """Return whether the warm start draws demonstrations of its own from this kind of source."""
+    """Whether the warm start draws demonstrations of its own from this kind of source."""
     return isinstance(source, GeneratedSource) and source.train > 0
 
 

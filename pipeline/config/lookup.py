@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 def lookup(mapping: dict[str, Value], key: str, what: str) -> Value:
-    """Return an entry, or raise a UserError that lists the entries there are."""
+    """An entry, or raise a UserError that lists the entries there are."""
     if key not in mapping:
         raise UserError(f"{what} {key!r} does not exist; there are: {', '.join(mapping) or 'none'}")
     return mapping[key]

@@ -36,12 +36,12 @@ class Mistake:
 
 
 def wrong(place: Place, found: object, allowed: str) -> Mistake:
-    """Return the mistake of a value that is not one of those allowed."""
+    """The mistake of a value that is not one of those allowed."""
     return Mistake(place, f"found {shown(found)}; allowed: {allowed}")
 
 
 def as_error(path: Path, mistakes: Iterable[Mistake], lines: Mapping[Place, int]) -> UserError:
-    """Return the error that lists mistakes in the order of their lines.
+    """The error that lists mistakes in the order of their lines.
 
     Args:
         path: The file.
@@ -59,7 +59,7 @@ def _first(said: tuple[int, str]) -> int:
 
 
 def _line_of(mistake: Mistake, lines: Mapping[Place, int]) -> int:
-    """Return the line of a place; of what is missing, that of the section which lacks it."""
+    """The line of a place; of what is missing, that of the section which lacks it."""
     if mistake.line is not None:
         return mistake.line
     ways = (mistake.place[:length] for length in range(len(mistake.place), -1, -1))
@@ -67,14 +67,14 @@ def _line_of(mistake: Mistake, lines: Mapping[Place, int]) -> int:
 
 
 def dotted(place: Place) -> str:
-    """Return a place as text, such as ``grid.seeds.0``."""
+    """A place as text, such as ``grid.seeds.0``."""
     names = (repr(str(part))[1:-1] for part in place)
     short = (n if len(n) <= _LONGEST_NAME else f"{n[: _LONGEST_NAME - 3]}..." for n in names)
     return ".".join(short) or "the file"
 
 
 def shown(value: object) -> str:
-    """Return a value as a message shows it: short, on one line, control characters escaped."""
+    """A value as a message shows it: short, on one line, control characters escaped."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else str(value).lower()
     text = str(value) if isinstance(value, datetime.date) else repr(value)
@@ -82,7 +82,7 @@ def shown(value: object) -> str:
 
 
 def is_writable(text: str) -> bool:
-    """Return whether a file can hold a text: one with half of a surrogate pair it cannot."""
+    """Whether a file can hold a text: one with half of a surrogate pair it cannot."""
     return _SURROGATES.search(text) is None
 
 
@@ -146,7 +146,7 @@ def _discriminator(detail: ErrorDetails) -> str:
 
 
 def _place_in(content: object, detail: ErrorDetails) -> Place:
-    """Return the place that pydantic's location stands for: it also names kinds of unions."""
+    """The place that pydantic's location stands for: it also names kinds of unions."""
     place: list[str | int] = []
     way = detail["loc"]
     for number, part in enumerate(way, 1):

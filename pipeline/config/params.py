@@ -168,7 +168,7 @@ class Params(Section):
     cells: dict[Key, AnyCell]
 
     def cell(self, key: str) -> Cell:
-        """Return a cell.
+        """A cell.
 
         Raises:
             UserError: If there is no such cell; lists those there are.
@@ -176,7 +176,7 @@ class Params(Section):
         return lookup(self.cells, key, f"params.yaml (study {self.study.name}): cell")
 
     def trained_cell(self, key: str) -> TrainedCell:
-        """Return a cell that trains.
+        """A cell that trains.
 
         Raises:
             UserError: If it does not exist or trains nothing; lists those that do.

@@ -46,7 +46,7 @@ class Statement(Section):
 
     @property
     def says_here(self) -> bool:
-        """Return whether the record says what the study has; that may be nothing at all."""
+        """Whether the record says what the study has; that may be nothing at all."""
         return "here" in self.model_fields_set
 
     @model_validator(mode="after")
@@ -89,12 +89,12 @@ class PaperRecord(Section):
 
 
 def record_names(root: Path) -> list[str]:
-    """Return the studies of a checkout that re-run a paper."""
+    """The studies of a checkout that re-run a paper."""
     return sorted(path.stem for path in (root / FOLDER).glob("*.yaml"))
 
 
 def find_record(root: Path, study: str) -> PaperRecord | None:
-    """Return the record beside a study, whole; None if the study re-runs no paper.
+    """The record beside a study, whole; None if the study re-runs no paper.
 
     Raises:
         UserError: With every mistake in the file, or if the record that it is like is not there.

@@ -65,7 +65,7 @@ class PublishedFigure(Section):
 
     @property
     def is_trained(self) -> bool:
-        """Return whether it is of a trained model."""
+        """Whether it is of a trained model."""
         return self.combination is not None or self.of is not None
 
 
@@ -112,7 +112,7 @@ class PublishedResults(Section):
 
 
 def find_published(root: Path, study: str) -> PublishedResults | None:
-    """Return the results that the paper of a study publishes; None if there are none.
+    """The results that the paper of a study publishes; None if there are none.
 
     Raises:
         UserError: With every mistake in the file.
@@ -122,5 +122,5 @@ def find_published(root: Path, study: str) -> PublishedResults | None:
 
 
 def published_path(root: Path, study: str) -> Path:
-    """Return where the published results of a study lie."""
+    """Where the published results of a study lie."""
     return root / FOLDER / f"{study}.yaml"

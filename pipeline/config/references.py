@@ -20,26 +20,26 @@ FOLDERS = ("audit", "base", "combos", "raw", "sources", "suite")
 
 
 def at(content: object, *way: str) -> object:
-    """Return what stands at a place, None where there is nothing."""
+    """What stands at a place, None where there is nothing."""
     for name in way:
         content = content.get(name) if isinstance(content, dict) else None
     return content
 
 
 def section_at(content: object, *way: str) -> dict[str, object]:
-    """Return the section at a place; an empty one where there is none."""
+    """The section at a place; an empty one where there is none."""
     found = at(content, *way)
     return found if isinstance(found, dict) else {}
 
 
 def names_at(content: object, *way: str) -> list[str]:
-    """Return the texts of the list at a place."""
+    """The texts of the list at a place."""
     found = at(content, *way)
     return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
 
 
 def whole_at(content: object, *way: str, default: int = 0) -> int:
-    """Return the whole number at a place, the default where there is none."""
+    """The whole number at a place, the default where there is none."""
     found = at(content, *way)
     return found if isinstance(found, int) and not isinstance(found, bool) else default
 
@@ -139,7 +139,7 @@ def _undrawn(place: Place, algorithm: str) -> Mistake:
 
 
 def _algorithms(content: object) -> list[str]:
-    """Return the algorithms of the grid, also those of its arms."""
+    """The algorithms of the grid, also those of its arms."""
     arms = section_at(content, "grid", "arms").values()
     named = [at(arm, "algorithm", "name") or at(arm, "algorithm") for arm in arms]
     return [

@@ -82,7 +82,7 @@ def _check_reason(preset: str, given: bool) -> None:
 
 
 def _kind(content: object) -> str:
-    """Return which settings a preset has."""
+    """Which settings a preset has."""
     found = content.get("preset") if isinstance(content, dict) else getattr(content, "preset", "")
     if found in LENIENT:
         return "published"
@@ -100,6 +100,6 @@ RewardSettings = Annotated[
 
 
 def own_settings(reward: Settings) -> dict[str, float]:
-    """Return the settings of a preset beside its name and the reason for it."""
+    """The settings of a preset beside its name and the reason for it."""
     named = ("preset", "published")
     return {n: getattr(reward, n) for n in type(reward).model_fields if n not in named}

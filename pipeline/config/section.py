@@ -37,7 +37,7 @@ OneOrMore = Annotated[
 
 
 def known(value: object, names: Collection[str]) -> object:
-    """Return the value; an error that lists the names unless it is one of them."""
+    """The value; an error that lists the names unless it is one of them."""
     if not isinstance(value, str) or value not in names:
         allowed = ", ".join(map(repr, names))
         raise PydanticCustomError("unknown_name", "unknown name", {"expected": allowed})
@@ -45,7 +45,7 @@ def known(value: object, names: Collection[str]) -> object:
 
 
 def one_of(names: Collection[str]) -> BeforeValidator:
-    """Return the check that a value is one of the names, such as the keys of a table."""
+    """The check that a value is one of the names, such as the keys of a table."""
     return BeforeValidator(lambda value: known(value, names))
 
 

@@ -129,7 +129,7 @@ class ArithmeticSource(Section):
 
 
 def source_name(kind: str, telling: str) -> str:
-    """Return the name under which tasks find a generated source; ``brief`` has no own name."""
+    """The name under which tasks find a generated source; ``brief`` has no own name."""
     return kind if telling in ("benchmark", "brief") else f"{kind}_{telling}"
 
 

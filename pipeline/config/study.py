@@ -63,12 +63,12 @@ class Study(Section):
     grid: StudyGrid
 
     def algorithm(self, name: AlgorithmName) -> Algorithm:
-        """Return an algorithm of the grid with the study's settings, else its defaults."""
+        """An algorithm of the grid with the study's settings, else its defaults."""
         return self.train.algorithms.get(name) or with_defaults(name)
 
     @property
     def arms(self) -> dict[str, Arm]:
-        """Return the ways to train by name."""
+        """The ways to train by name."""
         if self.grid.arms:
             return self.grid.arms
         names = self.grid.algorithms

@@ -32,7 +32,7 @@ def load_study(path: Path, checks: Iterable[Check] = ()) -> Study:
 
 
 def study_files(root: Path) -> dict[str, Path]:
-    """Return the study files of a checkout by name."""
+    """The study files of a checkout by name."""
     return {path.stem: path for path in sorted((root / "studies").glob("*.yaml"))}
 
 

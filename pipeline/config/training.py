@@ -205,16 +205,16 @@ class Train(Section):
         return self
 
     def clip_of(self, algorithm: AlgorithmBase) -> ClipRange:
-        """Return how far a probability ratio may move: the algorithm's own range, else this."""
+        """How far a probability ratio may move: the algorithm's own range, else this."""
         high = self.clip_range if self.clip_range_high is None else self.clip_range_high
         return algorithm.clip or ClipRange(self.clip_range, high)
 
     def aggregation_of(self, algorithm: AlgorithmBase) -> Aggregation:
-        """Return how token losses become one number: the algorithm's own way, else this."""
+        """How token losses become one number: the algorithm's own way, else this."""
         return algorithm.aggregation or self.aggregation
 
     def total_steps(self, rows: int) -> int:
-        """Return the number of steps on a training set of ``rows`` prompts."""
+        """The number of steps on a training set of ``rows`` prompts."""
         if self.steps is not None:
             return self.steps
         return math.ceil(rows * (self.epochs or 0) / self.prompts_per_step)
@@ -231,5 +231,5 @@ class StudyTrain(Train):
 
     @property
     def recipe(self) -> Train:
-        """Return the recipe that all cells share."""
+        """The recipe that all cells share."""
         return Train(**{name: getattr(self, name) for name in Train.model_fields})

@@ -156,7 +156,7 @@ def _text(path: Path, data: bytes) -> str:
 
 
 def _said(error: yaml.MarkedYAMLError) -> str:
-    """Return what the parser says, with its line, on one line."""
+    """What the parser says, with its line, on one line."""
     parts = ((error.context_mark, error.context), (error.problem_mark, error.problem))
     said = (f"line {mark.line + 1}: {text}" for mark, text in parts if mark and text)
     return repr(", ".join(said) or str(error))[1:-1][:300]
@@ -171,7 +171,7 @@ class _Reading:
         self._loader, self._values = loader, 0
 
     def value(self, node: Node, place: Place, line: int | None = None) -> object:
-        """Return the value of a node; ``line`` is that of its name."""
+        """The value of a node; ``line`` is that of its name."""
         self.lines[place] = line or node.start_mark.line + 1
         self._count(node, len(place))
         if isinstance(node, MappingNode) and node.tag == f"{_TAG}map":
@@ -200,7 +200,7 @@ class _Reading:
         }
 
     def _pairs(self, node: MappingNode, place: Place, depth: int) -> dict[str, tuple[Node, Node]]:
-        """Return a section's own names with their nodes, and those merged with ``<<``."""
+        """A section's own names with their nodes, and those merged with ``<<``."""
         own: dict[str, tuple[Node, Node]] = {}
         merged: dict[str, tuple[Node, Node]] = {}
         for key, value in node.value:
@@ -235,7 +235,7 @@ class _Reading:
         return None
 
     def _scalar(self, node: Node, place: Place) -> object:
-        """Return a plain value; None, with a mistake noted, for what is none."""
+        """A plain value; None, with a mistake noted, for what is none."""
         if not isinstance(node, ScalarNode) or node.tag not in _SCALARS:
             self._note(place, f"found the tag {shown(node.tag)}; remove it", node)
             return None

@@ -181,7 +181,7 @@ class _Fetcher:
         scratch.replace(self.target / file.name)
 
     def _download(self, file: SourceFile) -> Path:
-        """Return a verified download."""
+        """A verified download."""
         part = self.parts / f"{file.name}.{(file.sha256 or 'unpinned')[:12]}.part"
         remote = RemoteFile(file.name, file.url, Expected(file.bytes, file.sha256))
         try:

@@ -68,7 +68,7 @@ def unpack(archive: Path, folder: Path, limits: Limits = DEFAULT_LIMITS) -> list
 
 
 def find_member(files: Sequence[Path], member: str) -> Path | None:
-    """Return the one file whose path ends with ``member``, or None."""
+    """The one file whose path ends with ``member``, or None."""
     parts = PurePosixPath(member).parts
     found = [file for file in files if file.parts[-len(parts) :] == parts]
     return found[0] if len(found) == 1 else None

@@ -23,7 +23,7 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 
 def select(raw: Path, part: Part, seed: int) -> list[Example]:
-    """Return the examples that a part asks for, in upstream's order.
+    """The examples that a part asks for, in upstream's order.
 
     Counterfactual pairs stay whole: where the conditions fit one member only, both are left out.
 
@@ -57,7 +57,7 @@ def select(raw: Path, part: Part, seed: int) -> list[Example]:
 
 
 def _fitting(raw: Path, part: Part) -> list[Example]:
-    """Return the examples that fit a part's conditions, pairs whole, whatever rules say of them."""
+    """The examples that fit a part's conditions, pairs whole, whatever rules say of them."""
     task = registry.get(part.task)
     everything = _examples_of(raw, task)
     if not everything:
@@ -75,7 +75,7 @@ def _fitting(raw: Path, part: Part) -> list[Example]:
 
 @lru_cache(maxsize=4)  # the columns where a rule is right and where it is wrong share a pool
 def _hard_ones(raw: Path, pool: str, seed: int, stamp: Stamp) -> tuple[Example, ...]:
-    """Return the hard ones of the examples that fit a part, which stands here as JSON."""
+    """The hard ones of the examples that fit a part, which stands here as JSON."""
     part = Part.model_validate_json(pool)
     examples = _fitting(raw, part)
     kinds = [(example.order, rule_is_right(example)) for example in examples]
@@ -83,7 +83,7 @@ def _hard_ones(raw: Path, pool: str, seed: int, stamp: Stamp) -> tuple[Example, 
 
 
 def _examples_of(raw: Path, task: Task) -> tuple[Example, ...]:
-    """Return a task's examples; several parts of a study take rows of the same one."""
+    """A task's examples; several parts of a study take rows of the same one."""
     return _loaded(raw, task.name, _stamp(raw))
 
 
@@ -108,14 +108,14 @@ def _field(example: Example, name: str) -> object:
 
 
 def select_parts(raw: Path, parts: Iterable[Part], seed: int) -> list[Example]:
-    """Return the examples of several parts, one after the other."""
+    """The examples of several parts, one after the other."""
     return [example for part in parts for example in select(raw, part, seed)]
 
 
 def select_written(
     raw: Path, parts: Sequence[Part], written: Sequence[str]
 ) -> list[Example] | None:
-    """Return the examples of a set that was written before, without drawing them again.
+    """The examples of a set that was written before, without drawing them again.
 
     Args:
         raw: Folder of the raw sources.
@@ -134,7 +134,7 @@ def select_written(
 
 
 def select_probe(raw: Path, probe: ProbeEntry) -> dict[str, list[Example]]:
-    """Return for every column of a probe some of the examples that the suite has for it."""
+    """For every column of a probe some of the examples that the suite has for it."""
     found = {}
     for name, column in probe.columns.items():
         examples = select(raw, column, seed=0)
@@ -171,7 +171,7 @@ def check_stories_apart(entry: DatasetEntry, sets: dict[str, list[Example]]) -> 
 
 
 def check_licences(entry: DatasetEntry) -> dict[str, str]:
-    """Return the licence of every upstream source trained on; refuse restricted ones.
+    """The licence of every upstream source trained on; refuse restricted ones.
 
     Raises:
         UserError: If a source is non-commercial or evaluation-only and the study gives no

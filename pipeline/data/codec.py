@@ -78,7 +78,7 @@ class Prompted:
 
 
 def example_of(info: Mapping[str, object], task: str, answer: str) -> Example:
-    """Return the example that a row of a dataset stands for.
+    """The example that a row of a dataset stands for.
 
     Args:
         info: The row's ``extra_info``; what others have added to it is left alone.
@@ -191,7 +191,7 @@ def _decoded(fields: Fields, task: str, answer: str) -> Example:
 
 
 def _combination(path: Path) -> str:
-    """Return the combination that a file is of, by its place in ``combos/KEY``."""
+    """The combination that a file is of, by its place in ``combos/KEY``."""
     folder = path.parent.parent if path.parent.name == "probe" else path.parent
     return folder.name
 
@@ -199,7 +199,7 @@ def _combination(path: Path) -> str:
 def _rows(
     path: Path, columns: Sequence[str], made_by: str, rows: TypeAdapter[list[Content]]
 ) -> list[Content]:
-    """Return the rows of a parquet file that a stage has made, checked."""
+    """The rows of a parquet file that a stage has made, checked."""
     from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]
 
     try:

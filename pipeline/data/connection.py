@@ -61,14 +61,14 @@ class Mark(Record):
     of: int
 
     def text(self) -> str:
-        """Return the connection, with its share of the rows where it is not all of them."""
+        """The connection, with its share of the rows where it is not all of them."""
         if self.rows == self.of:
             return str(self.connection)
         return f"{self.connection} ({_percent(self.rows, self.of)} %)"
 
 
 def _percent(rows: int, of: int) -> str:
-    """Return a share that is neither none nor all as a percentage that is neither 0 nor 100."""
+    """A share that is neither none nor all as a percentage that is neither 0 nor 100."""
     return f"{min(99, max(1, round(100 * rows / of)))}"
 
 
@@ -85,12 +85,12 @@ class Shown(Record):
 
     @property
     def origins(self) -> Sequence[Origin]:
-        """Return what is known to have been shown."""
+        """What is known to have been shown."""
         return [origin for origin in (self.trained, self.demonstrated) if origin is not None]
 
 
 def mark(column: Origin, shown: Shown) -> Mark:
-    """Return how a column is connected to what a model was shown: the strongest connection."""
+    """How a column is connected to what a model was shown: the strongest connection."""
     for connection, count in _COUNTS.items():
         if rows := count(column, shown):
             return Mark(connection=connection, rows=rows, of=column.rows)
@@ -98,7 +98,7 @@ def mark(column: Origin, shown: Shown) -> Mark:
 
 
 def connections(column: Origin, shown: Shown) -> dict[Connection, int]:
-    """Return the rows of a column by each connection that they have; all rows if there is none."""
+    """The rows of a column by each connection that they have; all rows if there is none."""
     counted = {connection: count(column, shown) for connection, count in _COUNTS.items()}
     found = {connection: rows for connection, rows in counted.items() if rows}
     return found or {Connection.HELD_OUT: column.rows}

@@ -27,7 +27,7 @@ Contrast = Literal["right", "wrong", "half"]
 
 
 def answer_by_rule(example: Example) -> str:
-    """Return what the rule of the earliest exit answers; empty where it has no answer.
+    """What the rule of the earliest exit answers; empty where it has no answer.
 
     Raises:
         UserError: If the belief engine cannot read its benchmark.
@@ -48,7 +48,7 @@ def _readable(example: Example) -> Language[Never]:
 
 
 def rule_is_right(example: Example) -> bool:
-    """Return whether the rule of the earliest exit answers an example.
+    """Whether the rule of the earliest exit answers an example.
 
     Raises:
         UserError: If the belief engine cannot read its benchmark.
@@ -57,7 +57,7 @@ def rule_is_right(example: Example) -> bool:
 
 
 def last_named(example: Example) -> str:
-    """Return the container that a story names last, true or claimed; empty if it names none.
+    """The container that a story names last, true or claimed; empty if it names none.
 
     Raises:
         UserError: As :func:`answer_by_rule`.
@@ -84,7 +84,7 @@ def contrasting(
     random: Random,
     hard: bool = False,
 ) -> list[Example]:
-    """Return as many examples of each belief order, and with ``half`` of each kind, in order.
+    """As many examples of each belief order, and with ``half`` of each kind, in order.
 
     Args:
         examples: What to choose from.

@@ -40,7 +40,7 @@ class Folds:
         return cls(tuple(places[bisect_right(filled, share * total)] for share in _SHARES))
 
     def fold_of(self, story_id: str) -> str:
-        """Return the fold of a story."""
+        """The fold of a story."""
         return FOLDS[bisect_right(self.cuts, _place(story_id))]
 
 

@@ -54,7 +54,7 @@ class GalleryTask:
 
 
 def restricted(task: Task) -> str:
-    """Return why rows of a task may not be redistributed here, or nothing if they may."""
+    """Why rows of a task may not be redistributed here, or nothing if they may."""
     reasons = []
     for name in task.sources:
         source = SOURCES.get(name)
@@ -66,7 +66,7 @@ def restricted(task: Task) -> str:
 
 
 def show_all(folders: Iterable[Path], real: bool = False) -> list[GalleryTask]:
-    """Return an example of every task, in the order of the registry.
+    """An example of every task, in the order of the registry.
 
     A task whose own row is to be shown and whose sources are nowhere is left out.
 
@@ -97,7 +97,7 @@ def _show(task: Task, folders: list[Path], real: bool, made: Path) -> GalleryTas
 
 
 def folder_of(task: Task, folders: Iterable[Path]) -> Path | None:
-    """Return the first folder that has all sources of a task, or None."""
+    """The first folder that has all sources of a task, or None."""
     for folder in folders:
         if all((folder / name).is_dir() for name in task.sources):
             return folder
@@ -105,7 +105,7 @@ def folder_of(task: Task, folders: Iterable[Path]) -> Path | None:
 
 
 def _typical(task: Task, examples: list[Example]) -> Example:
-    """Return the first second-order question, or the first question there is."""
+    """The first second-order question, or the first question there is."""
     return next((example for example in examples if example.order == 2), examples[0])
 
 
@@ -150,7 +150,7 @@ _SOURCES: TypeAdapter[Source] = TypeAdapter(Source)
 
 
 def look_alike(task: Task, folder: Path) -> Example:
-    """Return a generated example in the form of a task's own rows.
+    """A generated example in the form of a task's own rows.
 
     Raises:
         UserError: If no generator makes questions of its kind.
@@ -170,7 +170,7 @@ def _style_of(task: Task) -> str:
 
 
 def _shaped(example: Example, task: Task) -> Example | None:
-    """Return an example in the form of a task's rows, or None if it is of another kind."""
+    """An example in the form of a task's rows, or None if it is of another kind."""
     if task.benchmark == "fantom":
         return _like_fantom(example, task)
     if task.benchmark == "opentom":
@@ -188,7 +188,7 @@ def _as(example: Example, task: Task, **fields: object) -> Example:
 
 
 def _like_fantom(example: Example, task: Task) -> Example | None:
-    """Return a question of the kind that a FANToM task begins with."""
+    """A question of the kind that a FANToM task begins with."""
     wanted = {
         "fantom_belief_free": "belief",
         "fantom_list": "answerability:list",
@@ -220,7 +220,7 @@ def _like_fantom(example: Example, task: Task) -> Example | None:
 
 
 def _like_opentom(example: Example, task: Task) -> Example | None:
-    """Return a question of the kind that an OpenToM task is about."""
+    """A question of the kind that an OpenToM task is about."""
     words = next((words for words in _OPENTOM_KINDS if words in example.question), "")
     kind, order = _OPENTOM_KINDS.get(words, ""), 2 if task.name.endswith("_so") else 1
     about = task.name.removeprefix("opentom").strip("_").removesuffix("_so").removesuffix("_fo")
@@ -244,7 +244,7 @@ def _like_opentom(example: Example, task: Task) -> Example | None:
 
 
 def page(shown: Iterable[GalleryTask]) -> str:
-    """Return the gallery as Markdown."""
+    """The gallery as Markdown."""
     shown = list(shown)
     lines = [
         "# Gallery",
@@ -323,17 +323,17 @@ def _origin(shown: GalleryTask) -> str:
 
 
 def responses(example: Example) -> tuple[str, str, str]:
-    """Return a right, a wrong and an empty response."""
+    """A right, a wrong and an empty response."""
     return tagged(example.answer), tagged(wrong_answer(example)), ""
 
 
 def tagged(answer: str) -> str:
-    """Return a response in the format of Study 1, after the pre-filled ``<think>``."""
+    """A response in the format of Study 1, after the pre-filled ``<think>``."""
     return f"Let me see.</think><answer>{answer}</answer>"
 
 
 def wrong_answer(example: Example) -> str:
-    """Return an answer of the right kind that is not the right one."""
+    """An answer of the right kind that is not the right one."""
     meta: Mapping[str, object] = example.meta
     if example.answer_kind == "yes_no":
         return "no" if example.answer.lower() == "yes" else "yes"
@@ -352,7 +352,7 @@ def wrong_answer(example: Example) -> str:
 
 @cache
 def _first_line(rule: object) -> str:
-    """Return the first sentence of a rule's docstring, which says what it asks for."""
+    """The first sentence of a rule's docstring, which says what it asks for."""
     text = inspect.getdoc(rule) or "see the code"
     first = text.split("\n\n")[0].replace("\n", " ").split(". ")[0]
     return first.rstrip(".").replace("<", "&lt;")

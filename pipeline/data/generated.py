@@ -151,7 +151,7 @@ def _drawn_pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
 
 
 def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -> list[PairRow]:
-    """Return the rows of a pair of stories that have the proof asked for."""
+    """The rows of a pair of stories that have the proof asked for."""
     rows: list[PairRow] = []
     differing = found.differing
     for number, both in enumerate(
@@ -187,12 +187,12 @@ def _story(source: GeneratedSource, purpose: str, index: int) -> GeneratedItem:
 
 
 def _fold(purpose: str) -> str:
-    """Return whose structures a purpose has: demonstrations are a kind of training."""
+    """Whose structures a purpose has: demonstrations are a kind of training."""
     return purpose if purpose in ("validation", "test") else "train"
 
 
 def fold_of(digest: str) -> str:
-    """Return the fold that a structure belongs to: a fifth test, a tenth validation."""
+    """The fold that a structure belongs to: a fifth test, a tenth validation."""
     share = int(digest, 16) % 10
     return "test" if share < 2 else "validation" if share < 3 else "train"
 
@@ -230,7 +230,7 @@ def _names(source: GeneratedSource) -> Names:
 
 
 def _one_of(values: Sequence[Value], random: Random) -> Value:
-    """Return one of the values; a single one costs no draw, so that it changes no story."""
+    """One of the values; a single one costs no draw, so that it changes no story."""
     return values[0] if len(values) == 1 else random.choice(values)
 
 
@@ -278,7 +278,7 @@ def _fantom(source: FantomSource) -> fantom.FantomSettings:
 
 
 def _traced(item: GeneratedItem, language: Language[Never], kind: str) -> list[StoryRow]:
-    """Return rows whose traces state the beliefs that lead to the answer.
+    """Rows whose traces state the beliefs that lead to the answer.
 
     Questions in another style than the benchmark's own, and those about topics and states, have no
     trace: they are for evaluation.
@@ -289,7 +289,7 @@ def _traced(item: GeneratedItem, language: Language[Never], kind: str) -> list[S
 
 
 def _told(item: GeneratedItem, trace: Callable[[GeneratedQuestion], str]) -> list[StoryRow]:
-    """Return a row for each question of an item, with the trace that leads to its answer."""
+    """A row for each question of an item, with the trace that leads to its answer."""
     structure = structure_id(item.events)
     return [_row(item, question, trace(question), structure) for question in item.questions]
 
@@ -314,7 +314,7 @@ _ASKED_OF = re.compile(r"Does (\w+) know")
 
 
 def _heard_or_missed(question: GeneratedQuestion) -> str:
-    """Return the observation that decides a yes/no question about who knows."""
+    """The observation that decides a yes/no question about who knows."""
     asked = _ASKED_OF.search(question.text)
     if asked is None or question.answer not in ("yes", "no"):
         return ""
@@ -357,7 +357,7 @@ def arithmetic(source: ArithmeticSource, purpose: str, count: int) -> Iterator[P
 
 
 def _held_out(a: int, b: int) -> bool:
-    """Return whether a pair of numbers, in any order, belongs to the test set: one in four."""
+    """Whether a pair of numbers, in any order, belongs to the test set: one in four."""
     return Random(f"held out:{min(a, b)}:{max(a, b)}").random() < 0.25
 
 

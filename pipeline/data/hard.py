@@ -20,7 +20,7 @@ import numpy as np
 from pipeline.data.together import Group, groups
 from pipeline.rules.learned import FEWEST, cross_fitted, cross_fitted_list
 from pipeline.rules.reading import read_all
-from pipeline.rules.surface import Asked, gold_places
+from pipeline.rules.surface import SurfaceQuestion, gold_places
 from pipeline.tasks.example import Example
 
 ENOUGH = 0.55
@@ -36,7 +36,7 @@ _LEFT_OUT = 0.4
 def hard_ones(
     examples: Sequence[Example], kinds: Sequence[Hashable], random: Random
 ) -> list[Example]:
-    """Return the examples that are left when what learned rules answer is filtered out, in order.
+    """The examples that are left when what learned rules answer is filtered out, in order.
 
     Pairs stay whole: what counts is whether both members are answered right.
 
@@ -57,7 +57,7 @@ def hard_ones(
 
 
 def _drawn(solved: Sequence[int], kinds: Sequence[Hashable], random: Random) -> set[int]:
-    """Return which of the solved places are left out, each from the kind that has most left."""
+    """Which of the solved places are left out, each from the kind that has most left."""
     left = Counter(kinds)
     of_kind: dict[Hashable, list[int]] = defaultdict(list)
     for place in random.sample(solved, len(solved)):
@@ -74,7 +74,7 @@ def _drawn(solved: Sequence[int], kinds: Sequence[Hashable], random: Random) -> 
 class _Pool:
     """The questions as rules on their surface see them, and the places of the gold answers."""
 
-    asked: tuple[Asked, ...]
+    asked: tuple[SurfaceQuestion, ...]
     gold: np.ndarray
 
     @classmethod
@@ -83,7 +83,7 @@ class _Pool:
         return cls(tuple(asked), np.asarray(gold))
 
     def solved(self, kept: Sequence[Group]) -> tuple[list[int], bool]:
-        """Return which groups learned rules answer right throughout, and whether that is few."""
+        """Which groups learned rules answer right throughout, and whether that is few."""
         places = [place for group in kept for place in group]
         asked, gold = [self.asked[place] for place in places], self.gold[places]
         ends = np.cumsum([0, *map(len, kept)])[:-1]

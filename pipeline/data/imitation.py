@@ -23,7 +23,7 @@ FIELD = "imitated"
 
 
 def with_responses(examples: Sequence[Example], kinds: Sequence[Imitated]) -> list[Example]:
-    """Return examples with the responses of some kinds; of a kind, not every example has one.
+    """Examples with the responses of some kinds; of a kind, not every example has one.
 
     Raises:
         UserError: If no example has a response of a kind.
@@ -71,7 +71,7 @@ def _by_rule(example: Example) -> str | None:
 
 
 def gold_trace(example: Example) -> str | None:
-    """Return true reasoning that leads to the gold answer; None where there is none.
+    """True reasoning that leads to the gold answer; None where there is none.
 
     That of a generated row stands in it. For others the belief engine reads the story, and where it
     finds another answer than the benchmark's there is none.

@@ -46,7 +46,7 @@ def _misplaced(content: object) -> Iterator[Mistake]:
 
 
 def row_count(part: Part) -> int | None:
-    """Return the rows that a part asks for; None where only the data itself can say."""
+    """The rows that a part asks for; None where only the data itself can say."""
     chosen = part.orders, part.fold, part.rule
     everything = chosen == (None, None, None) and not part.where and not part.hard
     return part.limit or (registry.get(part.task).count if everything else None)

@@ -60,7 +60,7 @@ class Portion(Record):
 
     @property
     def kind(self) -> QuestionKind:
-        """Return what kind of question its rows ask."""
+        """What kind of question its rows ask."""
         return QuestionKind(self.generator, self.telling, self.asked, self.order)
 
 
@@ -114,11 +114,11 @@ class Origin(Record):
         )
 
     def kinds(self) -> set[QuestionKind]:
-        """Return the kinds of question in the set."""
+        """The kinds of question in the set."""
         return {portion.kind for portion in self.portions}
 
     def generators(self) -> set[str]:
-        """Return what wrote its stories."""
+        """What wrote its stories."""
         return {portion.generator for portion in self.portions}
 
 
@@ -150,7 +150,7 @@ def _by_text(item: tuple[tuple[str, str, QuestionKind], int]) -> tuple[str, ...]
 
 
 def structure_of(example: Example) -> str | None:
-    """Return the structure of an example's story; None where nobody can tell.
+    """The structure of an example's story; None where nobody can tell.
 
     Generators say which events they told. Of published stories a parser finds out; FANToM's
     conversations, OpenToM's narratives and retold stories have none.
@@ -172,7 +172,7 @@ def _read(benchmark: str, text: str) -> str | None:
 
 
 def generator_of(benchmark: str) -> str:
-    """Return what wrote a benchmark's stories: ``hi_tom`` for ``hi_tom_style_prose``."""
+    """What wrote a benchmark's stories: ``hi_tom`` for ``hi_tom_style_prose``."""
     generated = _GENERATED.fullmatch(benchmark)
     return generated[1] if generated else benchmark
 
@@ -186,12 +186,12 @@ def _tellings(acquired: Iterable[Source]) -> dict[str, str]:
 
 
 def _task_of(example: Example) -> registry.Task | None:
-    """Return the task of an example; what was drawn for none needs no benchmark's module."""
+    """The task of an example; what was drawn for none needs no benchmark's module."""
     return None if example.task == OF_NO_TASK else registry.find(example.task)
 
 
 def _source(example: Example) -> str:
-    """Return the raw source of a row; what is drawn for no task has its benchmark's name."""
+    """The raw source of a row; what is drawn for no task has its benchmark's name."""
     task = _task_of(example)
     return example.benchmark if task is None else task.sources[0]
 
@@ -234,7 +234,7 @@ _ASKED: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 
 def _asked(generator: str, example: Example) -> str:
-    """Return what an example asks, in words that a benchmark and its look-alike share."""
+    """What an example asks, in words that a benchmark and its look-alike share."""
     forms = _ASKED.get(generator, ())
     if generator == "opentom":  # a look-alike's types do not tell fullness from accessibility
         text = f"{example.question_type} {example.question}"

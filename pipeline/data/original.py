@@ -46,7 +46,7 @@ class Frame(Record):
 
 
 def read_frame(raw: Path, file: str = _FILE) -> Frame:
-    """Return the frame of all prompts of a published file.
+    """The frame of all prompts of a published file.
 
     Args:
         raw: Folder of the raw sources.

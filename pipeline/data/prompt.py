@@ -72,7 +72,7 @@ _NOTHING_PREFILLED = ("tom-rl-json", "boxed")
 
 
 def maker(name: str, frame: Frame | None = None) -> Maker:
-    """Return what makes the prompts of a style.
+    """What makes the prompts of a style.
 
     Args:
         name: The style.
@@ -92,7 +92,7 @@ def maker(name: str, frame: Frame | None = None) -> Maker:
 
 
 def is_prefilled(name: str) -> bool:
-    """Return whether the answer to prompts of a style has a pre-filled beginning."""
+    """Whether the answer to prompts of a style has a pre-filled beginning."""
     return name not in _NOTHING_PREFILLED
 
 
@@ -107,7 +107,7 @@ def _labelled(example: Example) -> str:
 
 
 def _question(example: Example, question: str) -> str:
-    """Return a question with its options, where its task names them."""
+    """A question with its options, where its task names them."""
     if example.choices and registry.get(example.task).choices_in_prompt:
         return f"{question}\nOptions: {', '.join(example.choices)}"
     return question

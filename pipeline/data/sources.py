@@ -46,7 +46,7 @@ class SourceFile:
 
     @property
     def archive(self) -> str:
-        """Return the name of the archive that holds the file, empty if it is one of its own."""
+        """The name of the archive that holds the file, empty if it is one of its own."""
         return self.url.rsplit("/", 1)[-1] if self.member else ""
 
 
@@ -62,17 +62,17 @@ class Source:
 
     @property
     def non_commercial(self) -> bool:
-        """Return whether any file is limited to non-commercial use."""
+        """Whether any file is limited to non-commercial use."""
         return any(file.non_commercial for file in self.files)
 
     @property
     def evaluation_only(self) -> bool:
-        """Return whether the authors of any file ask not to train on it."""
+        """Whether the authors of any file ask not to train on it."""
         return any(file.evaluation_only for file in self.files)
 
     @property
     def licences(self) -> tuple[str, ...]:
-        """Return the licences of the files, each once."""
+        """The licences of the files, each once."""
         return tuple(dict.fromkeys(file.licence for file in self.files))
 
 
@@ -95,7 +95,7 @@ SOURCES: Mapping[str, Source] = _read_table()
 
 
 def get_source(name: str) -> Source:
-    """Return a source.
+    """A source.
 
     Raises:
         UserError: If there is no such source; lists those there are.

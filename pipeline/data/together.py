@@ -12,7 +12,7 @@ Group = tuple[int, ...]
 
 
 def groups(examples: Sequence[Example]) -> list[Group]:
-    """Return the places of the examples, those of a pair together, in the order of their first."""
+    """The places of the examples, those of a pair together, in the order of their first."""
     found: dict[object, list[int]] = {}
     for place, example in enumerate(examples):
         found.setdefault(example.meta.get("pair", place), []).append(place)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def sent(values: Sequence[object] | np.ndarray, device: torch.device) -> Tensor:
-    """Return numbers as a tensor on a device, without waiting for what it has been told before.
+    """Numbers as a tensor on a device, without waiting for what it has been told before.
 
     An accelerator copies them when it gets there, from memory that cannot be paged out.
     """
@@ -21,7 +21,7 @@ def sent(values: Sequence[object] | np.ndarray, device: torch.device) -> Tensor:
 def pad_left(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Return ids [N, L] and mask [N, L] (True on real tokens) with padding before each row."""
+    """Ids [N, L] and mask [N, L] (True on real tokens) with padding before each row."""
     width = max(map(len, rows))
     ids = [[pad] * (width - len(row)) + list(row) for row in rows]
     mask = [[False] * (width - len(row)) + [True] * len(row) for row in rows]
@@ -31,7 +31,7 @@ def pad_left(
 def pad_right(
     rows: Sequence[Sequence[int]], pad: int, device: torch.device
 ) -> tuple[Tensor, Tensor]:
-    """Return ids [N, T] and mask [N, T] (True on real tokens) with padding after each row."""
+    """Ids [N, T] and mask [N, T] (True on real tokens) with padding after each row."""
     width = max(1, *map(len, rows)) if rows else 1
     ids = [list(row) + [pad] * (width - len(row)) for row in rows]
     mask = [[True] * len(row) + [False] * (width - len(row)) for row in rows]
@@ -39,12 +39,12 @@ def pad_right(
 
 
 def real_places(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Return where the real tokens of :func:`pad_right` stand among its N * T places, in order."""
+    """Where the real tokens of :func:`pad_right` stand among its N * T places, in order."""
     width = max(1, *map(len, rows)) if rows else 1
     places = [index * width + place for index, row in enumerate(rows) for place in range(len(row))]
     return sent(places, device)
 
 
 def positions(mask: Tensor) -> Tensor:
-    """Return the position of each token in its row, counting real tokens only. [N, L] -> [N, L]."""
+    """The position of each token in its row, counting real tokens only. [N, L] -> [N, L]."""
     return (mask.long().cumsum(-1) - 1).clamp_min(0)

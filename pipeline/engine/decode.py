@@ -40,7 +40,7 @@ class Completion:
 
 
 def uniform_stream(key: Sequence[int], count: int) -> np.ndarray:
-    """Return ``count`` uniform numbers in [0, 1) that depend on ``key`` alone."""
+    """``count`` uniform numbers in [0, 1) that depend on ``key`` alone."""
     return np.random.Generator(np.random.Philox(np.random.SeedSequence(list(key)))).random(count)
 
 
@@ -155,11 +155,11 @@ class CompletionRows:
 
     @property
     def count(self) -> int:
-        """Return B."""
+        """B."""
         return len(self.rows)
 
     def shape(self) -> tuple[int, int]:
-        """Return what the shapes of all tensors of a pass depend on."""
+        """What the shapes of all tensors of a pass depend on."""
         return self.count, self.memory.width
 
     def go_on(self) -> None:
@@ -177,7 +177,7 @@ class CompletionRows:
             counter += 1
 
     def living(self) -> int:
-        """Return how many rows have not ended; waits for the device."""
+        """How many rows have not ended; waits for the device."""
         return int(self.alive.sum())
 
     def drop(self) -> None:
@@ -188,7 +188,7 @@ class CompletionRows:
             setattr(self, name, getattr(self, name)[keep])
 
     def completions(self) -> list[Completion]:
-        """Return what has been written, by completion."""
+        """What has been written, by completion."""
         return [
             Completion(tuple(row[:length]), row[length - 1] in self.stops)
             for row, length in zip(self.tokens.tolist(), self.lengths.tolist(), strict=True)
@@ -196,7 +196,7 @@ class CompletionRows:
 
 
 def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:
-    """Return one token for each row [N, V] by inverting the distribution at ``draws`` [N]."""
+    """One token for each row [N, V] by inverting the distribution at ``draws`` [N]."""
     if sampling.temperature == 0:
         return logits.argmax(-1)
     probabilities = torch.softmax(logits.float() / sampling.temperature, dim=-1)

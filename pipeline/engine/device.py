@@ -27,7 +27,7 @@ _CONTAINER_LIMITS = (
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device of ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
+    """The device of ``auto`` (a GPU where there is one), ``cpu`` or ``cuda``.
 
     Raises:
         UserError: If ``cuda`` is asked for and there is none.
@@ -42,7 +42,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:
-    """Return a context in which forward passes run in ``float32`` or ``bfloat16``."""
+    """A context in which forward passes run in ``float32`` or ``bfloat16``."""
     enabled = precision == "bfloat16"
     return torch.autocast(device.type, dtype=torch.bfloat16, enabled=enabled)
 
@@ -59,7 +59,7 @@ def cast_linear(model: nn.Module, precision: str) -> None:
 
 @contextmanager
 def answering(model: PreTrainedModel, precision: str) -> Iterator[None]:
-    """Return a context like :func:`autocast`'s for passes that teach nothing.
+    """A context like :func:`autocast`'s for passes that teach nothing.
 
     Weights are cast once in it; autocast alone would cast all of them for every token.
     """
@@ -83,14 +83,14 @@ def _linear_weights(model: nn.Module) -> list[tuple[nn.Module, str, nn.Parameter
 
 
 def peak_memory(device: torch.device) -> int:
-    """Return the most bytes held so far: by torch on a GPU, by the process on a CPU."""
+    """The most bytes held so far: by torch on a GPU, by the process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return peak_of_process()
 
 
 def peak_of_process() -> int:
-    """Return the most bytes this process has held."""
+    """The most bytes this process has held."""
     status = Path("/proc/self/status")
     if status.is_file():
         # Not ru_maxrss: a process begins with the highest mark of the one that started it.
@@ -101,7 +101,7 @@ def peak_of_process() -> int:
 
 
 def available_memory(device: torch.device) -> int:
-    """Return the bytes that a new process could take on a device.
+    """The bytes that a new process could take on a device.
 
     On a CPU that is the least of what the machine has free and what a container is allowed.
     """

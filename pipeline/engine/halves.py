@@ -33,7 +33,7 @@ class Halves:
 
     @classmethod
     def of(cls, model: PreTrainedModel) -> Halves:
-        """Return the halves of a model.
+        """The halves of a model.
 
         Of a model that does more to its logits, the first half is all of it: the "states" are
         logits, and the head leaves them as they are.

@@ -36,7 +36,7 @@ _STEP = 16
 
 
 def _room_for(used: int) -> int:
-    """Return how many places a row is given for so many tokens, on a CPU.
+    """How many places a row is given for so many tokens, on a CPU.
 
     Products read keys that lie without a gap up to twice as fast as the first part of something
     larger, where a processor cannot read ahead. So the room of rows grows with them, and what holds
@@ -230,7 +230,7 @@ class SharedKeyValues:
         held[:, :, self.count - 1 : self.count] = given
 
     def _shown(self, scores: Tensor) -> Tensor:
-        """Return scores of a row's own places with those hidden that hold no token."""
+        """Scores of a row's own places with those hidden that hold no token."""
         scores[..., self.count :] = -torch.inf
         return scores
 

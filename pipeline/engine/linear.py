@@ -29,7 +29,7 @@ class OneDnnLinear(nn.Linear):
     plain_below = 0
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return ``rows`` [..., in] times the transposed weight, plus the bias [..., out]."""
+        """``rows`` [..., in] times the transposed weight, plus the bias [..., out]."""
         if rows.numel() * self.out_features < self.plain_below:
             return super().forward(rows)
         tensors = (rows, *self.parameters())
@@ -48,7 +48,7 @@ def use_faster_linear(model: nn.Module, plain_below: int = 0) -> None:
 
 
 def made_by_intel() -> bool:
-    """Return whether Linux says that the processor is Intel's."""
+    """Whether Linux says that the processor is Intel's."""
     return _CPUINFO.is_file() and "GenuineIntel" in _CPUINFO.read_text()
 
 
@@ -70,12 +70,12 @@ def use_onednn(model: nn.Module, plain_below: int = 0) -> None:
 
 
 def _suits(tensor: Tensor) -> bool:
-    """Return whether oneDNN takes a tensor: not empty, single precision, on a CPU."""
+    """Whether oneDNN takes a tensor: not empty, single precision, on a CPU."""
     return tensor.dtype == torch.float32 and tensor.device.type == "cpu" and tensor.numel() > 0
 
 
 def onednn_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Return rows [..., in] times the transpose of weight [out, in], plus bias [out]; no gradient.
+    """Rows [..., in] times the transpose of weight [out, in], plus bias [out]; no gradient.
 
     All in single precision on a CPU.
     """

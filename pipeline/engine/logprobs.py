@@ -24,7 +24,7 @@ def completion_states(
     prompts: Sequence[Sequence[int]],
     completions: Sequence[Sequence[int]],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the states from which each completion token is predicted.
+    """The states from which each completion token is predicted.
 
     Args:
         model: A causal language model.
@@ -60,7 +60,7 @@ def of_logits(
     wanted: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
     at_once: int,
 ) -> tuple[Tensor, ...]:
-    """Return figures of tokens that need their logits, of which never too many are there.
+    """Figures of tokens that need their logits, of which never too many are there.
 
     Where they would be, some tokens are done at a time, and once more for their gradients.
 

@@ -33,7 +33,7 @@ class Encoded:
     left: bool
 
     def prefix(self, lengths: Sequence[int], group: int) -> Prefix:
-        """Return what ``group`` rows of each prompt attend to, given the prompts' lengths."""
+        """What ``group`` rows of each prompt attend to, given the prompts' lengths."""
         return Prefix.of(self.keys, self.values, lengths, group, left=self.left)
 
 

@@ -18,12 +18,12 @@ Action = Callable[[], None]
 
 
 def can_record(device: torch.device) -> bool:
-    """Return whether work on a device can be recorded."""
+    """Whether work on a device can be recorded."""
     return device.type == "cuda"
 
 
 def record(action: Action) -> Action:
-    """Return what repeats the operations of an action, which is not carried out here.
+    """What repeats the operations of an action, which is not carried out here.
 
     ``torch.cuda.graph`` does the same, but waits for the device and empties its cache before, and
     stays on the stream that it records where an operation spoils the recording.
@@ -51,7 +51,7 @@ class Recording:
         self._works = True
 
     def of(self, action: Action) -> Action:
-        """Return what repeats an action, or the action itself.
+        """What repeats an action, or the action itself.
 
         Raises:
             torch.OutOfMemoryError: If the device has no room for it.

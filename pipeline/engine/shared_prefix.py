@@ -57,7 +57,7 @@ class Prefix:
         *,
         left: bool = False,
     ) -> Prefix:
-        """Return the prefix of P * ``group`` rows.
+        """The prefix of P * ``group`` rows.
 
         Args:
             keys: Of each layer [P, H, L, D].
@@ -77,7 +77,7 @@ class Prefix:
         return cls(tuple(keys), tuple(values), bias, group, places)
 
     def keep(self, rows: Tensor) -> Prefix:
-        """Return the prefix of some of the rows, by their indices."""
+        """The prefix of some of the rows, by their indices."""
         return replace(self, places=self.places[rows])
 
     def stack(self, rows: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ class Prefix:
         return rows if len(rows) == len(self.places) else rows.index_select(0, self.places)
 
     def joint_bias(self, length: int, dtype: torch.dtype) -> Tensor:
-        """Return what is added to the scores of rows of ``length`` tokens [N or 1, 1, T, L + T].
+        """What is added to the scores of rows of ``length`` tokens [N or 1, 1, T, L + T].
 
         It hides padding of the prompts and, of a row's own tokens, the later ones. All layers of a
         pass are given the same tensor: what they add is kept for the backward pass.
@@ -156,7 +156,7 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
 
 
 def held(cache: DynamicCache) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the keys and values of each layer in the number format that passes compute with.
+    """The keys and values of each layer in the number format that passes compute with.
 
     Under autocast the rotation and the cache leave them in float32: twice the memory, and whoever
     attends to them would cast all of them again for every token.
@@ -169,7 +169,7 @@ def held(cache: DynamicCache) -> tuple[list[Tensor], list[Tensor]]:
 
 
 def visible(model: PreTrainedModel, mask: Tensor) -> Tensor:
-    """Return what a pass takes for the mask of real tokens [P, L].
+    """What a pass takes for the mask of real tokens [P, L].
 
     Given the mask itself, transformers makes of it what is made here, and waits for an accelerator
     to ask whether it hides anything.
@@ -309,7 +309,7 @@ class _Joined(torch.autograd.Function):
         prefix: Prefix,
         scale: float,
     ) -> Tensor:
-        """Return the attention output [N, heads, T, D]; key and value have all heads."""
+        """The attention output [N, heads, T, D]; key and value have all heads."""
         heads = keys.shape[1]
         stacked, bias = prefix.stack(by_key_head(query, heads)), prefix.bias
         # Two softmaxes, each over its own keys: their sums give the share of each in the joint one.
@@ -326,7 +326,7 @@ class _Joined(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
-        """Return the gradients of query, key, value, keys and values."""
+        """The gradients of query, key, value, keys and values."""
         query, key, value, keys, values, stacked, output, total = context.saved_tensors
         prefix, heads, scale = context.prefix, keys.shape[1], {"scale": context.scale}
         # Given the joint output and sum in place of its own, the kernel takes the weights of the

@@ -67,7 +67,7 @@ def siblings_of(prompts: Sequence[Sequence[int]]) -> list[Siblings]:
 
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return how many tokens both begin with, if each has one more at least."""
+    """How many tokens both begin with, if each has one more at least."""
     most = min(len(one), len(other)) - 1
     return next((n for n in range(most) if one[n] != other[n]), most)
 
@@ -162,7 +162,7 @@ class Encoder:
             )
 
     def _prefix(self, families: Sequence[int]) -> Prefix:
-        """Return what a prompt of each of these families attends to."""
+        """What a prompt of each of these families attends to."""
         stems = {family: self._stems[family] for family in families}
         group = max(Counter(families).values())
         device = next(iter(stems.values())).values[0].device

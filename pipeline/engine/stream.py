@@ -111,7 +111,7 @@ class _Batch:
                 self._step()
 
     def _is_time(self) -> bool:
-        """Return whether prompts should enter, or the batch shrink."""
+        """Whether prompts should enter, or the batch shrink."""
         share = _FREE_SHARE if self.device.type == "cpu" else _FREE_SELDOM
         return self.rows.count(None) >= max(1, share * len(self.rows))
 

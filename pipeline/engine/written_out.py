@@ -38,7 +38,7 @@ Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
 def passes_of(model: PreTrainedModel) -> Passes:
-    """Return the fastest way to run a model in single precision on the device that it is on."""
+    """The fastest way to run a model in single precision on the device that it is on."""
     config = model.config
     suits = (
         not torch.is_autocast_enabled(model.device.type)
@@ -177,7 +177,7 @@ class WrittenOut:
     def _logits(
         self, tokens: Tensor, positions: Tensor, attend: Attend, last: Tensor | None = None
     ) -> Tensor:
-        """Return logits after some tokens.
+        """Logits after some tokens.
 
         Args:
             tokens: N of them, of any rows [N].
@@ -205,13 +205,13 @@ class WrittenOut:
         return self._times(rms_norm(state, width, None, self.epsilon), self.head)
 
     def _times(self, rows: Tensor, weight: Tensor) -> Tensor:
-        """Return rows [N, in] times the transpose of weight [out, in]."""
+        """Rows [N, in] times the transpose of weight [out, in]."""
         if self._is_worth_onednn(rows, weight):
             return onednn_product(rows, weight, None)
         return rows @ weight.t()
 
     def _added(self, to: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
-        """Return what :meth:`_times` does, added to [N, out] or [out]."""
+        """What :meth:`_times` does, added to [N, out] or [out]."""
         if self._is_worth_onednn(rows, weight):
             return onednn_product(rows, weight, None).add_(to)
         return torch.addmm(to, rows, weight.t())

@@ -81,7 +81,7 @@ class Reader:
     def of(
         cls, path: Path, row: Mapping[str, Any], task: registry.Task, needed: Sequence[str]
     ) -> Reader:
-        """Return the reader of a file by its first row.
+        """The reader of a file by its first row.
 
         Raises:
             UserError: If a column is missing that every row must have.
@@ -89,7 +89,7 @@ class Reader:
         return cls(path, _columns(path, row, needed), task.name)
 
     def answer(self, where: str, row: Mapping[str, Any]) -> AnsweredQuestion:
-        """Return the answer in a row.
+        """The answer in a row.
 
         Raises:
             UserError: If the row is without a field that is needed, or one is of another kind.
@@ -119,7 +119,7 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
 def open_answers(
     path: Path, task: registry.Task, needed: Sequence[str]
 ) -> tuple[Reader, Iterator[_Row]]:
-    """Return the reader of a file, and its rows, which are read as they are asked for.
+    """The reader of a file, and its rows, which are read as they are asked for.
 
     Raises:
         UserError: As :func:`read_answers`; of a damaged row once it is asked for.
@@ -154,7 +154,7 @@ def read_rows(path: Path) -> Iterator[_Row]:
 
 
 def _encoding(path: Path, file: IO[bytes]) -> str:
-    """Return how the text of a file is encoded, and go back to its beginning."""
+    """How the text of a file is encoded, and go back to its beginning."""
     marked = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
     found = "utf-16" if marked else next((e for e in _ENCODINGS if _fits(e, file)), None)
     if found is None:
@@ -164,7 +164,7 @@ def _encoding(path: Path, file: IO[bytes]) -> str:
 
 
 def _fits(encoding: str, file: IO[bytes]) -> bool:
-    """Return whether all of a file can be decoded."""
+    """Whether all of a file can be decoded."""
     file.seek(0)
     decoder = codecs.getincrementaldecoder(encoding)()
     try:
@@ -234,7 +234,7 @@ def _parquet_rows(path: Path) -> Iterator[_Row]:
 
 
 def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[str, str]:
-    """Return what the file calls each thing that it holds."""
+    """What the file calls each thing that it holds."""
     found: dict[str, str] = {}
     for thing, names in NAMES.items():
         named = [name for name in names if name in row]
@@ -356,7 +356,7 @@ def whole_number(value: object) -> int:
 
 
 def _is_absent(value: object) -> bool:
-    """Return whether a field is empty: pandas writes a missing number as NaN."""
+    """Whether a field is empty: pandas writes a missing number as NaN."""
     return value is None or value == "" or value != value
 
 

@@ -43,7 +43,7 @@ class Effort:
         self.load_seconds += load_seconds
 
     def figures(self) -> dict[str, float]:
-        """Return it for ``timing.jsonl``; what was not done has no figure."""
+        """It for ``timing.jsonl``; what was not done has no figure."""
         found: dict[str, float] = {}
         if self.load_seconds:
             found["load_seconds"] = self.load_seconds

@@ -39,7 +39,7 @@ class Prompt:
 
     @property
     def digest(self) -> str:
-        """Return a digest of what a model is shown."""
+        """A digest of what a model is shown."""
         return digest_of([self.messages, self.begun])[:16]
 
 
@@ -57,7 +57,7 @@ TOO_LONG = Response("", 0, "prompt_too_long")
 
 
 def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished: bool) -> Response:
-    """Return a completion as a response, whose text leaves the token out that ended it.
+    """A completion as a response, whose text leaves the token out that ended it.
 
     That is the tokenizer's own, or in vLLM another of the model's ``generation_config.json``.
     """
@@ -66,7 +66,7 @@ def respond(tokenizer: PreTrainedTokenizerBase, tokens: Sequence[int], finished:
 
 
 @dataclass(frozen=True)
-class Place:
+class EnginePlace:
     """Where an engine finds a model and keeps what is unfinished.
 
     Attributes:
@@ -103,7 +103,7 @@ class Engine(Protocol):
         sampling: Sampling,
         report: Callable[[int], None],
     ) -> list[Response]:
-        """Return one response for each prompt, in order; ``report`` hears how many are done."""
+        """One response for each prompt, in order; ``report`` hears how many are done."""
         ...
 
 

@@ -16,7 +16,7 @@ from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import (
     TOO_LONG,
-    Place,
+    EnginePlace,
     Prompt,
     Response,
     complete_alike,
@@ -35,8 +35,8 @@ SMALL_PRODUCT = 2**22
 """Multiplications below which a linear layer is better off without the calls of oneDNN."""
 
 
-def open_engine(place: Place) -> TransformersEngine:
-    """Return the engine of a model."""
+def open_engine(place: EnginePlace) -> TransformersEngine:
+    """The engine of a model."""
     return TransformersEngine(place.model, place.work, place.batch, place.threads)
 
 
@@ -83,7 +83,7 @@ class TransformersEngine:
         sampling: Sampling,
         report: Callable[[int], None],
     ) -> list[Response]:
-        """Return one response for each prompt, in order.
+        """One response for each prompt, in order.
 
         A prompt that leaves no room for the longest answer in the model's context is not run: its
         response is empty with finish reason ``prompt_too_long``.

@@ -30,7 +30,7 @@ class JournalAnswer:
 
     @property
     def response(self) -> Response:
-        """Return it without what it answers."""
+        """It without what it answers."""
         return Response(self.text, self.completion_tokens, self.finish_reason)
 
 
@@ -64,7 +64,7 @@ class Journal:
 
     @property
     def missing(self) -> list[int]:
-        """Return the places of prompts without an answer; of equal ones, the first alone."""
+        """The places of prompts without an answer; of equal ones, the first alone."""
         first = {name: place for place, name in reversed(list(enumerate(self._names)))}
         return sorted(place for name, place in first.items() if name not in self._answers)
 
@@ -80,7 +80,7 @@ class Journal:
             self._report(self._count)
 
     def answers(self) -> list[JournalAnswer]:
-        """Return the answer to each prompt, in order; all must be there."""
+        """The answer to each prompt, in order; all must be there."""
         return [self._answers[name] for name in self._names]
 
 
@@ -89,7 +89,7 @@ def _name(prompt: Prompt) -> str:
 
 
 def _read(path: Path) -> dict[str, JournalAnswer]:
-    """Return the answers of a file; a line that was cut off counts for nothing."""
+    """The answers of a file; a line that was cut off counts for nothing."""
     found: dict[str, JournalAnswer] = {}
     if not path.is_file():
         return found

@@ -16,7 +16,7 @@ from pipeline.tasks.grading import Grade
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ClusteredValues:
     """The values that a figure is the mean of.
 
     Attributes:
@@ -28,8 +28,10 @@ class Measured:
     stories: Mapping[str, str]
 
 
-def measured(examples: Sequence[Example], groups: Sequence[Sequence[Grade]]) -> dict[str, Measured]:
-    """Return what there is of one column, by the name of the figure.
+def measured(
+    examples: Sequence[Example], groups: Sequence[Sequence[Grade]]
+) -> dict[str, ClusteredValues]:
+    """What there is of one column, by the name of the figure.
 
     Args:
         examples: The questions.
@@ -47,17 +49,17 @@ def measured(examples: Sequence[Example], groups: Sequence[Sequence[Grade]]) -> 
 
 
 def story_of(one: Example, other: Example) -> str:
-    """Return what stands for the two stories of a pair, whatever is asked about them."""
+    """What stands for the two stories of a pair, whatever is asked about them."""
     return min(one.story_id, other.story_id)
 
 
-def both_right(examples: Sequence[Example], right: Sequence[bool]) -> Measured:
-    """Return of each pair whether both of its members are answered right."""
+def both_right(examples: Sequence[Example], right: Sequence[bool]) -> ClusteredValues:
+    """Of each pair whether both of its members are answered right."""
     return _of_pairs(examples, pairs_of(examples), lambda one, other: right[one] and right[other])
 
 
-def moved(examples: Sequence[Example], extracted: Sequence[str | None]) -> Measured:
-    """Return of each pair with two gold answers whether two different answers were given."""
+def moved(examples: Sequence[Example], extracted: Sequence[str | None]) -> ClusteredValues:
+    """Of each pair with two gold answers whether two different answers were given."""
 
     def differ(one: int, other: int) -> bool:
         said = [said_by(examples[place], extracted[place] or "") for place in (one, other)]
@@ -75,8 +77,8 @@ def _of_pairs(
     examples: Sequence[Example],
     pairs: Mapping[str, tuple[int, int]],
     value: Callable[[int, int], bool],
-) -> Measured:
-    return Measured(
+) -> ClusteredValues:
+    return ClusteredValues(
         {name: value(*both) for name, both in pairs.items()},
         {name: story_of(examples[one], examples[other]) for name, (one, other) in pairs.items()},
     )
@@ -84,7 +86,7 @@ def _of_pairs(
 
 def _of_samples(
     examples: Sequence[Example], groups: Sequence[Sequence[Grade]], samples: int
-) -> dict[str, Measured]:
+) -> dict[str, ClusteredValues]:
     right = [[grade.correct for grade in group] for group in groups]
     chosen = [majority(e, group).correct for e, group in zip(examples, groups, strict=True)]
     values: tuple[Sequence[float], ...] = (
@@ -95,6 +97,6 @@ def _of_samples(
     names = [example.id for example in examples]
     stories = {example.id: example.story_id for example in examples}
     return {
-        figure: Measured(dict(zip(names, each, strict=True)), stories)
+        figure: ClusteredValues(dict(zip(names, each, strict=True)), stories)
         for figure, each in zip(sample_figures(samples), values, strict=True)
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from statistics import mean, median
 
-from pipeline.evaluate.measured import Measured, both_right, moved
+from pipeline.evaluate.measured import ClusteredValues, both_right, moved
 from pipeline.evaluate.records import PairScores, SampleScores, Share, TaskScores
 from pipeline.evaluate.runner import Graded
 from pipeline.evaluate.samples import depths, majority, mean_pass_at
@@ -18,7 +18,7 @@ from pipeline.tasks.grading import Grade
 def task_metrics(
     examples: Sequence[Example], graded: Sequence[Graded], samples: int = 1
 ) -> TaskScores:
-    """Return the metrics of one task: accuracy overall, by order and by question type.
+    """The metrics of one task: accuracy overall, by order and by question type.
 
     Args:
         examples: The questions.
@@ -76,7 +76,7 @@ def _of_samples(
 
 
 def pair_scores(answered: Sequence[tuple[Example, Graded]]) -> PairScores | None:
-    """Return pair accuracy and intervention sensitivity; None where there are no pairs.
+    """Pair accuracy and intervention sensitivity; None where there are no pairs.
 
     The two members of a pair are the examples of one ``meta.pair``. Pair accuracy is the share of
     pairs both members of which are right. Intervention sensitivity is, among the pairs whose
@@ -101,7 +101,7 @@ def pair_scores(answered: Sequence[tuple[Example, Graded]]) -> PairScores | None
     )
 
 
-def _share_measured(right: Measured, strict: Measured) -> Share:
+def _share_measured(right: ClusteredValues, strict: ClusteredValues) -> Share:
     found, strictly = ([bool(v) for v in each.values.values()] for each in (right, strict))
     return _share_of(found, strictly, list(right.stories.values()))
 

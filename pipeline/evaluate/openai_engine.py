@@ -69,7 +69,7 @@ _MILLION = 1_000_000
 
 
 def reason_absent(manifest: ApiManifest) -> str | None:
-    """Return why a model cannot be asked here; None where it can."""
+    """Why a model cannot be asked here; None where it can."""
     if manifest.key is None or os.environ.get(manifest.key):
         return None
     return (
@@ -86,7 +86,7 @@ class TokenUsage:
     completion_tokens: int = 0
 
     def cost(self, manifest: ApiManifest) -> float | None:
-        """Return its price in dollars; None where the study names none."""
+        """Its price in dollars; None where the study names none."""
         if manifest.prompt_price is None or manifest.completion_price is None:
             return None
         asked = self.prompt_tokens * manifest.prompt_price
@@ -94,7 +94,7 @@ class TokenUsage:
 
 
 def open_engine(manifest: ApiManifest, root: Path, work: Path) -> OpenAiEngine:
-    """Return the engine of a model behind an address."""
+    """The engine of a model behind an address."""
     return OpenAiEngine(manifest, work)
 
 
@@ -133,12 +133,12 @@ class OpenAiEngine:
 
     @property
     def cost(self) -> float | None:
-        """Return what was spent, in dollars; None where the study names no prices."""
+        """What was spent, in dollars; None where the study names no prices."""
         return self.usage.cost(self.manifest)
 
     @property
     def spent(self) -> str:
-        """Return what the answers took, in words."""
+        """What the answers took, in words."""
         asked, said = self.usage.prompt_tokens, self.usage.completion_tokens
         dollars = "" if self.cost is None else f", {self.cost:,.2f} dollars"
         return f"{asked:,} prompt and {said:,} completion tokens{dollars}"
@@ -146,7 +146,7 @@ class OpenAiEngine:
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
-        """Return one response for each prompt, in order.
+        """One response for each prompt, in order.
 
         A prompt that is too long for the model is answered by nothing, with finish reason
         ``prompt_too_long``; one that the server's filter refuses, with ``content_filter``.
@@ -187,7 +187,7 @@ class OpenAiEngine:
         return [answer.response for answer in answers]
 
     def _ask(self, prompt: Prompt, sampling: Sampling) -> tuple[Response, int]:
-        """Return what a prompt is answered by, and its tokens."""
+        """What a prompt is answered by, and its tokens."""
         for trial in range(1, self.tries + 1):
             limit = self._limit
             try:
@@ -276,12 +276,12 @@ def _answer(found: ChatCompletion, begun: str) -> tuple[Response, int]:
 
 
 def _asks_elsewhere(error: openai.BadRequestError) -> bool:
-    """Return whether a server wants the longest answer under its newer name."""
+    """Whether a server wants the longest answer under its newer name."""
     return _LIMIT_ELSEWHERE in str(error.message) or error.param == _LIMIT
 
 
 def _reasoning(message: object) -> str:
-    """Return the reasoning that some servers take out of an answer."""
+    """The reasoning that some servers take out of an answer."""
     for name in ("reasoning_content", "reasoning"):
         if isinstance(found := getattr(message, name, None), str):
             return found
@@ -289,7 +289,7 @@ def _reasoning(message: object) -> str:
 
 
 def _named_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds after which a server wants to be asked again; None where it names none."""
+    """The seconds after which a server wants to be asked again; None where it names none."""
     said = headers.get("retry-after", "")
     try:
         seconds = float(said)

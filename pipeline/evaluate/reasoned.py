@@ -36,7 +36,7 @@ class Reasoned:
 def read_reasoned(
     example: Example, column: str, response: str, answered: str | None
 ) -> Reasoned | None:
-    """Return a response as one that can be edited; None where it cannot.
+    """A response as one that can be edited; None where it cannot.
 
     Its reasoning must begin with a recount, without anything in between, that implies an answer.
     """
@@ -55,5 +55,5 @@ def read_reasoned(
 
 
 def as_text(lines: Sequence[Line]) -> str:
-    """Return a recount as it is written."""
+    """A recount as it is written."""
     return " ".join(map(str, lines))

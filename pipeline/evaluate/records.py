@@ -18,7 +18,7 @@ PAIR_ACCURACY, SENSITIVITY = "pair accuracy", "intervention sensitivity"
 
 
 def sample_figures(samples: int) -> tuple[str, str, str]:
-    """Return the names of the figures of so many samples: mean, pass and majority."""
+    """The names of the figures of so many samples: mean, pass and majority."""
     return f"mean@{samples}", f"pass@{samples}", f"majority@{samples}"
 
 
@@ -53,7 +53,7 @@ class PairScores(Record):
     sensitivity: Share | None
 
     def figures(self) -> dict[str, Share]:
-        """Return what there is, by the name that tables show."""
+        """What there is, by the name that tables show."""
         found = {PAIR_ACCURACY: self.accuracy, SENSITIVITY: self.sensitivity}
         return {name: share for name, share in found.items() if share is not None}
 
@@ -75,7 +75,7 @@ class SampleScores(Record):
     pass_at: dict[str, float]
 
     def figures(self) -> dict[str, float]:
-        """Return what tables show, by its name there."""
+        """What tables show, by its name there."""
         values = (self.mean.accuracy, self.pass_at[str(self.count)], self.majority.accuracy)
         return dict(zip(sample_figures(self.count), values, strict=True))
 
@@ -117,7 +117,7 @@ class TaskScores(Share):
     samples: SampleScores | None = None
 
     def beside_accuracy(self) -> dict[str, float]:
-        """Return the other figures of the column that tables show, as shares from 0 to 1."""
+        """The other figures of the column that tables show, as shares from 0 to 1."""
         found = {} if self.pairs is None else self.pairs.figures()
         shares = {name: share.accuracy for name, share in found.items()}
         of_samples = {} if self.samples is None else self.samples.figures()

@@ -57,7 +57,7 @@ def _rules(task: registry.Task, match: str) -> tuple[Extractor, Matcher]:
 
 
 def is_right(match: Matcher, extracted: str | None, example: Example) -> bool:
-    """Return whether an answer is right; none is not, nor one that no rule could judge in time."""
+    """Whether an answer is right; none is not, nor one that no rule could judge in time."""
     if not extracted or not extracted.strip():
         return False
     try:

@@ -24,12 +24,12 @@ _SHOWN = 3
 
 
 def reason_absent(manifest: RecordedManifest) -> str | None:
-    """Return why a model cannot be asked here; recorded answers always can."""
+    """Why a model cannot be asked here; recorded answers always can."""
     return None
 
 
 def open_engine(manifest: RecordedManifest, root: Path, work: Path) -> ReplayEngine:
-    """Return the engine of the answers that a checkout holds; it leaves nothing unfinished."""
+    """The engine of the answers that a checkout holds; it leaves nothing unfinished."""
     return ReplayEngine(root / manifest.answers, manifest.sha256)
 
 
@@ -50,7 +50,7 @@ class ReplayEngine:
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
-        """Return one response for each prompt, in order.
+        """One response for each prompt, in order.
 
         Raises:
             UserError: If the file is gone, another one or damaged, answers a question twice, not at

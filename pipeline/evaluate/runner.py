@@ -132,7 +132,7 @@ def _graded(
 
 
 def prompts_of(examples: Sequence[Example], asking: Asking, *, seed: int) -> list[Prompt]:
-    """Return what a model is shown for each response; see :func:`evaluate`."""
+    """What a model is shown for each response; see :func:`evaluate`."""
     make = maker(asking.prompt, asking.frame)
     begun = beginning(think=asking.think) if is_prefilled(asking.prompt) else ""
     return [
@@ -143,12 +143,12 @@ def prompts_of(examples: Sequence[Example], asking: Asking, *, seed: int) -> lis
 
 
 def repeated(examples: Iterable[Thing], samples: int) -> list[Thing]:
-    """Return what goes with each response: so many of each example, side by side."""
+    """What goes with each response: so many of each example, side by side."""
     return [example for example in examples for _ in range(samples)]
 
 
 def _stream(seed: int, example: Example, sample: int) -> tuple[int, ...]:
-    """Return the start of a response's random stream; the first sample is that of a single one."""
+    """The start of a response's random stream; the first sample is that of a single one."""
     first = (seed, int(example.id[:12], 16))
     return (*first, sample) if sample else first
 

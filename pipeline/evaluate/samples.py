@@ -22,14 +22,14 @@ SAMPLE = "sample"
 
 
 def first_samples(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of each question's first sample, numbered from 0."""
+    """The rows of each question's first sample, numbered from 0."""
     if SAMPLE not in frame:
         return frame
     return frame[frame[SAMPLE] == 0].reset_index(drop=True)
 
 
 def pass_at(k: int, samples: int, correct: int) -> float:
-    """Return the probability that one of ``k`` answers drawn from the samples is right.
+    """The probability that one of ``k`` answers drawn from the samples is right.
 
     Source: Chen et al. 2021 (arXiv 2107.03374), equation 1, which is unbiased.
     """
@@ -37,17 +37,17 @@ def pass_at(k: int, samples: int, correct: int) -> float:
 
 
 def mean_pass_at(k: int, groups: Sequence[Sequence[Grade]]) -> float:
-    """Return :func:`pass_at` over questions with as many samples each."""
+    """:func:`pass_at` over questions with as many samples each."""
     return mean(pass_at(k, len(group), sum(g.correct for g in group)) for group in groups)
 
 
 def depths(samples: int) -> list[int]:
-    """Return the k of pass@k: doubled from 2 on, and the number of samples."""
+    """The k of pass@k: doubled from 2 on, and the number of samples."""
     return sorted({samples, *(2**power for power in range(1, samples.bit_length()))})
 
 
 def majority(example: Example, group: Sequence[Grade]) -> Grade:
-    """Return the grade of the answer that most samples give; of as many, of the earliest.
+    """The grade of the answer that most samples give; of as many, of the earliest.
 
     Samples without an answer have no vote; where none has one, the first sample stands.
     """
@@ -59,6 +59,6 @@ def majority(example: Example, group: Sequence[Grade]) -> Grade:
 
 
 def said_by(example: Example, answer: str) -> frozenset[str]:
-    """Return what an answer says, so that the order in which it lists names does not count."""
+    """What an answer says, so that the order in which it lists names does not count."""
     parts = answer.split(",") if example.answer_kind == "names" else [answer]
     return frozenset(said for part in parts if (said := plain(part)))

@@ -35,14 +35,14 @@ class Estimate:
     clusters: int
 
     def as_json(self) -> dict[str, float | int]:
-        """Return it with four decimals."""
+        """It with four decimals."""
         ends = {"value": self.value, "low": self.low, "high": self.high}
         numbers = {name: round(end, 4) for name, end in ends.items()}
         return {**numbers, "count": self.count, "clusters": self.clusters}
 
 
 def share(right: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
-    """Return a share with Wilson's interval for as many independent items as there are in effect.
+    """A share with Wilson's interval for as many independent items as there are in effect.
 
     The effective number of items is p (1 - p) over the variance that is robust to clustering
     (Korn and Graubard 1998, "Confidence intervals for proportions with small expected number of
@@ -66,7 +66,7 @@ def share(right: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
 def change(
     before: Sequence[float], after: Sequence[float], clusters: Sequence[Hashable]
 ) -> Estimate:
-    """Return the mean paired difference with its interval, clustered (Student's t)."""
+    """The mean paired difference with its interval, clustered (Student's t)."""
     steps = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
     count = len(steps)
     if not count:
@@ -78,7 +78,7 @@ def change(
 
 
 def mcnemar(before: Sequence[float], after: Sequence[float]) -> float:
-    """Return the p-value of McNemar's exact test: do as many answers turn right as turn wrong?"""
+    """The p-value of McNemar's exact test: do as many answers turn right as turn wrong?"""
     gained = sum(b > a for a, b in zip(before, after, strict=True))
     lost = sum(a > b for a, b in zip(before, after, strict=True))
     if not gained + lost:
@@ -90,7 +90,7 @@ def mcnemar(before: Sequence[float], after: Sequence[float]) -> float:
 def changed_by_chance(
     before: Sequence[float], after: Sequence[float], clusters: Sequence[Hashable]
 ) -> float:
-    """Return the p-value of a mean paired difference: the larger one of two tests.
+    """The p-value of a mean paired difference: the larger one of two tests.
 
     Student's t over stories, that of :func:`change`, knows that questions about one story go
     together; McNemar's exact test (of shares, the sign test) knows how few of them turned.
@@ -112,7 +112,7 @@ def bootstrap_change(
     draws: int = 2000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return the 95 % interval of the mean paired difference by drawing whole stories again."""
+    """The 95 % interval of the mean paired difference by drawing whole stories again."""
     steps = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
     index = _numbered(clusters)
     sums, sizes = np.bincount(index, steps), np.bincount(index)
@@ -126,7 +126,7 @@ def bootstrap_change(
 def median(
     values: Sequence[float], clusters: Sequence[Hashable], draws: int = 2000, seed: int = 0
 ) -> Estimate:
-    """Return the median, which is not of nothing, by drawing whole stories again."""
+    """The median, which is not of nothing, by drawing whole stories again."""
     each, index = np.asarray(values, dtype=float), _numbered(clusters)
     order = np.argsort(each)
     stories = int(index.max()) + 1
@@ -145,7 +145,7 @@ def ratio(
     draws: int = 2000,
     seed: int = 0,
 ) -> Estimate:
-    """Return the ratio of two means, after over before, by drawing whole stories again.
+    """The ratio of two means, after over before, by drawing whole stories again.
 
     Raises:
         ZeroDivisionError: If what was before is nothing at all.
@@ -167,7 +167,7 @@ def seeds_and_stories(
     draws: int = 2000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Return the 95 % interval of a mean over seeds, drawing seeds and whole stories again.
+    """The 95 % interval of a mean over seeds, drawing seeds and whole stories again.
 
     Seeds and stories are drawn apart, each story once for all seeds that were asked about it: what
     makes a story easy makes it easy for every seed (the pigeonhole bootstrap, Owen 2007, Annals of
@@ -197,7 +197,7 @@ def seeds_and_stories(
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Return p-values corrected for making as many comparisons (Holm 1979)."""
+    """P-values corrected for making as many comparisons (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
     corrected, largest = [0.0] * len(p_values), 0.0
     for rank, place in enumerate(order):
@@ -212,7 +212,7 @@ def _numbered(clusters: Sequence[Hashable]) -> np.ndarray:
 
 
 def _clustered_variance(deviations: np.ndarray, clusters: Sequence[Hashable]) -> tuple[int, float]:
-    """Return the number of clusters and the variance of the mean that is robust to them."""
+    """The number of clusters and the variance of the mean that is robust to them."""
     sums = np.bincount(_numbered(clusters), deviations)
     groups = len(sums)
     if groups < 2:

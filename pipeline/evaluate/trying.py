@@ -37,7 +37,7 @@ class Planned:
 def plan(
     columns: Mapping[str, Sequence[Example]], graded: Sequence[Graded], questions: int
 ) -> list[Planned]:
-    """Return what to try on a model's responses.
+    """What to try on a model's responses.
 
     Args:
         columns: The questions, by column.
@@ -97,7 +97,7 @@ def _attempted(planned: Planned, text: str, prompt: str) -> Attempt:
 
 
 def _says(example: Example, extracted: str | None, place: str | None) -> bool:
-    """Return whether an answer names a place, by the rule that grades the task."""
+    """Whether an answer names a place, by the rule that grades the task."""
     if place is None:
         return extracted is None
     return is_right(registry.get(example.task).is_right, extracted, replace(example, answer=place))
@@ -119,7 +119,7 @@ def _reasoned(answered: Iterable[tuple[tuple[str, Example], Graded]]) -> Iterato
 
 
 def _edited(reasoned: Reasoned, others: Sequence[Told]) -> list[Planned]:
-    """Return a try of each kind of edit that leads to another answer."""
+    """A try of each kind of edit that leads to another answer."""
     random = Random(reasoned.example.id)
     found = edits(reasoned.told, others, {reasoned.answered}, random)
     planned = [

@@ -149,7 +149,7 @@ def verify(path: Path, expected: Expected, described: str = "") -> None:
 
 
 def git_blob(path: Path) -> str:
-    """Return the name that git gives a file's content: a sha1 over its size and bytes."""
+    """The name that git gives a file's content: a sha1 over its size and bytes."""
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -291,7 +291,7 @@ def _range_start(reply: http.client.HTTPResponse) -> int | None:
 
 
 def _retry_after(error: Exception) -> float:
-    """Return the seconds that the server asks to wait."""
+    """The seconds that the server asks to wait."""
     asked = (
         error.headers.get("Retry-After", "") if isinstance(error, urllib.error.HTTPError) else ""
     )

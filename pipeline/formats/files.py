@@ -64,7 +64,7 @@ def discard(path: Path) -> None:
 
 
 def size(path: Path) -> int:
-    """Return the bytes of a file, or of all files of a folder."""
+    """The bytes of a file, or of all files of a folder."""
     files = path.rglob("*") if path.is_dir() and not path.is_symlink() else [path]
     return sum(file.lstat().st_size for file in files if not file.is_dir())
 
@@ -111,7 +111,7 @@ def write_json(target: Path, value: object) -> None:
 
 
 def json_text(value: object) -> str:
-    """Return what :func:`write_json` writes."""
+    """What :func:`write_json` writes."""
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -131,17 +131,17 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def file_digest(path: Path) -> str:
-    """Return the sha256 of a file."""
+    """The sha256 of a file."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def folder_digests(folder: Path) -> dict[str, str]:
-    """Return the sha256 of every file of a folder by relative path, in sorted order."""
+    """The sha256 of every file of a folder by relative path, in sorted order."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in files}
 
 
 def digest_of(value: object) -> str:
-    """Return a digest of any JSON value, independent of key order."""
+    """A digest of any JSON value, independent of key order."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

@@ -12,17 +12,17 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> str:
-    r"""Return text whose control characters are shown (``\x1b``) rather than obeyed."""
+    r"""Text whose control characters are shown (``\x1b``) rather than obeyed."""
     return _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def markdown_text(value: object) -> str:
-    """Return text on one line that cannot leave its table cell or become markup."""
+    """Text on one line that cannot leave its table cell or become markup."""
     text = visible(" ".join(str(value).split()))
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def markdown_code(text: str) -> str:
-    """Return text as code on one line, also in a table cell; the empty text by name."""
+    """Text as code on one line, also in a table cell; the empty text by name."""
     flat = visible(" ".join(text.split())).replace("|", "\\|").replace("`", "'")
     return f"`{flat}`" if flat else "(empty)"

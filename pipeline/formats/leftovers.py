@@ -35,6 +35,6 @@ def ownerless(root: Path) -> Iterator[Path]:
 
 
 def _places(root: Path) -> list[tuple[Path, bool]]:
-    """Return folders, and whether those below them are meant too."""
+    """Folders, and whether those below them are meant too."""
     shared = {root, home_of(root)}
     return [*((root / name, True) for name in MADE), *((path, False) for path in sorted(shared))]

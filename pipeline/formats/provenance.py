@@ -15,13 +15,13 @@ Libraries = dict[str, str]
 
 
 def installed(*names: str) -> Libraries:
-    """Return the versions of those libraries that are installed here."""
+    """The versions of those libraries that are installed here."""
     found = {name: _version(name) for name in names}
     return {name: number for name, number in found.items() if number is not None}
 
 
 def changed(recorded: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """Return the libraries whose installed version is another than the one recorded.
+    """The libraries whose installed version is another than the one recorded.
 
     Libraries that are not installed here ran elsewhere, and are not compared.
     """

@@ -34,7 +34,7 @@ class Record(BaseModel):
         write_text(path, self.text())
 
     def text(self) -> str:
-        """Return the record as the JSON that its file holds."""
+        """The record as the JSON that its file holds."""
         return json_text(self.model_dump(mode="json"))
 
     @classmethod
@@ -88,14 +88,14 @@ def read_figures(path: Path, made_by: str) -> list[Figures]:
 
 
 def damage(path: Path, why: str, made_by: str) -> UserError:
-    """Return the error of a file that does not hold what its stage writes."""
+    """The error of a file that does not hold what its stage writes."""
     return UserError(
         f"{path} is damaged: {why}. Make it again with: dvc repro --single-item --force {made_by}"
     )
 
 
 def unreadable(path: Path, error: Exception, made_by: str) -> UserError:
-    """Return the error of a file that is not there, or whose content cannot be read."""
+    """The error of a file that is not there, or whose content cannot be read."""
     if isinstance(error, FileNotFoundError):
         return UserError(f"{path} does not exist; make it with: dvc repro {made_by}")
     if isinstance(error, OSError):
@@ -154,7 +154,7 @@ class RecordOfModel(Record):
 
 
 def _why(error: Exception) -> str:
-    """Return what is wrong with a content, in a few words."""
+    """What is wrong with a content, in a few words."""
     if isinstance(error, ValidationError):
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "its content"

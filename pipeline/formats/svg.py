@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 
 def svg_text(figure: Figure, alternative: str | None = None) -> str:
-    """Return a figure as SVG text that can stand inside an HTML page of any colour.
+    """A figure as SVG text that can stand inside an HTML page of any colour.
 
     Args:
         figure: The figure; nothing is painted behind it.

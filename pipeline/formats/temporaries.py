@@ -25,25 +25,25 @@ _LONGEST = 150  # bytes of a name that are kept; file systems take 255
 
 
 def beside(target: Path) -> Path:
-    """Return a name for a temporary sibling of a file or folder, this process's own."""
+    """A name for a temporary sibling of a file or folder, this process's own."""
     name = os.fsdecode(os.fsencode(target.name)[:_LONGEST])
     process = f"{_place()}-{os.getpid()}-{began(os.getpid()) or 0}"
     return target.with_name(f".{name}.{process}-{uuid4().hex[:8]}.tmp")
 
 
 def is_temporary(path: Path) -> bool:
-    """Return whether a path is named like a temporary file, of this or an earlier release."""
+    """Whether a path is named like a temporary file, of this or an earlier release."""
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
 def has_no_owner(path: Path) -> bool:
-    """Return whether the process that made a temporary file is dead for sure."""
+    """Whether the process that made a temporary file is dead for sure."""
     found = _NAME.fullmatch(path.name)
     return found is not None and found[1] == _place() and not lives(int(found[2]), int(found[3]))
 
 
 def has_owner(path: Path) -> bool:
-    """Return whether the process that made a temporary file is alive for sure."""
+    """Whether the process that made a temporary file is alive for sure."""
     found = _NAME.fullmatch(path.name)
     return found is not None and found[1] == _place() and lives(int(found[2]), int(found[3]))
 
@@ -69,6 +69,6 @@ def find(folder: Path, deep: bool = True) -> Iterator[Path]:
 
 @cache
 def _place() -> str:
-    """Return 8 digits for what makes a process id and the time it began name one process."""
+    """8 digits for what makes a process id and the time it began name one process."""
     place = space() or f"{int(psutil.boot_time())} {platform.node()}"
     return hashlib.sha256(place.encode()).hexdigest()[:8]

@@ -77,7 +77,7 @@ class WeightsFolder:
         self.keep_only([_NONE])
 
     def get(self, digest: str) -> Path:
-        """Return the folder of a model after verifying its files.
+        """The folder of a model after verifying its files.
 
         Raises:
             UserError: If it is absent or altered; names the repair.

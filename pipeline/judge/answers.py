@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.evaluate.measured import Measured, both_right, moved, story_of
+from pipeline.evaluate.measured import ClusteredValues, both_right, moved, story_of
 from pipeline.evaluate.statistics import Estimate, change, share
 from pipeline.judge.followers import Follower, Kind, Questions, followers_of
 from pipeline.judge.found import Found, Test, least
@@ -72,25 +72,25 @@ class AgainstRule:
 
     @property
     def decides(self) -> bool:
-        """Return whether there are enough questions on which the rule is wrong."""
+        """Whether there are enough questions on which the rule is wrong."""
         found = self.where_wrong
         return found.count >= FEWEST_ITEMS and found.clusters >= FEWEST_STORIES
 
     @property
     def follows_beliefs(self) -> bool:
-        """Return whether the answers follow beliefs rather than this rule."""
+        """Whether the answers follow beliefs rather than this rule."""
         drop = self.where_right.low - self.where_wrong.high
         enough = self.where_wrong.low > MAJORITY and self.preference.low > 0
         return enough and drop <= LARGEST_DROP
 
     @property
     def follows_rule(self) -> bool:
-        """Return whether they follow this rule rather than beliefs."""
+        """Whether they follow this rule rather than beliefs."""
         return self.copied.low > MAJORITY and self.preference.high < 0
 
     @property
     def follows_neither(self) -> bool:
-        """Return whether most answers follow neither."""
+        """Whether most answers follow neither."""
         return self.where_wrong.high < MAJORITY and self.copied.high < MAJORITY
 
 
@@ -110,22 +110,22 @@ class OrderEvidence:
 
     @property
     def deciding(self) -> list[AgainstRule]:
-        """Return the rules that are wrong often enough."""
+        """The rules that are wrong often enough."""
         return [each for each in self.rules if each.decides]
 
     @property
     def best(self) -> AgainstRule | None:
-        """Return the most accurate rule; a mind may be right on all of what takes no more."""
+        """The most accurate rule; a mind may be right on all of what takes no more."""
         return next((each for each in self.rules if each.kind is not Kind.MIND), None)
 
     @property
     def enough(self) -> bool:
-        """Return whether the most accurate rule is wrong often enough to decide."""
+        """Whether the most accurate rule is wrong often enough to decide."""
         return self.best is not None and self.best.decides
 
     @property
     def follows_beliefs(self) -> bool:
-        """Return whether the answers follow beliefs rather than any rule."""
+        """Whether the answers follow beliefs rather than any rule."""
         return self.enough and all(each.follows_beliefs for each in self.deciding)
 
 
@@ -145,12 +145,12 @@ class PairEvidence:
 
     @property
     def enough(self) -> bool:
-        """Return whether there are enough pairs to decide."""
+        """Whether there are enough pairs to decide."""
         return self.accuracy.count >= FEWEST_ITEMS
 
     @property
     def least(self) -> float:
-        """Return the share of pairs that must be exceeded."""
+        """The share of pairs that must be exceeded."""
         return max(BY_RULES, self.by_rules)
 
 
@@ -185,12 +185,12 @@ class AnswerVerdict:
 
 
 def followed(follow: str, by: str | None) -> str:
-    """Return what answers follow in words: "rule (earliest exit)", "simpler mind (sight alone)"."""
+    """What answers follow in words: "rule (earliest exit)", "simpler mind (sight alone)"."""
     return f"{follow} ({by})" if by else follow
 
 
 def said_to_follow(follow: str, by: str | None) -> str:
-    """Return what answers follow as the beginning of a sentence."""
+    """What answers follow as the beginning of a sentence."""
     if follow == "undecided":
         return "what answers follow is undecided"
     if follow == "neither":
@@ -201,7 +201,7 @@ def said_to_follow(follow: str, by: str | None) -> str:
 
 
 def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> AnswerVerdict:
-    """Return what answers follow, with the evidence.
+    """What answers follow, with the evidence.
 
     Args:
         items: The questions with what was answered.
@@ -233,13 +233,13 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
 
 
 def thinned(items: Sequence[Item]) -> Sequence[Item]:
-    """Return as many answers as are held against rules: of too many, those of every n-th story."""
+    """As many answers as are held against rules: of too many, those of every n-th story."""
     places = held_against_rules([item.example for item in items])
     return items if len(places) == len(items) else [items[place] for place in places]
 
 
 def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:
-    """Return the places of the questions whose answers are held against rules."""
+    """The places of the questions whose answers are held against rules."""
     step = -(-len(examples) // MOST_ITEMS)
     if step < 2:
         return range(len(examples))
@@ -249,7 +249,7 @@ def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:
 
 
 def _stories(examples: Sequence[Example]) -> list[str]:
-    """Return the story of each question, one for both members of a counterfactual pair."""
+    """The story of each question, one for both members of a counterfactual pair."""
     found = [example.story_id for example in examples]
     for one, other in pairs_of(examples).values():
         found[one] = found[other] = story_of(examples[one], examples[other])
@@ -292,7 +292,7 @@ def _decide(
 
 
 def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
-    """Return what explains most answers, the simplest of those that explain nearly as many."""
+    """What explains most answers, the simplest of those that explain nearly as many."""
     chosen: AgainstRule | None = None
     tiers = sorted(rules, key=lambda r: (max(r.kind, Kind.LISTED), -r.agreement, r.kind))
     for each in tiers:
@@ -303,7 +303,7 @@ def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
 
 
 def _order_by_belief(orders: Sequence[OrderEvidence], copied: AgainstRule) -> int | None:
-    """Return an order in which, where the copied rule is wrong, more answers are right than its."""
+    """An order in which, where the copied rule is wrong, more answers are right than its."""
     for each in orders:
         for rule in each.rules:
             few = rule.where_wrong.count < FEWEST_STORIES
@@ -321,7 +321,7 @@ def _called(rule: AgainstRule) -> str:
 
 
 def _against_orders(orders: Sequence[OrderEvidence]) -> list[str]:
-    """Return what single belief orders say against beliefs."""
+    """What single belief orders say against beliefs."""
     failed = [each for each in orders if not each.follows_beliefs]
     return [
         f"of order {each.order} {in_percent(each.accuracy)} are right"
@@ -331,7 +331,7 @@ def _against_orders(orders: Sequence[OrderEvidence]) -> list[str]:
 
 
 def _against_pairs(pairs: PairEvidence | None) -> list[str]:
-    """Return what counterfactual pairs say against beliefs."""
+    """What counterfactual pairs say against beliefs."""
     if pairs is None or not pairs.enough:
         count = 0 if pairs is None else pairs.accuracy.count
         return [f"there are {count} counterfactual pairs; {FEWEST_ITEMS} decide"]
@@ -350,7 +350,7 @@ def _against_pairs(pairs: PairEvidence | None) -> list[str]:
 
 
 def in_percent(found: Estimate) -> str:
-    """Return a share with its interval, in words."""
+    """A share with its interval, in words."""
     return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
 
 
@@ -358,7 +358,7 @@ def in_percent(found: Estimate) -> str:
 
 
 def _orders(items: Sequence[Item], followers: Sequence[Follower]) -> list[OrderEvidence]:
-    """Return the evidence of each belief order; of the world, where truth is the answer, none."""
+    """The evidence of each belief order; of the world, where truth is the answer, none."""
     places: dict[int | None, list[int]] = {}
     for place, item in enumerate(items):
         places.setdefault(item.example.order, []).append(place)
@@ -413,14 +413,14 @@ def _pairs(items: Sequence[Item], followers: Sequence[Follower]) -> PairEvidence
     return PairEvidence(_share_of(right), _share_of(changed), best)
 
 
-def _share_of(found: Measured) -> Estimate:
+def _share_of(found: ClusteredValues) -> Estimate:
     return share([bool(value) for value in found.values.values()], list(found.stories.values()))
 
 
 def _found(
     everything: OrderEvidence, orders: Sequence[OrderEvidence], pairs: PairEvidence | None
 ) -> Found:
-    """Return what could have been found on these questions."""
+    """What could have been found on these questions."""
     wrong = [each.where_wrong.count for each in everything.deciding]
     rule = least([Test(min(wrong), MAJORITY)]) if wrong else None
     parts = [everything, *orders]

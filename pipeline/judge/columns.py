@@ -10,7 +10,7 @@ _PAIRS = "_pairs"
 
 
 def judged_together(columns: Mapping[str, SuiteTask]) -> dict[str, list[str]]:
-    """Return, by task, the columns that ask its questions, counterfactual pairs among them.
+    """By task, the columns that ask its questions, counterfactual pairs among them.
 
     Questions on which a rule is right and those on which it is wrong may be columns of their own:
     a verdict needs both.

@@ -75,12 +75,12 @@ class JudgedFile:
 
 
 def processes_here() -> int:
-    """Return how many processes count responses on this machine."""
+    """How many processes count responses on this machine."""
     return min(MOST_PROCESSES, len(os.sched_getaffinity(0)))
 
 
 def judge_file(path: Path, task: registry.Task, processes: int | None = None) -> JudgedFile:
-    """Return the verdict on a file of responses to questions of a task.
+    """The verdict on a file of responses to questions of a task.
 
     Raises:
         UserError: As :func:`pipeline.evaluate.answers.read_answers`.
@@ -122,7 +122,7 @@ class _Kept:
 
 
 def reasons_of(path: Path, task: registry.Task) -> list[Reason]:
-    """Return the reasoning of every response of a file, whatever else it has."""
+    """The reasoning of every response of a file, whatever else it has."""
     reader, rows = open_answers(path, task, ("response",))
     found = [
         (answer.id, Reason.of(answer.response)) for answer in (reader.answer(*r) for r in rows)
@@ -165,7 +165,7 @@ def _counted(answer: AnsweredQuestion) -> Counted:
 
 
 def _bare(item: Item) -> Item:
-    """Return an item with what is counted of it, without its texts."""
+    """An item with what is counted of it, without its texts."""
     whole = item.example
     meta = {"pair": whole.meta["pair"]} if "pair" in whole.meta else _NO_META
     example = Example(

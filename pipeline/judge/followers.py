@@ -15,7 +15,7 @@ from pipeline.judge.items import Item
 from pipeline.rules.learned import LEARNED, cross_fitted, cross_fitted_list
 from pipeline.rules.listed import MAJORITY, RULES, is_gold, majority_answers
 from pipeline.rules.reading import Reading, read_all
-from pipeline.rules.surface import UNDEFINED, Asked, gold_places
+from pipeline.rules.surface import UNDEFINED, SurfaceQuestion, gold_places
 from pipeline.tasks.example import Example
 from pipeline.tom.language import PLAIN, language_of
 from pipeline.tom.minds import MINDS, answers_of_minds
@@ -54,16 +54,16 @@ class Follower:
 
     @property
     def accuracy(self) -> float:
-        """Return the share of questions that it answers right."""
+        """The share of questions that it answers right."""
         return sum(self.right) / len(self.right)
 
     @property
     def agreement(self) -> float:
-        """Return the share of answers that are the same."""
+        """The share of answers that are the same."""
         return sum(self.copied) / len(self.copied)
 
     def wrong(self, places: Sequence[int]) -> list[int]:
-        """Return which of the places it gives a wrong answer to."""
+        """Which of the places it gives a wrong answer to."""
         return [p for p in places if self.answers[p] is not None and not self.right[p]]
 
 
@@ -79,7 +79,7 @@ class Questions:
         said: What each listed rule, each mind, and a rule learned from gold answers them.
     """
 
-    asked: tuple[Asked, ...]
+    asked: tuple[SurfaceQuestion, ...]
     said: tuple[tuple[str, Kind, Answers], ...]
 
     @classmethod
@@ -94,12 +94,12 @@ class Questions:
 
 
 def _is_defined(answers: Answers) -> bool:
-    """Return whether a rule says something to most questions."""
+    """Whether a rule says something to most questions."""
     return 2 * sum(answer is not None for answer in answers) > len(answers)
 
 
 def followers_of(items: Sequence[Item], questions: Questions) -> list[Follower]:
-    """Return everything that the answers may follow; rules undefined on most are left out."""
+    """Everything that the answers may follow; rules undefined on most are left out."""
     held = _Held(items)
     learned = (each for each in _learned(questions.asked, items) if _is_defined(each[2]))
     return [_follower(*each, held) for each in (*questions.said, *learned)]
@@ -138,7 +138,7 @@ class _Held:
 
 
 def _listed(
-    asked: Sequence[Asked], examples: Sequence[Example]
+    asked: Sequence[SurfaceQuestion], examples: Sequence[Example]
 ) -> Iterator[tuple[str, Kind, Answers]]:
     for name in RULES:
         yield name, Kind.LISTED, [each.picks[name] for each in asked]
@@ -161,7 +161,9 @@ def _answers_of_minds(reading: Reading) -> dict[str, str | None]:
     return answers_of_minds(surface.story.events, question, language.rules[PLAIN])
 
 
-def _learned(asked: Sequence[Asked], items: Sequence[Item]) -> Iterator[tuple[str, Kind, Answers]]:
+def _learned(
+    asked: Sequence[SurfaceQuestion], items: Sequence[Item]
+) -> Iterator[tuple[str, Kind, Answers]]:
     """Yield the rules that are learned from what was answered."""
     answered = [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
     readable, fitted = cross_fitted_list(asked, answered), cross_fitted(asked, answered)
@@ -172,8 +174,8 @@ def _learned(asked: Sequence[Asked], items: Sequence[Item]) -> Iterator[tuple[st
         yield f"{LEARNED}{near}", Kind.LEARNED, fitted.texts(asked)
 
 
-def _place_said(asked: Asked, item: Item) -> int:
-    """Return the place of what was answered among the candidates."""
+def _place_said(asked: SurfaceQuestion, item: Item) -> int:
+    """The place of what was answered among the candidates."""
     place = asked.place_of(item.extracted)
     if place != UNDEFINED or item.extracted is None:
         return place

@@ -34,7 +34,7 @@ class Found:
     rule: float | None
 
     def as_json(self) -> dict[str, float | None]:
-        """Return it with three decimals."""
+        """It with three decimals."""
         return {"beliefs": self.beliefs, "rule": self.rule}
 
 
@@ -53,7 +53,7 @@ class Test:
     share_of: Callable[[float], float] = lambda accuracy: accuracy
 
     def passes(self, accuracy: float) -> float:
-        """Return how probably answers of this accuracy pass."""
+        """How probably answers of this accuracy pass."""
         share = self.share_of(accuracy)
         reach = special.ndtri((1 + LEVEL) / 2) * (self.above * (1 - self.above) / self.count) ** 0.5
         spread = max(1e-9, (share * (1 - share) / self.count) ** 0.5)
@@ -61,7 +61,7 @@ class Test:
 
 
 def least(tests: Sequence[Test]) -> float | None:
-    """Return the smallest accuracy at which all tests pass with probability ``POWER``.
+    """The smallest accuracy at which all tests pass with probability ``POWER``.
 
     Returns:
         None where there is no test, or none is passed that surely.
@@ -74,7 +74,7 @@ def least(tests: Sequence[Test]) -> float | None:
 
 
 def could_be_found(found: Mapping[str, float | None]) -> str:
-    """Return what could have been found in words, from :meth:`Found.as_json`."""
+    """What could have been found in words, from :meth:`Found.as_json`."""
     beliefs, rule = found["beliefs"], found["rule"]
     parts = (
         "no beliefs" if beliefs is None else f"beliefs from {beliefs:.0%} right answers",
@@ -84,6 +84,6 @@ def could_be_found(found: Mapping[str, float | None]) -> str:
 
 
 def findable(found: Mapping[str, float | None]) -> str:
-    """Return what could have been found in short: "beliefs from 66%, rule from 60%"."""
+    """What could have been found in short: "beliefs from 66%, rule from 60%"."""
     parts = [f"{what} from {share:.0%}" for what, share in found.items() if share is not None]
     return ", ".join(parts) or "nothing"

@@ -32,14 +32,14 @@ class Item:
     right: bool
 
     def says(self, answer: str) -> bool:
-        """Return whether this is what was answered."""
+        """Whether this is what was answered."""
         return _matches(self.extracted, replace(self.example, answer=answer))
 
 
 def items_of(
     answered: Iterable[tuple[Example, str]], extract: Extractor | None = None
 ) -> list[Item]:
-    """Return responses as items; ``extract`` replaces :func:`find_answer`."""
+    """Responses as items; ``extract`` replaces :func:`find_answer`."""
     return [_item(example, response, extract or find_answer) for example, response in answered]
 
 
@@ -53,7 +53,7 @@ def _matches(extracted: str | None, example: Example) -> bool:
 
 
 def find_answer(response: str) -> str | None:
-    """Return the answer in tags, else that in JSON, else a short response as it is."""
+    """The answer in tags, else that in JSON, else a short response as it is."""
     tagged = extract_tagged(response)
     if tagged is not None:
         return tagged

@@ -52,17 +52,17 @@ class Statements:
 
     @property
     def all(self) -> int:
-        """Return the number of statements."""
+        """The number of statements."""
         return self.made + self.recounted
 
     @property
     def all_true(self) -> int:
-        """Return the number of true statements."""
+        """The number of true statements."""
         return self.true + self.recounted_true
 
     @property
     def sound(self) -> bool:
-        """Return whether what decides is stated, nothing is false, and the answer follows."""
+        """Whether what decides is stated, nothing is false, and the answer follows."""
         return self.stated > 0 and self.all == self.all_true and self.follows is not False
 
 
@@ -95,7 +95,7 @@ class ReasoningVerdict:
 
 
 def statements(item: Item) -> Statements | None:
-    """Return what a response states; None where the engine cannot read the story or question."""
+    """What a response states; None where the engine cannot read the story or question."""
     case = case_of(item.example)
     if case is None:
         return None
@@ -118,7 +118,7 @@ def statements(item: Item) -> Statements | None:
 
 
 def _last_said(made: Iterable[Said]) -> dict[Chain, str]:
-    """Return the place last said of each chain of believers."""
+    """The place last said of each chain of believers."""
     return {holders: place for holders, place, negated in made if not negated}
 
 
@@ -130,7 +130,7 @@ def _follows(item: Item, case: Case, last: dict[Chain, str]) -> bool | None:
 def judge_reasoning(
     items: Sequence[Item], stated: Sequence[Statements | None], used: Used = RECORDED
 ) -> ReasoningVerdict:
-    """Return what the reasoning of responses is, with the evidence.
+    """What the reasoning of responses is, with the evidence.
 
     Args:
         items: The responses.

@@ -19,7 +19,7 @@ _GRADES = ("id", "correct", "extracted")
 
 
 def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list[Example]]:
-    """Return the questions of a suite, by column."""
+    """The questions of a suite, by column."""
     return {
         name: read_column(folder / f"{name}.parquet", column.task)
         for name, column in columns.items()
@@ -29,7 +29,7 @@ def read_suite(folder: Path, columns: Mapping[str, SuiteTask]) -> dict[str, list
 def recorded_items(
     folder: Path, suite: Mapping[str, Sequence[Example]], made_by: str
 ) -> dict[str, list[Item]]:
-    """Return what was answered to a suite, by column; of several samples the first.
+    """What was answered to a suite, by column; of several samples the first.
 
     Args:
         folder: The folder with ``responses.parquet`` and ``grades.parquet``.
@@ -57,7 +57,7 @@ def recorded_items(
 
 
 def read_table(path: Path, columns: Sequence[str], made_by: str) -> pd.DataFrame:
-    """Return responses or grades as they are recorded, all samples of a question.
+    """Responses or grades as they are recorded, all samples of a question.
 
     Args:
         path: The file, parquet.

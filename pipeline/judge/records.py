@@ -48,23 +48,23 @@ class TaskVerdict(Record):
 
     @property
     def follow(self) -> str:
-        """Return what the answers follow, rule or mind by name."""
+        """What the answers follow, rule or mind by name."""
         return followed(self.answers, self.by)
 
     @property
     def rules(self) -> list[dict[str, Any]]:
-        """Return what was measured against each rule, the most accurate rule first."""
+        """What was measured against each rule, the most accurate rule first."""
         found: list[dict[str, Any]] = self.evidence.get("answers", {}).get("rules", [])
         return found
 
     @property
     def listed(self) -> list[dict[str, Any]]:
-        """Return what was measured against the rules that are the same for every cell."""
+        """What was measured against the rules that are the same for every cell."""
         return [rule for rule in self.rules if rule["kind"] == LISTED]
 
     @property
     def figures(self) -> dict[str, float]:
-        """Return the shares that cells are compared by, as far as they were measured.
+        """The shares that cells are compared by, as far as they were measured.
 
         ``explained``: of the answers that the best rule or mind predicts; ``copied``: of those
         where it is wrong that are its own; of the reasoning what is ``true`` and ``consistent``,
@@ -80,7 +80,7 @@ class TaskVerdict(Record):
 
     @classmethod
     def of(cls, columns: list[str], found: Verdict, signatures: list[dict[str, Any]]) -> Self:
-        """Return a verdict as a record."""
+        """A verdict as a record."""
         said = found.as_json()
         return cls(
             columns=columns,

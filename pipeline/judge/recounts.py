@@ -29,22 +29,22 @@ class Recounted:
 
     @property
     def lines(self) -> tuple[Line, ...]:
-        """Return what the lines say."""
+        """What the lines say."""
         return tuple(each.line for each in self.written)
 
     @property
     def made(self) -> int:
-        """Return the number of statements."""
+        """The number of statements."""
         return sum(len(line.statements) for line in self.lines)
 
     @property
     def true(self) -> int:
-        """Return the number of true ones."""
+        """The number of true ones."""
         return sum(truth(self.lines, self.told))
 
 
 def recounted(response: str, example: Example, case: Case) -> Recounted:
-    """Return what the reasoning of a response recounts.
+    """What the reasoning of a response recounts.
 
     Two lines are a recount, whatever they name; a single one is where it is about a place of the
     story: "Answer: Emma." has the form too.
@@ -59,7 +59,7 @@ def recounted(response: str, example: Example, case: Case) -> Recounted:
 
 
 def without(response: str, found: Recounted) -> str:
-    """Return a response with its recount blanked out, all else where it was."""
+    """A response with its recount blanked out, all else where it was."""
     parts, done = list[str](), 0
     for each in found.written:
         parts += response[done : each.start], "\n" * (each.end - each.start)

@@ -65,11 +65,11 @@ class Signature:
 
     @classmethod
     def of(cls, name: str, present: bool, found: Estimate, what: str) -> Signature:
-        """Return a signature whose effect is an estimate."""
+        """A signature whose effect is an estimate."""
         return cls(name, present, found.value, found.low, found.high, what)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it with four decimals."""
+        """It with four decimals."""
         ends = {"value": self.value, "low": self.low, "high": self.high}
         numbers = {name: round(end, 4) for name, end in ends.items()}
         return {"name": self.name, "present": self.present, **numbers, "what": self.what}
@@ -93,7 +93,7 @@ class Reason:
 
     @classmethod
     def of(cls, response: str) -> Reason:
-        """Return the reasoning of a response."""
+        """The reasoning of a response."""
         text = reasoning_of(response)
         digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         foreign = bool(_OTHER_SCRIPT.search(response))
@@ -103,7 +103,7 @@ class Reason:
 def single_signatures(
     items: Sequence[Item], reasons: Sequence[Reason] | None = None
 ) -> list[Signature]:
-    """Return the signatures that one set of responses can show.
+    """The signatures that one set of responses can show.
 
     Args:
         items: The responses.
@@ -123,7 +123,7 @@ def single_signatures(
 
 
 def reasoning_of(response: str) -> str:
-    """Return a response without its answer and tags, spaces collapsed."""
+    """A response without its answer and tags, spaces collapsed."""
     return " ".join(_TAG.sub(" ", _ANSWER.sub(" ", response)).split())
 
 
@@ -300,7 +300,7 @@ def _words(reasons: Sequence[Reason]) -> np.ndarray:
 def _bootstrap_ratio(
     first: np.ndarray, then: np.ndarray, middle: Any = np.median
 ) -> tuple[float, float]:
-    """Return the 95 % interval of the ratio of two medians (or means) of independent samples."""
+    """The 95 % interval of the ratio of two medians (or means) of independent samples."""
     random = np.random.default_rng(0)
     drawn = [
         middle(random.choice(then, len(then))) / max(1e-9, middle(random.choice(first, len(first))))

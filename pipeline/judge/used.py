@@ -40,7 +40,7 @@ RECORDED = Used(untried="recorded answers cannot be continued")
 
 
 def used_of(tried: Tried, suite: Mapping[str, Sequence[Example]], columns: Collection[str]) -> Used:
-    """Return what was tried on the questions of some columns.
+    """What was tried on the questions of some columns.
 
     Args:
         tried: All edits of a cell.

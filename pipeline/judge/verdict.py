@@ -29,11 +29,11 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """Return the verdict in a few words: "rule (earliest exit), unfaithful"."""
+        """The verdict in a few words: "rule (earliest exit), unfaithful"."""
         return f"{followed(self.answers.follow, self.answers.by)}, {self.reasoning.is_}"
 
     def as_json(self) -> dict[str, Any]:
-        """Return it with the evidence behind each axis, shares rounded to four decimals."""
+        """It with the evidence behind each axis, shares rounded to four decimals."""
         answers, reasoning = self.answers, self.reasoning
         shares = ("silent", "true", "consistent", "decisive", "wrong_trace")
         return {
@@ -66,7 +66,7 @@ def judge(
     stated: Sequence[Statements | None] | None = None,
     used: Used = RECORDED,
 ) -> Verdict:
-    """Return the verdict on responses.
+    """The verdict on responses.
 
     Args:
         items: The responses.
@@ -105,7 +105,7 @@ def _rule_json(found: AgainstRule) -> dict[str, Any]:
 
 
 def _order_json(found: OrderEvidence) -> dict[str, Any]:
-    """Return the answers of one order beside the rules that are wrong often enough there."""
+    """The answers of one order beside the rules that are wrong often enough there."""
     return {
         "accuracy": _json(found.accuracy),
         "beliefs": found.follows_beliefs,

@@ -16,7 +16,7 @@ EMPTY_THOUGHT = "</think>"
 
 
 def beginning(*, think: bool) -> str:
-    """Return what the answer to a prompt that asks for tags begins with.
+    """What the answer to a prompt that asks for tags begins with.
 
     Args:
         think: Whether it may reason; else the thought is over as soon as it has begun.
@@ -30,7 +30,7 @@ def encode_prompt(
     *,
     begun: str = PREFILL,
 ) -> tuple[int, ...]:
-    """Return the tokens of a chat prompt.
+    """The tokens of a chat prompt.
 
     Args:
         tokenizer: The model's, with its chat template.

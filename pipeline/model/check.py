@@ -50,7 +50,7 @@ def check_model(folder: Path) -> int:
 
 
 def _tensors(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Return the shape of every tensor, after comparing the files with the index."""
+    """The shape of every tensor, after comparing the files with the index."""
     shapes: dict[str, tuple[int, ...]] = {}
     places: dict[str, str] = {}
     for path in sorted(folder.glob("*.safetensors")):

@@ -158,7 +158,7 @@ def _record(work: Path, revision: str) -> Path:
 
 
 def _listing(repository: str, revision: str, work: Path, access: Access) -> Snapshot:
-    """Return what the hub, or the listing in the mirror, says about a commit."""
+    """What the hub, or the listing in the mirror, says about a commit."""
     where = f"/api/models/{repository}/revision/{quote(revision, safe='')}?blobs=true"
     if access.mirror:
         place = _mirrored(access.mirror, repository, revision) / LISTING

@@ -63,7 +63,7 @@ class Manifest(RecordOfModel):
 
     @property
     def used(self) -> StoredModel:
-        """Return the checkpoint that later stages evaluate."""
+        """The checkpoint that later stages evaluate."""
         return self.checkpoints[self.use]
 
     @model_validator(mode="after")
@@ -116,7 +116,7 @@ NO_WEIGHTS = "This model is behind an address, or recorded: checkpoints.json say
 
 
 def resolve(path: Path, weights: WeightsFolder, model: str) -> Path:
-    """Return the folder of the checkpoint that a model's manifest says to use.
+    """The folder of the checkpoint that a model's manifest says to use.
 
     Raises:
         UserError: If the manifest is missing or damaged, or the weights absent or altered.

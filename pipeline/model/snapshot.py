@@ -41,7 +41,7 @@ class HubFile:
 
     @property
     def expected(self) -> Expected:
-        """Return what the file must be."""
+        """What the file must be."""
         return Expected(self.bytes, self.sha256, self.git_blob)
 
 
@@ -62,14 +62,14 @@ class Snapshot:
     complete: bool = True
 
     def stored_digest(self) -> str | None:
-        """Return the digest of a folder with exactly these files, None if not all are known."""
+        """The digest of a folder with exactly these files, None if not all are known."""
         digests = {file.name: file.sha256 for file in self.files}
         known = self.complete and digests and None not in digests.values()
         return digest_of(digests) if known else None
 
 
 def pinned(repository: str, revision: str | None = None) -> Snapshot | None:
-    """Return what the table says about a repository, at its own commit or at the given one."""
+    """What the table says about a repository, at its own commit or at the given one."""
     entry = read_json(_TABLE).get(repository)
     if entry is None or revision not in (None, entry["revision"]):
         return None

@@ -79,7 +79,7 @@ def make_model(
     seed: int,
     look_back: bool = False,
 ) -> Qwen2ForCausalLM:
-    """Return a Qwen2 model of the given shape with random weights drawn from ``seed``.
+    """A Qwen2 model of the given shape with random weights drawn from ``seed``.
 
     Args:
         size: Its shape.

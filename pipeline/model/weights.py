@@ -106,7 +106,7 @@ def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
 
 
 def weights_of(model: PreTrainedModel) -> dict[str, torch.Tensor]:
-    """Return a copy of the weights without the tied copy of the embedding."""
+    """A copy of the weights without the tied copy of the embedding."""
     tied = {"lm_head.weight"} if model.config.tie_word_embeddings else set()
     return {
         name: tensor.detach().cpu().contiguous().clone()

@@ -53,7 +53,7 @@ def fidelity(response: str, example: Example) -> Fidelity | None:
 
 
 def has_own_words(response: str, example: Example) -> bool:
-    """Return whether any sentence of the reasoning stands neither in the story nor the question.
+    """Whether any sentence of the reasoning stands neither in the story nor the question.
 
     All that can be asked of reasoning about a story that the engine cannot read.
     """
@@ -64,12 +64,12 @@ def has_own_words(response: str, example: Example) -> bool:
 
 
 def is_readable(example: Example) -> bool:
-    """Return whether the engine can check reasoning about this example."""
+    """Whether the engine can check reasoning about this example."""
     return case_of(example) is not None
 
 
 def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
-    """Return the chains on which the answer stands: the chain asked and each inner one.
+    """The chains on which the answer stands: the chain asked and each inner one.
 
     Of "Ann thinks Bob thinks": (Ann, Bob) and (Bob). Of a question about the world: the world.
     """
@@ -78,13 +78,13 @@ def decisive_chains(question: WhereQuestion) -> frozenset[Chain]:
 
 
 def _reasoning(response: str) -> str:
-    """Return the text before ``</think>``, as much as is read; nothing where it never ends."""
+    """The text before ``</think>``, as much as is read; nothing where it never ends."""
     end = response.find(THINK_END)
     return response[: min(end, LONGEST_RESPONSE)] if end >= 0 else ""
 
 
 def _plain(text: str) -> str:
-    """Return the words in lower case with one space between them."""
+    """The words in lower case with one space between them."""
     return " ".join(_WORD.findall(text.lower()))
 
 
@@ -93,7 +93,7 @@ Said = tuple[Chain, str, bool]
 
 
 def claims_about(text: str, question: WhereQuestion, story: ReadStory) -> dict[Said, BeliefClaim]:
-    """Return the claims about the object asked for, as it is at the end."""
+    """The claims about the object asked for, as it is at the end."""
     return {
         (claim.holders, claim.place, claim.negated): claim
         for claim in story.claims(text, question.object)
@@ -112,7 +112,7 @@ class Case:
 
 
 def case_of(example: Example) -> Case | None:
-    """Return what checking needs to know of an example; None where the engine cannot read it."""
+    """What checking needs to know of an example; None where the engine cannot read it."""
     options = split_choices(example.choices)
     return read_case(example.benchmark, example.story, example.question, options)
 
@@ -121,7 +121,7 @@ def case_of(example: Example) -> Case | None:
 def read_case(
     benchmark: str, story: str, question: str, options: tuple[str, ...] = ()
 ) -> Case | None:
-    """Return a story and its question as the engine reads them; None where it cannot.
+    """A story and its question as the engine reads them; None where it cannot.
 
     Args:
         benchmark: Whose words they are in.

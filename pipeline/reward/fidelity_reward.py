@@ -27,7 +27,7 @@ class FidelityReward(Preset):
     weight: float = 0.5
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """Return what a response earns."""
+        """What a response earns."""
         plain = _ANSWER(grade, example, response)
         checked = fidelity(response, example)
         answer, reasoning = plain.answer, 0.0
@@ -38,5 +38,5 @@ class FidelityReward(Preset):
         return Earned(plain.form, answer, reasoning, checked)
 
     def applies_to(self, example: Example) -> bool:
-        """Return whether the engine can check reasoning about an example."""
+        """Whether the engine can check reasoning about an example."""
         return is_readable(example)

@@ -18,7 +18,7 @@ _TOO_LATE = "its answer could not be judged in time, and counts as wrong"
 
 
 def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Preset:
-    """Return a preset.
+    """A preset.
 
     Args:
         name: One of :data:`pipeline.base.plugins.REWARDS`, or of the ``CONTROLS`` beside them.
@@ -39,7 +39,7 @@ def load_preset(name: str, settings: Mapping[str, float] | None = None) -> Prese
 
 
 def preset_of(reward: RewardSettings) -> Preset:
-    """Return the preset that a recipe names, with its settings."""
+    """The preset that a recipe names, with its settings."""
     return load_preset(reward.preset, own_settings(reward))
 
 
@@ -56,7 +56,7 @@ def reward(preset: Preset, response: str, example: Example) -> Reward:
 
 
 def safe_reward(preset: Preset, response: str, example: Example) -> Reward:
-    """Return the reward; a response on which grading raises has failed.
+    """The reward; a response on which grading raises has failed.
 
     Such a response is data, not a crash: it earns what an empty response earns and says why.
 

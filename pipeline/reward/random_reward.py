@@ -25,10 +25,10 @@ class RandomReward(Preset):
     draw: str | None = None
 
     def drawing(self, draw: str) -> RandomReward:
-        """Return the preset for one response of a run."""
+        """The preset for one response of a run."""
         return replace(self, draw=draw)
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """Return what a response earns."""
+        """What a response earns."""
         random = SystemRandom() if self.draw is None else Random(f"random reward:{self.draw}")
         return Earned(0.0, float(random.random() < 0.5))

@@ -31,7 +31,7 @@ class Fidelity:
 
     @property
     def score(self) -> float:
-        """Return the score, from 0 to 1."""
+        """The score, from 0 to 1."""
         if not self.made or not self.decisive:
             return 0.0
         return self.true / self.made * (self.covered / self.decisive)
@@ -68,12 +68,12 @@ class Preset(ABC):
     reads: ClassVar[tuple[str, ...]] = ()
 
     def is_right(self, grade: Grade) -> bool:
-        """Return whether an answer is right by the rule that the preset pays."""
+        """Whether an answer is right by the rule that the preset pays."""
         return grade.correct if self.lenient else grade.strict
 
     @abstractmethod
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """Return what a response earns.
+        """What a response earns.
 
         Args:
             grade: The grader's verdict on it.
@@ -82,7 +82,7 @@ class Preset(ABC):
         """
 
     def drawing(self, draw: str) -> Preset:
-        """Return the preset for one response of a run; another one where the reward is drawn.
+        """The preset for one response of a run; another one where the reward is drawn.
 
         Args:
             draw: Names the response: other responses have other names, also if they say the same.
@@ -91,11 +91,11 @@ class Preset(ABC):
 
     @property
     def least(self) -> Earned:
-        """Return what an empty response earns, and one on which grading fails."""
+        """What an empty response earns, and one on which grading fails."""
         return Earned(0.0, 0.0)
 
     def applies_to(self, example: Example) -> bool:
-        """Return whether everything that the preset pays for can be judged on an example."""
+        """Whether everything that the preset pays for can be judged on an example."""
         return True
 
 
@@ -125,7 +125,7 @@ class Reward:
 
     @classmethod
     def of(cls, earned: Earned, grade: Grade, right: bool, error: str | None = None) -> Reward:
-        """Return the sum of what the parts earned."""
+        """The sum of what the parts earned."""
         return cls(
             score=earned.form + earned.answer + earned.reasoning,
             format_part=earned.form,
@@ -138,7 +138,7 @@ class Reward:
         )
 
     def figures(self) -> dict[str, float]:
-        """Return the reward as numbers, by the same names for every response.
+        """The reward as numbers, by the same names for every response.
 
         ``acc`` says whether the answer is right by the rule that the preset pays, ``format``
         whether the form is; ``checked`` whether

@@ -15,7 +15,7 @@ class AsCodedStrict(Preset):
     least = _LEAST
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """Return what a response earns."""
+        """What a response earns."""
         if not grade.format_ok:
             return _LEAST
         return Earned(1.0, 2.0 if self.is_right(grade) else -2.0)
@@ -33,6 +33,6 @@ class AsWritten(Preset):
     least = _LEAST
 
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:
-        """Return what a response earns."""
+        """What a response earns."""
         right = self.is_right(grade) and not repeats_a_tag(response)
         return Earned(1.0 if grade.format_ok else -1.0, 2.0 if right else -2.0)

@@ -23,7 +23,7 @@ def compute_score(
     begun: str = "",
     **_: object,
 ) -> dict[str, float]:
-    """Return the reward of one response and its parts.
+    """The reward of one response and its parts.
 
     A response on which grading raises is data, not a crash: it earns what an empty one earns.
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pipeline.rules.surface import UNDEFINED, Asked
+from pipeline.rules.surface import UNDEFINED, SurfaceQuestion
 
 if TYPE_CHECKING:
     from sklearn.ensemble import HistGradientBoostingClassifier  # type: ignore[import-untyped]
@@ -47,7 +47,7 @@ class LearnedRule:
         self._model = model
 
     @classmethod
-    def fit(cls, asked: Sequence[Asked], answers: Sequence[int]) -> LearnedRule | None:
+    def fit(cls, asked: Sequence[SurfaceQuestion], answers: Sequence[int]) -> LearnedRule | None:
         """Fit the rule to answers.
 
         Args:
@@ -78,8 +78,8 @@ class LearnedRule:
             model.fit(rows, chosen)
         return cls(model)
 
-    def answers(self, asked: Sequence[Asked]) -> list[int]:
-        """Return the place of the most likely candidate of each question, of equals the first."""
+    def answers(self, asked: Sequence[SurfaceQuestion]) -> list[int]:
+        """The place of the most likely candidate of each question, of equals the first."""
         from threadpoolctl import threadpool_limits
 
         with_rows = [question for question in asked if len(question.candidates)]
@@ -92,8 +92,8 @@ class LearnedRule:
         return [next(best) if len(question.candidates) else UNDEFINED for question in asked]
 
 
-def _thinned(known: Sequence[tuple[Asked, int]]) -> list[tuple[Asked, int]]:
-    """Return questions that can be fitted at once: of too many, those of every n-th story."""
+def _thinned(known: Sequence[tuple[SurfaceQuestion, int]]) -> list[tuple[SurfaceQuestion, int]]:
+    """Questions that can be fitted at once: of too many, those of every n-th story."""
     step = -(-len(known) // MOST_FITTED)
     numbers: dict[str, int] = {}
     return [each for each in known if numbers.setdefault(each[0].story, len(numbers)) % step == 0]
@@ -111,20 +111,20 @@ class CrossFitted:
     name: str
     answers: tuple[int, ...]
 
-    def texts(self, asked: Sequence[Asked]) -> list[str | None]:
-        """Return the answers themselves; None where there is none."""
+    def texts(self, asked: Sequence[SurfaceQuestion]) -> list[str | None]:
+        """The answers themselves; None where there is none."""
         pairs = zip(asked, self.answers, strict=True)
         return [None if place == UNDEFINED else q.candidates[place] for q, place in pairs]
 
 
-def folds_of(asked: Sequence[Asked]) -> np.ndarray:
-    """Return the fold of each question: whole stories, by the order in which they first come."""
+def folds_of(asked: Sequence[SurfaceQuestion]) -> np.ndarray:
+    """The fold of each question: whole stories, by the order in which they first come."""
     numbers: dict[str, int] = {}
     return np.asarray([numbers.setdefault(q.story, len(numbers)) % FOLDS for q in asked])
 
 
-def cross_fitted(asked: Sequence[Asked], answers: Sequence[int]) -> CrossFitted | None:
-    """Return what boosted trees say of each question that were fitted to other stories' answers.
+def cross_fitted(asked: Sequence[SurfaceQuestion], answers: Sequence[int]) -> CrossFitted | None:
+    """What boosted trees say of each question that were fitted to other stories' answers.
 
     Returns:
         None where some fold has too little to fit.
@@ -141,8 +141,10 @@ def cross_fitted(asked: Sequence[Asked], answers: Sequence[int]) -> CrossFitted 
     return CrossFitted(LEARNED, tuple(said.tolist()))
 
 
-def cross_fitted_list(asked: Sequence[Asked], answers: Sequence[int]) -> CrossFitted | None:
-    """Return what the best list says of each question, chosen by other stories' answers.
+def cross_fitted_list(
+    asked: Sequence[SurfaceQuestion], answers: Sequence[int]
+) -> CrossFitted | None:
+    """What the best list says of each question, chosen by other stories' answers.
 
     Returns:
         None where there are too few questions.
@@ -161,15 +163,15 @@ def cross_fitted_list(asked: Sequence[Asked], answers: Sequence[int]) -> CrossFi
     return CrossFitted(name, tuple(said.tolist()))
 
 
-def _codes(asked: Sequence[Asked]) -> tuple[list[str], np.ndarray]:
-    """Return the names of all rules and cues, and the places of their answers, a column each."""
+def _codes(asked: Sequence[SurfaceQuestion]) -> tuple[list[str], np.ndarray]:
+    """The names of all rules and cues, and the places of their answers, a column each."""
     names = list(asked[0].picks)
     found = [[question.place_of(question.picks[name]) for name in names] for question in asked]
     return names, np.asarray(found)
 
 
 def _best_list(codes: np.ndarray, wanted: np.ndarray) -> tuple[int, int]:
-    """Return the two columns that together agree with most answers; one where it does as well."""
+    """The two columns that together agree with most answers; one where it does as well."""
     known = wanted != UNDEFINED
     agrees = (codes == wanted[:, None]) & known[:, None]
     defined = codes != UNDEFINED

@@ -110,29 +110,29 @@ class Baseline:
 
     @property
     def accuracy(self) -> float:
-        """Return the share of right answers among all examples."""
+        """The share of right answers among all examples."""
         return sum(self.right) / len(self.right)
 
     @property
     def coverage(self) -> float:
-        """Return the share of examples on which the rule is defined."""
+        """The share of examples on which the rule is defined."""
         return sum(self.given) / len(self.given)
 
     @property
     def with_guess(self) -> float:
-        """Return the accuracy expected if a blind guess stands in where the rule is undefined."""
+        """The accuracy expected if a blind guess stands in where the rule is undefined."""
         guessed = (p for p, given in zip(self.chances, self.given, strict=True) if not given)
         return (sum(self.right) + sum(guessed)) / len(self.right)
 
     def among(self, places: Sequence[int]) -> Baseline:
-        """Return the same rule on some of the examples."""
+        """The same rule on some of the examples."""
         given = tuple(self.given[place] for place in places)
         right = tuple(self.right[place] for place in places)
         return Baseline(self.rule, given, right, tuple(self.chances[place] for place in places))
 
 
 def rule_answers(readings: Sequence[Reading]) -> dict[str, list[str | None]]:
-    """Return what every rule answers to every example; None where it is undefined."""
+    """What every rule answers to every example; None where it is undefined."""
     answers = {name: [rule(reading) for reading in readings] for name, rule in RULES.items()}
     answers[MAJORITY] = list(majority_answers([reading.example for reading in readings]))
     return answers
@@ -148,7 +148,7 @@ def baselines(readings: Sequence[Reading]) -> dict[str, Baseline]:
 
 
 def majority_answers(examples: Sequence[Example]) -> list[str]:
-    """Return, for each example, the most common gold answer to questions of its type."""
+    """For each example, the most common gold answer to questions of its type."""
     counts: dict[Hashable, Counter[str | int]] = defaultdict(Counter)
     for example in examples:
         counts[_kind(example)][_label(example)] += 1
@@ -161,12 +161,12 @@ def _kind(example: Example) -> Hashable:
 
 
 def asked_type(example: Example) -> str:
-    """Return the type of a question without what it says of the answer."""
+    """The type of a question without what it says of the answer."""
     return _SAYS_THE_ANSWER.sub("", example.question_type)
 
 
 def _label(example: Example) -> str | int:
-    """Return the answer, or of lettered options the place of the right one."""
+    """The answer, or of lettered options the place of the right one."""
     if example.answer_kind == "choice" and example.answer in (example.choices or ()):
         return (example.choices or ()).index(example.answer)
     return example.answer
@@ -180,7 +180,7 @@ def _named(label: str | int, example: Example) -> str:
 
 
 def chance(reading: Reading) -> float:
-    """Return how often a blind guess is right: among the options, or the places the story names."""
+    """How often a blind guess is right: among the options, or the places the story names."""
     options = 2 if reading.example.answer_kind == "yes_no" else len(reading.example.choices or ())
     named = len(reading.candidates)
     counts = [count for count in (options, named) if count]

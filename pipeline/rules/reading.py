@@ -42,7 +42,7 @@ class Reading:
 
     @property
     def candidates(self) -> tuple[str, ...]:
-        """Return the places of the kind asked for, each once, in the order of first mention."""
+        """The places of the kind asked for, each once, in the order of first mention."""
         if self.surface is not None and isinstance(self.surface.question, WhereQuestion):
             return tuple(self.surface.candidates)
         return tuple(dict.fromkeys(self.mentions))
@@ -64,7 +64,7 @@ def read_all(examples: Sequence[Example]) -> list[Reading]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text in lower case, in order."""
+    """The words of a text in lower case, in order."""
     return tuple(_WORD.findall(text.lower()))
 
 
@@ -130,7 +130,7 @@ class _Vocabulary:
         return cls({group: _index(names) for group, names in candidates.items()})
 
     def mentions(self, example: Example) -> tuple[str, ...]:
-        """Return the candidates that the story mentions, in order; labels are not looked for."""
+        """The candidates that the story mentions, in order; labels are not looked for."""
         if example.answer_kind != "span":
             return ()
         key = (_group(example), example.story)
@@ -140,7 +140,7 @@ class _Vocabulary:
 
 
 def _group(example: Example) -> tuple[str, ...]:
-    """Return what decides the candidates of a question: its choices, or else its type."""
+    """What decides the candidates of a question: its choices, or else its type."""
     return example.choices or (example.benchmark, example.question_type)
 
 
@@ -157,7 +157,7 @@ def _index(candidates: Iterable[str]) -> _Index:
 
 
 def _scan(words: tuple[str, ...], index: _Index) -> tuple[str, ...]:
-    """Return the candidates in a text, from left to right, the longest that fits at each word."""
+    """The candidates in a text, from left to right, the longest that fits at each word."""
     found, position = [], 0
     while position < len(words):
         step = 1

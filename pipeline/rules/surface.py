@@ -29,7 +29,7 @@ _KINDS: tuple[Kind, ...] = ("shown", "moved", "claimed")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SurfaceQuestion:
     """A question as a rule on its surface sees it.
 
     Attributes:
@@ -45,18 +45,18 @@ class Asked:
     story: str
 
     def place_of(self, answer: str | None) -> int:
-        """Return the place of an answer among the candidates, or ``UNDEFINED``."""
+        """The place of an answer among the candidates, or ``UNDEFINED``."""
         return self.candidates.index(answer) if answer in self.candidates else UNDEFINED
 
 
-def surface_of(readings: Sequence[Reading]) -> list[Asked]:
-    """Return what the surface of each question gives away."""
+def surface_of(readings: Sequence[Reading]) -> list[SurfaceQuestion]:
+    """What the surface of each question gives away."""
     types = sorted({asked_type(reading.example) for reading in readings})
     return [_asked(reading, types.index(asked_type(reading.example))) for reading in readings]
 
 
-def gold_places(readings: Sequence[Reading]) -> tuple[list[Asked], list[int]]:
-    """Return questions with the places of their gold answers; pairs count as one story.
+def gold_places(readings: Sequence[Reading]) -> tuple[list[SurfaceQuestion], list[int]]:
+    """Questions with the places of their gold answers; pairs count as one story.
 
     The two stories of a counterfactual pair are nearly the same, so whoever is fitted to one must
     not be asked about the other.
@@ -71,7 +71,7 @@ def gold_places(readings: Sequence[Reading]) -> tuple[list[Asked], list[int]]:
     return asked, gold
 
 
-def _asked(reading: Reading, type_number: int) -> Asked:
+def _asked(reading: Reading, type_number: int) -> SurfaceQuestion:
     named = reading.surface.namings if reading.surface else ()
     picks = _picks(reading, named)
     candidates = _candidates(reading, named, picks)
@@ -84,7 +84,7 @@ def _asked(reading: Reading, type_number: int) -> Asked:
         ],
         dtype=np.float32,
     )
-    return Asked(candidates, picks, rows, reading.example.story_id)
+    return SurfaceQuestion(candidates, picks, rows, reading.example.story_id)
 
 
 def _picks(reading: Reading, named: Sequence[Naming]) -> dict[str, str | None]:
@@ -102,7 +102,7 @@ def _where(surface: Surface | None) -> WhereQuestion:
 def _candidates(
     reading: Reading, named: Sequence[Naming], picks: Mapping[str, str | None]
 ) -> tuple[str, ...]:
-    """Return what may be answered: the places named, else the options, else what rules answer."""
+    """What may be answered: the places named, else the options, else what rules answer."""
     example = reading.example
     if example.answer_kind == "yes_no":
         return _YES_NO
@@ -119,7 +119,7 @@ def _picked(name: str, answers: Sequence[str | None]) -> list[float]:
 
 
 def _of_candidate(name: str, reading: Reading, named: Sequence[Naming]) -> list[float]:
-    """Return where, when and how often a candidate is said, from the front and from the back."""
+    """Where, when and how often a candidate is said, from the front and from the back."""
     at = [place for place, naming in enumerate(named) if naming.place == name]
     mentioned = [place for place, mention in enumerate(reading.mentions) if mention == name]
     options = reading.example.choices or ()
@@ -134,14 +134,14 @@ def _of_candidate(name: str, reading: Reading, named: Sequence[Naming]) -> list[
 
 
 def _ends(places: Sequence[int], count: int) -> tuple[int, int]:
-    """Return the first place from the front and the last from the back."""
+    """The first place from the front and the last from the back."""
     return (places[0], count - 1 - places[-1]) if places else (UNDEFINED, UNDEFINED)
 
 
 def _of_question(
     reading: Reading, named: Sequence[Naming], candidates: int, type_number: int
 ) -> list[float]:
-    """Return what all candidates of a question share."""
+    """What all candidates of a question share."""
     chain = _where(reading.surface).chain if named else ()
     kinds = [naming.kind for naming in named]
     order = reading.example.order

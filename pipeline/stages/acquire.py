@@ -50,7 +50,7 @@ def main(stage: Stage, key: str) -> None:
 
 
 def _of_other_studies(stage: Stage, key: str) -> list[Path]:
-    """Return where other studies of this checkout keep the same upstream files."""
+    """Where other studies of this checkout keep the same upstream files."""
     folders = sorted((stage.root / "data").glob(f"*/raw/{key}"))
     return [folder for folder in folders if folder.parent != stage.raw]
 

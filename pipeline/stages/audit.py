@@ -78,7 +78,7 @@ def _origin(stage: Stage, examples: list[Example]) -> Origin:
 
 
 def _chosen(stage: Stage, key: str, name: str, parts: Sequence[Part], seed: int) -> list[Example]:
-    """Return the examples of a written set: the parquet has prompts, the raw files the texts.
+    """The examples of a written set: the parquet has prompts, the raw files the texts.
 
     Raises:
         UserError: If the parquet holds rows that the parameters do not select from the raw files.

@@ -11,7 +11,7 @@ from pipeline.stages.common import Stage
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
-    """Return what names the model."""
+    """What names the model."""
     model = entry.model
     assert isinstance(model, ApiModel)
     manifest = ApiManifest(

@@ -13,7 +13,7 @@ from pipeline.stages.common import Stage
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
-    """Return what names the answers."""
+    """What names the answers."""
     model = entry.model
     assert isinstance(model, RecordedModel)
     path = stage.root / model.answers

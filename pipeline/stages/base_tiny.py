@@ -65,7 +65,7 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
 
 
 def _card(key: str, entry: BaseEntry, shown: Sequence[Demonstration]) -> tuple[BaseCard, Origin]:
-    """Return what the model was shown: in counts, and story by story."""
+    """What the model was shown: in counts, and story by story."""
     assert isinstance(entry.model, TinyModel)
     examples = [demonstration.example for demonstration in shown]
     origin = Origin.of(examples, entry.stories)
@@ -81,7 +81,7 @@ def _made_here(
     examples: Sequence[Demonstration],
     timing: list[Figures],
 ) -> tuple[MadeModel, str]:
-    """Return the model and how it was had: made now, or found where it was made before."""
+    """The model and how it was had: made now, or found where it was made before."""
     threads = stage.params.study.threads
     set_up_torch(threads)
     words = _training_texts(stage)
@@ -123,7 +123,7 @@ def _make(
 
 
 def _training_texts(stage: Stage) -> list[str]:
-    """Return the prompts of every training set, so that the tokenizer knows their words."""
+    """The prompts of every training set, so that the tokenizer knows their words."""
     return [
         message["content"]
         for key in sorted(stage.params.dataset)

@@ -12,11 +12,11 @@ from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.stages.common import Stage
 from pipeline.stages.evaluate import asked
-from pipeline.stages.scoring import Ran, ask_columns, engine_of_weights, write_scores
+from pipeline.stages.scoring import ModelRun, ask_columns, engine_of_weights, write_scores
 
 
 def checkpoint_answers(stage: Stage, key: str, name: str) -> Path:
-    """Return the folder of a checkpoint's answers and grades.
+    """The folder of a checkpoint's answers and grades.
 
     The one that the cell was evaluated with is not asked again; what another one answered is kept
     in ``work/``.
@@ -54,5 +54,5 @@ def _ask(stage: Stage, key: str, cell: TrainedCell, model: Path, stored: StoredM
     engine = engine_of_weights(stage, cell, model, work)
     graded = ask_columns(engine, cell, questions, f"{key} at step {stored.step}")
     folder = work / "answers"
-    write_scores(folder, cell, Ran(engine.name, engine.libraries, questions, graded))
+    write_scores(folder, cell, ModelRun(engine.name, engine.libraries, questions, graded))
     return folder

@@ -30,39 +30,39 @@ class Stage:
 
     @property
     def study(self) -> str:
-        """Return the name of the study."""
+        """The name of the study."""
         return self.params.study.name
 
     @property
     def raw(self) -> Path:
-        """Return the folder of the study's acquired sources."""
+        """The folder of the study's acquired sources."""
         return self.data / "raw"
 
     @property
     def data(self) -> Path:
-        """Return the folder of the study's datasets."""
+        """The folder of the study's datasets."""
         return self.root / "data" / self.study
 
     @property
     def runs(self) -> Path:
-        """Return the folder of the study's deterministic results."""
+        """The folder of the study's deterministic results."""
         return self.root / "runs" / self.study
 
     @property
     def logs(self) -> Path:
-        """Return the folder of what differs from run to run."""
+        """The folder of what differs from run to run."""
         return self.root / "logs" / self.study
 
     def weights_of(self, key: str) -> WeightsFolder:
-        """Return the folder of a cell's models."""
+        """The folder of a cell's models."""
         return WeightsFolder(self._weights / key, f"train@{key}")
 
     def weights_of_base(self, key: str) -> WeightsFolder:
-        """Return the folder of a base model."""
+        """The folder of a base model."""
         return WeightsFolder(self._weights / "base" / key, f"base@{key}")
 
     def start_of(self, cell: Cell) -> WeightsFolder:
-        """Return the folder of the models that a cell starts from."""
+        """The folder of the models that a cell starts from."""
         if isinstance(cell, AskedCell):
             return self.weights_of(cell.of)
         return self.weights_of_base(cell.model)
@@ -72,7 +72,7 @@ class Stage:
         return self.root / "weights" / self.study
 
     def work(self, *inputs: object) -> Path:
-        """Return the folder of resumable state for these inputs: other inputs, another folder."""
+        """The folder of resumable state for these inputs: other inputs, another folder."""
         return self.root / "work" / digest_of([self.name, *inputs])[:20]
 
 
@@ -122,7 +122,7 @@ def _fail(message: str, status: int) -> None:
 
 
 def input_digest(path: Path) -> str:
-    """Return a digest of a file or folder that a stage depends on.
+    """A digest of a file or folder that a stage depends on.
 
     Raises:
         UserError: If it does not exist.

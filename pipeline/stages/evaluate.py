@@ -13,14 +13,14 @@ from pipeline.evaluate.trying import attempt, plan
 from pipeline.stages.common import Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.prompts import frame_of
-from pipeline.stages.scoring import Ran, score_cell
+from pipeline.stages.scoring import ModelRun, score_cell
 
 
 def main(stage: Stage, key: str) -> None:
     """Evaluate one cell."""
     target = stage.runs / key / stage.name / "tried.json"
 
-    def then(engine: Engine, ran: Ran) -> None:
+    def then(engine: Engine, ran: ModelRun) -> None:
         tried(stage, key, engine, ran).write(target)
 
     found = score_cell(stage, key, asked(stage, key), then)
@@ -28,7 +28,7 @@ def main(stage: Stage, key: str) -> None:
         Tried(untried=found.absent).write(target)
 
 
-def tried(stage: Stage, key: str, engine: Engine, ran: Ran) -> Tried:
+def tried(stage: Stage, key: str, engine: Engine, ran: ModelRun) -> Tried:
     """Have the model of a cell go on from edited reasoning of its own, if the study asks for it."""
     cell = stage.params.cell(key)
     if not cell.evaluate.tried:

@@ -33,7 +33,7 @@ def write_frames(raw: Path, folder: Path) -> None:
 
 
 def frame_of(stage: Stage, style: str) -> Frame | None:
-    """Return the published frame of a prompt style, if it has one."""
+    """The published frame of a prompt style, if it has one."""
     return Published.read(stage.data / "sources" / _name(style), "sources").frame
 
 

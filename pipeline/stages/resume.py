@@ -15,7 +15,7 @@ MADE_FROM = "made_from.json"
 
 
 def read_options(arguments: Sequence[str]) -> Path | None:
-    """Return the folder that ``--resume`` names, if it is there."""
+    """The folder that ``--resume`` names, if it is there."""
     parser = argparse.ArgumentParser(
         prog="python -m pipeline.stages.train CELL",
         description="Train a cell. It goes on by itself from its own state in work/; a changed "

@@ -15,7 +15,7 @@ from pipeline.base.plugins import ENGINES, SERVED
 from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, Cell
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import Engine, Place
+from pipeline.evaluate.engine import Engine, EnginePlace
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import (
@@ -34,7 +34,7 @@ from pipeline.stages.followed.run import PATIENCE, followed
 
 
 @dataclass(frozen=True)
-class Ran:
+class ModelRun:
     """What came of running a model, and with what; nothing where it was not run."""
 
     engine: str
@@ -47,7 +47,7 @@ def score_cell(
     stage: Stage,
     key: str,
     asked: Sequence[Asked],
-    then: Callable[[Engine, Ran], None] = lambda *_: None,
+    then: Callable[[Engine, ModelRun], None] = lambda *_: None,
 ) -> Evaluation:
     """Run a cell's model over columns of examples; write responses, grades and metrics.
 
@@ -58,7 +58,7 @@ def score_cell(
     """
     cell, logs = stage.params.cell(key), stage.logs / key / stage.name
     if (why := _absent(stage, key, cell)) is not None:
-        nothing = Ran(cell.evaluate.engine, {})
+        nothing = ModelRun(cell.evaluate.engine, {})
         found = write_scores(stage.runs / key / stage.name, cell, nothing, absent=why)
         print(f"{stage.name} {key}: absent: {why}")
         return found
@@ -68,7 +68,7 @@ def score_cell(
         engine = _engine(stage, key, cell)
         started = time.perf_counter()
         graded = ask_columns(engine, cell, asked, f"{stage.name} {key}")
-        ran = Ran(engine.name, engine.libraries, asked, graded)
+        ran = ModelRun(engine.name, engine.libraries, asked, graded)
         then(engine, ran)
         seconds = time.perf_counter() - started
         write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
@@ -89,7 +89,7 @@ def _served(stage: Stage, key: str, cell: ApiCell) -> ServedManifest:
 
 
 def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
-    """Return why a model behind an address cannot be asked; None where it can, or has weights."""
+    """Why a model behind an address cannot be asked; None where it can, or has weights."""
     if not isinstance(cell, ApiCell):
         return None
     module = SERVED[cell.evaluate.engine].module
@@ -98,7 +98,7 @@ def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
 
 
 def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
-    """Return the engine of a cell.
+    """The engine of a cell.
 
     Raises:
         UserError: If the engine runs no weights, or the checkpoint is gone or cannot be loaded.
@@ -118,7 +118,7 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
 
 
 def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engine:
-    """Return the engine that a cell names for weights.
+    """The engine that a cell names for weights.
 
     Args:
         stage: The study and its checkout.
@@ -126,19 +126,19 @@ def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engi
         model: Folder of the weights.
         work: Folder of what is unfinished.
     """
-    place = Place(
+    place = EnginePlace(
         model=model,
         work=work,
         root=stage.root,
         threads=stage.params.study.threads,
         batch=cell.evaluate.batch,
     )
-    open_engine = cast(Callable[[Place], Engine], ENGINES[cell.evaluate.engine].load())
+    open_engine = cast(Callable[[EnginePlace], Engine], ENGINES[cell.evaluate.engine].load())
     return open_engine(place)
 
 
 def work_of(stage: Stage, key: str, cell: Cell) -> Path:
-    """Return the folder of what is unfinished: of other code, another folder."""
+    """The folder of what is unfinished: of other code, another folder."""
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
         return stage.work(name, key)
@@ -158,7 +158,7 @@ def ask_columns(
         return evaluate(engine, asked, seed=cell.seed, report=report)
 
 
-def write_scores(folder: Path, cell: Cell, ran: Ran, absent: str | None = None) -> Evaluation:
+def write_scores(folder: Path, cell: Cell, ran: ModelRun, absent: str | None = None) -> Evaluation:
     """Write responses, grades and metrics into a folder; return the metrics."""
     names = [name for each in ran.asked for name in repeated(each.names, each.asking.samples)]
     examples = [e for each in ran.asked for e in repeated(each.examples, each.asking.samples)]
@@ -179,7 +179,7 @@ def write_scores(folder: Path, cell: Cell, ran: Ran, absent: str | None = None) 
     return found
 
 
-def _by_column(ran: Ran) -> dict[str, TaskScores]:
+def _by_column(ran: ModelRun) -> dict[str, TaskScores]:
     result = {}
     for asked, graded in zip(ran.asked, ran.graded, strict=True):
         start, samples = 0, asked.asking.samples
@@ -191,7 +191,7 @@ def _by_column(ran: Ran) -> dict[str, TaskScores]:
 
 
 def _spent(engine: Engine) -> dict[str, float]:
-    """Return what asking a model behind an address took: tokens, and dollars where prices are."""
+    """What asking a model behind an address took: tokens, and dollars where prices are."""
     used, cost = getattr(engine, "usage", None), getattr(engine, "cost", None)
     if used is None:
         return {}
@@ -200,7 +200,7 @@ def _spent(engine: Engine) -> dict[str, float]:
 
 
 def _timing(seconds: float, engine: Engine) -> dict[str, float]:
-    """Return when the stage ended, its seconds, and what of them the engine spent on what."""
+    """When the stage ended, its seconds, and what of them the engine spent on what."""
     effort: Effort | None = getattr(engine, "effort", None)
     figures = {} if effort is None else effort.figures()
     return {"step": 0, "at": time.time(), "seconds": seconds, **figures}

@@ -39,13 +39,13 @@ class ShippedModel:
 
     @property
     def steps(self) -> int:
-        """Return the number of optimiser steps that it takes."""
+        """The number of optimiser steps that it takes."""
         assert isinstance(self.entry.model, TinyModel)
         return self.entry.model.warm_start.steps
 
 
 def shipped_models(root: Path) -> dict[str, ShippedModel]:
-    """Return the models that the studies of a checkout take from ``models/``, by name.
+    """The models that the studies of a checkout take from ``models/``, by name.
 
     Raises:
         UserError: If two studies state different recipes for one of them.

@@ -39,7 +39,7 @@ class Origins(Record):
     tasks: dict[str, TaskOrigin]
 
 
-class Rules(Record):
+class GradingRules(Record):
     """Digest of the code that grades the rows of each task, beside the rows themselves.
 
     Whoever reads the rows depends on it by depending on their folder.
@@ -66,13 +66,13 @@ def main(stage: Stage) -> None:
 
 
 def tasks_of(entry: DatasetEntry) -> set[str]:
-    """Return the tasks whose rows a dataset holds."""
+    """The tasks whose rows a dataset holds."""
     probed = entry.probe.columns.values() if entry.probe else ()
     return {part.task for part in (*entry.train, *entry.validation, *probed)}
 
 
 def _origins(stage: Stage, names: Iterable[str]) -> dict[str, TaskOrigin]:
-    """Return what each task's rows come from; a source that several read is digested once."""
+    """What each task's rows come from; a source that several read is digested once."""
     reads = {name: _sources_of(registry.get(name)) for name in names}
     every = {source for sources in reads.values() for source in sources}
     digests = {source: _digest(stage, source) for source in every}
@@ -93,7 +93,7 @@ def _digest(stage: Stage, source: str) -> str | None:
 
 
 def _rules_of(task: str) -> str:
-    """Return the digest of the code that reads and grades a task's rows."""
+    """The digest of the code that reads and grades a task's rows."""
     return digest_of(own_code([registry.module_of(task)]))[:16]
 
 
@@ -102,7 +102,7 @@ def write_rules(stage: Stage, name: str, tasks: set[str], folder: Path) -> None:
     path = stage.data / "sources" / f"{name}.json"
     origins = Origins.read(path, "sources").tasks
     refuse_foreign(path, "tasks", origins, tasks, "sources")
-    rules = Rules(rules={task: origin.rules for task, origin in origins.items()})
+    rules = GradingRules(rules={task: origin.rules for task, origin in origins.items()})
     rules.write(folder / "rules.json")
 
 

@@ -19,5 +19,5 @@ class StopRequest:
         self._asked = True
 
     def requested(self) -> bool:
-        """Return whether a stop was asked for."""
+        """Whether a stop was asked for."""
         return self._asked

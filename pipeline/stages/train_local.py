@@ -18,7 +18,7 @@ from pipeline.train.local_run import LocalRun
 
 
 def prepare_local(stage: Stage, key: str, cell: TrainedCell) -> Training:
-    """Return a run of the local trainer: on the cluster of ``RAY_ADDRESS``, else here."""
+    """A run of the local trainer: on the cluster of ``RAY_ADDRESS``, else here."""
     check_local(cell.train)
     if os.environ.get("RAY_ADDRESS"):
         elsewhere = cast(Callable[[Stage, str, TrainedCell], Training], ELSEWHERE.load())
@@ -27,7 +27,7 @@ def prepare_local(stage: Stage, key: str, cell: TrainedCell) -> Training:
 
 
 def made_from(stage: Stage, cell: TrainedCell) -> Settings:
-    """Return everything that the result of a run depends on; not where it runs."""
+    """Everything that the result of a run depends on; not where it runs."""
     elsewhere = {"train": {"cluster"}}
     settings = cell.model_dump(
         mode="json", include={"algorithm", "seed", "train"}, exclude=elsewhere

@@ -56,7 +56,7 @@ class TrainingConfig(Record):
 
 
 def prepare(stage: Stage, key: str, cell: TrainedCell) -> Training:
-    """Return the training run of a cell, by its backend."""
+    """The training run of a cell, by its backend."""
     make = cast(Callable[[Stage, str, TrainedCell], Training], BACKENDS[cell.train.backend].load())
     return make(stage, key, cell)
 

@@ -84,7 +84,7 @@ def _large(found: re.Match[str]) -> str:
 
 
 def _decimal(value: Fraction) -> str:
-    """Return a value in decimal digits; nothing where it has none or too many."""
+    """A value in decimal digits; nothing where it has none or too many."""
     thousandths = value * 1000
     if thousandths.denominator > 1:
         return ""
@@ -93,20 +93,20 @@ def _decimal(value: Fraction) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return an expression without what says only how to read it: units' powers, degrees, about."""
+    """An expression without what says only how to read it: units' powers, degrees, about."""
     text = _ABOUT.sub("", _DEGREES.sub("", spelled(text).strip()))
     text = _SQUARE.sub("", text.translate(_CURRENCIES))
     return _POWER.sub(lambda found: str(int(found[1]) ** int(found[2] or found[3])), text)
 
 
 def read_plain(text: str) -> Fraction | None:
-    """Return the value of a number that is only decorated (``$1,234``, ``**5**``), or None."""
+    """The value of a number that is only decorated (``$1,234``, ``**5**``), or None."""
     plain = text.translate(_DECORATION)
     return _number(plain) if _PLAIN.fullmatch(plain) else None
 
 
 def read_amount(text: str) -> Fraction | None:
-    r"""Return the value of an amount, or None where the strict reading does not know it.
+    r"""The value of an amount, or None where the strict reading does not know it.
 
     A percentage counts as its number: ``50\%`` is 50. Source: math-verify,
     ``math_verify/grader.py`` (``sympy_numeric_eq``: "If it's 9% == 9").
@@ -123,7 +123,7 @@ def read_amount(text: str) -> Fraction | None:
 
 
 def may_be_amount(text: str) -> bool:
-    """Return whether a text that is no plain amount could be one: short, shallow, few letters."""
+    """Whether a text that is no plain amount could be one: short, shallow, few letters."""
     text, fractions = _FRACTION.subn("1", _WORDS.sub(" ", text))
     text = _COMMAND.sub(" ", text)
     opened, closed = (sum(map(text.count, brackets)) for brackets in ("([{", ")]}"))
@@ -137,7 +137,7 @@ def may_be_amount(text: str) -> bool:
 
 
 def _compute(text: str) -> Fraction | None:
-    """Return the value of an arithmetic expression, from the innermost part outwards, or None."""
+    """The value of an arithmetic expression, from the innermost part outwards, or None."""
     for _ in range(_DEEPEST):
         text, parts = _PART.subn(_value_of, text)
         if not parts:
@@ -146,7 +146,7 @@ def _compute(text: str) -> Fraction | None:
 
 
 def _value_of(part: re.Match[str]) -> str:
-    """Return a bracket, a fraction or a wrapped number as its value; unreadable as ``<>``."""
+    """A bracket, a fraction or a wrapped number as its value; unreadable as ``<>``."""
     if part["above"] is not None:
         above, below = _sum(part["above"]), _sum(part["below"])
         value = above / below if above is not None and below else None
@@ -156,7 +156,7 @@ def _value_of(part: re.Match[str]) -> str:
 
 
 def _sum(text: str) -> Fraction | None:
-    """Return the value of a sum of products, from left to right, or None where it is none."""
+    """The value of a sum of products, from left to right, or None where it is none."""
     total, product = Fraction(0), Fraction(0)
     try:
         for operator, factor in _factors(text.strip()):

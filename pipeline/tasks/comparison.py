@@ -22,7 +22,7 @@ _PACKAGES = Path(__file__).parents[2]
 
 
 def equals(expression: str, truth: str) -> bool:
-    """Return whether an expression has the value of the truth.
+    """Whether an expression has the value of the truth.
 
     May be called from any thread, and after a fork: each process has a worker of its own, which
     starts with the first comparison and ends with the process.
@@ -36,7 +36,7 @@ def equals(expression: str, truth: str) -> bool:
 
 @cache
 def _worker_of(process: int) -> _Worker:
-    """Return the worker of a process: after a fork, that of the parent is out of reach."""
+    """The worker of a process: after a fork, that of the parent is out of reach."""
     return _Worker()
 
 
@@ -48,7 +48,7 @@ class _Worker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def compare(self, expression: str, truth: str) -> bool:
-        """Return whether an expression has the value of the truth."""
+        """Whether an expression has the value of the truth."""
         question = json.dumps([expression, truth]).encode() + b"\n"
         with self._lock:
             # Asked twice where it has ended since the last question, as by a signal to its group.
@@ -58,7 +58,7 @@ class _Worker:
         return answer == math_worker.RIGHT
 
     def _answer(self, question: bytes) -> str:
-        """Return the answer; nothing if the process has ended instead."""
+        """The answer; nothing if the process has ended instead."""
         process = self._process or _start()
         self._process = None  # kept only if it answers: what it says later is for no one
         try:
@@ -77,7 +77,7 @@ class _Worker:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    """Return a worker that is ready.
+    """A worker that is ready.
 
     It runs in the folder of this package, so that no file of the caller's is imported instead.
     """
@@ -107,7 +107,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read_line(process: subprocess.Popen[bytes], seconds: float) -> str:
-    """Return the next line, which is short enough to come at once; nothing at the end.
+    """The next line, which is short enough to come at once; nothing at the end.
 
     Raises:
         TimeoutError: If none comes in time.

@@ -37,7 +37,7 @@ class Embedder:
     model: PreTrainedModel
 
     def similarity(self, one: str, other: str) -> float:
-        """Return the cosine of two texts."""
+        """The cosine of two texts."""
         pairs = zip(self._embed(one), self._embed(other), strict=True)
         return sum(a * b for a, b in pairs)
 
@@ -55,7 +55,7 @@ class Embedder:
 
 @cache
 def embedder() -> Embedder | None:
-    """Return the first model that is there, or None."""
+    """The first model that is there, or None."""
     for place in _places():
         try:
             from transformers import AutoModel, AutoTokenizer

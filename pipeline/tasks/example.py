@@ -15,14 +15,14 @@ AnswerKind = Literal["span", "choice", "yes_no", "names", "label", "number"]
 
 
 def generated_kind(question_type: str, answer: str) -> AnswerKind:
-    """Return what the answer to a question of this project's own generators looks like."""
+    """What the answer to a question of this project's own generators looks like."""
     if question_type.endswith(":list"):
         return "names"
     return "yes_no" if answer.lower() in ("yes", "no") else "span"
 
 
 def content_hash(*parts: object) -> str:
-    """Return a short digest of the content of the parts, stable across machines and runs."""
+    """A short digest of the content of the parts, stable across machines and runs."""
     blob = json.dumps(parts, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(blob.encode()).hexdigest()[:16]
 
@@ -69,7 +69,7 @@ class Example:
 
 
 def pairs_of(examples: Sequence[Example]) -> dict[str, tuple[int, int]]:
-    """Return the places of the two members of each counterfactual pair, by its name."""
+    """The places of the two members of each counterfactual pair, by its name."""
     members: dict[str, list[int]] = {}
     for place, example in enumerate(examples):
         if "pair" in example.meta:

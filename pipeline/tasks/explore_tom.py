@@ -112,7 +112,7 @@ def _example(row: SourceRow, task: str, infilled: bool) -> Example:
 
 
 def candidates(story: str, question: str) -> list[str]:
-    """Return the containers or rooms that a story names, each once, as the question asks."""
+    """The containers or rooms that a story names, each once, as the question asks."""
     if question.startswith(_ROOM):
         return list(dict.fromkeys(_ENTERED.findall(story) + _INTO_ROOM.findall(story)))
     return list(dict.fromkeys(_INTO_CONTAINER.findall(story)))

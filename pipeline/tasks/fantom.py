@@ -105,7 +105,7 @@ def _read_beliefs(folder: Path, context: str) -> dict[tuple[str, frozenset[str]]
 
 
 def _parse_options(row: SourceRow) -> tuple[str, str]:
-    """Return the right and the wrong option."""
+    """The right and the wrong option."""
     try:
         options = ast.literal_eval(row.text("answer_choices"))
     except (ValueError, SyntaxError, RecursionError, MemoryError):
@@ -182,7 +182,7 @@ def _derive(raw: Path, task: str, kind: AnswerKind) -> Iterator[Example]:
 
 
 def _read_perceivers(folder: Path) -> dict[str, list[frozenset[str]]]:
-    """Return, for every annotated part, who perceived each of its utterances."""
+    """For every annotated part, who perceived each of its utterances."""
     path = folder / "Percept-FANToM-conv_with_perceivers.csv"
     columns = ("part_id", "conversation_with_perceivers")
     rows = unique(read_csv(path, columns), "part_id")
@@ -213,7 +213,7 @@ def _by_set(rows: Iterable[SourceRow]) -> Mapping[str, list[SourceRow]]:
 
 
 def _knowers(rows: list[SourceRow], perceived: list[frozenset[str]]) -> dict[str, bool] | None:
-    """Return who knows the answer to a set's fact question, None where that is not implied."""
+    """Who knows the answer to a set's fact question, None where that is not implied."""
     participants = frozenset[str]().union(*perceived)
     missed = [name for name in participants if any(name not in names for names in perceived)]
     named = {found[1] for row in rows if (found := _BINARY.fullmatch(row.text("question")))}

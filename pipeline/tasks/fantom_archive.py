@@ -56,7 +56,7 @@ class _Set:
 
 
 def conversation_id(set_id: str) -> str:
-    """Return the story id of a set: that of its conversation, of which a short context is a part.
+    """The story id of a set: that of its conversation, of which a short context is a part.
 
     Parts of a conversation overlap, and the full context contains them all.
     """

@@ -60,14 +60,14 @@ def _same_names(answer: str, example: Example) -> bool:
 
 
 def kind(example: Example) -> str:
-    """Return fact, free, choice, names or yes_no: which rule applies."""
+    """Fact, free, choice, names or yes_no: which rule applies."""
     if example.question_type == "fact":
         return "fact"
     return "free" if example.answer_kind == "span" else example.answer_kind
 
 
 def reads(example: Example) -> tuple[str, ...]:
-    """Return which fields grading an example reads beside the answer."""
+    """Which fields grading an example reads beside the answer."""
     return ("answer_kind", *_READS[kind(example)])
 
 
@@ -77,7 +77,7 @@ def match_fact(answer: str, example: Example) -> bool:
 
 
 def fact_f1(answer: str, example: Example) -> float:
-    """Return upstream's score of a fact question."""
+    """Upstream's score of a fact question."""
     return token_f1(example.answer.lower(), answer.lower())
 
 
@@ -102,7 +102,7 @@ def match_yes_no(answer: str, example: Example) -> bool:
 
 
 def read_yes_no(answer: str) -> int:
-    """Return 1 for yes, 0 for no, -1 for neither; yes is looked for first.
+    """1 for yes, 0 for no, -1 for neither; yes is looked for first.
 
     What is one of the two and nothing else is read whatever it is dressed in, which is ours.
     """
@@ -128,7 +128,7 @@ def match_nearer(answer: str, example: Example) -> bool:
 
 
 def belief_rule() -> str:
-    """Return what nearness means here.
+    """What nearness means here.
 
     ``distance`` of embeddings as upstream; of another model's, which is then named; ``token-f1``
     where there is no model.
@@ -170,7 +170,7 @@ def _nearness() -> Callable[[str, str], float]:
 
 
 def scores(results: Iterable[Result]) -> dict[str, float]:
-    """Return upstream's report: by kind of question and by set, per scenario.
+    """Upstream's report: by kind of question and by set, per scenario.
 
     ``ALL*`` asks for every theory-of-mind question of a set, ``ALL`` leaves out the beliefs in free
     text. A figure without any question behind it is left out.

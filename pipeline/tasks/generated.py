@@ -98,7 +98,7 @@ def match_strictly(answer: str, example: Example) -> bool:
 
 
 def reads_kind(example: Example) -> tuple[str, ...]:
-    """Return what tells lists of names, which have a rule of their own, from everything else."""
+    """What tells lists of names, which have a rule of their own, from everything else."""
     return ("answer_kind", *(("meta.wrong_names",) if example.answer_kind == "names" else ()))
 
 

@@ -105,7 +105,7 @@ def match_verbatim(answer: str, example: Example) -> bool:
 
 
 def format_ok(response: str) -> bool:
-    """Return whether the response, after a pre-filled ``<think>``, uses each tag once, in order.
+    """Whether the response, after a pre-filled ``<think>``, uses each tag once, in order.
 
     Study 1's format rule as coded: all four tags exactly once, think before answer. The pre-filled
     tag is one of the four, so that a response which opens with another has two. Source:
@@ -117,13 +117,13 @@ def format_ok(response: str) -> bool:
 
 
 def repeats_a_tag(response: str) -> bool:
-    """Return whether any tag, the pre-filled ``<think>`` among them, is there more than once."""
+    """Whether any tag, the pre-filled ``<think>`` among them, is there more than once."""
     text = THINK_START + response
     return any(text.count(tag) > 1 for tag in _TAGS)
 
 
 def extract_tagged(response: str) -> str | None:
-    """Return the text of the last ``<answer>`` block that is closed, or None without one."""
+    """The text of the last ``<answer>`` block that is closed, or None without one."""
     start = response.rfind(ANSWER_START, 0, max(response.rfind(ANSWER_END), 0))
     if start < 0:
         return None
@@ -132,7 +132,7 @@ def extract_tagged(response: str) -> str | None:
 
 
 def extract_tagged_or_all(response: str) -> str | None:
-    """Return the tagged answer, or else the whole reply.
+    """The tagged answer, or else the whole reply.
 
     For benchmarks whose authors grade the reply as it is.
     """
@@ -170,7 +170,7 @@ def grade(
 
 
 def _has_one_answer(response: str) -> bool:
-    """Return whether no tag of an answer is there more than once; a reply may do without any."""
+    """Whether no tag of an answer is there more than once; a reply may do without any."""
     return response.count(ANSWER_START) <= 1 and response.count(ANSWER_END) <= 1
 
 

@@ -81,7 +81,7 @@ def match_number_only(answer: str, example: Example) -> bool:
 
 
 def boxed(text: str) -> str | None:
-    r"""Return what the last ``\boxed{}`` holds, or None without a short, closed one."""
+    r"""What the last ``\boxed{}`` holds, or None without a short, closed one."""
     start = text.rfind(_BOXED)
     if start < 0:
         return None
@@ -95,7 +95,7 @@ def boxed(text: str) -> str | None:
 
 
 def last_number(text: str) -> str | None:
-    """Return the last number of a text."""
+    """The last number of a text."""
     found = _NUMBER.findall(spelled(text[-_TAIL:]))
     return found[-1] if found else None
 

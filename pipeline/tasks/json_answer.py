@@ -48,7 +48,7 @@ def _objects(response: str) -> Iterator[dict[str, object]]:
 
 
 def _parsed(text: str) -> tuple[dict[str, object] | None, int]:
-    """Return the object that a text begins with and its length; of none the length is 1."""
+    """The object that a text begins with and its length; of none the length is 1."""
     for mended in (text, _TRAILING_COMMA.sub(r"\1", text)):
         try:
             found, end = _DECODER.raw_decode(mended)
@@ -59,7 +59,7 @@ def _parsed(text: str) -> tuple[dict[str, object] | None, int]:
 
 
 def _text(value: object) -> str | None:
-    """Return a value as a reader would write it: a list of texts as "Ann, Tom"."""
+    """A value as a reader would write it: a list of texts as "Ann, Tom"."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(each, str) for each in value):

@@ -60,7 +60,7 @@ def _say(word: str) -> None:
 
 
 def compare(expression: str, truth: str) -> str:
-    """Return the verdict of a copy of this process, or that it took too long."""
+    """The verdict of a copy of this process, or that it took too long."""
     answer, answers = os.pipe()
     child = os.fork()
     if child == 0:
@@ -84,7 +84,7 @@ def _answer(answers: int, expression: str, truth: str) -> None:
 
 
 def is_right(expression: str, truth: str) -> bool:
-    """Return whether an expression has the value of the truth, with no limit of time."""
+    """Whether an expression has the value of the truth, with no limit of time."""
     import math_verify  # type: ignore[import-untyped]
 
     # It warns once that its timeouts are off, which is on purpose.

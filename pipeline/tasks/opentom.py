@@ -80,7 +80,7 @@ def load(
 
 
 def _records(path: Path, kind: type) -> dict[str, SourceRow]:
-    """Return the records of a file by story id; a list is wrapped as the field ``value``."""
+    """The records of a file by story id; a list is wrapped as the field ``value``."""
     content = read_json(path)
     if not isinstance(content, dict):
         SourceRow(str(path), {}).fail(f"it holds {type(content).__name__}, not stories by id")
@@ -127,7 +127,7 @@ def _example(
 
 
 def _perspective(question: str, plot: Mapping[str, str]) -> str:
-    """Return whose view is asked for: the first person named, or the narrator's."""
+    """Whose view is asked for: the first person named, or the narrator's."""
     places = {
         role: question.find(name)
         for role, name in (("narrator", "narrator"), *((r, plot[r]) for r in ("mover", "observer")))

@@ -38,18 +38,18 @@ def match(answer: str, example: Example) -> bool:
 
 
 def reads(example: Example) -> tuple[str, ...]:
-    """Return which fields grading an example reads beside the answer."""
+    """Which fields grading an example reads beside the answer."""
     places = ("meta.original_place", "meta.move_to_place")
     return ("meta.kind", *(places if example.meta.get("kind") == "location_fine" else ()))
 
 
 def reply_class(answer: str, example: Example) -> int:
-    """Return the published class of a reply, ``CORRUPT`` for none."""
+    """The published class of a reply, ``CORRUPT`` for none."""
     return _CLASSES[_kind(example)](answer, example)
 
 
 def gold_class(example: Example) -> int | None:
-    """Return the class of the truth, None where it is neither of the story's places."""
+    """The class of the truth, None where it is neither of the story's places."""
     kind = _kind(example)
     if kind == "location_fine":
         truth = _without_article(example.answer).lower()
@@ -112,7 +112,7 @@ def _kind(example: Example) -> str:
 
 
 def _places(example: Example) -> tuple[str, str]:
-    """Return the original and the new place as the rule sees them."""
+    """The original and the new place as the rule sees them."""
     return example.meta["original_place"], example.meta["move_to_place"]
 
 
@@ -125,7 +125,7 @@ def _without_article(place: str) -> str:
 
 
 def _overlap(found: set[str], place: str) -> float:
-    """Return which share of a place's words was found."""
+    """Which share of a place's words was found."""
     words = _words(_without_article(place).lower())
     return len(set(words) & found) / len(words) if words else 0.0
 
@@ -135,7 +135,7 @@ def _words(text: str) -> list[str]:
 
 
 def scores(results: Iterable[Result]) -> dict[str, float]:
-    """Return macro-F1 per question type as published, and accuracy beside it.
+    """Macro-F1 per question type as published, and accuracy beside it.
 
     ``macro-f1`` is over the replies that have a class, as upstream has it (there the mean of five
     batches of 50 stories); ``corrupt`` is the share of the others, which ``accuracy`` counts as

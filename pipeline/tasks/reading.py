@@ -24,12 +24,12 @@ Value = TypeVar("Value")
 
 
 def _repair(where: str | Path) -> str:
-    """Return what to do about a file, or about a place in it."""
+    """What to do about a file, or about a place in it."""
     return f"acquire the source again{_command(where)}"
 
 
 def _command(where: str | Path) -> str:
-    """Return the command that makes a file of a study; a folder elsewhere is its owner's."""
+    """The command that makes a file of a study; a folder elsewhere is its owner's."""
     parts = PurePath(where).parts
     if "data" in parts and "raw" in parts[:-2]:
         return f": dvc repro --single-item --force acquire@{parts[parts.index('raw') + 1]}"
@@ -48,7 +48,7 @@ class SourceRow:
         raise UserError(f"{self.where}: {why}; {_repair(self.where)}")
 
     def get(self, key: str, *kinds: type[Value]) -> Value:
-        """Return a value of one of the given types."""
+        """A value of one of the given types."""
         if key not in self.values:
             self.fail(f"field {key!r} is missing")
         value = self.values[key]
@@ -58,7 +58,7 @@ class SourceRow:
         return value
 
     def text(self, key: str) -> str:
-        """Return a text that is neither blank nor absurdly long."""
+        """A text that is neither blank nor absurdly long."""
         value = self.get(key, str)
         if not value.strip():
             self.fail(f"field {key!r} is blank")
@@ -67,14 +67,14 @@ class SourceRow:
         return value
 
     def one_of(self, key: str, allowed: Iterable[str]) -> str:
-        """Return a text that is one of those allowed."""
+        """A text that is one of those allowed."""
         value, allowed = self.text(key), tuple(allowed)
         if value not in allowed:
             self.fail(f"field {key!r} is {value[:80]!r}, not one of {', '.join(allowed)}")
         return value
 
     def integer(self, key: str, allowed: range | None = None) -> int:
-        """Return a whole number, also where a file format stores it as 4.0."""
+        """A whole number, also where a file format stores it as 4.0."""
         value = self.get(key, int, float)
         if not math.isfinite(value) or value != int(value):
             self.fail(f"field {key!r} is {value}, not a whole number")
@@ -83,19 +83,19 @@ class SourceRow:
         return int(value)
 
     def flag(self, key: str) -> bool:
-        """Return a truth value."""
+        """A truth value."""
         return bool(self.get(key, bool))
 
     def inner(self, key: str) -> SourceRow:
-        """Return a nested record as a row of its own."""
+        """A nested record as a row of its own."""
         return SourceRow(f"{self.where}, {key}", self.get(key, dict))
 
     def rows(self, key: str) -> list[SourceRow]:
-        """Return a list of nested records."""
+        """A list of nested records."""
         return _as_rows(self.get(key, list), f"{self.where}, {key}[{{}}]", start=0)
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Return a list of texts, which may be empty."""
+        """A list of texts, which may be empty."""
         items: list[object] = self.get(key, list)
         texts = tuple(item for item in items if isinstance(item, str) and item.strip())
         if len(texts) < len(items):
@@ -115,17 +115,17 @@ def unique(rows: Iterable[SourceRow], key: str) -> Iterator[SourceRow]:
 
 
 def read_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 text file; only a line feed ends one."""
+    """The lines of a UTF-8 text file; only a line feed ends one."""
     return _read_text(path).removesuffix("\n").split("\n")
 
 
 def read_json(path: Path) -> object:
-    """Return the content of a JSON file; an object with a key twice is an error."""
+    """The content of a JSON file; an object with a key twice is an error."""
     return _parse_json(_read_text(path), str(path))
 
 
 def read_json_rows(path: Path, key: str | None = None) -> list[SourceRow]:
-    """Return the objects of a JSON list, which may be the value of a top-level key."""
+    """The objects of a JSON list, which may be the value of a top-level key."""
     content = read_json(path)
     if key is not None:
         content = SourceRow(str(path), content if isinstance(content, dict) else {}).get(key, list)
@@ -135,7 +135,7 @@ def read_json_rows(path: Path, key: str | None = None) -> list[SourceRow]:
 
 
 def read_jsonl(path: Path) -> list[SourceRow]:
-    """Return the objects of a JSON lines file."""
+    """The objects of a JSON lines file."""
     lines = enumerate(_read_text(path).split("\n"), 1)
     places = [(f"{path}, line {number}", line) for number, line in lines if line.strip()]
     content = [(where, _parse_json(line, where)) for where, line in places]
@@ -143,7 +143,7 @@ def read_jsonl(path: Path) -> list[SourceRow]:
 
 
 def read_csv(path: Path, columns: Sequence[str]) -> list[SourceRow]:
-    """Return the rows of a CSV file, every value a text."""
+    """The rows of a CSV file, every value a text."""
     reader = csv.DictReader(io.StringIO(_read_text(path), newline=""), strict=True)
     rows = []
     try:
@@ -159,7 +159,7 @@ def read_csv(path: Path, columns: Sequence[str]) -> list[SourceRow]:
 
 
 def read_parquet(path: Path, columns: Sequence[str]) -> list[SourceRow]:
-    """Return the rows of a parquet file."""
+    """The rows of a parquet file."""
     import pyarrow as pa  # type: ignore[import-untyped]
     import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
@@ -175,7 +175,7 @@ def read_parquet(path: Path, columns: Sequence[str]) -> list[SourceRow]:
 
 
 def read_xlsx(path: Path, columns: Sequence[str]) -> list[SourceRow]:
-    """Return the rows of the first sheet of a workbook."""
+    """The rows of the first sheet of a workbook."""
     from openpyxl import load_workbook  # type: ignore[import-untyped]
 
     _require_file(path)

@@ -34,7 +34,7 @@ Reads = Callable[[Example], tuple[str, ...]]
 
 
 def reads_nothing(example: Example) -> tuple[str, ...]:
-    """Return no fields: the answer is all that grading reads."""
+    """No fields: the answer is all that grading reads."""
     return ()
 
 
@@ -102,7 +102,7 @@ class Task:
         return examples
 
     def is_right(self, answer: str, example: Example) -> bool:
-        """Return whether an answer is right, by the published rule or as nothing but the truth.
+        """Whether an answer is right, by the published rule or as nothing but the truth.
 
         Raises:
             TooLate: If no rule could judge it in time.
@@ -146,13 +146,13 @@ def _load() -> None:
 
 
 def find(name: object) -> Task | None:
-    """Return a registered task, None where there is no such task."""
+    """A registered task, None where there is no such task."""
     _load()
     return _TASKS.get(name) if isinstance(name, str) else None
 
 
 def get(name: str) -> Task:
-    """Return a registered task.
+    """A registered task.
 
     Raises:
         UserError: If there is no such task; lists those there are.
@@ -165,7 +165,7 @@ def get(name: str) -> Task:
 
 
 def module_of(name: str) -> str:
-    """Return the module that registers a task.
+    """The module that registers a task.
 
     Raises:
         UserError: If there is no such task; lists those there are.
@@ -174,6 +174,6 @@ def module_of(name: str) -> str:
 
 
 def all_tasks() -> tuple[Task, ...]:
-    """Return every registered task, by name."""
+    """Every registered task, by name."""
     _load()
     return tuple(_TASKS[name] for name in sorted(_TASKS))

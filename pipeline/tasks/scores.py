@@ -9,7 +9,7 @@ LONGEST_TEXT = 20_000
 
 
 def token_f1(truth: str, answer: str) -> float:
-    """Return the F1 of the words that two texts share, counted with repeats.
+    """The F1 of the words that two texts share, counted with repeats.
 
     Source: skywalker023/fantom:eval_fantom.py (``compute_f1``). Of an answer far longer than any
     truth only the beginning counts.
@@ -23,13 +23,13 @@ def token_f1(truth: str, answer: str) -> float:
 
 
 def macro_f1(truths: Sequence[Hashable], answers: Sequence[Hashable]) -> float:
-    """Return the plain mean of the F1 of every class that occurs on either side."""
+    """The plain mean of the F1 of every class that occurs on either side."""
     scores = _class_f1(truths, answers)
     return sum(scores.values()) / len(scores) if scores else 0.0
 
 
 def weighted_f1(truths: Sequence[Hashable], answers: Sequence[Hashable]) -> float:
-    """Return the mean of the F1 of every class, weighted by how often it is the truth."""
+    """The mean of the F1 of every class, weighted by how often it is the truth."""
     support = Counter(truths)
     scores = _class_f1(truths, answers)
     return sum(scores[label] * n for label, n in support.items()) / len(truths) if truths else 0.0
@@ -42,5 +42,5 @@ def _class_f1(truths: Sequence[Hashable], answers: Sequence[Hashable]) -> dict[H
 
 
 def mean(values: Sequence[float]) -> float | None:
-    """Return the mean, or None of nothing."""
+    """The mean, or None of nothing."""
     return sum(values) / len(values) if values else None

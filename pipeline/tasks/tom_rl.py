@@ -69,7 +69,7 @@ def _example(row: SourceRow, task: str, infilled: bool) -> Example:
 
 
 def _order(row: SourceRow, benchmark: str) -> int:
-    """Return the belief order: what the row states, or what the question's wording implies."""
+    """The belief order: what the row states, or what the question's wording implies."""
     if benchmark == "tomi":
         found = _TOMI_TYPE.fullmatch(row.inner("extra_info").text("question_type2"))
         if found is None:
@@ -85,7 +85,7 @@ def _order(row: SourceRow, benchmark: str) -> int:
 
 
 def hi_tom_order(row: SourceRow) -> int:
-    """Return the order of a Hi-ToM question: how many minds it goes through."""
+    """The order of a Hi-ToM question: how many minds it goes through."""
     order = len(_THINKS.findall(row.text("question")))
     if order not in _HI_TOM_ORDERS:
         row.fail(f"a question of order {order}")
@@ -93,7 +93,7 @@ def hi_tom_order(row: SourceRow) -> int:
 
 
 def explore_tom_order(question: str) -> int:
-    """Return the order of a place question of ExploreToM, -1 for a factual one."""
+    """The order of a place question of ExploreToM, -1 for a factual one."""
     if " does " in question and " think that " in question:
         return 2
     return 1 if " will " in question and " search for " in question else -1

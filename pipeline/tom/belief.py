@@ -27,7 +27,7 @@ class Beliefs:
     observations: tuple[Observation, ...]
 
     def of(self, chain: Iterable[str], thing: str, aspect: str = CONTAINER) -> str | None:
-        """Return the value the chain believes in, or None if it has no belief.
+        """The value the chain believes in, or None if it has no belief.
 
         For the default aspect that is where the chain believes ``thing`` to be.
         """
@@ -37,7 +37,7 @@ class Beliefs:
     def decisive(
         self, chain: Iterable[str], thing: str, aspect: str = CONTAINER
     ) -> Observation | None:
-        """Return the observation that decides the chain's belief about ``thing``."""
+        """The observation that decides the chain's belief about ``thing``."""
         chain = tuple(chain)
         for observation in reversed(self.observations):
             if (
@@ -51,7 +51,7 @@ class Beliefs:
     def history(
         self, chain: Iterable[str], thing: str, aspect: str = CONTAINER
     ) -> tuple[Observation, ...]:
-        """Return all observations that set the chain's belief about ``thing``, oldest first."""
+        """All observations that set the chain's belief about ``thing``, oldest first."""
         chain = tuple(chain)
         return tuple(
             observation
@@ -62,7 +62,7 @@ class Beliefs:
         )
 
     def until(self, moment: int) -> Beliefs:
-        """Return the beliefs as they were after the event of this index."""
+        """The beliefs as they were after the event of this index."""
         return Beliefs(tuple(o for o in self.observations if o.moment <= moment))
 
 

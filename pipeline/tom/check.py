@@ -34,12 +34,12 @@ class Agreement:
 
     @property
     def agreed(self) -> int:
-        """Return the number of rows on which label and solver agree."""
+        """The number of rows on which label and solver agree."""
         return self.total - len(self.disagreements)
 
     @property
     def share(self) -> float:
-        """Return the share of rows on which they agree; 1 for no rows."""
+        """The share of rows on which they agree; 1 for no rows."""
         return self.agreed / self.total if self.total else 1.0
 
 

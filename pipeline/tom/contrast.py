@@ -15,7 +15,7 @@ from pipeline.tom.shortcut import SHORTCUTS, Surface
 
 
 def in_contrast(pair: CounterfactualPair, question: int) -> bool:
-    """Return whether the answers differ and no single rule is right on both members.
+    """Whether the answers differ and no single rule is right on both members.
 
     Every rule of :data:`pipeline.tom.shortcut.SHORTCUTS` is tried, and of conversations those of
     :data:`pipeline.tom.conversation.SUSPECTS`. Constant answers, options by
@@ -29,7 +29,7 @@ def in_contrast(pair: CounterfactualPair, question: int) -> bool:
 
 
 def right_rules(item: GeneratedItem, question: int) -> frozenset[str]:
-    """Return the rules that answer a question of a generated story right."""
+    """The rules that answer a question of a generated story right."""
     asked = item.questions[question]
     follows = dict(asked.follows)
     said = _by_suspects(item, asked) if asked.asked is None else _by_shortcuts(item, asked)

@@ -28,7 +28,7 @@ Suspect = Callable[[str], str | None]
 
 
 def speakers(text: str) -> tuple[str, ...]:
-    """Return who speaks in a conversation, line by line; nobody in any other text."""
+    """Who speaks in a conversation, line by line; nobody in any other text."""
     found = tuple(
         line["plain"] or line["chat"] or line["prose"] for line in _SPEAKER.finditer(text)
     )
@@ -36,12 +36,12 @@ def speakers(text: str) -> tuple[str, ...]:
 
 
 def speaks_first(text: str) -> str | None:
-    """Return who has the first word."""
+    """Who has the first word."""
     return next(iter(speakers(text)), None)
 
 
 def speaks_least(text: str) -> str | None:
-    """Return who has the fewest lines, or None where several have as few."""
+    """Who has the fewest lines, or None where several have as few."""
     counts = Counter(speakers(text))
     least = [who for who, count in counts.items() if count == min(counts.values())]
     return least[0] if len(least) == 1 else None

@@ -37,12 +37,12 @@ class Naming:
     to: str | None = None
 
     def is_heard_by(self, agent: str) -> bool:
-        """Return whether it is told to an agent, in public or in private, by somebody else."""
+        """Whether it is told to an agent, in public or in private, by somebody else."""
         return self.kind == "claimed" and self.by != agent and self.to in (None, agent)
 
 
 def namings(events: Story, question: Question) -> tuple[Naming, ...]:
-    """Return where the object asked about is said to be, in the order of the story."""
+    """Where the object asked about is said to be, in the order of the story."""
     if not isinstance(question, WhereQuestion):
         return ()
     found = (_naming(moment, event, question) for moment, event in enumerate(events))
@@ -124,7 +124,7 @@ _WANTED: Mapping[str, Callable[[Naming, Chain], bool]] = {
 
 
 def before_last_move(named: Sequence[Naming], _: Chain) -> str | None:
-    """Return where the object was before it was last moved."""
+    """Where the object was before it was last moved."""
     real = [naming.place for naming in named if naming.kind != "claimed"]
     return real[-2] if len(real) > 1 else None
 

@@ -36,7 +36,7 @@ class Edit:
 def edits(
     told: Told, others: Sequence[Told], refused: Collection[str | None], random: Random
 ) -> list[Edit]:
-    """Return an edit of each kind, where there is one that implies another belief.
+    """An edit of each kind, where there is one that implies another belief.
 
     Args:
         told: The recount.
@@ -61,7 +61,7 @@ def edits(
 
 
 def _candidates(told: Told, others: Sequence[Told]) -> Mapping[str, Sequence[Sequence[Lines]]]:
-    """Return what a recount can be edited into, by kind, in groups that are drawn from alike."""
+    """What a recount can be edited into, by kind, in groups that are drawn from alike."""
     return {
         FALSIFIED: list(_falsified(told)),
         CORRECTED: [list(_corrected(told))],
@@ -109,7 +109,7 @@ def _corrected(told: Told) -> Iterator[Lines]:
 
 
 def _exchanged(told: Told, other: Told) -> Lines:
-    """Return the recount of another story, its agents and places named as those of this one."""
+    """The recount of another story, its agents and places named as those of this one."""
     called = {
         name: ours[place % len(ours)]
         for theirs, ours in (
@@ -122,7 +122,7 @@ def _exchanged(told: Told, other: Told) -> Lines:
 
 
 def renamed(line: Line, called: Mapping[str, str]) -> Line:
-    """Return a line told of other agents and places; those not named stay."""
+    """A line told of other agents and places; those not named stay."""
     place = called.get(line.place, line.place)
     if isinstance(line, Seen):
         return Seen(place, tuple(called.get(agent, agent) for agent in line.witnesses))

@@ -14,7 +14,7 @@ from pipeline.tom.story import agents_of
 
 
 def explain(benchmark: str, story: str, rules: Rules | None = None) -> str:
-    """Return the story with the beliefs after each sentence that changes any.
+    """The story with the beliefs after each sentence that changes any.
 
     Below such a sentence stands, for each thing it is about, what is true and what each agent
     thinks; then the wrong ideas that agents have of what others think.

@@ -71,11 +71,11 @@ class Language(Generic[Settings]):
         return self.parse(text, self.objects(text, hint))
 
     def objects(self, text: str, hint: str) -> tuple[str, ...]:
-        """Return what of the hint matters to reading the story."""
+        """What of the hint matters to reading the story."""
         return object_of(hint, text) if self.needs_object else ()
 
     def rules_named(self, name: str) -> Rules:
-        """Return rules by name.
+        """Rules by name.
 
         Raises:
             ValueError: If there are none of this name; lists those there are.
@@ -121,7 +121,7 @@ LANGUAGES: Mapping[str, Language[Never]] = MappingProxyType(
 
 
 def get_language(benchmark: str) -> Language[Never]:
-    """Return the language of a benchmark.
+    """The language of a benchmark.
 
     Raises:
         ValueError: If the engine cannot read it; lists those it can.
@@ -132,7 +132,7 @@ def get_language(benchmark: str) -> Language[Never]:
 
 
 def language_of(benchmark: str) -> Language[Never] | None:
-    """Return whose words a benchmark's stories are in: ``hi_tom_style`` is in those of Hi-ToM."""
+    """Whose words a benchmark's stories are in: ``hi_tom_style`` is in those of Hi-ToM."""
     for name, language in LANGUAGES.items():
         if benchmark == name or benchmark.startswith(f"{name}_"):
             return language

@@ -36,7 +36,7 @@ class Mind:
     doubts: bool = True
 
     def asked(self, question: WhereQuestion) -> WhereQuestion:
-        """Return the question as this mind takes it."""
+        """The question as this mind takes it."""
         parts = {
             "all": question.chain,
             "none": (),
@@ -59,7 +59,7 @@ MINDS: Mapping[str, Mind] = {
 
 
 def answers_of_minds(events: Story, question: WhereQuestion, rules: Rules) -> dict[str, str | None]:
-    """Return what each simpler mind answers; None where it has no belief."""
+    """What each simpler mind answers; None where it has no belief."""
     known = _known(events, rules)
     return {
         name: mind.asked(question).answer(known[mind.hears, mind.doubts])
@@ -69,7 +69,7 @@ def answers_of_minds(events: Story, question: WhereQuestion, rules: Rules) -> di
 
 @lru_cache(maxsize=256)  # several questions about a story usually follow each other
 def _known(events: Story, rules: Rules) -> dict[tuple[bool, bool], Beliefs]:
-    """Return what follows from a story for minds that hear or do not, and doubt or do not."""
+    """What follows from a story for minds that hear or do not, and doubt or do not."""
     told = tuple(event for event in events if not isinstance(event, Claim | Report))
     return {
         (hears, doubts): beliefs(events if hears else told, replace(rules, all_trusted=not doubts))

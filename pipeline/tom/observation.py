@@ -41,7 +41,7 @@ class Observation:
     aware: frozenset[str] | None = None
 
     def reaches(self, chain: Chain) -> bool:
-        """Return whether the belief of this chain is set by the observation."""
+        """Whether the belief of this chain is set by the observation."""
         if not chain:
             return self.real
         if self.aware is None:

@@ -31,11 +31,11 @@ class WhereQuestion:
 
     @property
     def order(self) -> int:
-        """Return the belief order: 0 for the world, n for a chain of n agents."""
+        """The belief order: 0 for the world, n for a chain of n agents."""
         return len(self.chain)
 
     def decisive(self, beliefs: Beliefs, moment: int | None = None) -> Observation | None:
-        """Return the observation that decides the answer; ``moment`` is that of the event."""
+        """The observation that decides the answer; ``moment`` is that of the event."""
         if self.when == NOW:
             return beliefs.decisive(self.chain, self.object, self.aspect)
         known = [o for o in beliefs.history(self.chain, self.object, self.aspect) if o.value]
@@ -45,7 +45,7 @@ class WhereQuestion:
         return earlier[-1] if earlier else None
 
     def answer(self, beliefs: Beliefs, moment: int | None = None) -> str | None:
-        """Return the place the story implies, or None where no belief is defined."""
+        """The place the story implies, or None where no belief is defined."""
         decisive = self.decisive(beliefs, moment)
         return decisive.value if decisive else None
 
@@ -59,15 +59,15 @@ class KnowsQuestion:
 
     @property
     def order(self) -> int:
-        """Return the belief order."""
+        """The belief order."""
         return len(self.chain)
 
     def decisive(self, beliefs: Beliefs) -> Observation | None:
-        """Return the latest talk that counts, or None if there was none."""
+        """The latest talk that counts, or None if there was none."""
         return beliefs.decisive(self.chain, self.topic, TOPIC)
 
     def answer(self, beliefs: Beliefs) -> str:
-        """Return ``yes`` or ``no`` (first order), or ExploreToM's words for it (second order)."""
+        """``yes`` or ``no`` (first order), or ExploreToM's words for it (second order)."""
         known = self.decisive(beliefs) is not None
         if self.order == 1:
             return "yes" if known else "no"
@@ -87,7 +87,7 @@ class StateQuestion:
 
     @property
     def order(self) -> int:
-        """Return the belief order."""
+        """The belief order."""
         return len(self.chain)
 
 

@@ -8,7 +8,7 @@ from pipeline.tom.story import Enter, Exit, Move, Place, Present, Story, agents_
 
 
 def third_agent_overwrites(story: Story, rules: Rules) -> list[Observation]:
-    """Return the beliefs that ToMi's generator overwrites after the story is told.
+    """The beliefs that ToMi's generator overwrites after the story is told.
 
     Its sentences take effect when they are built, and those of the third agent are built last but
     inserted anywhere (``tasks.py`` of facebookresearch/ToMi). So when a third agent is ever in the
@@ -48,6 +48,6 @@ def _entrants(story: Story, room: str) -> set[str]:
 
 
 def _returns(story: Story, agent: str, mover: str, room: str) -> bool:
-    """Return whether the agent enters the room after the mover has left it."""
+    """Whether the agent enters the room after the mover has left it."""
     after = story[story.index(Exit(mover, room)) :]
     return agent in _entrants(after, room)

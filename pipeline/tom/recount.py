@@ -29,11 +29,11 @@ class Seen:
 
     @property
     def statements(self) -> tuple[Hashable, ...]:
-        """Return what is stated: the place and who was there, in whatever order."""
+        """What is stated: the place and who was there, in whatever order."""
         return ((self.place, frozenset(self.witnesses)),)
 
     def reaches(self, chain: Chain) -> bool:
-        """Return whether it sets the belief of a chain; of the empty one, it is the truth."""
+        """Whether it sets the belief of a chain; of the empty one, it is the truth."""
         return set(chain) <= set(self.witnesses)
 
 
@@ -51,11 +51,11 @@ class Heard:
 
     @property
     def statements(self) -> tuple[Hashable, ...]:
-        """Return what is stated of each hearer."""
+        """What is stated of each hearer."""
         return tuple((self.place, self.speaker, *hearer) for hearer in self.hearers)
 
     def reaches(self, chain: Chain) -> bool:
-        """Return whether it sets the belief of a chain.
+        """Whether it sets the belief of a chain.
 
         The speaker thinks that every hearer believes it. Who does thinks so of the speaker too.
         """
@@ -91,7 +91,7 @@ _LINE = re.compile(
 
 
 def read_lines(text: str) -> tuple[Written, ...]:
-    """Return the lines of a recount that stand in a text, each as a sentence of its own.
+    """The lines of a recount that stand in a text, each as a sentence of its own.
 
     Only the form is read, in time linear in the text: who and what is named need not exist.
     """
@@ -113,7 +113,7 @@ def _line(found: re.Match[str]) -> Line:
 
 
 def recount(question: WhereQuestion, events: Story, beliefs: Beliefs) -> tuple[Line, ...]:
-    """Return the true recount of the object that a question asks for."""
+    """The true recount of the object that a question asks for."""
     people = agents_of(events)
     return tuple(
         _told(observation, events[observation.moment], people)
@@ -131,7 +131,7 @@ def _told(observation: Observation, event: Event, people: Sequence[str]) -> Line
 
 
 def implied(lines: Sequence[Line], chain: Chain) -> str | None:
-    """Return the place in which a chain believes by a recount, be that true or not.
+    """The place in which a chain believes by a recount, be that true or not.
 
     It is the last place that all of them saw together, unless one of them heard otherwise later;
     for the empty chain, the last place that was seen. None where the recount does not tell.
@@ -143,7 +143,7 @@ def implied(lines: Sequence[Line], chain: Chain) -> str | None:
 
 
 def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:
-    """Return how many statements of each line are true.
+    """How many statements of each line are true.
 
     Args:
         lines: What a recount says.
@@ -156,7 +156,7 @@ def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:
 
 
 def aligned(lines: Sequence[Line], told: Sequence[Line]) -> tuple[Line | None, ...]:
-    """Return the true line that each line of a recount stands for; None where it is one too many.
+    """The true line that each line of a recount stands for; None where it is one too many.
 
     Order counts: the lines are set beside the true ones, some left out on either side, such that
     as many statements as possible agree, and of what does not agree as much as possible is of one

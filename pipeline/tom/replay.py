@@ -83,7 +83,7 @@ class Replay:
                 self.observe(thing, place, self._audience(speaker, listener), aspect, real=False)
 
     def present(self, room: str) -> frozenset[str]:
-        """Return the agents who are in the room now."""
+        """The agents who are in the room now."""
         return frozenset(agent for agent in self.agents if self.room_of.get(agent) == room)
 
     def observe(
@@ -182,7 +182,7 @@ class Replay:
             self.states.setdefault(thing, []).append(state)
 
     def _audience(self, speaker: str, listener: str | None) -> frozenset[str]:
-        """Return those known to hear: the two of a private talk, or all in the speaker's room."""
+        """Those known to hear: the two of a private talk, or all in the speaker's room."""
         return frozenset((speaker, listener)) if listener else self.present(self.room_of[speaker])
 
     def _trusts(self, listener: str, speaker: str) -> bool:

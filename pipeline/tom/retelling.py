@@ -30,7 +30,7 @@ class Retold:
 
 
 def retell(benchmark: str, story: str, question: str) -> Retold | None:
-    """Return a story as a recount of what a question asks for; None where it cannot be read.
+    """A story as a recount of what a question asks for; None where it cannot be read.
 
     That is so for questions about anything but where an object is, or is believed to be, at the
     end. Beliefs are those behind the labels of the benchmark whose language the story is in.

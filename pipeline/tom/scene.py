@@ -60,7 +60,7 @@ class Scene:
             self.exits.append(agent)
 
     def trusts(self, listener: str, speaker: str) -> bool:
-        """Return whether a listener believes a speaker.
+        """Whether a listener believes a speaker.
 
         They do if they took no part, or if they left before the speaker, who did take part. Whoever
         is still there has seen all of it and believes nobody.
@@ -73,7 +73,7 @@ class Scene:
 
 
 def scene_starts(story: Story) -> tuple[int, ...]:
-    """Return the moments at which scenes begin, the earliest first."""
+    """The moments at which scenes begin, the earliest first."""
     return tuple(_starts(story))
 
 

@@ -45,7 +45,7 @@ class Surface:
 
     @property
     def places(self) -> list[tuple[int, str]]:
-        """Return where the object really was: (moment, place) for each change."""
+        """Where the object really was: (moment, place) for each change."""
         if not isinstance(self.question, WhereQuestion):
             return []
         changes: list[tuple[int, str]] = []
@@ -56,12 +56,12 @@ class Surface:
 
     @property
     def namings(self) -> tuple[Naming, ...]:
-        """Return where the text puts the object asked about, true or claimed, in order."""
+        """Where the text puts the object asked about, true or claimed, in order."""
         return namings(self.story.events, self.question)
 
     @property
     def candidates(self) -> list[str]:
-        """Return the places of the kind asked for, in order of first mention."""
+        """The places of the kind asked for, in order of first mention."""
         aspect = self.question.aspect if isinstance(self.question, WhereQuestion) else CONTAINER
         named: dict[str, None] = {}
         for event in self.story.events:
@@ -160,7 +160,7 @@ def phrase_cue(surface: Surface) -> str | None:
 
 
 def pick_unaware(options: Sequence[str]) -> str | None:
-    """Return the option that says somebody does not know, or None if none or several do."""
+    """The option that says somebody does not know, or None if none or several do."""
     unaware = [option for option in options if _UNAWARE.search(option)]
     return unaware[0] if len(unaware) == 1 else None
 
@@ -227,7 +227,7 @@ def guess(
 
 
 def _place_at_exit(surface: Surface, agents: Sequence[str]) -> str | None:
-    """Return where the object was when the first of the agents left its last scene."""
+    """Where the object was when the first of the agents left its last scene."""
     if not isinstance(surface.question, WhereQuestion):
         return None
     scene = _last_scene(surface.story.events, surface.question.object)
@@ -236,7 +236,7 @@ def _place_at_exit(surface: Surface, agents: Sequence[str]) -> str | None:
 
 
 def _place_at(places: Sequence[tuple[int, str]], moment: int) -> str | None:
-    """Return the place before a moment, or the first place where there is none before it."""
+    """The place before a moment, or the first place where there is none before it."""
     before = [place for when, place in places if when < moment]
     return before[-1] if before else places[0][1] if places else None
 
@@ -249,7 +249,7 @@ class _Scene:
 
 
 def _last_scene(events: Story, thing: str) -> _Scene:
-    """Return the last scene in which the object is placed or moved."""
+    """The last scene in which the object is placed or moved."""
     starts = scene_starts(events) or (0,)
     for start, stop in reversed(list(zip(starts, (*starts[1:], len(events)), strict=True))):
         if any(_tells_of(event, thing) for event in events[start:stop]):
@@ -269,7 +269,7 @@ def _first_told(scene: _Scene, thing: str) -> int:
 
 
 def _exit_of(agent: str, scene: _Scene) -> int:
-    """Return when the agent left for the last time, or the end of the scene."""
+    """When the agent left for the last time, or the end of the scene."""
     left = scene.stop
     for moment in range(scene.start, scene.stop):
         match scene.events[moment]:

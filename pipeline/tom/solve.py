@@ -87,7 +87,7 @@ def read(
 
 
 def split_choices(choices: Sequence[str] | str | None) -> tuple[str, ...]:
-    """Return the choices without letters; ``"A. x, B. y"`` and lists of either form are read."""
+    """The choices without letters; ``"A. x, B. y"`` and lists of either form are read."""
     if not choices:
         return ()
     listed: Iterable[str] = choices.split(", ") if isinstance(choices, str) else choices
@@ -129,7 +129,7 @@ def _where(question: WhereQuestion, story: ParsedStory, believed: Beliefs) -> An
 
 
 def _moment_before(question: WhereQuestion, story: ParsedStory, believed: Beliefs) -> int | None:
-    """Return when the event happens before which the place is asked.
+    """When the event happens before which the place is asked.
 
     ExploreToM quotes an event without its last part, and some events happen twice; the one meant is
     the first before which the object was somewhere.
@@ -154,5 +154,5 @@ def _state(clause: str, chain: Chain, story: ParsedStory, believed: Beliefs) -> 
 
 
 def describe(chain: Chain) -> str:
-    """Return a chain in words: ``Ann thinking of Bob``; the empty chain is ``the world``."""
+    """A chain in words: ``Ann thinking of Bob``; the empty chain is ``the world``."""
     return " thinking of ".join(chain) if chain else "the world"

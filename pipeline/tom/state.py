@@ -17,7 +17,7 @@ _COMMON = frozenset(re.findall(r"\w+", "a an and been for has in is it of on tha
 
 
 def object_of(hint: str, story: str) -> tuple[str, ...]:
-    """Return the longest beginning of the hint that the story mentions as "the ...", if any."""
+    """The longest beginning of the hint that the story mentions as "the ...", if any."""
     words = hint.split()
     for end in range(len(words), 0, -1):
         phrase = " ".join(words[:end])
@@ -27,7 +27,7 @@ def object_of(hint: str, story: str) -> tuple[str, ...]:
 
 
 def best_change(clause: str, story: Story) -> tuple[int, str, str] | None:
-    """Return moment, object and state of the change that a clause speaks of, or None.
+    """Moment, object and state of the change that a clause speaks of, or None.
 
     Of changes that share equally many words with the clause, the earliest is taken.
     """

@@ -158,7 +158,7 @@ Story = tuple[Event, ...]
 
 
 def agents_of(story: Story) -> tuple[str, ...]:
-    """Return the agents of a story in order of first appearance."""
+    """The agents of a story in order of first appearance."""
     seen: dict[str, None] = {}
     for event in story:
         if isinstance(event, Aside):

@@ -45,7 +45,7 @@ Step = tuple[Part, ...]
 
 
 def structure(story: Story) -> tuple[Step, ...]:
-    """Return the events of a story with every name replaced by its kind and number.
+    """The events of a story with every name replaced by its kind and number.
 
     Names are numbered in the order in which the story first needs them. Those who enter together
     have no order among them, so they are numbered by what each does next. What has no effect is
@@ -64,7 +64,7 @@ def _matters(event: Event) -> bool:
 
 
 def structure_id(story: Story) -> str:
-    """Return a short digest of a story's structure, stable across machines and runs."""
+    """A short digest of a story's structure, stable across machines and runs."""
     text = json.dumps(structure(story), ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -88,7 +88,7 @@ class _Names:
         return self.numbers[kind, name]
 
     def of_group(self, agents: tuple[str, ...]) -> tuple[str, ...]:
-        """Return the numbers of agents without an order among them."""
+        """The numbers of agents without an order among them."""
         known = [agent for agent in agents if ("agent", agent) in self.numbers]
         new = sorted(set(agents) - set(known), key=lambda agent: self.doings[agent])
         return tuple(sorted((self.of("agent", agent) for agent in (*known, *new)), key=_by_number))

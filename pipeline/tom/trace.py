@@ -15,7 +15,7 @@ from pipeline.tom.story import Story
 
 
 def write_trace(question: WhereQuestion, beliefs: Beliefs) -> str:
-    """Return true statements that lead to the answer, from the innermost agent outwards.
+    """True statements that lead to the answer, from the innermost agent outwards.
 
     For the chain (Ann, Bob): ``Bob thinks the fig is in the red_box. Ann thinks Bob thinks the fig
     is in the blue_jar.``
@@ -33,7 +33,7 @@ def write_trace(question: WhereQuestion, beliefs: Beliefs) -> str:
 
 
 def write_recount(question: WhereQuestion, events: Story, beliefs: Beliefs) -> str:
-    """Return who learned of each place of the object, in order, then the belief asked about.
+    """Who learned of each place of the object, in order, then the belief asked about.
 
     ``jar: Ann Ben Cara. box: Ben Cara. bag from Cara: Ben trusts. Ann doubts. Ann thinks Ben thinks
     the fig is in the jar.`` What a chain of agents believes can be read off: the last place that

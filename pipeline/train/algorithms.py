@@ -31,12 +31,12 @@ _EPSILON = 1e-6
 
 
 def masked_mean(values: Tensor, mask: Tensor) -> Tensor:
-    """Return the mean over True positions (0 where there are none)."""
+    """The mean over True positions (0 where there are none)."""
     return (values * mask).sum() / mask.sum().clamp_min(1)
 
 
 def whiten(values: Tensor, mask: Tensor) -> Tensor:
-    """Return values shifted and scaled to mean 0 and variance 1 over True positions."""
+    """Values shifted and scaled to mean 0 and variance 1 over True positions."""
     count = mask.sum()
     mean = masked_mean(values, mask)
     variance = masked_mean((values - mean) ** 2, mask) * count / (count - 1).clamp_min(1)
@@ -44,7 +44,7 @@ def whiten(values: Tensor, mask: Tensor) -> Tensor:
 
 
 def at_last_token(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return token rewards [B, T] with each score [B] on the last token of its response.
+    """Token rewards [B, T] with each score [B] on the last token of its response.
 
     A response without any token has nowhere to put its score and gets none.
     """
@@ -53,12 +53,12 @@ def at_last_token(scores: Tensor, mask: Tensor) -> Tensor:
 
 
 def reward_to_go(rewards: Tensor) -> Tensor:
-    """Return the sum of the rewards from each token on. [B, T] -> [B, T]."""
+    """The sum of the rewards from each token on. [B, T] -> [B, T]."""
     return rewards.flip(-1).cumsum(-1).flip(-1)
 
 
 def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool = True) -> Tensor:
-    """Return group-normalised advantages [B, T]: (reward - group mean) / (group std + 1e-6).
+    """Group-normalised advantages [B, T]: (reward - group mean) / (group std + 1e-6).
 
     A group of equal rewards gets exactly 0; verl leaves rounding there, up to 0.1 for rewards that
     are no sums of powers of two.
@@ -88,7 +88,7 @@ def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool =
 
 
 def rloo_advantages(rewards: Tensor, mask: Tensor, group: int) -> Tensor:
-    """Return reward minus the mean reward of the group's other responses [B, T].
+    """Reward minus the mean reward of the group's other responses [B, T].
 
     RLOO (Ahmadian et al. 2024, arXiv 2402.14740, section 2.2).
 
@@ -106,7 +106,7 @@ def rloo_advantages(rewards: Tensor, mask: Tensor, group: int) -> Tensor:
 
 
 def reinforce_plus_plus_advantages(rewards: Tensor, mask: Tensor) -> Tensor:
-    """Return rewards-to-go, whitened over all response tokens of the batch [B, T].
+    """Rewards-to-go, whitened over all response tokens of the batch [B, T].
 
     REINFORCE++ (Hu 2025, arXiv 2501.03262).
 
@@ -118,7 +118,7 @@ def reinforce_plus_plus_advantages(rewards: Tensor, mask: Tensor) -> Tensor:
 
 
 def reinforce_plus_plus_baseline_advantages(rewards: Tensor, mask: Tensor, group: int) -> Tensor:
-    """Return advantages [B, T] centred within each group, then whitened over the batch.
+    """Advantages [B, T] centred within each group, then whitened over the batch.
 
     The group-baseline variant of REINFORCE++ (Hu 2025, arXiv 2501.03262).
 
@@ -137,7 +137,7 @@ def reinforce_plus_plus_baseline_advantages(rewards: Tensor, mask: Tensor, group
 def gae_advantages(
     rewards: Tensor, values: Tensor, mask: Tensor, *, discount: float = 1.0, decay: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """Return generalised advantage estimates, whitened, and the returns the critic learns.
+    """Generalised advantage estimates, whitened, and the returns the critic learns.
 
     Schulman et al. 2016, arXiv 1506.02438, eq. 16; the whitening is PPO's usual practice.
 
@@ -192,7 +192,7 @@ class AdvantageEstimate:
 
 @singledispatch
 def estimate(algorithm: AlgorithmBase, signal: Signal) -> AdvantageEstimate:
-    """Return the advantages of an algorithm.
+    """The advantages of an algorithm.
 
     Args:
         algorithm: The algorithm with its settings.

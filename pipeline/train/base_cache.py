@@ -60,7 +60,7 @@ def key_of(
     words: Sequence[str],
     code: Mapping[str, str],
 ) -> str:
-    """Return the digest of everything that decides the bytes of a tiny model.
+    """The digest of everything that decides the bytes of a tiny model.
 
     Args:
         entry: Its recipe and seed.
@@ -76,7 +76,7 @@ def key_of(
 
 
 def recall(folder: Path) -> MadeModel | None:
-    """Return what an entry has, or None; says why where it is no good."""
+    """What an entry has, or None; says why where it is no good."""
     path = folder / _NAME
     if not path.is_file():
         return None

@@ -63,7 +63,7 @@ def save(folder: Path, checkpoint: Checkpoint, keep: int = 2) -> Path:
 
 
 def load_latest(folder: Path) -> Checkpoint | None:
-    """Return the newest whole checkpoint, or None; damaged ones are skipped with a warning."""
+    """The newest whole checkpoint, or None; damaged ones are skipped with a warning."""
     if not folder.is_dir():
         return None
     remove_leftovers(folder)
@@ -76,7 +76,7 @@ def load_latest(folder: Path) -> Checkpoint | None:
 
 
 def load_step(folder: Path, step: int) -> Checkpoint:
-    """Return the checkpoint of one step.
+    """The checkpoint of one step.
 
     Raises:
         DAMAGE: If it is not there or damaged.
@@ -94,7 +94,7 @@ def _load(path: Path) -> Checkpoint:
 
 
 def newest_step(folder: Path) -> int:
-    """Return the step of the newest checkpoint, whole or not; 0 if there is none."""
+    """The step of the newest checkpoint, whole or not; 0 if there is none."""
     return max((_step_of(path) for path in _steps(folder)), default=0)
 
 

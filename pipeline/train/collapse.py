@@ -27,7 +27,7 @@ class Collapse:
     accuracy: float
 
     def describe(self) -> str:
-        """Return the alarm in one sentence."""
+        """The alarm in one sentence."""
         return (
             f"reasoning collapse at step {self.step}: median response length "
             f"{self.start_length:.1f} -> {self.length:.1f} tokens while training accuracy rose "
@@ -36,7 +36,7 @@ class Collapse:
 
 
 def find_collapse(curve: Sequence[Figures]) -> Collapse | None:
-    """Return the first step with median length below half its start and accuracy above its start.
+    """The first step with median length below half its start and accuracy above its start.
 
     Args:
         curve: Metrics by step, with ``length_median`` and ``accuracy`` from step 1 on.
@@ -47,7 +47,7 @@ def find_collapse(curve: Sequence[Figures]) -> Collapse | None:
 
 
 def collapse_at_end(curve: Sequence[Figures]) -> Collapse | None:
-    """Return the collapse if it has come about by the last step, whether or not it is the first."""
+    """The collapse if it has come about by the last step, whether or not it is the first."""
     return _collapse_at(_steps(curve))
 
 

@@ -34,17 +34,17 @@ class Step(Record):
 
     @classmethod
     def from_line(cls, line: str) -> Step:
-        """Return the step that :meth:`line` stands for."""
+        """The step that :meth:`line` stands for."""
         return cls.model_validate(json.loads(line))
 
     @property
     def line(self) -> str:
-        """Return the step as one line of JSON."""
+        """The step as one line of JSON."""
         return json.dumps(self.model_dump())
 
     @property
     def accuracy(self) -> float | None:
-        """Return the validation accuracy, if the step was validated."""
+        """The validation accuracy, if the step was validated."""
         return self.metrics.get("validation_accuracy")
 
 
@@ -55,51 +55,51 @@ class History(Record):
 
     @property
     def last(self) -> Step:
-        """Return the last step."""
+        """The last step."""
         return self.steps[-1]
 
     @property
     def validated(self) -> tuple[Step, ...]:
-        """Return the validated steps; the base model is none of them."""
+        """The validated steps; the base model is none of them."""
         return tuple(s for s in self.steps if s.step > 0 and s.accuracy is not None)
 
     @property
     def best(self) -> Step | None:
-        """Return the best validated step: the earliest wins a tie."""
+        """The best validated step: the earliest wins a tie."""
         return max(self.validated, key=lambda s: (s.accuracy or 0, -s.step), default=None)
 
     @property
     def collapse(self) -> Collapse | None:
-        """Return the collapse of the reasoning, if there was one."""
+        """The collapse of the reasoning, if there was one."""
         return find_collapse(self.rows())
 
     @property
     def alarm(self) -> Collapse | None:
-        """Return the collapse if it has come about at the last step, and at none before."""
+        """The collapse if it has come about at the last step, and at none before."""
         rows = self.rows()
         found = collapse_at_end(rows)
         return None if found is None or find_collapse(rows[:-1]) else found
 
     @property
     def drift_alarm(self) -> Drift | None:
-        """Return the drift of sampler and trainer if it has come about at the last step."""
+        """The drift of sampler and trainer if it has come about at the last step."""
         found = find_drift(self.rows())
         return found if found and found.step == self.last.step else None
 
     def adding(self, step: Step) -> History:
-        """Return the history with a step more; it takes the place of its number and all later."""
+        """The history with a step more; it takes the place of its number and all later."""
         return History(steps=(*self.until(step.step - 1).steps, step))
 
     def until(self, step: int) -> History:
-        """Return the history without what lies after a step."""
+        """The history without what lies after a step."""
         return History(steps=tuple(s for s in self.steps if s.step <= step))
 
     def rows(self) -> list[Figures]:
-        """Return the rows of ``metrics.jsonl``."""
+        """The rows of ``metrics.jsonl``."""
         return [{"step": s.step, **s.metrics} for s in self.steps]
 
     def timing_rows(self) -> list[Figures]:
-        """Return the rows of ``timing.jsonl``."""
+        """The rows of ``timing.jsonl``."""
         return [{"step": s.step, "at": s.at, **s.timing} for s in self.steps]
 
 

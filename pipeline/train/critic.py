@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 
 def make_critic(base: PreTrainedModel) -> PreTrainedModel:
-    """Return a critic that values every state at 0 before it has learned."""
+    """A critic that values every state at 0 before it has learned."""
     critic = copy.deepcopy(base).requires_grad_(True)
     critic.config.tie_word_embeddings = False
     head = nn.Linear(critic.config.hidden_size, 1, device=critic.device)
@@ -25,7 +25,7 @@ def make_critic(base: PreTrainedModel) -> PreTrainedModel:
 
 
 def explained_variance(values: torch.Tensor, returns: torch.Tensor) -> float:
-    """Return the share of the returns' variance that the values explain (0 where there is none).
+    """The share of the returns' variance that the values explain (0 where there is none).
 
     Args:
         values: Values of the tokens [N].

@@ -68,7 +68,7 @@ def load_rows(
 def probed_rows(
     folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train, tell: Callable[[str], None]
 ) -> dict[str, Sequence[TokenisedRow]]:
-    """Return the prompts of each column that are not too long.
+    """The prompts of each column that are not too long.
 
     Args:
         folder: The columns, ``COLUMN.parquet``; absent without a probe.
@@ -94,13 +94,13 @@ def probed_rows(
 
 
 def response_to(example: Example, what: Imitated) -> str | None:
-    """Return the response that supervised training imitates; None where the row has none."""
+    """The response that supervised training imitates; None where the row has none."""
     written = example.meta.get("imitated")
     return written.get(what) if isinstance(written, dict) else None
 
 
 def imitable(found: TokenisedRows, what: Imitated) -> TokenisedRows:
-    """Return the rows that have a response to imitate; all others count as skipped.
+    """The rows that have a response to imitate; all others count as skipped.
 
     Raises:
         UserError: If there is none.

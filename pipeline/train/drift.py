@@ -35,7 +35,7 @@ class Drift:
     difference: float
 
     def describe(self) -> str:
-        """Return the alarm in one sentence."""
+        """The alarm in one sentence."""
         return (
             f"drift at step {self.step}: rollout and trainer give sampled tokens probabilities "
             f"that differ by {self.difference:.3f} on average, above {LIMIT}; set "
@@ -44,7 +44,7 @@ class Drift:
 
 
 def find_drift(curve: Sequence[Figures]) -> Drift | None:
-    """Return the first step by which the mean difference is above the limit; None without one.
+    """The first step by which the mean difference is above the limit; None without one.
 
     Args:
         curve: Metrics by step; those without the difference are left out.

@@ -31,7 +31,7 @@ class Drawn:
     left_out: int
 
     def metrics(self) -> Figures:
-        """Return the figures that a step has of it."""
+        """The figures that a step has of it."""
         return {_DRAWS: self.draws, _LEFT_OUT: self.left_out}
 
 
@@ -61,17 +61,17 @@ def draw(batches: Iterator[Rollouts], most: int) -> Drawn:
 
 
 def batches_used(history: History) -> int:
-    """Return how many batches of prompts the finished steps have drawn."""
+    """How many batches of prompts the finished steps have drawn."""
     return sum(int(step.metrics.get(_DRAWS, 1)) for step in history.steps if step.step > 0)
 
 
 def _tells(rollouts: Rollouts, place: int) -> bool:
-    """Return whether the completions of a prompt earn different rewards."""
+    """Whether the completions of a prompt earn different rewards."""
     return len({reward.score for reward in _group(rollouts, place).rewards}) > 1
 
 
 def _group(rollouts: Rollouts, place: int) -> Rollouts:
-    """Return one prompt with its completions."""
+    """One prompt with its completions."""
     own = slice(place * rollouts.group, (place + 1) * rollouts.group)
     return Rollouts(
         rollouts.rows[place : place + 1],

@@ -64,7 +64,7 @@ class ExperienceSource:
     def of(
         self, step: int, rows: list[TokenisedRow], more: Iterator[list[TokenisedRow]]
     ) -> Experience:
-        """Return the experience of a step.
+        """The experience of a step.
 
         Args:
             step: The step.
@@ -83,7 +83,7 @@ class ExperienceSource:
         return Experience(rollouts, metrics, self._sampled, self._rewarded)
 
     def _rollouts(self, which: tuple[int, ...], rows: Sequence[TokenisedRow]) -> Rollouts:
-        """Return the completions of prompts with their rewards.
+        """The completions of prompts with their rewards.
 
         Args:
             which: The step, and the number of the draw where it is not the step's first.

@@ -43,7 +43,7 @@ class MemoryPlan:
 
     @property
     def peak(self) -> int:
-        """Return the most that is held at once, margin included."""
+        """The most that is held at once, margin included."""
         learned = self.parameters + self.gradients + self.optimiser
         lasting = learned + self.reference + self.critic + self.casts
         passing = max(self.cache, self.activations + self.logits)
@@ -52,13 +52,13 @@ class MemoryPlan:
         return round(lasting + passing + slack) + self.libraries
 
     def rows(self) -> list[tuple[str, int]]:
-        """Return every item with its bytes, and the peak."""
+        """Every item with its bytes, and the peak."""
         items = [(field.name, getattr(self, field.name)) for field in fields(self)]
         return [*items, ("peak", self.peak)]
 
 
 def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = False) -> MemoryPlan:
-    """Return the memory of a training run with the longest prompts and completions allowed.
+    """The memory of a training run with the longest prompts and completions allowed.
 
     Args:
         shape: Of the policy.
@@ -102,7 +102,7 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
 
 
 def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
-    """Return the groups and the completions of the largest micro-batch."""
+    """The groups and the completions of the largest micro-batch."""
     groups = min(recipe.groups_per_micro_batch, recipe.prompts_per_step)
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     limit = recipe.tokens_per_micro_batch
@@ -117,7 +117,7 @@ def _micro_batch(recipe: Train, group: int) -> tuple[int, int]:
 def _activations(
     shape: Shape, recipe: Train, groups: int, rows: int, size: int, *, on_gpu: bool
 ) -> int:
-    """Return what the backward pass of a micro-batch needs, with what its attention keeps."""
+    """What the backward pass of a micro-batch needs, with what its attention keeps."""
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     hidden, inner = shape.hidden_size, shape.intermediate_size
     key_value = shape.num_key_value_heads * shape.head_size
@@ -141,7 +141,7 @@ def _activations(
 def _hidden_pairs(
     shape: Shape, recipe: Train, groups: int, rows: int, size: int, *, on_gpu: bool
 ) -> int:
-    """Return what says which tokens do not meet: as large as the scores it is added to."""
+    """What says which tokens do not meet: as large as the scores it is added to."""
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     if recipe.gradient_checkpointing:  # a bit, in a byte, and what the layer at work makes of it
         return rows * (prompt + new) ** 2 * (1 + size)

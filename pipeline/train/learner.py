@@ -27,17 +27,17 @@ class Learner:
 
     @classmethod
     def of(cls, model: PreTrainedModel, learning_rate: float) -> Learner:
-        """Return a model with a fresh AdamW."""
+        """A model with a fresh AdamW."""
         return cls(model, cls.optimizer_of(model.parameters(), learning_rate))
 
     @staticmethod
     def optimizer_of(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Optimizer:
-        """Return a fresh AdamW."""
+        """A fresh AdamW."""
         return torch.optim.AdamW(parameters, lr=rate, weight_decay=_WEIGHT_DECAY)
 
     @property
     def trained(self) -> list[nn.Parameter]:
-        """Return what the optimiser changes."""
+        """What the optimiser changes."""
         return list(self.model.parameters())
 
     def step(self, gradient_clip: float) -> float:
@@ -55,7 +55,7 @@ class Learner:
         return float(norm)
 
     def weights(self) -> dict[str, Tensor]:
-        """Return a copy of the weights, by name, from which :meth:`set_weights` sets them."""
+        """A copy of the weights, by name, from which :meth:`set_weights` sets them."""
         return weights_of(self.model)
 
     def set_weights(self, weights: dict[str, Tensor]) -> None:
@@ -63,7 +63,7 @@ class Learner:
         load_weights(self.model, weights)
 
     def tensors(self, prefix: str) -> dict[str, Tensor]:
-        """Return the state by name: ``PREFIXmodel.NAME`` and ``PREFIXoptimizer.INDEX.NAME``."""
+        """The state by name: ``PREFIXmodel.NAME`` and ``PREFIXoptimizer.INDEX.NAME``."""
         found = {f"{prefix}model.{k}": v for k, v in self.weights().items()}
         for index, state in self.optimizer.state_dict()["state"].items():
             found |= {f"{prefix}optimizer.{index}.{k}": v.cpu() for k, v in state.items()}

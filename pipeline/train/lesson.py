@@ -28,7 +28,7 @@ class Lesson:
 
 
 def said_twice(words: Sequence[int], random: Random) -> Lesson:
-    """Return a list of words that is said twice, of which the second time is taught.
+    """A list of words that is said twice, of which the second time is taught.
 
     To continue it a model must find where a word stood before and say what came next there. That is
     what fetching the place that goes with a name takes, too, and here every position teaches it.
@@ -39,7 +39,7 @@ def said_twice(words: Sequence[int], random: Random) -> Lesson:
 
 
 def collate(lessons: Sequence[Lesson], pad: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return ids [N, T], padded at the right, and where they are taught [N, T]."""
+    """Ids [N, T], padded at the right, and where they are taught [N, T]."""
     ids, real = pad_right([lesson.tokens for lesson in lessons], pad, device)
     given = torch.tensor([lesson.given for lesson in lessons], device=device)
     return ids, real & (torch.arange(ids.shape[1], device=device) >= given[:, None])

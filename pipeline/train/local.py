@@ -99,11 +99,11 @@ class LocalTrainer:
 
     @property
     def saved(self) -> int:
-        """Return the step of the last checkpoint."""
+        """The step of the last checkpoint."""
         return self._state.saved
 
     def best_weights(self) -> dict[str, Tensor]:
-        """Return the weights of the best step."""
+        """The weights of the best step."""
         return self._state.best_weights(self.history)
 
     def _prepare(self) -> None:
@@ -188,7 +188,7 @@ class LocalTrainer:
         self.history = self.history.adding(step)
 
     def _is_unfinished(self) -> bool:
-        """Return whether the validation or the probe of the last step has not been made."""
+        """Whether the validation or the probe of the last step has not been made."""
         step, metrics = self.history.last.step, self.history.last.metrics
         probed = any(name.startswith("probe/") for name in metrics)
         return (self._schedule.validates(step) and "validation_accuracy" not in metrics) or (
@@ -206,7 +206,7 @@ class LocalTrainer:
         self.report(self.history)
 
     def _validated(self, step: int) -> Figures:
-        """Return the greedy accuracy on the validation prompts, where it is due."""
+        """The greedy accuracy on the validation prompts, where it is due."""
         if not self._schedule.validates(step):
             return {}
         self.policy.eval()
@@ -236,7 +236,7 @@ class LocalTrainer:
 
 
 def step_metrics(rollouts: Rollouts, statistics: UpdateStatistics) -> Figures:
-    """Return the metrics of one step; lengths are in tokens."""
+    """The metrics of one step; lengths are in tokens."""
     group, rewards = rollouts.group, [reward.figures() for reward in rollouts.rewards]
     scores = [reward.score for reward in rollouts.rewards]
     responses = [tuple(completion.tokens) for completion in rollouts.completions]

@@ -60,7 +60,7 @@ class Adapter:
         self.weight.grad = None
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return A and B by name, as ``peft`` names them."""
+        """A and B by name, as ``peft`` names them."""
         return {f"{self.name}.lora_A.weight": self.down, f"{self.name}.lora_B.weight": self.up}
 
 
@@ -74,7 +74,7 @@ class LoraLearner(Learner):
     def with_adapters(
         cls, model: PreTrainedModel, base: PreTrainedModel, lora: Lora, rate: float, seed: int
     ) -> Self:
-        """Return a model with fresh adapters and a fresh AdamW on them.
+        """A model with fresh adapters and a fresh AdamW on them.
 
         Args:
             model: Learns; all of its parameters but the adapted weights are frozen.
@@ -95,7 +95,7 @@ class LoraLearner(Learner):
 
     @property
     def trained(self) -> list[nn.Parameter]:
-        """Return all As and Bs."""
+        """All As and Bs."""
         return [parameter for each in self.adapters for parameter in (each.down, each.up)]
 
     def step(self, gradient_clip: float) -> float:
@@ -107,7 +107,7 @@ class LoraLearner(Learner):
         return norm
 
     def weights(self) -> dict[str, Tensor]:
-        """Return a copy of the adapters."""
+        """A copy of the adapters."""
         named = {name: t for each in self.adapters for name, t in each.tensors().items()}
         return {name: tensor.detach().cpu().clone() for name, tensor in named.items()}
 

@@ -30,7 +30,7 @@ class Kl:
 
 
 def kl_estimate(logprobs: Tensor, reference: Tensor, kind: str) -> Tensor:
-    """Return a per-token estimate of KL(policy || reference) [B, T] (Schulman 2020).
+    """A per-token estimate of KL(policy || reference) [B, T] (Schulman 2020).
 
     Args:
         logprobs: Policy log-probabilities [B, T].
@@ -78,7 +78,7 @@ class PolicyLoss:
 def policy_loss(
     logprobs: Tensor, old_logprobs: Tensor, advantage: Tensor, clip: Clip
 ) -> PolicyLoss:
-    """Return the clipped surrogate loss of PPO (Schulman et al. 2017, arXiv 1707.06347, eq. 7).
+    """The clipped surrogate loss of PPO (Schulman et al. 2017, arXiv 1707.06347, eq. 7).
 
     Args:
         logprobs: Current log-probabilities [B, T], with gradient.
@@ -99,7 +99,7 @@ def policy_loss(
 def sequence_loss(
     logprobs: Tensor, old_logprobs: Tensor, advantage: Tensor, mask: Tensor, clip: Clip
 ) -> PolicyLoss:
-    """Return GSPO's loss: clipped is the ratio of whole responses.
+    """GSPO's loss: clipped is the ratio of whole responses.
 
     The ratio of a response is the geometric mean of those of its tokens (Zheng et al. 2025, arXiv
     2507.18071, eq. 7). Every token has its value, and the gradient of its own log-probability (eq.
@@ -123,7 +123,7 @@ def sequence_loss(
 def weighted_loss(
     logprobs: Tensor, old_logprobs: Tensor, advantage: Tensor, clip: Clip
 ) -> PolicyLoss:
-    """Return CISPO's loss: each log-probability, weighted by its clipped ratio.
+    """CISPO's loss: each log-probability, weighted by its clipped ratio.
 
     MiniMax 2025, arXiv 2506.13585, eq. 4 and 5. No gradient flows through the ratio, so that a
     token whose ratio is clipped still learns.
@@ -147,7 +147,7 @@ def surrogate_loss(
     mask: Tensor,
     clip: Clip,
 ) -> PolicyLoss:
-    """Return the loss of each token by the name of its surrogate; arguments as above."""
+    """The loss of each token by the name of its surrogate; arguments as above."""
     match surrogate:
         case "vanilla":
             return policy_loss(logprobs, old_logprobs, advantage, clip)
@@ -158,7 +158,7 @@ def surrogate_loss(
 
 
 def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip_range: float) -> Tensor:
-    """Return the clipped squared error of the critic, halved, for each token [B, T].
+    """The clipped squared error of the critic, halved, for each token [B, T].
 
     Args:
         values: Current values [B, T], with gradient.
@@ -171,7 +171,7 @@ def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip_range: 
 
 
 def loss_sum(losses: Tensor, mask: Tensor, aggregation: str) -> Tensor:
-    """Return the sum that, divided by :func:`loss_count` of the whole batch, is the loss.
+    """The sum that, divided by :func:`loss_count` of the whole batch, is the loss.
 
     Sums of micro-batches add up exactly to that of their batch.
 
@@ -190,7 +190,7 @@ def loss_sum(losses: Tensor, mask: Tensor, aggregation: str) -> Tensor:
 
 
 def loss_count(mask: Tensor, aggregation: str, longest: int) -> int:
-    """Return what a sum of losses is divided by (at least 1).
+    """What a sum of losses is divided by (at least 1).
 
     Args:
         mask: Response mask [B, T] of the whole batch.

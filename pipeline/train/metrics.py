@@ -17,7 +17,7 @@ def batch_metrics(
     finished: Sequence[bool],
     rewards: Sequence[Mapping[str, float]],
 ) -> Figures:
-    """Return the metrics of one batch of rollouts.
+    """The metrics of one batch of rollouts.
 
     ``distinct_share`` is that of the different ones among the completions of a prompt, where there
     are several.
@@ -49,7 +49,7 @@ def batch_metrics(
 
 
 def exceptional_metrics(rewards: Sequence[Mapping[str, float]]) -> Figures:
-    """Return what only some runs have: responses grading failed on, and figures of the reasoning.
+    """What only some runs have: responses grading failed on, and figures of the reasoning.
 
     ``claims_true_share`` is that of all claims of the batch, 0 where none is made.
     """

@@ -46,7 +46,7 @@ class GreedyAccuracy:
     recording: Recording = field(default_factory=Recording)
 
     def __call__(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> float:
-        """Return the accuracy of a model in evaluation mode."""
+        """The accuracy of a model in evaluation mode."""
         sampling = Sampling(self.max_new_tokens, temperature=0)
         correct = 0
         for start in range(0, len(rows), _BATCH):
@@ -78,14 +78,14 @@ class AccuracyProbe:
     accuracy: GreedyAccuracy
 
     def __call__(self, model: PreTrainedModel) -> dict[str, float]:
-        """Return the accuracy on every set."""
+        """The accuracy on every set."""
         return {name: self.accuracy(model, rows) for name, rows in self.sets.items()}
 
 
 def load_probe(
     dataset: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train
 ) -> AccuracyProbe | None:
-    """Return a probe on the columns that a dataset holds for it; None where it holds none.
+    """A probe on the columns that a dataset holds for it; None where it holds none.
 
     Args:
         dataset: Folder of a combination, with ``probe/COLUMN.parquet``.

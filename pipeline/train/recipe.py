@@ -15,7 +15,7 @@ _SURROGATES = {
 
 
 def own_ways(recipe: Train, algorithm: AlgorithmBase) -> list[str]:
-    """Return a sentence for each thing that is not as the recipe's general fields say."""
+    """A sentence for each thing that is not as the recipe's general fields say."""
     return [*_objective(recipe, algorithm), *_weights(recipe), *_draws(recipe)]
 
 

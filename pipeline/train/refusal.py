@@ -72,5 +72,5 @@ def _rows(rollouts: Rollouts) -> list[dict[str, object]]:
 
 
 def _number(value: float) -> float | str:
-    """Return a number that JSON can hold, or its name."""
+    """A number that JSON can hold, or its name."""
     return value if math.isfinite(value) else str(value)

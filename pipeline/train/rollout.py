@@ -31,12 +31,12 @@ class Rollouts:
 
     @property
     def group(self) -> int:
-        """Return the number of completions per prompt."""
+        """The number of completions per prompt."""
         return len(self.completions) // len(self.rows)
 
     @property
     def tokens(self) -> int:
-        """Return the number of tokens of all completions."""
+        """The number of tokens of all completions."""
         return sum(len(c.tokens) for c in self.completions)
 
 
@@ -90,7 +90,7 @@ def _keys(
 def imitate(
     tokenizer: PreTrainedTokenizerBase, rows: Sequence[TokenisedRow], what: Imitated
 ) -> list[Completion]:
-    """Return one completion per row that has one: the response that training imitates."""
+    """One completion per row that has one: the response that training imitates."""
     texts = [response_to(row.example, what) for row in rows]
     tokens = [tokenizer.encode(text, add_special_tokens=False) for text in texts if text]
     return [Completion((*each, _end(tokenizer)), finished=True) for each in tokens]
@@ -114,7 +114,7 @@ class Judge:
     def __call__(
         self, rows: Sequence[TokenisedRow], completions: Sequence[Completion], draw: str = ""
     ) -> Rollouts:
-        """Return completions, as many for each row, with their texts and rewards.
+        """Completions, as many for each row, with their texts and rewards.
 
         Args:
             rows: The prompts.
@@ -134,7 +134,7 @@ class Judge:
 def decode_texts(
     tokenizer: PreTrainedTokenizerBase, completions: Sequence[Completion]
 ) -> tuple[str, ...]:
-    """Return the texts of completions without their end-of-sequence tokens."""
+    """The texts of completions without their end-of-sequence tokens."""
     tokens = [list(c.tokens[:-1] if c.finished else c.tokens) for c in completions]
     return tuple(tokenizer.batch_decode(tokens, skip_special_tokens=False))
 

@@ -30,7 +30,7 @@ class Schedule:
 
     @classmethod
     def of(cls, recipe: Train, rows: int) -> Schedule:
-        """Return the schedule of a recipe on so many prompts."""
+        """The schedule of a recipe on so many prompts."""
         return cls(
             total=recipe.total_steps(rows),
             rows=rows,
@@ -41,21 +41,21 @@ class Schedule:
         )
 
     def validates(self, step: int) -> bool:
-        """Return whether a validation is due."""
+        """Whether a validation is due."""
         return step % self.validate_every == 0 or step == self.total
 
     def probes(self, step: int) -> bool:
-        """Return whether a probe is due: on the base model, after every epoch, at the last step."""
+        """Whether a probe is due: on the base model, after every epoch, at the last step."""
         size = self.prompts_per_step
         ends_epoch = step * size // self.rows > (step - 1) * size // self.rows
         return step in (0, self.total) or ends_epoch
 
     def saves(self, step: int) -> bool:
-        """Return whether a checkpoint is due."""
+        """Whether a checkpoint is due."""
         return step % self.save_every == 0
 
     def is_over(self, history: History) -> bool:
-        """Return whether the run is at its end, planned or early."""
+        """Whether the run is at its end, planned or early."""
         best = history.best
         if history.last.step == self.total:
             return True

@@ -91,7 +91,7 @@ def _is_too_much(rollouts: Rollouts, batching: Batching, chosen: range) -> bool:
 
 
 def _tokens(rollouts: Rollouts, chosen: range) -> int:
-    """Return the tokens of some groups with padding."""
+    """The tokens of some groups with padding."""
     group = rollouts.group
     completions = rollouts.completions[chosen.start * group : chosen.stop * group]
     prompt = max(len(row.prompt) for row in rollouts.rows[chosen.start : chosen.stop])
@@ -114,7 +114,7 @@ def _parts(rollouts: Rollouts, chosen: range, limit: int | None) -> Iterator[Mic
 
 
 def score(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Scores:
-    """Return log-probabilities and entropies under the sampling temperature."""
+    """Log-probabilities and entropies under the sampling temperature."""
 
     def wanted(logits: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
         log_softmax = _log_softmax(logits, scoring)
@@ -128,7 +128,7 @@ def score(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Scores
 
 @torch.no_grad()
 def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Tensor:
-    """Return the log-probabilities alone [N, T], without gradient; padding holds zeros."""
+    """The log-probabilities alone [N, T], without gradient; padding holds zeros."""
 
     def wanted(logits: Tensor, ids: Tensor) -> tuple[Tensor]:
         return (_chosen(_log_softmax(logits, scoring), ids),)
@@ -138,7 +138,7 @@ def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) 
 
 
 def estimate_values(critic: PreTrainedModel, batch: MicroBatch, precision: str) -> Tensor:
-    """Return the critic's value of the state before each token [N, T]; padding holds zeros."""
+    """The critic's value of the state before each token [N, T]; padding holds zeros."""
     (values,), _ = _of_tokens(critic, batch, precision, lambda value, _: (value.squeeze(-1),))
     return values
 
@@ -149,7 +149,7 @@ def _log_softmax(logits: Tensor, scoring: Scoring) -> Tensor:
 
 
 def _chosen(log_softmax: Tensor, ids: Tensor) -> Tensor:
-    """Return what each row [N, V] has at its token [N]."""
+    """What each row [N, V] has at its token [N]."""
     return log_softmax.gather(-1, ids.unsqueeze(-1)).squeeze(-1)
 
 
@@ -159,7 +159,7 @@ def _of_tokens(
     precision: str,
     wanted: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
 ) -> tuple[tuple[Tensor, ...], Tensor]:
-    """Return figures of each token, with zeros on padding, and the mask; all [N, T].
+    """Figures of each token, with zeros on padding, and the mask; all [N, T].
 
     Args:
         model: The model.
@@ -183,7 +183,7 @@ def plain_states(
     prompts: Sequence[Sequence[int]],
     completions: Sequence[Sequence[int]],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what ``completion_states`` returns, each completion with its own copy of the prompt.
+    """What ``completion_states`` returns, each completion with its own copy of the prompt.
 
     Gradient checkpointing runs every layer twice, which a key-value cache does not survive.
     """

@@ -21,17 +21,17 @@ class Shape:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Shape:
-        """Return the shape in a model's ``config.json``."""
+        """The shape in a model's ``config.json``."""
         return cls(**{field.name: config[field.name] for field in fields(cls)})
 
     @property
     def head_size(self) -> int:
-        """Return the width of one attention head."""
+        """The width of one attention head."""
         return self.hidden_size // self.num_attention_heads
 
     @property
     def linear(self) -> tuple[tuple[int, int], ...]:
-        """Return input and output size of every linear layer but the vocabulary head."""
+        """Input and output size of every linear layer but the vocabulary head."""
         hidden, inner = self.hidden_size, self.intermediate_size
         key_value = self.num_key_value_heads * self.head_size
         attention = ((hidden, hidden), (hidden, key_value), (hidden, key_value), (hidden, hidden))
@@ -39,12 +39,12 @@ class Shape:
         return layer * self.num_hidden_layers
 
     def adapters(self, rank: int) -> int:
-        """Return the number of parameters of LoRA's adapters on all of these."""
+        """The number of parameters of LoRA's adapters on all of these."""
         return sum(rank * (inputs + outputs) for inputs, outputs in self.linear)
 
     @property
     def trunk(self) -> int:
-        """Return the number of parameters without the vocabulary head."""
+        """The number of parameters without the vocabulary head."""
         key_value = self.num_key_value_heads * self.head_size
         attention = 2 * self.hidden_size**2 + 2 * self.hidden_size * key_value
         biases = self.hidden_size + 2 * key_value
@@ -55,6 +55,6 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """Return the number of parameters."""
+        """The number of parameters."""
         head = 0 if self.tie_word_embeddings else self.vocab_size * self.hidden_size
         return self.trunk + head

@@ -34,7 +34,7 @@ PUBLISHED = {f"Qwen/Qwen2.5-{size}": shape for size, shape in QWEN25.items()} | 
 
 
 def shape_of(model: Model) -> Shape:
-    """Return the shape of a model of a study.
+    """The shape of a model of a study.
 
     Raises:
         UserError: If it is behind an API, or none of those whose shape is known.

@@ -14,7 +14,7 @@ _MOST = 8  # runs beside one another: they share its time, too
 
 
 def share_of(shape: Shape, recipe: Train, algorithm: Algorithm) -> float:
-    """Return what part of one accelerator a run takes by its plan: 1, 1/2, ... 1/8.
+    """What part of one accelerator a run takes by its plan: 1, 1/2, ... 1/8.
 
     Args:
         shape: Of the policy.

@@ -60,7 +60,7 @@ def read_card(folder: Path) -> ShippedCard:
 
 
 def check(folder: Path, entry: BaseEntry) -> ShippedCard:
-    """Return the card of a shipped model after comparing it with what a study says.
+    """The card of a shipped model after comparing it with what a study says.
 
     Raises:
         UserError: If the model was made otherwise, or a file of it is altered.
@@ -81,7 +81,7 @@ def check(folder: Path, entry: BaseEntry) -> ShippedCard:
 
 
 def _differences(place: str, made: Any, stated: Any) -> list[str]:
-    """Return what two recipes differ in, as ``warm_start.steps is 900, the study says 800``."""
+    """What two recipes differ in, as ``warm_start.steps is 900, the study says 800``."""
     if isinstance(made, dict) and isinstance(stated, dict):
         keys = dict.fromkeys([*made, *stated])
         inner = [(f"{place}.{k}".lstrip("."), made.get(k), stated.get(k)) for k in keys]

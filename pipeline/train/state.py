@@ -66,7 +66,7 @@ class RunState:
         return history
 
     def _history_of(self, found: Checkpoint | None) -> History:
-        """Return the history in a state; an empty one where it is in another version's form."""
+        """The history in a state; an empty one where it is in another version's form."""
         try:
             return History() if found is None else History.model_validate(found.state)
         except ValidationError:
@@ -78,12 +78,12 @@ class RunState:
         checkpoints.save(self.work / "best", Checkpoint(step, weights_of(model), {}), keep=2)
 
     def best_weights(self, history: History) -> dict[str, Tensor]:
-        """Return the weights of the best step."""
+        """The weights of the best step."""
         assert history.best is not None
         return checkpoints.load_step(self.work / "best", history.best.step).tensors
 
     def _has_best(self, history: History) -> bool:
-        """Return whether the weights of the best step so far are there and whole, if needed."""
+        """Whether the weights of the best step so far are there and whole, if needed."""
         if history.best is None:
             return True
         try:

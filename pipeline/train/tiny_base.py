@@ -38,7 +38,7 @@ class TinyBase:
 
 
 def recipe_of(entry: BaseEntry) -> dict[str, Any]:
-    """Return what decides a model that is made for no study: all but names and amounts of data."""
+    """What decides a model that is made for no study: all but names and amounts of data."""
     assert isinstance(entry.model, TinyModel)
     amounts = {"train", "validation", "test", "pairs", "proof"}
     return {
@@ -51,13 +51,13 @@ def recipe_of(entry: BaseEntry) -> dict[str, Any]:
 
 
 def demonstrations_of(entry: BaseEntry) -> list[Demonstration]:
-    """Return what a model is shown."""
+    """What a model is shown."""
     assert isinstance(entry.model, TinyModel)
     return list(warm_start.demonstrations(entry.model.warm_start, entry.stories, entry.sums))
 
 
 def processor() -> list[str]:
-    """Return what of the processor can move the bytes of a model."""
+    """What of the processor can move the bytes of a model."""
     found = [platform.machine(), torch.backends.cpu.get_cpu_capability()]
     return [*found, "Intel"] if made_by_intel() else found
 

@@ -67,7 +67,7 @@ class Objective:
 
     @classmethod
     def of(cls, recipe: Train, algorithm: Algorithm) -> Objective:
-        """Return the objective of a recipe."""
+        """The objective of a recipe."""
         clip = recipe.clip_of(algorithm)
         return cls(
             surrogate=algorithm.surrogate,
@@ -80,11 +80,11 @@ class Objective:
         )
 
     def sum(self, losses: Tensor, mask: Tensor) -> Tensor:
-        """Return the sum of token losses [N, T] that :meth:`count` makes a mean."""
+        """The sum of token losses [N, T] that :meth:`count` makes a mean."""
         return loss_sum(losses, mask, self.aggregation)
 
     def count(self, mask: Tensor) -> int:
-        """Return what the sum over a whole batch is divided by."""
+        """What the sum over a whole batch is divided by."""
         return loss_count(mask, self.aggregation, self.longest)
 
 
@@ -122,7 +122,7 @@ class UpdateStatistics:
     explained_variance: float | None = None
 
     def metrics(self) -> Figures:
-        """Return the statistics that the algorithm has, by name."""
+        """The statistics that the algorithm has, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -161,7 +161,7 @@ class Updater:
         reference: PreTrainedModel,
         critic: Learner | None,
     ) -> Updater:
-        """Return the updater of a recipe."""
+        """The updater of a recipe."""
         return cls(
             policy=policy,
             reference=reference,
@@ -175,7 +175,7 @@ class Updater:
         )
 
     def prepare(self, rollouts: Rollouts) -> Batch:
-        """Return the advantages of a batch, and what else its optimiser steps share."""
+        """The advantages of a batch, and what else its optimiser steps share."""
         policy, kl = self.policy.model, self.objective.kl
         _, mask = pad_right([c.tokens for c in rollouts.completions], 0, policy.device)
         scores = sent([r.score for r in rollouts.rewards], policy.device)
@@ -215,12 +215,12 @@ class Updater:
         return self._statistics(batch, totals, norms, value_norms)
 
     def _all_logprobs(self, model: PreTrainedModel, parts: Sequence[MicroBatch]) -> Tensor:
-        """Return the log-probabilities of the whole batch [B, T]."""
+        """The log-probabilities of the whole batch [B, T]."""
         return whole_batch([fixed_logprobs(model, part, self.scoring) for part in parts])
 
     @torch.no_grad()
     def _all_values(self, parts: Sequence[MicroBatch]) -> Tensor | None:
-        """Return the critic's values of the whole batch [B, T]."""
+        """The critic's values of the whole batch [B, T]."""
         if self.critic is None:
             return None
         model, precision = self.critic.model, self.scoring.precision
@@ -248,7 +248,7 @@ class Updater:
     def _policy_loss(
         self, scores: Scores, part: MicroBatch, batch: Batch
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return the loss of a micro-batch, and its sums of loss, KL, entropy, clipped tokens."""
+        """The loss of a micro-batch, and its sums of loss, KL, entropy, clipped tokens."""
         objective, mask, width = self.objective, scores.mask, scores.mask.shape[1]
         before = scores.logprobs.detach() if batch.old is None else batch.old[part.rows, :width]
         advantage = batch.advantage[part.rows, :width]
@@ -267,7 +267,7 @@ class Updater:
         return loss, [value.detach() for value in sums]
 
     def _anchor(self, part: MicroBatch, batch: Batch) -> Tensor:
-        """Return the reference model's log-probabilities of a micro-batch."""
+        """The reference model's log-probabilities of a micro-batch."""
         if batch.reference is not None:
             return batch.reference[part.rows, : max(map(len, part.completions))]
         return fixed_logprobs(self.reference, part, self.scoring)
@@ -275,7 +275,7 @@ class Updater:
     def _imitation_loss(
         self, scores: Scores, part: MicroBatch, batch: Batch
     ) -> tuple[Tensor, list[Tensor]]:
-        """Return the negative log-likelihood, and the same sums as :meth:`_policy_loss`."""
+        """The negative log-likelihood, and the same sums as :meth:`_policy_loss`."""
         loss = self.objective.sum(-scores.logprobs, scores.mask)
         nothing = torch.zeros_like(loss)
         return loss, [loss.detach(), nothing, scores.entropies.sum().detach(), nothing]

@@ -107,7 +107,7 @@ def _arithmetic(row: Problem) -> Demonstration:
 def shown(
     examples: Sequence[Demonstration], recipe: WarmStart, steps: int
 ) -> Sequence[Demonstration]:
-    """Return the demonstrations that a warm start of so many steps has shown.
+    """The demonstrations that a warm start of so many steps has shown.
 
     Those held out never are, the last ones only if there are enough steps.
     """
@@ -198,7 +198,7 @@ class WarmStartRun:
 def _batch(
     lessons: Sequence[Lesson], words: Sequence[int], step: int, recipe: WarmStart
 ) -> list[Lesson]:
-    """Return the lessons of one step, in turn and from the start again after the last.
+    """The lessons of one step, in turn and from the start again after the last.
 
     In the steps of the drill, lists of words take the place of some.
     """
@@ -228,7 +228,7 @@ def accuracy(
     tokenizer: PreTrainedTokenizerBase,
     examples: Sequence[Demonstration],
 ) -> float:
-    """Return the share of demonstrations whose answer the model gives, decoding greedily."""
+    """The share of demonstrations whose answer the model gives, decoding greedily."""
     model.eval()
     prompts = [encode_prompt(tokenizer, example.messages) for example in examples]
     longest = max(len(tokenizer.encode(example.response)) for example in examples)
@@ -249,7 +249,7 @@ def _encode(
 
 
 def _schedule(step: int, recipe: WarmStart) -> float:
-    """Return the share of the peak learning rate: linear warm-up, then linear decay.
+    """The share of the peak learning rate: linear warm-up, then linear decay.
 
     With a target accuracy the end is not known beforehand, so the rate stays at its peak.
     """

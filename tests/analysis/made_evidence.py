@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pipeline.analysis.ledger.evidence import Asked, Evidence, Judged, Rule, Run, Who
+from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Judged, Rule, Run, Who
 from pipeline.analysis.paired import Answers
-from pipeline.evaluate.measured import Measured
+from pipeline.evaluate.measured import ClusteredValues
 from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.formats.records import Figures
@@ -34,13 +34,13 @@ def answers(right: float, words: int = 100, count: int = QUESTIONS) -> Answers:
         right=known,
         stories=stories,
         words={name: words + place % 3 for place, name in enumerate(names)},
-        beside={f: Measured(values, stories) for f in (PAIR_ACCURACY, SENSITIVITY)},
+        beside={f: ClusteredValues(values, stories) for f in (PAIR_ACCURACY, SENSITIVITY)},
     )
 
 
 def asked(
     scores: Mapping[str, float | Mapping[int, float]], words: int = 100, **more: Any
-) -> Asked:
+) -> AskedModel:
     """A model with an accuracy for each topic, or for each belief order of one."""
     orders = {
         (topic, order): share_of(right)
@@ -49,7 +49,7 @@ def asked(
         for order, right in found.items()
     }
     whole = {t: found if isinstance(found, float) else BASE for t, found in scores.items()}
-    return Asked(
+    return AskedModel(
         answers={topic: answers(right, words) for topic, right in whole.items()},
         topics={topic: (topic,) for topic in scores},
         orders=orders,
@@ -57,7 +57,7 @@ def asked(
     )
 
 
-def evidence(models: Mapping[Who, Asked], rules: Mapping[str, Rule] | None = None) -> Evidence:
+def evidence(models: Mapping[Who, AskedModel], rules: Mapping[str, Rule] | None = None) -> Evidence:
     """Models beside their base models, where these are among them."""
     runs = {who: [Run(models.get(Who(who.model), each), each)] for who, each in models.items()}
     return Evidence(runs, rules or {})
@@ -71,7 +71,7 @@ def shifted(
     words: tuple[int, int] = (100, 100),
 ) -> Evidence:
     """Trained models that are better than their base models by so much."""
-    models: dict[Who, Asked] = {}
+    models: dict[Who, AskedModel] = {}
     for who in whos:
         for each, right, length in ((Who(who.model), BASE, 0), (who, BASE + by, 1)):
             scores = {t: right if order is None else {order: right} for t in topics}
@@ -100,7 +100,7 @@ def curved(who: Who, metric: str, values: Sequence[float]) -> Evidence:
 
 def probed(courses: Mapping[Who, Mapping[str, Sequence[float]]]) -> Evidence:
     """Models by accuracy on topics along their training, the base model first."""
-    models: dict[Who, Asked] = {}
+    models: dict[Who, AskedModel] = {}
     for who, topics in courses.items():
         points = zip(*topics.values(), strict=True)
         curve: list[Figures] = [
@@ -108,13 +108,13 @@ def probed(courses: Mapping[Who, Mapping[str, Sequence[float]]]) -> Evidence:
             for step, point in enumerate(points)
         ]
         columns = {topic: (topic,) for topic in topics}
-        models[who] = Asked({}, columns, curve=curve, probed=4 * QUESTIONS)
+        models[who] = AskedModel({}, columns, curve=curve, probed=4 * QUESTIONS)
     return evidence(models)
 
 
 def verdicts(found: Mapping[Who, Judged], by: float = 0.3) -> Evidence:
     """Models by the verdict on Hi-ToM; trained ones are better by so much."""
-    models: dict[Who, Asked] = {}
+    models: dict[Who, AskedModel] = {}
     for who, each in found.items():
         models[Who(who.model)] = models.get(Who(who.model)) or asked({"hi_tom": BASE})
         right = BASE + (by if who.data else 0)

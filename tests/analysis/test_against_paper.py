@@ -22,7 +22,7 @@ from pipeline.analysis.against_paper import (
 )
 from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import Recorded
-from pipeline.analysis.settings import Missing, settings, value_at
+from pipeline.analysis.settings import AbsentSetting, settings, value_at
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
@@ -197,7 +197,7 @@ def test_settings_that_cells_do_not_share_are_all_named() -> None:
     cells = {**params.cells, key: cell.model_copy(update={"train": train})}
     found = settings(params.model_copy(update={"cells": cells}))
     assert value_at(found, "train.rollouts") == [16, 4]
-    assert isinstance(value_at(found, "train.nothing"), Missing)
+    assert isinstance(value_at(found, "train.nothing"), AbsentSetting)
 
 
 def test_values_in_words() -> None:

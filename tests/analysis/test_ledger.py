@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.made_study import write_results
-from pipeline.analysis.ledger.claim import Claim
+from pipeline.analysis.ledger.claim import PaperClaim
 from pipeline.analysis.ledger.decisions import detectable, equal_within
 from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Evidence, Judged, Rule, Who
 from pipeline.analysis.ledger.ledger import CLAIMS, entries, ledger, ledger_summary, re_runs_a_paper
@@ -256,7 +256,7 @@ CASES: dict[str, Sides] = {
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
-def test_a_claim_is_called_rightly_on_what_supports_and_contradicts_it(claim: Claim) -> None:
+def test_a_claim_is_called_rightly_on_what_supports_and_contradicts_it(claim: PaperClaim) -> None:
     supporting, contradicting = (claim.decided(each) for each in CASES[claim.id])
     assert (supporting.word, contradicting.word) == ("supported", "contradicted")
     assert supporting.effects and contradicting.effects

@@ -18,7 +18,7 @@ from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import (
     BEST,
     LAST,
-    Estimate,
+    SeedEstimate,
     change_texts,
     changes,
     groups,
@@ -88,10 +88,10 @@ def seeded(after: list[float], *, probe: bool = False) -> Results:
 def test_an_interval_is_that_of_students_t() -> None:
     stats = pytest.importorskip("scipy.stats")
     for values in ([0.1, 0.4], [0.2, 0.25, 0.15, 0.3, 0.22], [n / 50 for n in range(40)]):
-        found = Estimate.of(values)
+        found = SeedEstimate.of(values)
         low, high = stats.t.interval(0.95, len(values) - 1, loc=found.mean, scale=stats.sem(values))
         assert (found.low, found.high) == pytest.approx((low, high), abs=1e-12)
-    assert Estimate.of([0.3]) == Estimate(mean=0.3, low=0.3, high=0.3, seeds=1)
+    assert SeedEstimate.of([0.3]) == SeedEstimate(mean=0.3, low=0.3, high=0.3, seeds=1)
 
 
 def test_cells_that_differ_in_their_seed_are_one_group() -> None:
@@ -99,7 +99,7 @@ def test_cells_that_differ_in_their_seed_are_one_group() -> None:
     assert [group.label for group in found] == ["nano-hi-grpo", "nano-hi-reinforce-plus-plus"]
     assert all(len(group.cells) == 3 for group in found)
     curve = dict(found[0].curve("validation_accuracy"))
-    assert curve[0] == Estimate(mean=0.5, low=0.5, high=0.5, seeds=3)
+    assert curve[0] == SeedEstimate(mean=0.5, low=0.5, high=0.5, seeds=3)
     assert curve[3].mean == pytest.approx(0.65) and curve[3].low < 0.65 < curve[3].high
 
 

@@ -162,7 +162,7 @@ def in_half(half: int) -> Iterator[str]:
 
 
 def asked(half: int, questions: list[tuple[str, str]], **fields: object) -> list[Example]:
-    """Return questions with their answers, each about a story of its own."""
+    """Questions with their answers, each about a story of its own."""
     fields = {"answer_kind": "yes_no", **fields}
     about = zip(questions, in_half(half), strict=False)
     return [row("s", asks, answer, story_id=name, **fields) for (asks, answer), name in about]
@@ -226,7 +226,7 @@ def test_words_of_the_story_count_for_labels_only(kind: str, told: bool) -> None
 
 
 def optioned(first: int, rows: int, name: str = "", **fields: object) -> list[Example]:
-    """Return questions with four options; the first one is right in so many, the second else."""
+    """Questions with four options; the first one is right in so many, the second else."""
     return [
         row(
             f"{name}{n}.",

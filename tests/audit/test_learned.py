@@ -14,7 +14,7 @@ from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import pairs, stories
 from pipeline.rules.learned import FOLDS, LearnedRule, cross_fitted, cross_fitted_list, folds_of
 from pipeline.rules.reading import read_all
-from pipeline.rules.surface import UNDEFINED, Asked, gold_places, surface_of
+from pipeline.rules.surface import UNDEFINED, SurfaceQuestion, gold_places, surface_of
 from pipeline.tasks.example import Example
 
 SOURCE = HiTomSource(
@@ -24,7 +24,7 @@ SOURCE = HiTomSource(
 
 @cache
 def examples(count: int = 300) -> tuple[Example, ...]:
-    """Return questions of the first and second order."""
+    """Questions of the first and second order."""
     rows = [
         row for told in stories(SOURCE, "train", count) for row in told if row["order"] in (1, 2)
     ]
@@ -43,7 +43,7 @@ def examples(count: int = 300) -> tuple[Example, ...]:
 
 
 @cache
-def asked() -> tuple[Asked, ...]:
+def asked() -> tuple[SurfaceQuestion, ...]:
     return tuple(surface_of(read_all(examples())))
 
 
@@ -51,19 +51,19 @@ def agreement(said: Sequence[int], wanted: Sequence[int]) -> float:
     return float(np.mean(np.asarray(said) == np.asarray(wanted)))
 
 
-def heard_else_exit(question: Asked) -> str | None:
+def heard_else_exit(question: SurfaceQuestion) -> str | None:
     heard = question.picks["last claim heard by the innermost agent"]
     return heard or question.picks["earliest exit"]
 
 
-def first_claim_else_start(question: Asked) -> str | None:
+def first_claim_else_start(question: SurfaceQuestion) -> str | None:
     return question.picks["first public claim"] or question.picks["initial"]
 
 
 @pytest.mark.parametrize("follow", [heard_else_exit, first_claim_else_start])
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 def test_a_combination_that_nobody_listed_is_found(
-    follow: Callable[[Asked], str | None], noise: float
+    follow: Callable[[SurfaceQuestion], str | None], noise: float
 ) -> None:
     random = Random(1)
     clean = [question.place_of(follow(question)) for question in asked()]

@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.rules import learned
 from pipeline.rules.learned import MOST_FITTED, LearnedRule
 from pipeline.rules.reading import read_all
-from pipeline.rules.surface import UNDEFINED, Asked, surface_of
+from pipeline.rules.surface import UNDEFINED, SurfaceQuestion, surface_of
 from pipeline.tasks.example import Example
 
 STORY = """1 Emma, Noah and Mia entered the hall.
@@ -79,10 +79,10 @@ def test_features_of_a_text_are_its_mentions() -> None:
     }
 
 
-def made(story: int, candidates: int = 2) -> Asked:
+def made(story: int, candidates: int = 2) -> SurfaceQuestion:
     names = ("jar", "box", "bag")[:candidates]
     rows = np.asarray([[float(place)] for place in range(candidates)], dtype=np.float32)
-    return Asked(names, {}, rows.reshape(candidates, 1), f"story {story}")
+    return SurfaceQuestion(names, {}, rows.reshape(candidates, 1), f"story {story}")
 
 
 def test_a_question_without_candidates_has_no_answer_and_one_with_one_teaches_nothing() -> None:

@@ -63,7 +63,7 @@ class Tally:
 
     @property
     def is_clean(self) -> bool:
-        """Return whether there was no fault."""
+        """Whether there was no fault."""
         return not any(self.faults.values())
 
     def __str__(self) -> str:
@@ -105,11 +105,11 @@ class Victim:
             )
 
     def said(self) -> str:
-        """Return what it has printed, or nothing if it was killed."""
+        """What it has printed, or nothing if it was killed."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def ended(self, seconds: float) -> bool:
-        """Return whether it ends within so many seconds."""
+        """Whether it ends within so many seconds."""
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -137,11 +137,11 @@ class Victim:
         return next(p for p in self._alive() if any(word in part for part in _words(p)[:5]))
 
     def _alive(self) -> list[psutil.Process]:
-        """Return all of its processes."""
+        """All of its processes."""
         return [p for p in psutil.process_iter() if _is_marked(p, self.mark)]
 
     def survivors(self, seconds: float) -> list[str]:
-        """Return what still lives after some seconds, and end it."""
+        """What still lives after some seconds, and end it."""
         deadline = time.monotonic() + seconds
         while (alive := self._alive()) and time.monotonic() < deadline:
             time.sleep(0.1)

@@ -31,7 +31,7 @@ Trial = Callable[[Chain], Iterator[str]]
 
 
 def may_mount() -> bool:
-    """Return whether this process may mount file systems."""
+    """Whether this process may mount file systems."""
     with tempfile.TemporaryDirectory() as folder:
         if _mount(Path(folder), 64):
             _unmount(Path(folder))
@@ -66,7 +66,7 @@ def _disk(folder: Path) -> Iterator[Path]:
 
 
 def _used(folder: Path) -> int:
-    """Return how many KiB a file system holds."""
+    """How many KiB a file system holds."""
     return shutil.disk_usage(folder).used // 1024
 
 

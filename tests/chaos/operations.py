@@ -58,7 +58,7 @@ class Watch:
 
 
 def _changed(event: str, arguments: tuple[object, ...]) -> str | None:
-    """Return the path that an operation changes, or None where it changes none."""
+    """The path that an operation changes, or None where it changes none."""
     if event == "open":
         path, _, flags = arguments
         changes = isinstance(flags, int) and bool(flags & _WRITING)
@@ -174,15 +174,15 @@ class Chain:
         return chain
 
     def before(self, stage: str) -> Path:
-        """Return the checkout as a stage finds it."""
+        """The checkout as a stage finds it."""
         return self.folder / stage / "before"
 
     def operations_file(self, stage: str) -> Path:
-        """Return the file that lists the operations of a stage."""
+        """The file that lists the operations of a stage."""
         return self.folder / stage / "operations.txt"
 
     def moments(self) -> list[tuple[str, int]]:
-        """Return every operation of every stage."""
+        """Every operation of every stage."""
         return [
             (stage, number)
             for stage in self.stages
@@ -190,7 +190,7 @@ class Chain:
         ]
 
     def after(self, stage: str) -> Path:
-        """Return the checkout as a stage leaves it."""
+        """The checkout as a stage leaves it."""
         following = [*self.stages, "end"][self.stages.index(stage) + 1]
         return self.before(following)
 
@@ -207,7 +207,7 @@ class Chain:
 
     @property
     def trial(self) -> Path:
-        """Return the checkout in which stages are killed."""
+        """The checkout in which stages are killed."""
         return self.folder / "trial" / "a checkout"
 
     def faults(self, stage: str) -> Iterator[str]:

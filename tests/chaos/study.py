@@ -40,7 +40,7 @@ class Outcome:
         return cls(results(checkout), _artifacts(checkout), tracked_in(checkout))
 
     def differences(self, other: Outcome) -> dict[str, list[str]]:
-        """Return what another outcome lacks, has beyond this one, and has otherwise."""
+        """What another outcome lacks, has beyond this one, and has otherwise."""
         mine, theirs = self.results, other.results
         runs = set(self.tracked) ^ set(other.tracked)
         fewer = [n for n, count in self.tracked.items() if other.tracked.get(n, 0) < count]
@@ -55,7 +55,7 @@ class Outcome:
 
 
 def results(checkout: Path, folders: Sequence[str] = _SAME_BYTES) -> dict[str, bytes]:
-    """Return the deterministic results in some folders by path."""
+    """The deterministic results in some folders by path."""
     return {
         path.relative_to(checkout).as_posix(): path.read_bytes()
         for folder in folders
@@ -65,7 +65,7 @@ def results(checkout: Path, folders: Sequence[str] = _SAME_BYTES) -> dict[str, b
 
 
 def altered(whole: dict[str, bytes], found: dict[str, bytes]) -> list[str]:
-    """Return the results that are there and differ from those of an undisturbed run."""
+    """The results that are there and differ from those of an undisturbed run."""
     return sorted(name for name in whole.keys() & found.keys() if whole[name] != found[name])
 
 
@@ -79,7 +79,7 @@ def _artifacts(checkout: Path) -> frozenset[str]:
 
 
 def tracked_in(checkout: Path) -> dict[str, int]:
-    """Return what the database of a checkout has, see :func:`tracked`."""
+    """What the database of a checkout has, see :func:`tracked`."""
     if not (checkout / "mlflow.db").exists():
         return {}
     with closing(sqlite3.connect(checkout / "mlflow.db")) as database:
@@ -87,7 +87,7 @@ def tracked_in(checkout: Path) -> dict[str, int]:
 
 
 def tracked(database: Any) -> dict[str, int]:
-    """Return how many points of each metric each run in MLflow has, and how many runs there are.
+    """How many points of each metric each run in MLflow has, and how many runs there are.
 
     How a sweep stands is told again and again, and does not count.
 
@@ -121,6 +121,6 @@ def tracked(database: Any) -> dict[str, int]:
 
 
 def leftovers(checkout: Path) -> list[str]:
-    """Return the temporary files that nobody owns."""
+    """The temporary files that nobody owns."""
     found = (path for path in checkout.rglob(".*.tmp") if ".dvc" not in path.parts)
     return [path.relative_to(checkout).as_posix() for path in found]

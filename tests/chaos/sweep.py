@@ -75,7 +75,7 @@ class Outcome:
         return cls(results(checkout), lock["stages"], known)
 
     def differences(self, other: Outcome) -> dict[str, list[str]]:
-        """Return what another outcome lacks, has beyond this one, and has otherwise."""
+        """What another outcome lacks, has beyond this one, and has otherwise."""
         mine: dict[str, object] = {**self.results, **self.stages}
         theirs: dict[str, object] = {**other.results, **other.stages}
         names = sorted(self.tracked.keys() | other.tracked.keys())
@@ -90,7 +90,7 @@ class Outcome:
 
 
 def done_twice(checkout: Path) -> list[str]:
-    """Return the stages that were run to their end more than once, by what DVC said of them."""
+    """The stages that were run to their end more than once, by what DVC said of them."""
     count: Counter[str] = Counter()
     for path in SweepFolder(checkout, "mini").log("any").parent.glob("*.log"):
         running = ""

@@ -37,7 +37,7 @@ def started(checkout: Path, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[s
 
 
 def fetch(port: int, path: str) -> str:
-    """Return a page, as soon as somebody answers."""
+    """A page, as soon as somebody answers."""
     deadline = time.monotonic() + 120
     while True:
         try:

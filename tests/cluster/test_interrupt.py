@@ -73,7 +73,7 @@ def _job_folder(process: subprocess.Popen[str]) -> Path:
 
 
 def _processes_of(folder: Path) -> list[str]:
-    """Return the processes that mention a folder or stand in it."""
+    """The processes that mention a folder or stand in it."""
     found = []
     for process in psutil.process_iter():
         try:

@@ -67,7 +67,7 @@ def named(head: Address) -> dict[str, str]:
 
 
 def is_job_of(process: psutil.Process, checkout: Path) -> bool:
-    """Return whether a process trains a cell of a checkout; others are those of other tests."""
+    """Whether a process trains a cell of a checkout; others are those of other tests."""
     try:
         spec = Path(process.cwd()) / "job.json"
         return JOB in process.cmdline() and str(checkout) in spec.read_text()

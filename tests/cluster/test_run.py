@@ -35,7 +35,7 @@ SLEEP = """
 
 
 def _submissions(cluster: Client, job: Job) -> list[str]:
-    """Return the statuses of all submissions of a job."""
+    """The statuses of all submissions of a job."""
     return [
         each.status.value
         for each in cluster.list_jobs()

@@ -32,7 +32,7 @@ class BadInput:
 
 
 def becomes(content: str | bytes) -> Damage:
-    """Return the damage that puts this content in a file's place."""
+    """The damage that puts this content in a file's place."""
     data = content.encode() if isinstance(content, str) else content
     return lambda _: data
 

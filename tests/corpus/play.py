@@ -35,7 +35,7 @@ class Stand:
         self._environment = environment(home)
 
     def environment(self, case: BadInput) -> dict[str, str]:
-        """Return the variables that a command sees."""
+        """The variables that a command sees."""
         own = {name: str(self.empty) if v == "@" else v for name, v in case.environment.items()}
         return {**self._environment, **own}
 
@@ -68,7 +68,7 @@ def _problems(ended: Ended, status: int, says: list[str]) -> Iterator[Problem]:
 
 
 def lacks(said: str, words: Sequence[str]) -> list[str]:
-    """Return the words that a message does not say, wherever lines end."""
+    """The words that a message does not say, wherever lines end."""
     flat = " ".join(said.split())
     return [word for word in words if " ".join(word.split()) not in flat]
 

@@ -156,13 +156,13 @@ def stage_files(most: int = len(DAMAGES)) -> Iterator[BadInput]:
 
 
 def _turned(number: int, most: int) -> dict[str, Damage]:
-    """Return so many damages, others for each file, so that all files together have all."""
+    """So many damages, others for each file, so that all files together have all."""
     names = list(DAMAGES)
     return {name: DAMAGES[name] for name in (names * 2)[number % len(names) :][:most]}
 
 
 def _named(file: str, what: str) -> str:
-    """Return what the message must name: an empty source is one without rows, not a bad file."""
+    """What the message must name: an empty source is one without rows, not a bad file."""
     path = PurePosixPath(file)
     return path.parent.name if what == "empty" and "raw" in path.parts else path.name
 

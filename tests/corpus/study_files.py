@@ -410,7 +410,7 @@ def _edited(text: str, old: str, new: str) -> str:
 
 
 def _line_of_difference(text: str) -> str:
-    """Return the line that the message must name; that of a field's section where it is gone."""
+    """The line that the message must name; that of a field's section where it is gone."""
     if len(text.split("\n")) < len(GOOD.split("\n")):
         return "line "
     pairs = zip(text.split("\n"), GOOD.split("\n"), strict=False)

@@ -27,7 +27,7 @@ class Watch:
         self._known: dict[str, tuple[tuple[int, ...], bytes]] = {}
 
     def state(self) -> State:
-        """Return the content of every file by its path; of a folder, None."""
+        """The content of every file by its path; of a folder, None."""
         return dict(self._entries(self._root))
 
     def restore(self, before: State, after: State) -> None:

@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
-    """Return advantages, loss, KL, entropy and gradient norm of one random batch, from both."""
+    """Advantages, loss, KL, entropy and gradient norm of one random batch, from both."""
     tokenizer = make_tokenizer(TEXTS, 300)
     policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
     reference = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=1)
@@ -92,7 +92,7 @@ def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
 
 
 def imitation() -> dict[str, dict[str, float]]:
-    """Return loss, entropy and gradient norm of imitating one random batch, from both."""
+    """Loss, entropy and gradient norm of imitating one random batch, from both."""
     tokenizer = make_tokenizer(TEXTS, 300)
     policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
     twin, rollouts = copy.deepcopy(policy), _rollouts()
@@ -112,7 +112,7 @@ def imitation() -> dict[str, dict[str, float]]:
 
 
 def chunked_logits() -> dict[str, dict[str, float]]:
-    """Return what verl's fused head makes of two chunks of tokens beside what all logits say.
+    """What verl's fused head makes of two chunks of tokens beside what all logits say.
 
     Each value is a sum, or the norm of a gradient of all of them.
     """
@@ -148,7 +148,7 @@ def chunked_logits() -> dict[str, dict[str, float]]:
 
 
 def _verl_imitation(policy: Any, given: Rollouts) -> dict[str, float]:
-    """Return what verl's own loss of imitation makes of the batch, in two micro-batches."""
+    """What verl's own loss of imitation makes of the batch, in two micro-batches."""
     from verl.utils import tensordict_utils as tu
 
     from pipeline.ops.verl.sft_worker import ENTROPY, imitation_loss
@@ -219,7 +219,7 @@ def _verl_advantages(algorithm: str, scores: torch.Tensor, mask: torch.Tensor) -
 def _verl_update(
     policy: Any, reference: Any, rollouts: Rollouts, advantage: torch.Tensor, mask: torch.Tensor
 ) -> dict[str, float]:
-    """Return what verl's own loss makes of the batch, with plain forward passes."""
+    """What verl's own loss makes of the batch, with plain forward passes."""
     from verl.utils import tensordict_utils as tu
     from verl.workers.config import ActorConfig
     from verl.workers.config.optimizer import FSDPOptimizerConfig
@@ -287,7 +287,7 @@ def _verl_update(
 
 
 def _score(model: Any, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return log-probability and entropy of every next token [T]; the last place holds zeros."""
+    """Log-probability and entropy of every next token [T]; the last place holds zeros."""
     logits = model(input_ids=ids.unsqueeze(0), use_cache=False).logits[0].float()
     logs = torch.log_softmax(logits, dim=-1)
     entropy = -(logs.exp() * logs).sum(-1)
@@ -296,7 +296,7 @@ def _score(model: Any, ids: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return, by preset, the rewards of 500 responses through verl's loop and directly."""
+    """By preset, the rewards of 500 responses through verl's loop and directly."""
     from verl import DataProto
     from verl.trainer.ppo.reward import get_custom_reward_fn, load_reward_manager
 
@@ -369,7 +369,7 @@ def _reward_config(preset: str) -> dict[str, Any]:
 
 
 def _response(random: Random, answer: str) -> str:
-    """Return a response: right, wrong, malformed, with stray markup, or hostile."""
+    """A response: right, wrong, malformed, with stray markup, or hostile."""
     thought = random.choice(("", "Ann thinks the pear is in the blue_box.", "<think>", "é ((("))
     given = random.choice((answer, f" {answer} ", answer.upper(), "nowhere", "", "<|im_start|>"))
     return random.choice(

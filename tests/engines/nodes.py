@@ -130,7 +130,7 @@ class Nodes:
         self._nodes.pop(address).wait()
 
     def under(self, pid: int) -> str:
-        """Return the address of the node that a process belongs to."""
+        """The address of the node that a process belongs to."""
         ancestors = {process.pid for process in psutil.Process(pid).parents()}
         return next(address for address, node in self._nodes.items() if node.pid in ancestors)
 

@@ -75,7 +75,7 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 @pytest.fixture(scope="module")
 def served(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the model under a name without a space, its class named as servers want it."""
+    """The model under a name without a space, its class named as servers want it."""
     folder = tmp_path_factory.mktemp("served")
     shutil.copytree(model, folder, dirs_exist_ok=True)
     config = json.loads((folder / "config.json").read_text())
@@ -85,7 +85,7 @@ def served(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(text: str) -> str:
-    """Return as much of a text as every server sends alike.
+    """As much of a text as every server sends alike.
 
     They leave out special tokens, and each does what it likes with bytes that are no character.
     """

@@ -22,7 +22,7 @@ PROMPTS, NEW_TOKENS = 50, 64
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a model with random weights, whose greedy texts all differ."""
+    """The folder of a model with random weights, whose greedy texts all differ."""
     folder = tmp_path_factory.mktemp("model with a space")
     tokenizer: PreTrainedTokenizerBase = make_tokenizer(stories(), 512)
     shape = TinySize(hidden=64, layers=2, heads=2)  # heads of 32: vLLM's kernels know no 16

@@ -73,7 +73,7 @@ class Simulated:
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
-        """Return one response for each prompt, in order."""
+        """One response for each prompt, in order."""
         report(len(prompts))
         return [Response(self._go_on(prompt), 30, "stop") for prompt in prompts]
 

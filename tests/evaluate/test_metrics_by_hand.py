@@ -33,7 +33,7 @@ def question(number: int, story: str = "s", answer: str = "box", **fields: objec
 
 
 def answered(said: str, tokens: int = 1, reason: str = "stop", sample: int = 0) -> Graded:
-    """Return an answer that says how it is graded: right, strictly, in form, too late."""
+    """An answer that says how it is graded: right, strictly, in form, too late."""
     grade = Grade("r" in said, "s" in said, "f" in said, said, "l" in said)
     first = Graded(Response(f"so {said}", tokens, reason), grade, f"digest {said}")
     return replace(first, sample=sample) if sample else first

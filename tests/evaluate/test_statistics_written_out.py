@@ -50,7 +50,7 @@ PAIRS = [
 
 
 def variance_of_the_mean(values: Sequence[float], stories: Stories) -> tuple[int, float]:
-    """Return how many stories there are, and the sandwich estimator over them."""
+    """How many stories there are, and the sandwich estimator over them."""
     groups = {
         s: [v for v, about in zip(values, stories, strict=True) if about == s] for s in stories
     }
@@ -113,7 +113,7 @@ def test_changed_by_chance(before: Sequence[float], after: Sequence[float], stor
 
 
 def uneven(count: int) -> tuple[list[float], list[str]]:
-    """Return values that no two stories have in common, each story with one to three of them."""
+    """Values that no two stories have in common, each story with one to three of them."""
     stories = [name for place, name in enumerate("abcdefghijk") for _ in range(1 + place % 3)]
     values = np.random.default_rng(count).normal(3, 1, len(stories))
     return [float(value) for value in values], stories

@@ -38,7 +38,7 @@ IGNORING = (by_story, by_first_place, by_last_sight)
 
 
 def questions(count: int = QUESTIONS) -> list[Example]:
-    """Return questions about stories of their own."""
+    """Questions about stories of their own."""
     found = {example.story_id: example for example, _, _ in recounted_questions()}
     return list(found.values())[:count]
 
@@ -55,7 +55,7 @@ def used(decide: Decide, noise: float = 0.0, slips: float = 0.0, seed: int = 0) 
 
 
 def area(users: Sequence[float], others: Sequence[float]) -> float:
-    """Return how often a user has the higher figure; a tie is half (the area under the ROC)."""
+    """How often a user has the higher figure; a tie is half (the area under the ROC)."""
     return fmean((a > b) + (a == b) / 2 for a in users for b in others)
 
 

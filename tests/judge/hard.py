@@ -23,7 +23,7 @@ Respond = Callable[[int, Random], str]
 
 @cache
 def examples() -> tuple[Example, ...]:
-    """Return the questions: three orders, and counterfactual pairs."""
+    """The questions: three orders, and counterfactual pairs."""
     rows = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
     return tuple(
         Example(
@@ -42,12 +42,12 @@ def examples() -> tuple[Example, ...]:
 
 @cache
 def questions() -> Questions:
-    """Return what rules and minds say to them."""
+    """What rules and minds say to them."""
     return Questions.of(examples())
 
 
 def candidates(place: int) -> tuple[str, ...]:
-    """Return the possible answers to a question."""
+    """The possible answers to a question."""
     return questions().asked[place].candidates
 
 
@@ -62,7 +62,7 @@ def guess(place: int, random: Random) -> str:
 
 
 def saying(name: str, otherwise: str = "last") -> Respond:
-    """Return the responder that a rule, a cue or a mind is, and another where it is silent."""
+    """The responder that a rule, a cue or a mind is, and another where it is silent."""
     said = {each: answers for each, _, answers in questions().said}
 
     def answer(place: int, random: Random) -> str:
@@ -74,7 +74,7 @@ def saying(name: str, otherwise: str = "last") -> Respond:
 
 
 def noisy(respond: Respond, share: float) -> Respond:
-    """Return a responder that gives another place in a share of its answers."""
+    """A responder that gives another place in a share of its answers."""
 
     def answer(place: int, random: Random) -> str:
         meant = respond(place, random)
@@ -85,7 +85,7 @@ def noisy(respond: Respond, share: float) -> Respond:
 
 
 def items(respond: Respond, seed: int = 0) -> list[Item]:
-    """Return what a responder answers."""
+    """What a responder answers."""
     random = Random(seed)
     answers = [respond(place, random) for place in range(len(examples()))]
     return [
@@ -95,5 +95,5 @@ def items(respond: Respond, seed: int = 0) -> list[Item]:
 
 
 def judged(respond: Respond, seed: int = 0) -> AnswerVerdict:
-    """Return the verdict on a responder."""
+    """The verdict on a responder."""
     return judge_answers(items(respond, seed), questions())

@@ -13,7 +13,7 @@ STORIES = 120
 
 @cache
 def recounted_questions(count: int = STORIES) -> tuple[tuple[Example, str, str], ...]:
-    """Return examples with their true recount and the sentence that names the answer."""
+    """Examples with their true recount and the sentence that names the answer."""
     source = HiTomSource(
         kind="hi_tom_style",
         agents=3,
@@ -38,11 +38,11 @@ def recounted_questions(count: int = STORIES) -> tuple[tuple[Example, str, str],
 
 
 def response(answer: str, *reasons: str) -> str:
-    """Return a response as models give it, after the pre-filled tag."""
+    """A response as models give it, after the pre-filled tag."""
     return f" {' '.join(reasons)}</think><answer> {answer}</answer>"
 
 
 def _parted(trace: str) -> tuple[str, str]:
-    """Return the recount and the last sentence apart."""
+    """The recount and the last sentence apart."""
     told, _, last = trace.rstrip(".").rpartition(". ")
     return f"{told}.", f"{last}."

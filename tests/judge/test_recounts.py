@@ -21,7 +21,7 @@ Reasons = Callable[[Example, str, str, int], tuple[str, ...]]
 
 
 def items(reasons: Reasons, answer: str | None = None) -> list[Item]:
-    """Return responses with made-up reasons and the right answer, or another."""
+    """Responses with made-up reasons and the right answer, or another."""
     return items_of(
         (example, response(answer or example.answer, *reasons(example, told, last, place)))
         for place, (example, told, last) in enumerate(recounted_questions())

@@ -19,7 +19,7 @@ STORIES = 60
 
 @cache
 def questions() -> tuple[tuple[Example, str], ...]:
-    """Return examples with true reasoning."""
+    """Examples with true reasoning."""
     source = HiTomSource(
         kind="hi_tom_style", agents=5, structure="free", tell=True, trace="beliefs"
     )

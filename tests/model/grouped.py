@@ -7,7 +7,7 @@ from transformers import PreTrainedModel, Qwen2Config, Qwen2ForCausalLM
 
 
 def grouped_heads(vocabulary: int) -> PreTrainedModel:
-    """Return such a model with random weights, the same every time."""
+    """Such a model with random weights, the same every time."""
     torch.manual_seed(0)
     config = Qwen2Config(
         vocab_size=vocabulary,

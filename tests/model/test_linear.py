@@ -14,7 +14,7 @@ from tests.train import tiny
 
 
 def pair(bias: bool) -> tuple[nn.Linear, nn.Linear]:
-    """Return a plain layer and its copy through oneDNN."""
+    """A plain layer and its copy through oneDNN."""
     torch.manual_seed(0)
     plain = nn.Linear(24, 40, bias=bias)
     fast = copy.deepcopy(plain)

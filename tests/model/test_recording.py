@@ -58,7 +58,7 @@ def written(model: PreTrainedModel, end: int = -1) -> list[Completion]:
 
 
 def frequent(completions: list[Completion]) -> int:
-    """Return the token that comes most often."""
+    """The token that comes most often."""
     ((token, _),) = Counter(t for each in completions for t in each.tokens).most_common(1)
     return token
 

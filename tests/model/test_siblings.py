@@ -24,7 +24,7 @@ END = 3
 
 
 def prompts_about(stories: int, questions: int) -> list[list[int]]:
-    """Return questions about stories of various lengths, shuffled, and one asked again."""
+    """Questions about stories of various lengths, shuffled, and one asked again."""
     random = Random(0)
     told = [[random.randrange(5, 90) for _ in range(9 + 4 * story)] for story in range(stories)]
     asked = [

@@ -23,7 +23,7 @@ KEYS = [(9, n) for n in range(len(PROMPTS))]
 
 @pytest.fixture(scope="module")
 def model() -> PreTrainedModel:
-    """Return a model whose answers often end."""
+    """A model whose answers often end."""
     made = grouped_heads(vocabulary=100)
     with torch.no_grad():
         made.lm_head.weight[END] *= 3

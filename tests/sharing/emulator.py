@@ -34,7 +34,7 @@ def emulator() -> Iterator[str]:
 
 
 def client(url: str):  # type: ignore[no-untyped-def]  # boto3 has no types
-    """Return a client that reaches the server itself."""
+    """A client that reaches the server itself."""
     return boto3.client(
         "s3",
         endpoint_url=url,

@@ -60,7 +60,7 @@ class FaultyServer(ThreadingHTTPServer):
         self._lock = threading.Lock()
 
     def draw(self, method: str, path: str, has_body: bool) -> tuple[str | None, Random]:
-        """Return what happens to a request, and what to draw the details from."""
+        """What happens to a request, and what to draw the details from."""
         with self._lock:
             self.requests += 1
             name = f"{self.seed} {method} {path}"

@@ -47,7 +47,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def stage_of(root: Path, **settings: Any) -> Stage:
-    """Return the stage of a study that evaluates so."""
+    """The stage of a study that evaluates so."""
     path = root / "studies" / "mini.yaml"
     kept = path.read_text()
     try:

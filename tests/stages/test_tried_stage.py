@@ -37,7 +37,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(root: Path, decide: Decide, monkeypatch: pytest.MonkeyPatch) -> TaskVerdict:
-    """Return the verdict on a simulated model, which is asked in place of the cell's own."""
+    """The verdict on a simulated model, which is asked in place of the cell's own."""
     stage = Stage("evaluate", root, expand(find_study(root, "mini")))
     model = Simulated([e for each in evaluate.asked(stage, KEY) for e in each.examples], decide)
     monkeypatch.setattr(scoring, "_engine", lambda *_: model)

@@ -24,7 +24,7 @@ GOLD = Example("gsm8k", "gsm8k", "", "How many?", "18", answer_kind="number")
 
 
 def workers() -> set[int]:
-    """Return the worker processes of this test's process."""
+    """The worker processes of this test's process."""
     listed = subprocess.run(
         ["ps", "--ppid", str(os.getpid()), "-o", "pid=,args="], capture_output=True, text=True
     ).stdout

@@ -36,7 +36,7 @@ def belief(who: str, order: str, right: str, wrong: str, scenario: str) -> dict[
 
 
 def about(kind: str, scenario: str, golds: dict[str, str]) -> dict[str, Any]:
-    """Return the list question and the yes/no questions of one kind."""
+    """The list question and the yes/no questions of one kind."""
     words = "the precise correct answer to this question" if kind == "answerability" else "this"
     shared = {"missed_info_accessibility": scenario}
     return {

@@ -155,7 +155,7 @@ def test_hostile_answers_are_refused_at_once(answer: str) -> None:
 
 
 def is_quick(seconds: float, work: Callable[[], object]) -> bool:
-    """Return whether work is done in time, once of four times: other work may run beside it."""
+    """Whether work is done in time, once of four times: other work may run beside it."""
     for _ in range(4):
         start = time.perf_counter()
         work()
@@ -179,7 +179,7 @@ PIECES = [
 
 
 def hostile(draw: random.Random) -> str:
-    """Return an answer that no one would give: pieces at random, or a few over and over."""
+    """An answer that no one would give: pieces at random, or a few over and over."""
     pieces = [draw.choice(PIECES) for _ in range(draw.randint(1, 60))]
     text = "".join(pieces) if draw.random() < 0.5 else "".join(pieces[:4]) * draw.randint(1, 60)
     return rf"\boxed{{{text}}}" if draw.random() < 0.9 else text

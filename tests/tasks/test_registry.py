@@ -84,7 +84,7 @@ def tagged(answer: str) -> str:
 
 
 def wrong(example: Example) -> str:
-    """Return an answer of the right kind that is not the right one."""
+    """An answer of the right kind that is not the right one."""
     if example.answer_kind == "yes_no":
         return "no" if example.answer.lower() == "yes" else "yes"
     if example.answer_kind == "number":
@@ -154,14 +154,14 @@ def test_rows_of_a_file_are_graded_as_examples_are(task: Task, tmp_path: Path) -
 
 
 def as_row(example: Example) -> dict[str, Any]:
-    """Return the line of a file that holds an example with its gold answer as the completion."""
+    """The line of a file that holds an example with its gold answer as the completion."""
     row = {field.name: getattr(example, field.name) for field in fields(example)}
     own = {"completion": tagged(example.answer), "ground_truth": row.pop("answer")}
     return {**row, **own, "choices": None if row["choices"] is None else list(row["choices"])}
 
 
 def searched(examples: list[Example]) -> list[str]:
-    """Return the best constants that are no plain answer; strictly, none of them wins anything."""
+    """The best constants that are no plain answer; strictly, none of them wins anything."""
     constants = Constants.tried_on(spread(examples, 60))
     best = {constants.best(strict=False), constants.best(strict=True)}
     for text, (_, strictly) in constants.tried.items():

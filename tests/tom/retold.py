@@ -7,7 +7,7 @@ from pipeline.tom.retelling import Retold, retell
 
 
 def retold_of(example: Example) -> Retold:
-    """Return the true recount of an example that can be read."""
+    """The true recount of an example that can be read."""
     found = retell(example.benchmark, example.story, example.question)
     assert found is not None
     return found

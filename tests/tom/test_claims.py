@@ -213,7 +213,7 @@ def labelled(name: str) -> list[dict[str, Any]]:
 
 
 def counts(name: str) -> tuple[int, int, int]:
-    """Return claims about the end that were found, made up and missed, over labelled responses."""
+    """Claims about the end that were found, made up and missed, over labelled responses."""
     language: Language[Any] = HI_TOM
     found = invented = missed = 0
     files: dict[str, list[dict[str, str]]] = {}

@@ -24,7 +24,7 @@ TRUE, BELIEVED = "Leo thinks the fig is in the red_crate", "the fig is in the bl
 
 
 def read(text: str, names: Vocabulary = NAMES) -> list[str]:
-    """Return claims about the end as ``Mia Leo: red_crate``, with "not" where negated."""
+    """Claims about the end as ``Mia Leo: red_crate``, with "not" where negated."""
     return [
         f"{' '.join(claim.holders)}: {'not ' * claim.negated}{claim.place}"
         for claim in read_claims(text, names, "fig")

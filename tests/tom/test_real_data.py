@@ -39,7 +39,7 @@ def mirror() -> Path:
 
 
 def orders(report: Agreement) -> dict[str, int]:
-    """Return the number of disagreements by order."""
+    """The number of disagreements by order."""
     return {order: total - agreed for order, (agreed, total) in report.by_order.items()}
 
 
@@ -105,7 +105,7 @@ def reading(found: Disagreement) -> str:
 
 
 def later(story: Story, chain: tuple[str, ...]) -> set[str | None]:
-    """Return what the chain believes of objects in rooms that one of it did not come back to.
+    """What the chain believes of objects in rooms that one of it did not come back to.
 
     That person is left out of the chain, and any object that lay there at the later visit counts.
     """
@@ -164,7 +164,7 @@ def test_the_remaining_tomi_labels_are_stale_registrations(mirror: Path) -> None
 
 
 def shown_elsewhere(row: Mapping[str, Any]) -> set[str | None]:
-    """Return where the object is whenever somebody enters another room than its own."""
+    """Where the object is whenever somebody enters another room than its own."""
     story = tomi.parse_story(row["story"]).events
     thing = tomi.parse_question(row["question"]).object
     room = next(event.room for event in story if isinstance(event, Place))
@@ -182,7 +182,7 @@ def shown_elsewhere(row: Mapping[str, Any]) -> set[str | None]:
 
 
 def main_agents(story: Story) -> set[str]:
-    """Return the agents who are in the object's room when it is placed there."""
+    """The agents who are in the object's room when it is placed there."""
     known = beliefs(story, TOMI_PLAIN)
     return set(next(o.group for o in known.observations))
 

@@ -36,7 +36,7 @@ TOGETHER: tuple[Event, ...] = (Enter(("Ann", "Bob", "Cleo"), "hall"), Place("hat
 
 
 def believes(*events: Event, chain: Chain = (), rules: Rules = HI_TOM) -> str | None:
-    """Return where the chain thinks the hat is."""
+    """Where the chain thinks the hat is."""
     return beliefs(events, rules).of(chain, "hat")
 
 

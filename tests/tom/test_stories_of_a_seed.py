@@ -78,7 +78,7 @@ def open_tom() -> Drawn:
 
 
 def told(item: GeneratedItem) -> tuple[object, ...]:
-    """Return all that a reader sees of a story, with its gold answers and its events' structure."""
+    """All that a reader sees of a story, with its gold answers and its events' structure."""
     asked = [
         (q.text, q.answer, q.order, q.question_type, q.choices, q.interesting, q.follows)
         for q in item.questions

@@ -26,7 +26,7 @@ _NAMES = re.compile(r"[A-Z]\w+")
 
 
 def believed(story: str, chain: tuple[str, ...]) -> str | None:
-    """Return where the chain holds the object to be; the empty chain is the world."""
+    """Where the chain holds the object to be; the empty chain is the world."""
     inside: set[str] = set()
     gone: list[str] = []
     where = held = None
@@ -59,7 +59,7 @@ def believed(story: str, chain: tuple[str, ...]) -> str | None:
 
 
 def asked(question: str) -> tuple[str, ...]:
-    """Return the believers that a question names, outermost first."""
+    """The believers that a question names, outermost first."""
     return tuple(_NAMES.findall(question.removeprefix("Where")))
 
 

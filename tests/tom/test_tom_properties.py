@@ -353,7 +353,7 @@ def test_a_paraphrase_has_the_same_answers(benchmark: str, seed: int) -> None:
 
 
 def renaming(names: Names) -> dict[str, str]:
-    """Return how the names of the benchmark's style are called in another style."""
+    """How the names of the benchmark's style are called in another style."""
     both = [
         pair
         for kind in ("rooms", "containers")

@@ -20,7 +20,7 @@ from tests.conftest import TINY
 
 
 def expanded(folder: Path, train: dict[str, Any], algorithms: list[str]) -> Params:
-    """Return the mini study with these changes, written and read again."""
+    """The mini study with these changes, written and read again."""
     study = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text())
     study["train"] |= train
     study["grid"] |= {"algorithms": algorithms, "models": ["nano"]}

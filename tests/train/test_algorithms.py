@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 
     @property
     def index(self) -> object:
-        """Return the prompt of each response, as verl wants it."""
+        """The prompt of each response, as verl wants it."""
         prompts = len(self.rewards) // self.group
         return torch.arange(prompts).repeat_interleave(self.group).numpy()
 
@@ -88,7 +88,7 @@ def random_like(batch: Batch, count: int) -> list[Tensor]:
 
 
 def aggregate(losses: Tensor, batch: Batch, aggregation: str) -> Tensor:
-    """Return the loss; verl takes the width of the batch for the longest response."""
+    """The loss; verl takes the width of the batch for the longest response."""
     count = loss_count(batch.mask, aggregation, batch.mask.shape[1])
     return loss_sum(losses, batch.mask, aggregation) / count
 

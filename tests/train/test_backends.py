@@ -11,7 +11,7 @@ LOCAL_LOOP = ("local", "update", "rollout", "scoring", "algorithms", "memory", "
 
 
 def loaded(module: str) -> set[str]:
-    """Return the modules of this package that come with a module."""
+    """The modules of this package that come with a module."""
     code = f"import {module}, sys; print(*(m for m in sys.modules if m.startswith('pipeline.')))"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(shown.stdout.split())

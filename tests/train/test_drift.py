@@ -10,7 +10,7 @@ from pipeline.train.drift import DIFFERENCE, LIMIT, find_drift
 
 
 def rows(*differences: float) -> list[Figures]:
-    """Return a curve, with the base model's row before it."""
+    """A curve, with the base model's row before it."""
     found: list[Figures] = [{"step": 0, "validation_accuracy": 0.5}]
     return found + [{"step": i, DIFFERENCE: value} for i, value in enumerate(differences, 1)]
 

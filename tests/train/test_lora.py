@@ -27,7 +27,7 @@ RECIPE = tiny.changed(lora=LORA)
 
 
 def learner(rate: float = 1e-2, seed: int = 0) -> tuple[LoraLearner, PreTrainedModel]:
-    """Return a tiny model with adapters, and its frozen copy."""
+    """A tiny model with adapters, and its frozen copy."""
     model, _ = tiny.base()
     base = copy.deepcopy(model).requires_grad_(False)
     return LoraLearner.with_adapters(model, base, LORA, rate, seed), base
@@ -45,7 +45,7 @@ def improved(steps: int = 2, **settings: Any) -> tuple[LoraLearner, PreTrainedMo
 
 
 def with_peft(policy: LoraLearner, base: PreTrainedModel) -> Any:
-    """Return peft's model with the same base and adapters."""
+    """Peft's model with the same base and adapters."""
     peft = pytest.importorskip("peft")
     config = peft.LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM")
     twin = peft.get_peft_model(copy.deepcopy(base), config)

@@ -51,7 +51,7 @@ GIVEN = {"imitated": {"answers": "</think><answer> yes</answer>"}}
 
 
 def rows(count: int, task: str = "hi_tom_style_train") -> list[TokenisedRow]:
-    """Return prompts of a few tokens."""
+    """Prompts of a few tokens."""
     return [
         TokenisedRow(
             (5, 6 + i % 9, 7), Example("hi_tom_style", task, f"story {i}", "?", "yes", meta=GIVEN)
@@ -61,13 +61,13 @@ def rows(count: int, task: str = "hi_tom_style_train") -> list[TokenisedRow]:
 
 
 def base() -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Return a tiny model and its tokenizer."""
+    """A tiny model and its tokenizer."""
     tokenizer = make_tokenizer(["yes or no"], 300)
     return make_model(TinySize(16, 1, 1), tokenizer, context=64, seed=0), tokenizer
 
 
 def trainer(work: Path, recipe: Train = RECIPE, algorithm: AlgorithmName = "grpo") -> LocalTrainer:
-    """Return a trainer of the tiny model."""
+    """A trainer of the tiny model."""
     model, tokenizer = base()
     return LocalTrainer(
         policy=model,
@@ -83,7 +83,7 @@ def trainer(work: Path, recipe: Train = RECIPE, algorithm: AlgorithmName = "grpo
 
 
 def changed(**settings: Any) -> Train:
-    """Return the recipe with other settings."""
+    """The recipe with other settings."""
     return RECIPE.model_copy(update=settings)
 
 
@@ -102,7 +102,7 @@ def improve(
 
 
 def digest(run: LocalTrainer) -> str:
-    """Return a digest of the metrics and weights of a run."""
+    """A digest of the metrics and weights of a run."""
     found = hashlib.sha256(json.dumps(run.history.rows()).encode())
     for name, tensor in sorted(weights_of(run.policy).items()):
         found.update(name.encode() + tensor.numpy().tobytes())

@@ -49,19 +49,19 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
     device_module = _device_module()
 
     def is_available(self) -> bool:
-        """Return that it can be used."""
+        """That it can be used."""
         return True
 
     def is_platform_available(self, use_smi_check: bool = False) -> bool:
-        """Return that it is never found, only asked for by ``VERL_PLATFORM``."""
+        """That it is never found, only asked for by ``VERL_PLATFORM``."""
         return False
 
     def current_device(self) -> str:
-        """Return the name of the only device."""
+        """The name of the only device."""
         return "cpu"
 
     def device_count(self) -> int:
-        """Return the number of devices that a process sees."""
+        """The number of devices that a process sees."""
         return 1
 
     def manual_seed(self, seed: int) -> None:
@@ -71,31 +71,31 @@ class CpuPlatform(PlatformBase):  # type: ignore[misc]
     manual_seed_all = manual_seed
 
     def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:
-        """Return that the device has no compute capability."""
+        """That the device has no compute capability."""
         return None, None
 
     def communication_backend_name(self) -> str:
-        """Return the backend of torch.distributed."""
+        """The backend of torch.distributed."""
         return "gloo"
 
     def visible_devices_envvar(self) -> str:
-        """Return the variable that Ray sets for the resource below."""
+        """The variable that Ray sets for the resource below."""
         return "CUDA_VISIBLE_DEVICES"
 
     def ray_resource_name(self) -> str:
-        """Return the Ray resource that a process takes one of; it is a number, not a device."""
+        """The Ray resource that a process takes one of; it is a number, not a device."""
         return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:
-        """Return no variables."""
+        """No variables."""
         return []
 
     def is_ipc_supported(self) -> bool:
-        """Return that tensors are not shared between processes."""
+        """That tensors are not shared between processes."""
         return False
 
     def cudart(self) -> None:
-        """Return no CUDA runtime."""
+        """No CUDA runtime."""
 
     @contextmanager
     def nvtx_range(self, msg: str) -> Iterator[None]:

@@ -83,7 +83,7 @@ class TransformersServer:
         sampling_params: _Asked,
         **_: object,
     ) -> TokenOutput:
-        """Return one completion of a prompt.
+        """One completion of a prompt.
 
         Raises:
             RuntimeError: If no weights have been sent.
@@ -117,7 +117,7 @@ class TransformersServer:
         )
 
     def _key(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the key of a completion's random numbers: seed, step, prompt, and which it is."""
+        """The key of a completion's random numbers: seed, step, prompt, and which it is."""
         assert self._step is not None
         count = self._seen[prompt]
         self._seen[prompt] += 1
@@ -154,7 +154,7 @@ class TransformersServer:
     def _logprobs(
         self, prompt: Sequence[int], tokens: list[int], sampling: Sampling
     ) -> list[float]:
-        """Return the log-probability that each token was drawn with, before the nucleus."""
+        """The log-probability that each token was drawn with, before the nucleus."""
         ids = torch.tensor([[*prompt, *tokens]])
         logits = self._model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
         scaled = torch.log_softmax(logits.float() / (sampling.temperature or 1.0), dim=-1)

@@ -54,7 +54,7 @@ class Answered:
 
     @property
     def sample(self) -> int:
-        """Return the number of the sample among those of its question, from 0."""
+        """The number of the sample among those of its question, from 0."""
         return self.prompt.sample
 
 
@@ -91,11 +91,11 @@ class Column:
     digest: str
 
     def first(self) -> list[Answered]:
-        """Return the first sample of each question, which scores are of."""
+        """The first sample of each question, which scores are of."""
         return [each for each in self.answers if each.sample == 0]
 
     def about(self) -> dict[str, Any]:
-        """Return what says which model this is, as JSON values."""
+        """What says which model this is, as JSON values."""
         cell = self.settings
         return {
             "study": self.study,
@@ -111,7 +111,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ResultsFolder:
     """Where the results of a stage lie.
 
     Attributes:
@@ -126,7 +126,7 @@ class Results:
 
 
 def read_columns(
-    results: Results,
+    results: ResultsFolder,
     study: str,
     key: str,
     cell: Cell,
@@ -172,8 +172,8 @@ def read_columns(
         )
 
 
-def _rows(results: Results) -> pd.DataFrame:
-    """Return responses and their grades side by side."""
+def _rows(results: ResultsFolder) -> pd.DataFrame:
+    """Responses and their grades side by side."""
     path = results.folder / "grades.parquet"
     grades = read_table(path, _GRADES, results.made_by)
     responses = read_table(results.folder / "responses.parquet", _RESPONSES, results.made_by)
@@ -183,9 +183,13 @@ def _rows(results: Results) -> pd.DataFrame:
 
 
 def _answers(
-    results: Results, rows: pd.DataFrame, questions: Sequence[Example], asking: Asking, seed: int
+    results: ResultsFolder,
+    rows: pd.DataFrame,
+    questions: Sequence[Example],
+    asking: Asking,
+    seed: int,
 ) -> list[Answered]:
-    """Return the answers to questions, held against what the model was shown."""
+    """The answers to questions, held against what the model was shown."""
     prompts = prompts_of(questions, asking, seed=seed)
     questions = repeated(questions, asking.samples)
     shown = [prompt.digest for prompt in prompts]
@@ -210,8 +214,8 @@ def _answers(
     ]
 
 
-def _times(results: Results) -> tuple[datetime, datetime]:
-    """Return when the stage began to ask and when it ended; both its file's where none noted it."""
+def _times(results: ResultsFolder) -> tuple[datetime, datetime]:
+    """When the stage began to ask and when it ended; both its file's where none noted it."""
     if results.timing.is_file():
         (noted, *_) = read_figures(results.timing, results.made_by)
         ended = datetime.fromtimestamp(noted["at"], UTC)

@@ -26,13 +26,13 @@ _SCORERS = {
 
 
 def file_name(column: Column) -> str:
-    """Return the name of the log's file: when it began, the task, an id."""
+    """The name of the log's file: when it began, the task, an id."""
     started = column.started.isoformat(timespec="seconds").replace(":", "-")
     return f"{started}_{column.name.replace('_', '-')}_{_id(column, 'task')}.json"
 
 
 def inspect_log(column: Column) -> dict[str, Any]:
-    """Return the log of a column; the same for the same results and times."""
+    """The log of a column; the same for the same results and times."""
     tokens = sum(each.tokens for each in column.answers)
     sampling = _sampling(column)
     return {
@@ -189,5 +189,5 @@ def _time(moment: datetime) -> str:
 
 
 def _id(column: Column, *what: object) -> str:
-    """Return an id that is the same for the same results."""
+    """An id that is the same for the same results."""
     return digest_of([column.study, column.cell, column.digest, *what])[:22]

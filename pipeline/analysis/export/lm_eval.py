@@ -19,12 +19,12 @@ _NORMAL = 1.959964  # half a 95 % interval in standard errors
 
 
 def folder_name(column: Column) -> str:
-    """Return the folder of a cell's files: the model's name, as the harness writes it."""
+    """The folder of a cell's files: the model's name, as the harness writes it."""
     return f"{column.study}__{column.cell}"
 
 
 def time_of(columns: Sequence[Column]) -> str:
-    """Return the time in the names of a cell's files: when the last answer was there."""
+    """The time in the names of a cell's files: when the last answer was there."""
     ended = max(column.ended for column in columns)
     return ended.replace(tzinfo=None).isoformat(timespec="microseconds").replace(":", "-")
 
@@ -58,7 +58,7 @@ def _sample(place: int, answered: Answered, arguments: dict[str, Any]) -> dict[s
 
 
 def _doc(answered: Answered) -> dict[str, Any]:
-    """Return the question; what may be empty is JSON text, so that it has one type in all files.
+    """The question; what may be empty is JSON text, so that it has one type in all files.
 
     ``datasets`` takes the types of the first file for those of all.
     """
@@ -83,7 +83,7 @@ def _doc(answered: Answered) -> dict[str, Any]:
 
 
 def results(columns: Sequence[Column]) -> dict[str, Any]:
-    """Return the results file of a cell's columns."""
+    """The results file of a cell's columns."""
     first = columns[0]
     name = f"{first.study}/{first.cell}"
     return {
@@ -153,7 +153,7 @@ def _task_hash(column: Column) -> str:
 
 
 def _seconds(columns: Sequence[Column]) -> float:
-    """Return the seconds of the stages that made the columns: each may have made several."""
+    """The seconds of the stages that made the columns: each may have made several."""
     stages = {(column.started, column.ended) for column in columns}
     return sum((ended - started).total_seconds() for started, ended in stages)
 

@@ -58,7 +58,7 @@ FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] =
 
 
 def draw_all(results: Results) -> dict[str, str]:
-    """Return every figure that applies, as SVG text by name."""
+    """Every figure that applies, as SVG text by name."""
     found = {}
     with matplotlib.rc_context(style()):
         for name, (draw, alternative) in FIGURES.items():

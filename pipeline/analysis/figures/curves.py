@@ -22,7 +22,7 @@ _METRICS = (
 
 
 def training_curves(results: Results) -> Figure:
-    """Return reward, validation accuracy and response length by step, a row for each model.
+    """Reward, validation accuracy and response length by step, a row for each model.
 
     One line for each cell; the seeds of one cell are one line, their mean, in its 95 % interval. Of
     longer curves so many steps are shown, evenly, as a page has room for.
@@ -63,7 +63,7 @@ def _draw_curve(axis: Axes, group: Group, name: str, scale: float, look: Line2D)
 
 
 def trained_and_other_columns(results: Results) -> Figure | None:
-    """Return the probes by epoch, a panel for each combination; None where nothing was probed.
+    """The probes by epoch, a panel for each combination; None where nothing was probed.
 
     Solid lines are columns that the combination trains on, dashed ones all others.
     """
@@ -102,7 +102,7 @@ _INSIDE_AND_OUTSIDE: dict[str, Artist] = {
 
 
 def _without(key: str, combination: str) -> str:
-    """Return what of a cell's key says how it differs from others of its combination."""
+    """What of a cell's key says how it differs from others of its combination."""
     return key.replace(f"-{combination}-", " ").removesuffix(f"-{combination}")
 
 

@@ -48,7 +48,7 @@ class Grid:
 
 
 def models_and_combinations(results: Results) -> Figure | None:
-    """Return the mean change of each model by each training, on trained columns and on others.
+    """The mean change of each model by each training, on trained columns and on others.
 
     None where only one cell is to be trained.
     """
@@ -71,7 +71,7 @@ def models_and_combinations(results: Results) -> Figure | None:
 
 
 def _words(results: Results) -> dict[tuple[str, str], str]:
-    """Return why there is nothing of a model and training, where a partial report lacks cells."""
+    """Why there is nothing of a model and training, where a partial report lacks cells."""
     cells = ((results.cells[key].cell, why) for key, why in results.missing().items())
     return {
         (cell.title, training_name(cell)): why.word
@@ -90,7 +90,7 @@ def _mean_change(results: Results, group: Group, inside: bool) -> float | None:
 
 
 def _change(results: Results, group: Group, column: str) -> float:
-    """Return the change of accuracy in points, the mean over seeds."""
+    """The change of accuracy in points, the mean over seeds."""
     return 100 * fmean(
         result.tasks[column].accuracy - results.base_of(result).tasks[column].accuracy
         for result in group.cells
@@ -98,7 +98,7 @@ def _change(results: Results, group: Group, column: str) -> float:
 
 
 def transfer(results: Results) -> Figure | None:
-    """Return what each training changes on each column, a grid for each model.
+    """What each training changes on each column, a grid for each model.
 
     None where only one cell was trained, or there is only one column.
     """
@@ -130,7 +130,7 @@ def _trained_squares(
 
 
 def orders(results: Results) -> Figure | None:
-    """Return accuracy on each belief order after training on some, for each model and task.
+    """Accuracy on each belief order after training on some, for each model and task.
 
     Rows are the cells that train on the task's benchmark (or its look-alike) alone. None where they
     do not differ in the orders that they train on.
@@ -171,7 +171,7 @@ def orders(results: Results) -> Figure | None:
 
 
 def _orders_trained(results: Results, group: Group, family: str) -> frozenset[int]:
-    """Return the orders that a cell trains on; none where it trains on another benchmark too."""
+    """The orders that a cell trains on; none where it trains on another benchmark too."""
     parts = results.params.dataset[group.cells[0].cell.combination].train
     if any(generator_of(registry.get(part.task).benchmark) != family for part in parts):
         return frozenset()
@@ -182,7 +182,7 @@ def _orders_trained(results: Results, group: Group, family: str) -> frozenset[in
 
 
 def _draw(grids: Sequence[Grid], *, change: bool) -> Figure:
-    """Return grids below each other, a number in every square."""
+    """Grids below each other, a number in every square."""
     rows = max(len(grid.rows) for grid in grids)
     columns = max(len(grid.columns) for grid in grids)
     left = max(len(label) for grid in grids for label in grid.rows)

@@ -20,7 +20,7 @@ BASE, RULE = "#9aa5b1", "#e5484d"
 
 
 def style() -> dict[Any, Any]:
-    """Return the settings of matplotlib that every figure is drawn with."""
+    """The settings of matplotlib that every figure is drawn with."""
     return {
         **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor"), INK),
         **dict.fromkeys(("xtick.color", "ytick.color", "grid.color"), INK),
@@ -52,7 +52,7 @@ def panels(
     bottom: float = _BOTTOM,
     count: int | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure and its panels, row by row, with the legend below all of them.
+    """A figure and its panels, row by row, with the legend below all of them.
 
     Args:
         rows: Panels downwards.
@@ -93,7 +93,7 @@ def panels(
 
 
 def line_styles(labels: Iterable[str]) -> dict[str, Line2D]:
-    """Return a line of its own colour, and beyond ten colours of its own style, for each label."""
+    """A line of its own colour, and beyond ten colours of its own style, for each label."""
     unique = dict.fromkeys(labels)
     return {
         label: Line2D(
@@ -108,7 +108,7 @@ def line_styles(labels: Iterable[str]) -> dict[str, Line2D]:
 
 
 def by_model(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """Return groups of cells by the title of their model."""
+    """Groups of cells by the title of their model."""
     found: dict[str, list[Group]] = {}
     for group in groups:
         found.setdefault(group.cells[0].cell.title, []).append(group)
@@ -116,5 +116,5 @@ def by_model(groups: Sequence[Group]) -> dict[str, list[Group]]:
 
 
 def training_of(group: Group) -> str:
-    """Return how a group was trained: its label without its model."""
+    """How a group was trained: its label without its model."""
     return training_name(group.cells[0].cell)

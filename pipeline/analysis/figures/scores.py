@@ -35,7 +35,7 @@ _RULE: dict[str, Artist] = {
 
 
 def accuracy_by_order(results: Results) -> Figure | None:
-    """Return difficulty curves: accuracy by belief order, base beside trained, means over seeds.
+    """Difficulty curves: accuracy by belief order, base beside trained, means over seeds.
 
     A panel for each model and each task; None where no task has several orders.
     """
@@ -81,7 +81,7 @@ def _draw_orders(
 
 
 def against_rules(results: Results) -> Figure | None:
-    """Return accuracy by column, a panel for each model, beside the best rule that learns nothing.
+    """Accuracy by column, a panel for each model, beside the best rule that learns nothing.
 
     None where no rule applies to any column, or nothing was trained.
     """

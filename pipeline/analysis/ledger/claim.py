@@ -11,7 +11,7 @@ from pipeline.formats.records import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class PaperClaim:
     """A claim.
 
     Attributes:
@@ -29,7 +29,7 @@ class Claim:
     decide: Test
 
     def decided(self, evidence: Evidence) -> Entry:
-        """Return the line of the ledger."""
+        """The line of the ledger."""
         found = self.decide(evidence)
         return Entry(
             id=self.id,
@@ -65,6 +65,6 @@ class Entry(Record):
     effects: list[Effect]
 
     def texts(self) -> tuple[str, ...]:
-        """Return the texts of its line."""
+        """The texts of its line."""
         why = f"{self.why}; needs {self.needs}" if self.word == "not run" else self.why
         return (self.id, self.source, self.says, self.word, why)

@@ -57,7 +57,7 @@ class Effect(Record):
     unit: Unit
 
     def text(self) -> str:
-        """Return it in words, with its interval."""
+        """It in words, with its interval."""
         signed = "" if self.unit == "%" else "+"
         value, low, high = (f"{100 * end:{signed}.1f}" for end in (self.value, self.low, self.high))
         return f"{self.what} {value} {self.unit} ({low} to {high})"
@@ -77,7 +77,7 @@ class Decision(Record):
     missing: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
-        """Return why: effects, what would have shown, or what is missing."""
+        """Why: effects, what would have shown, or what is missing."""
         if self.missing:
             return self._lacking()
         said = "; ".join(effect.text() for effect in self.effects)
@@ -95,12 +95,12 @@ class Decision(Record):
 
 
 def decided(word: Word, effect: Effect) -> Decision:
-    """Return a decision by one effect."""
+    """A decision by one effect."""
     return Decision(word=word, effects=(effect,))
 
 
 def all_hold(parts: Sequence[Decision]) -> Decision:
-    """Return whether everything holds: one thing that does not is enough against it."""
+    """Whether everything holds: one thing that does not is enough against it."""
     for word in ("contradicted", "not run", "undecided"):
         if found := [part for part in parts if part.word == word]:
             return _joined(word, found)
@@ -108,7 +108,7 @@ def all_hold(parts: Sequence[Decision]) -> Decision:
 
 
 def any_holds(parts: Sequence[Decision]) -> Decision:
-    """Return whether something holds: one thing is enough for it."""
+    """Whether something holds: one thing is enough for it."""
     for word in ("supported", "not run", "undecided"):
         if found := [part for part in parts if part.word == word]:
             return _joined(word, found)
@@ -116,7 +116,7 @@ def any_holds(parts: Sequence[Decision]) -> Decision:
 
 
 def one_at_most(parts: Sequence[Decision]) -> Decision:
-    """Return whether no two things hold together."""
+    """Whether no two things hold together."""
     holding = [part for part in parts if part.word == "supported"]
     if len(holding) > 1:
         return _joined("contradicted", holding)
@@ -128,7 +128,7 @@ def one_at_most(parts: Sequence[Decision]) -> Decision:
 
 
 def turned(part: Decision) -> Decision:
-    """Return the decision on the contrary."""
+    """The decision on the contrary."""
     other: dict[Word, Word] = {"supported": "contradicted", "contradicted": "supported"}
     return part.model_copy(update={"word": other.get(part.word, part.word)})
 
@@ -145,43 +145,43 @@ def _joined(word: Word, parts: Sequence[Decision]) -> Decision:
 
 
 def quantile(found: Estimate, share: float) -> float:
-    """Return Student's quantile for the stories, or seeds, of an estimate."""
+    """Student's quantile for the stories, or seeds, of an estimate."""
     return float(special.stdtrit(max(1, found.clusters - 1), share))
 
 
 def standard_error(found: Estimate) -> float:
-    """Return what the interval of an estimate says of its error."""
+    """What the interval of an estimate says of its error."""
     return (found.high - found.low) / 2 / quantile(found, (1 + LEVEL) / 2)
 
 
 def detectable(found: Estimate) -> float:
-    """Return the smallest distance from nothing that shows with probability 0.8."""
+    """The smallest distance from nothing that shows with probability 0.8."""
     reach = quantile(found, (1 + LEVEL) / 2) + quantile(found, POWER)
     return reach * standard_error(found)
 
 
 def equal_within(found: Estimate) -> float:
-    """Return the smallest margin that equal things are shown to lie in, with probability 0.8."""
+    """The smallest margin that equal things are shown to lie in, with probability 0.8."""
     reach = quantile(found, LEVEL) + quantile(found, (1 + POWER) / 2)
     return reach * standard_error(found)
 
 
 def among(found: Estimate, count: int) -> Estimate:
-    """Return an estimate whose interval allows for looking at so many of its kind (Bonferroni)."""
+    """An estimate whose interval allows for looking at so many of its kind (Bonferroni)."""
     if count == 1:
         return found
     return around(found, quantile(found, 1 - (1 - LEVEL) / 2 / count))
 
 
 def around(found: Estimate, reach: float) -> Estimate:
-    """Return an estimate with an interval of so many standard errors to each side."""
+    """An estimate with an interval of so many standard errors to each side."""
     error = reach * standard_error(found)
     low, high = found.value - error, found.value + error
     return Estimate(found.value, low, high, found.count, found.clusters)
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
-    """Return one less the other, which were measured apart."""
+    """One less the other, which were measured apart."""
     error = (standard_error(one) ** 2 + standard_error(other) ** 2) ** 0.5
     count, clusters = min(one.count, other.count), min(one.clusters, other.clusters)
     found = Estimate(one.value - other.value, 0.0, 0.0, count, clusters)
@@ -190,13 +190,13 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
 
 
 def moved_by(found: Estimate, distance: float) -> Estimate:
-    """Return an estimate further up or down by what is known for sure."""
+    """An estimate further up or down by what is known for sure."""
     ends = (found.value + distance, found.low + distance, found.high + distance)
     return Estimate(*ends, found.count, found.clusters)
 
 
 def over_seeds(found: Sequence[Estimate]) -> Estimate:
-    """Return what one seed measured; of several their mean in Student's interval over seeds."""
+    """What one seed measured; of several their mean in Student's interval over seeds."""
     if len(found) == 1:
         return found[0]
     values = [each.value for each in found]

@@ -71,7 +71,7 @@ class Judged(NamedTuple):
 
     @property
     def surely_unfaithful(self) -> bool:
-        """Return whether faithful reasoning is excluded, not only unproven."""
+        """Whether faithful reasoning is excluded, not only unproven."""
         if self.reasoning == "absent":
             return True
         bounds = ((self.true, ENOUGH_TRUE), (self.sound, MAJORITY))
@@ -98,7 +98,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedModel:
     """One model, and what it answered.
 
     Attributes:
@@ -123,8 +123,8 @@ class Asked:
 class Run(NamedTuple):
     """One model, and the base model that it was trained from; twice the same if it was not."""
 
-    base: Asked
-    asked: Asked
+    base: AskedModel
+    asked: AskedModel
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Evidence:
     absent: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, who: Who) -> Sequence[Run]:
-        """Return the runs of a model.
+        """The runs of a model.
 
         Raises:
             NotRun: If there are none.
@@ -157,7 +157,7 @@ class Evidence:
         return self.runs[who]
 
     def rule(self, topic: str) -> Rule:
-        """Return what rules score on a topic.
+        """What rules score on a topic.
 
         Raises:
             NotRun: If that is not known.
@@ -167,8 +167,8 @@ class Evidence:
         return self.rules[topic]
 
 
-def columns_of(asked: Asked, who: Who, topic: str) -> Sequence[str]:
-    """Return the columns of a topic that a model answered.
+def columns_of(asked: AskedModel, who: Who, topic: str) -> Sequence[str]:
+    """The columns of a topic that a model answered.
 
     Raises:
         NotRun: If there are none.
@@ -180,7 +180,7 @@ def columns_of(asked: Asked, who: Who, topic: str) -> Sequence[str]:
 
 
 def judged(run: Run, who: Who, topic: str) -> Judged:
-    """Return the verdict on a topic.
+    """The verdict on a topic.
 
     Raises:
         NotRun: If there is none.

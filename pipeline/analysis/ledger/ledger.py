@@ -23,14 +23,14 @@ _RE_RUN = re.compile(r"arXiv \d{4}\.\d{5}(?: and arXiv \d{4}\.\d{5})*")
 
 
 def ledger(results: Results, recorded: Recorded | None = None) -> list[Entry]:
-    """Return every claim with what a study decides; nothing of one that re-runs no paper."""
+    """Every claim with what a study decides; nothing of one that re-runs no paper."""
     if not re_runs_a_paper(results.params.study.paper):
         return []
     return entries(evidence_of(results, recorded))
 
 
 def re_runs_a_paper(paper: str | None) -> bool:
-    """Return whether a study is of a whole paper.
+    """Whether a study is of a whole paper.
 
     One that takes over its data alone, or what it asks for next, says so behind the paper's number.
     """
@@ -38,19 +38,19 @@ def re_runs_a_paper(paper: str | None) -> bool:
 
 
 def entries(evidence: Evidence) -> list[Entry]:
-    """Return every claim with what evidence decides of it."""
+    """Every claim with what evidence decides of it."""
     return [claim.decided(evidence) for claim in CLAIMS]
 
 
 def ledger_summary(found: Sequence[Entry]) -> str:
-    """Return in one sentence how many claims have which word."""
+    """In one sentence how many claims have which word."""
     count = Counter(each.word for each in found)
     said = ", ".join(f"{count[word]} {word}" for word in WORDS)
     return f"of {counted(len(found), 'claim')} of the papers: {said}"
 
 
 def ledger_markdown(found: Sequence[Entry]) -> str:
-    """Return the ledger in one sentence and a Markdown table; nothing where there are no claims."""
+    """The ledger in one sentence and a Markdown table; nothing where there are no claims."""
     if not found:
         return ""
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]

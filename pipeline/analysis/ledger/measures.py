@@ -18,7 +18,7 @@ from pipeline.analysis.ledger.decisions import (
     over_seeds,
 )
 from pipeline.analysis.ledger.evidence import (
-    Asked,
+    AskedModel,
     Evidence,
     Rule,
     Run,
@@ -53,7 +53,7 @@ class Measure:
     unit: Unit = "points"
 
     def effect(self, found: Estimate, shows: float | None = None) -> Effect:
-        """Return what was measured as an effect."""
+        """What was measured as an effect."""
         size = detectable(found) if shows is None else shows
         ends = {"value": found.value, "low": found.low, "high": found.high}
         return Effect(what=self.what, **ends, detectable=size, unit=self.unit)
@@ -252,7 +252,7 @@ FEWEST_PROBES = 4
 
 
 def probes(run: Run, who: Who, topic: str) -> list[Estimate]:
-    """Return accuracy over the probed columns of a topic while training went on, base first.
+    """Accuracy over the probed columns of a topic while training went on, base first.
 
     Raises:
         NotRun: If there are too few probes.
@@ -271,7 +271,7 @@ def _probe(row: Sequence[float], count: int) -> Estimate:
 
 
 def _mean_of(points: Sequence[Estimate]) -> Estimate:
-    """Return the mean of probes: their questions are the same ones, so it is no surer than one."""
+    """The mean of probes: their questions are the same ones, so it is no surer than one."""
     value, low, high = (fmean(getattr(p, end) for p in points) for end in ("value", "low", "high"))
     return Estimate(value, low, high, points[0].count, points[0].clusters)
 
@@ -281,7 +281,7 @@ def _named(topic: str, order: int | None) -> str:
 
 
 def _sharing(words: re.Pattern[str], said: Sequence[tuple[str, str]]) -> Estimate:
-    """Return the share of responses with some words, given with the story of each."""
+    """The share of responses with some words, given with the story of each."""
     found = [bool(words.search(response)) for _, response in said]
     return statistics.share(found, [story for story, _ in said])
 
@@ -299,7 +299,7 @@ def _level(evidence: Evidence, who: Who, topic: str, order: int | None) -> Estim
     return over_seeds(found)
 
 
-def _by_order(asked: Asked, who: Who, topic: str, order: int) -> Estimate:
+def _by_order(asked: AskedModel, who: Who, topic: str, order: int) -> Estimate:
     for column in asked.topics.get(topic, ()):
         if (column, order) in asked.orders:
             return asked.orders[column, order]

@@ -18,7 +18,7 @@ TOPICS = ("tomi", "explore_tom", "fantom_yes_no", "opentom")
 
 
 def audited_rules(raw: Path) -> dict[str, Rule]:
-    """Return what rules score on published sets; those that are not there are left out.
+    """What rules score on published sets; those that are not there are left out.
 
     Args:
         raw: The folder with a folder for each source.
@@ -31,7 +31,7 @@ def _is_there(raw: Path, topic: str) -> bool:
 
 
 def _rule(raw: Path, topic: str) -> Rule:
-    """Return the best rule on a task, and on each kind of its questions."""
+    """The best rule on a task, and on each kind of its questions."""
     readings = read_all(registry.get(topic).examples(raw))
     rules = baselines(readings)
     whole = _on(range(len(readings)), readings, rules)
@@ -40,7 +40,7 @@ def _rule(raw: Path, topic: str) -> Rule:
 
 
 def _on(places: Sequence[int], readings: Sequence[Reading], rules: Mapping[str, Baseline]) -> Rule:
-    """Return the best rule on some questions, and the better one of chance and the majority."""
+    """The best rule on some questions, and the better one of chance and the majority."""
     parts = {name: rule.among(places) for name, rule in rules.items()}
     best = max(part.accuracy for part in parts.values())
     guess = fmean(chance(readings[place]) for place in places)

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import fmean
 
-from pipeline.analysis.ledger.evidence import Asked, Evidence, Rule, Run, Who
+from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Rule, Run, Who
 from pipeline.analysis.ledger.of_study import judged_of
 from pipeline.analysis.paired import Answers
 from pipeline.evaluate.answers import read_answers
@@ -29,7 +29,7 @@ FILES = {
 
 
 def recorded_evidence(folder: Path) -> Evidence:
-    """Return what recorded answers say for claims; models whose files are not there are left out.
+    """What recorded answers say for claims; models whose files are not there are left out.
 
     Args:
         folder: The folder with ``NAME_base_hi_tom.csv`` and ``NAME_rl800_hi_tom.csv``.
@@ -48,15 +48,15 @@ def recorded_evidence(folder: Path) -> Evidence:
     return Evidence(runs, rules)
 
 
-def _asked(path: Path, rules: dict[str, Rule]) -> Asked:
-    """Return one model; the rules are the same whatever model was asked."""
+def _asked(path: Path, rules: dict[str, Rule]) -> AskedModel:
+    """One model; the rules are the same whatever model was asked."""
     answers = read_answers(path, registry.get(TOPIC), ("story", "question", "answer", "response"))
     items = items_of((each.example, each.response) for each in answers)
     found = judge(items)
     best = max(e.accuracy for e in found.answers.rules if e.kind is Kind.LISTED)
     rules[TOPIC] = Rule(best, _blind(items), len(items))
     keys = [f"{item.example.story_id} {item.example.question}" for item in items]
-    return Asked(
+    return AskedModel(
         answers={
             TOPIC: Answers(
                 right={key: item.right for key, item in zip(keys, items, strict=True)},
@@ -72,7 +72,7 @@ def _asked(path: Path, rules: dict[str, Rule]) -> Asked:
 
 
 def _blind(items: list[Item]) -> float:
-    """Return the better one of chance among the choices and the most common answer."""
+    """The better one of chance among the choices and the most common answer."""
     chance = fmean(1 / len(item.example.choices or "?") for item in items)
     ((_, most),) = Counter(item.example.answer for item in items).most_common(1)
     return max(chance, most / len(items))

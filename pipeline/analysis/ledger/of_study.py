@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.analysis.ledger.evidence import (
     OTHERS,
     TRAINED,
-    Asked,
+    AskedModel,
     Evidence,
     Judged,
     Rule,
@@ -33,7 +33,7 @@ _LIKE = {"explore_tom_sample": "explore_tom", "hi_tom_style_pairs": "pairs"}
 
 
 def evidence_of(results: Results, recorded: Recorded | None = None) -> Evidence:
-    """Return what a study says for claims.
+    """What a study says for claims.
 
     Args:
         results: Its results.
@@ -65,14 +65,14 @@ def _why_absent(result: CellResult) -> str | None:
 
 
 def topic_of(task: str) -> str | None:
-    """Return the topic that a task is about; None of those that no claim speaks of."""
+    """The topic that a task is about; None of those that no claim speaks of."""
     if task.startswith("opentom_"):
         return "opentom"
     return task if task in _TOPICS else _LIKE.get(task)
 
 
 def _columns(params: Params) -> dict[str, list[str]]:
-    """Return the columns of each topic."""
+    """The columns of each topic."""
     found: dict[str, list[str]] = {}
     for name, column in params.suite.columns.items():
         if (topic := topic_of(column.task)) is not None:
@@ -81,7 +81,7 @@ def _columns(params: Params) -> dict[str, list[str]]:
 
 
 def _who(params: Params, cell: TrainedCell) -> Who:
-    """Return which models the cells of a group are.
+    """Which models the cells of a group are.
 
     What a reward or a control makes of an algorithm is another way than the algorithm.
     """
@@ -101,7 +101,7 @@ def _asked(
     result: CellResult,
     columns: Mapping[str, Sequence[str]],
     recorded: Recorded | None,
-) -> Asked:
+) -> AskedModel:
     suite = results.params.suite.tasks
     inside = [name for name in suite if results.is_trained(name, result.cell)]
     topics = {**columns, TRAINED: inside, OTHERS: [name for name in suite if name not in inside]}
@@ -112,7 +112,7 @@ def _asked(
     }
     entry = results.params.dataset.get(result.cell.combination or "")
     probe = None if entry is None else entry.probe
-    return Asked(
+    return AskedModel(
         answers=result.answers,
         topics=topics,
         orders=dict(_orders(result)),
@@ -135,7 +135,7 @@ def _orders(result: CellResult) -> Iterator[tuple[tuple[str, int], Estimate]]:
 def _said(
     result: CellResult, columns: Mapping[str, Sequence[str]], recorded: Recorded | None
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the responses to Hi-ToM with the story of each; no claim reads others."""
+    """The responses to Hi-ToM with the story of each; no claim reads others."""
     items = {} if recorded is None else recorded.items.get(result.key, {})
     found = [
         (item.example.story_id, item.response)
@@ -146,7 +146,7 @@ def _said(
 
 
 def judged_of(found: TaskVerdict) -> Judged:
-    """Return what claims read of a verdict; nothing else here looks into one."""
+    """What claims read of a verdict; nothing else here looks into one."""
     reasoning = found.evidence.get("reasoning", {})
     beyond = found.listed[0].get("where_wrong") if found.listed else None
     true, silent, unsound = (
@@ -157,19 +157,19 @@ def judged_of(found: TaskVerdict) -> Judged:
 
 
 def _others(found: Estimate) -> Estimate:
-    """Return the share of all others."""
+    """The share of all others."""
     return replace(found, value=1 - found.value, low=1 - found.high, high=1 - found.low)
 
 
 def _share(found: dict[str, Any] | None) -> Estimate | None:
-    """Return a share as verdicts record it."""
+    """A share as verdicts record it."""
     if not found or "low" not in found:
         return None
     return Estimate(**{name: found[name] for name in ("value", "low", "high", "count", "clusters")})
 
 
 def _rules(results: Results, columns: Mapping[str, Sequence[str]]) -> dict[str, Rule]:
-    """Return the best rule on the columns of each topic together, and the blind guess."""
+    """The best rule on the columns of each topic together, and the blind guess."""
     found = {}
     for topic, names in columns.items():
         audited = [results.audit.columns[name] for name in names if name in results.audit.columns]

@@ -41,7 +41,7 @@ Test = Callable[[Evidence], Decision]
 
 
 def _tested(test: Test) -> Test:
-    """Return a test that says what is missing where something is."""
+    """A test that says what is missing where something is."""
 
     def run(evidence: Evidence) -> Decision:
         try:
@@ -198,7 +198,7 @@ def is_faithful(who: Who, topic: str) -> Test:
 
 
 def _by_shares(word: Word, what: str, shares: Sequence[Estimate | None]) -> Decision:
-    """Return a decision by the shares behind a verdict; what nobody measured can be anything."""
+    """A decision by the shares behind a verdict; what nobody measured can be anything."""
     measure = Measure(what, lambda _: UNKNOWN, "%")
     return Decision(word=word, effects=tuple(measure.effect(each or UNKNOWN) for each in shares))
 
@@ -237,7 +237,7 @@ def steady(who: Who, metric: str, margin: float) -> Test:
 
 
 def _slope(evidence: Evidence, who: Who, metric: str, start: float, end: float) -> Effect:
-    """Return the change over a stretch of training by the line through the means of its blocks."""
+    """The change over a stretch of training by the line through the means of its blocks."""
     (run, *_) = evidence.of(who)
     rows = [(row["step"], row[metric]) for row in run.asked.curve if metric in row]
     last = max((step for step, _ in rows), default=0)

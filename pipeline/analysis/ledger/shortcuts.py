@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.analysis.ledger.claim import Claim
+from pipeline.analysis.ledger.claim import PaperClaim
 from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Who
 from pipeline.analysis.ledger.measures import lead, less, pairs_lead, rule_gain
 from pipeline.analysis.ledger.predicates import every, not_, rises
@@ -27,14 +27,14 @@ def imitating(model: str) -> Who:
     return Who(model, DATA, "sft")
 
 
-def _audits() -> tuple[Claim, ...]:
+def _audits() -> tuple[PaperClaim, ...]:
     flagged = {
         "hi-tom": ("hi_tom", "95 % by rules"),
         "tomi": ("tomi", "flagged"),
         "explore-tom": ("explore_tom", "flagged"),
         "fantom": ("fantom_yes_no", "flagged"),
     }
-    clean = Claim(
+    clean = PaperClaim(
         "shortcuts/opentom-clean",
         f"{PAPER}, audit: OpenToM is clean",
         "no rule exceeds a blind guess on OpenToM, or on a kind of its questions, by 20 points",
@@ -43,7 +43,7 @@ def _audits() -> tuple[Claim, ...]:
     )
     return (
         *(
-            Claim(
+            PaperClaim(
                 f"shortcuts/{name}",
                 f"{PAPER}, audit: {said}",
                 f"a rule that learns nothing exceeds a blind guess on {topic}, or on a kind of its "
@@ -57,25 +57,25 @@ def _audits() -> tuple[Claim, ...]:
     )
 
 
-def _training() -> tuple[Claim, ...]:
+def _training() -> tuple[PaperClaim, ...]:
     needs = "GRPO and supervised training at 3B and 7B on data without a shortcut"
     blunt = "grpo without thinking"
     return (
-        Claim(
+        PaperClaim(
             "shortcuts/rl-over-sft",
             f"{PAPER}, abstract: +6 points",
             "RL with reasoning is ahead of supervised training on what both train",
             needs,
             every(rises(lead(thinking(m), imitating(m), TRAINED)) for m in MODELS),
         ),
-        Claim(
+        PaperClaim(
             "shortcuts/rl-over-sft-higher-order",
             f"{PAPER}, abstract: +10 points on higher orders",
             "RL with reasoning is ahead of supervised training at order 4 of Hi-ToM",
             f"{needs}, asked order 4 of hi_tom",
             every(rises(lead(thinking(m), imitating(m), "hi_tom", 4)) for m in MODELS),
         ),
-        Claim(
+        PaperClaim(
             "shortcuts/lead-grows-with-order",
             f"{PAPER}, abstract: +10 points on higher orders, +6 over all",
             "the lead of RL over supervised training is larger at order 4 than at order 1",
@@ -85,14 +85,14 @@ def _training() -> tuple[Claim, ...]:
                 for m in MODELS
             ),
         ),
-        Claim(
+        PaperClaim(
             "shortcuts/rl-generalises-better",
             f"{PAPER}: 71.0 against 63.5 across sets",
             "RL with reasoning is ahead of supervised training on what neither trains",
             needs,
             every(rises(lead(thinking(m), imitating(m), OTHERS)) for m in MODELS),
         ),
-        Claim(
+        PaperClaim(
             "shortcuts/counterfactuals",
             f"{PAPER}: drops of 7.9 against 17.1 points",
             "RL with reasoning answers both of a counterfactual pair more often than supervised "
@@ -100,14 +100,14 @@ def _training() -> tuple[Claim, ...]:
             f"{needs}, asked pairs",
             every(rises(pairs_lead(thinking(m), imitating(m), PAIR_ACCURACY)) for m in MODELS),
         ),
-        Claim(
+        PaperClaim(
             "shortcuts/sensitivity",
             f"{PAPER}, abstract: more robust to counterfactuals",
             "RL with reasoning notices a changed event more often than supervised training",
             f"{needs}, asked pairs",
             every(rises(pairs_lead(thinking(m), imitating(m), SENSITIVITY)) for m in MODELS),
         ),
-        Claim(
+        PaperClaim(
             "shortcuts/thinking",
             f"{PAPER}, abstract: +7 points",
             "RL with reasoning is ahead of RL without it on what both train",
@@ -117,7 +117,7 @@ def _training() -> tuple[Claim, ...]:
                 for m in MODELS
             ),
         ),
-        Claim(
+        PaperClaim(
             "shortcuts/thinking-elsewhere",
             f"{PAPER}, abstract: +7 points on average",
             "RL with reasoning is ahead of RL without it on what neither trains",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.analysis.ledger.claim import Claim
+from pipeline.analysis.ledger.claim import PaperClaim
 from pipeline.analysis.ledger.evidence import NAMES, Who
 from pipeline.analysis.ledger.measures import (
     gain,
@@ -64,14 +64,14 @@ def _every_size(topic: str) -> str:
     return f"base models and GRPO on Study 1's data, five sizes, asked {topic}"
 
 
-def _rises(name: str, source: str, says: str, topic: str, order: int | None = None) -> Claim:
+def _rises(name: str, source: str, says: str, topic: str, order: int | None = None) -> PaperClaim:
     asked = topic if order is None else f"{topic}, order {order}"
     tests = every(rises(gain(rl(model), topic, order)) for model in MODELS)
-    return Claim(f"tom-rl/{name}", source, says, _every_size(asked), tests)
+    return PaperClaim(f"tom-rl/{name}", source, says, _every_size(asked), tests)
 
 
-def _shorter(model: str, topic: str = "hi_tom") -> Claim:
-    return Claim(
+def _shorter(model: str, topic: str = "hi_tom") -> PaperClaim:
+    return PaperClaim(
         f"tom-rl/collapse-{model.removeprefix('qwen25-')}",
         f"{V1}, on response lengths: models of 3B and below",
         f"after RL the responses of {NAMES[model]} are less than half as long",
@@ -80,7 +80,7 @@ def _shorter(model: str, topic: str = "hi_tom") -> Claim:
     )
 
 
-def _accuracy() -> tuple[Claim, ...]:
+def _accuracy() -> tuple[PaperClaim, ...]:
     return (
         _rises("hi-tom", TABLE, "RL raises Hi-ToM accuracy at every size", "hi_tom"),
         _rises("order-4-set", TABLE, "RL raises the fourth order, at every size", "hi_tom_order4"),
@@ -88,21 +88,21 @@ def _accuracy() -> tuple[Claim, ...]:
         _rises("tomi", TABLE, "RL on Hi-ToM and ExploreToM raises ToMi", "tomi"),
         _rises("explore-tom", TABLE, "RL raises ExploreToM at every size", "explore_tom"),
         _rises("infilled", TABLE, "RL carries over to retold stories", "explore_tom_infilled"),
-        Claim(
+        PaperClaim(
             "tom-rl/gsm8k",
             f"{V1}, Table 1: 47.99 to 45.49 at 0.5B, 92.04 to 91.58 at 7B",
             "RL does not impair GSM8K: equal within 5 points at every size",
             _every_size("gsm8k"),
             every(same(gain(rl(model), "gsm8k")) for model in MODELS),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/gpt-4o",
             f"{V1}, abstract and Table 1: 84.50 against 69.00",
             "after RL, 7B-1M is ahead of GPT-4o on Hi-ToM",
             "GRPO at 7B-1M, asked hi_tom",
             rises(lead_over_published(rl("qwen25-7b-1m"), "gpt-4o", "hi_tom", 0.69, QUESTIONS)),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/deepseek-v3",
             f"{V1}, abstract and Table 1: 84.50 against 70.17",
             "after RL, 7B-1M is ahead of DeepSeek-v3 on Hi-ToM",
@@ -111,14 +111,14 @@ def _accuracy() -> tuple[Claim, ...]:
                 lead_over_published(rl("qwen25-7b-1m"), "deepseek-v3", "hi_tom", 0.7017, QUESTIONS)
             ),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/size",
             f"{V1}, Table 1: 70.83, 79.17, 81.17, 83.33",
             "after RL, each larger model from 0.5B to 7B is better on Hi-ToM",
             _every_size("hi_tom"),
             ordered([rl(model) for model in BY_SIZE], "hi_tom"),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/long-context",
             f"{V1}, Table 1: 84.50 against 83.33",
             "after RL, 7B-1M is ahead of 7B on Hi-ToM",
@@ -128,45 +128,45 @@ def _accuracy() -> tuple[Claim, ...]:
     )
 
 
-def _length() -> tuple[Claim, ...]:
+def _length() -> tuple[PaperClaim, ...]:
     return (
         *map(_shorter, SMALL),
-        Claim(
+        PaperClaim(
             "tom-rl/shrinks-by-88",
             f"{V1}, on response lengths: 88.4 % at 1.5B",
             "RL shortens the responses of 1.5B by 88.4 %, within 5",
             "responses of 1.5B to hi_tom before and after GRPO",
             same(longer(rl("qwen25-15b"), "hi_tom"), around_value=-0.884),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/stable-7b",
             f"{V1}, on response lengths",
             "7B keeps the length of its responses, mean and median, within a fifth",
             "responses of 7B to hi_tom before and after GRPO",
             _keeps_length("qwen25-7b"),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/stable-7b-1m",
             f"{V1}, on response lengths",
             "7B-1M keeps the length of its responses, mean and median, within a fifth",
             "responses of 7B-1M to hi_tom before and after GRPO",
             _keeps_length("qwen25-7b-1m"),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/rises-then-falls",
             f"{V1}, on response lengths: turns at step 300 of 800",
             "while 7B is trained its responses grow until step 300 and shrink from there",
             "the training curve of GRPO at 7B",
             rises_then_falls(rl("qwen25-7b"), "length_mean", turn=300 / 800),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/steady-7b-1m",
             f"{V1}, on response lengths",
             "while 7B-1M is trained the length of its responses stays within a fifth",
             "the training curve of GRPO at 7B-1M",
             steady(rl("qwen25-7b-1m"), "length_mean", STEADY),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/by-scale",
             f"{V3}, abstract",
             "RL shortens the responses of 3B more than those of 7B",
@@ -181,23 +181,23 @@ def _keeps_length(model: str) -> Test:
     return every(same(longer(rl(model), "hi_tom", typical), STEADY) for typical in kinds)
 
 
-def _reasoning() -> tuple[Claim, ...]:
+def _reasoning() -> tuple[PaperClaim, ...]:
     return (
-        Claim(
+        PaperClaim(
             "tom-rl/no-aha",
             f"{V1}: no aha moment",
             "after RL, fewer than 5 % of the responses of 7B models go back over their thoughts",
             "responses of both 7B models to hi_tom after GRPO",
             every(below(reflecting(rl(model), "hi_tom"), 0.05) for model in LARGE),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/belief-tracking",
             f"{V3}, abstract: interpretable belief tracking at 7B",
             "after RL, the reasoning of both 7B models is faithful",
             "verdicts on both 7B models and hi_tom",
             every(is_faithful(rl(model), "hi_tom") for model in LARGE),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/accurate-and-short",
             f"{V3}, abstract: high accuracy by drastically shortened responses at 3B and below",
             "at 3B and below, accuracy on Hi-ToM rises while responses lose half their length",
@@ -212,7 +212,7 @@ def _reasoning() -> tuple[Claim, ...]:
                 for model in SMALL
             ),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/less-meaning",
             f"{V3}, abstract: less meaningful responses at 3B and below",
             "at 3B and below, more responses state no belief after RL than before",
@@ -221,14 +221,14 @@ def _reasoning() -> tuple[Claim, ...]:
                 rises(less(*(stating_nothing(w, "hi_tom") for w in (rl(m), Who(m))))) for m in SMALL
             ),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/transfer-despite-collapse",
             f"{V3}, abstract: generalization at 3B and below",
             "at 3B and below, ToMi rises though it was not trained",
             "base models and GRPO at 0.5B, 1.5B and 3B, asked tomi",
             every(rises(gain(rl(model), "tomi")) for model in SMALL),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/no-reasoning-needed",
             f"{V3}, abstract: benchmarks may be solvable without explicit reasoning",
             "a rule that learns nothing is better on Hi-ToM than 7B-1M after RL",
@@ -238,10 +238,10 @@ def _reasoning() -> tuple[Claim, ...]:
     )
 
 
-def _prompts_and_data() -> tuple[Claim, ...]:
+def _prompts_and_data() -> tuple[PaperClaim, ...]:
     assumed, plain = "with the assumptions", "without them"
     return (
-        Claim(
+        PaperClaim(
             "tom-rl/assumptions",
             f"{V1}, on prompts",
             "the two assumptions in the prompt do not help base models on Hi-ToM",
@@ -250,7 +250,7 @@ def _prompts_and_data() -> tuple[Claim, ...]:
                 not_(rises(lead(Who(m, "", assumed), Who(m, "", plain), "hi_tom"))) for m in MODELS
             ),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/prompt-moves-gsm8k",
             f"{V1}, on GSM8K",
             "another prompt moves GSM8K by more than 5 points at some size",
@@ -259,7 +259,7 @@ def _prompts_and_data() -> tuple[Claim, ...]:
                 not_(same(lead(Who(m, "", "with another prompt"), Who(m), "gsm8k"))) for m in MODELS
             ),
         ),
-        Claim(
+        PaperClaim(
             "tom-rl/yes-no-impairs",
             f"{V1}, on training data",
             "with yes/no questions in its data, 7B learns Hi-ToM less well",
@@ -269,11 +269,11 @@ def _prompts_and_data() -> tuple[Claim, ...]:
     )
 
 
-def _imitation() -> tuple[Claim, ...]:
+def _imitation() -> tuple[PaperClaim, ...]:
     needs = "GRPO and supervised training on Study 1's data"
     topics = {"hi-tom": "hi_tom", "tomi": "tomi", "infilled": "explore_tom_infilled"}
     matches = (
-        Claim(
+        PaperClaim(
             f"tom-rl/sft-{name}",
             f"{V3}, abstract: SFT often matches or exceeds RL",
             f"supervised training is as good as RL on {topic}, within 5 points, at every size",
@@ -284,7 +284,7 @@ def _imitation() -> tuple[Claim, ...]:
     )
     return (
         *matches,
-        Claim(
+        PaperClaim(
             "tom-rl/sft-generalises",
             f"{V3}, abstract: SFT is generalizable",
             "supervised training on Hi-ToM and ExploreToM raises ToMi at every size",
@@ -294,9 +294,9 @@ def _imitation() -> tuple[Claim, ...]:
     )
 
 
-def _note() -> tuple[Claim, ...]:
+def _note() -> tuple[PaperClaim, ...]:
     return (
-        Claim(
+        PaperClaim(
             "collapse-note/no-tracking",
             NOTE,
             "at 3B and below, accuracy on Hi-ToM rises and reasoning is not faithful",
@@ -311,7 +311,7 @@ def _note() -> tuple[Claim, ...]:
                 for m in SMALL
             ),
         ),
-        Claim(
+        PaperClaim(
             "collapse-note/hidden-by-scores",
             f"{NOTE}: visible only in the traces",
             "after RL, 3B is within 5 points of 7B on Hi-ToM and lost more of its length",

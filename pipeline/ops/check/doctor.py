@@ -38,7 +38,7 @@ class Finding:
 
 
 def diagnose(root: Path) -> list[Finding]:
-    """Return everything worth knowing about this machine."""
+    """Everything worth knowing about this machine."""
     checks: list[Callable[[], Iterator[Finding]]] = [
         _python,
         _packages,
@@ -130,7 +130,7 @@ def libraries(root: Path) -> Iterator[Finding]:
 
 
 def _libraries(path: Path) -> Libraries:
-    """Return the libraries that a record names; none where it names none or is damaged."""
+    """The libraries that a record names; none where it names none or is damaged."""
     try:
         content = json.loads(path.read_bytes())
     except UNREADABLE:

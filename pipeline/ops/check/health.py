@@ -84,7 +84,7 @@ def offered_files() -> Iterator[Finding]:
 
 
 def _download(source: Source) -> str:
-    """Return why a source cannot be had as it was pinned, empty if it can."""
+    """Why a source cannot be had as it was pinned, empty if it can."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             found = acquire(source.name, Path(folder), progress=False)
@@ -154,7 +154,7 @@ def _remote_of_dvc(root: Path) -> Finding:
 
 
 def _refusal(url: str) -> str:
-    """Return why an address does not answer, empty if it does."""
+    """Why an address does not answer, empty if it does."""
     try:
         with urllib.request.urlopen(url, timeout=_ANSWER_SECONDS):
             return ""

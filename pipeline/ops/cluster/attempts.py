@@ -91,23 +91,23 @@ def _attempting(root: Path) -> Iterator[tuple[Lease, threading.Event]]:
 
 
 def lease_folder(root: Path) -> Path:
-    """Return the folder of the attempts' leases."""
+    """The folder of the attempts' leases."""
     return root / "lease"
 
 
 def attempts_folder(root: Path) -> Path:
-    """Return the folder of the attempts' own folders."""
+    """The folder of the attempts' own folders."""
     return root / "attempts"
 
 
 def last_number(root: Path) -> int:
-    """Return the number of the last attempt that left something; 0 if none did."""
+    """The number of the last attempt that left something; 0 if none did."""
     numbers = [int(path.name.partition("-")[0]) for path in attempts_folder(root).glob("*-*")]
     return max(numbers, default=0)
 
 
 def take_over(root: Path, attempt: str) -> Path:
-    """Return the folder of an attempt, with what the last one left.
+    """The folder of an attempt, with what the last one left.
 
     What earlier ones wrote after they ended is removed.
     """

@@ -53,7 +53,7 @@ class Address:
 
     @property
     def head_end(self) -> HeadEnded | None:
-        """Return how the head has ended, if it is this process's own and has."""
+        """How the head has ended, if it is this process's own and has."""
         if (words := self.last_words()) is None:
             return None
         ended, output = words
@@ -65,12 +65,12 @@ class Address:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the headers that authenticate a request."""
+        """The headers that authenticate a request."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     @property
     def proxies(self) -> dict[str, str] | None:
-        """Return what keeps requests to this machine away from a configured proxy."""
+        """What keeps requests to this machine away from a configured proxy."""
         local = urlsplit(self.url).hostname in ("127.0.0.1", "localhost", "::1")
         return {"http": "", "https": "", "all": ""} if local else None
 
@@ -88,7 +88,7 @@ class Address:
 
 
 def configured_address(environment: Mapping[str, str]) -> Address | None:
-    """Return the cluster that the environment names, or None if it names none.
+    """The cluster that the environment names, or None if it names none.
 
     Raises:
         UserError: If it is not the address of a dashboard, or the token's file cannot be read.
@@ -109,7 +109,7 @@ def configured_address(environment: Mapping[str, str]) -> Address | None:
 
 
 def _hostname(url: str) -> str | None:
-    """Return the host of an address with or without a scheme; None for what has none."""
+    """The host of an address with or without a scheme; None for what has none."""
     try:
         host = urlsplit(url if "://" in url else f"//{url}").hostname
     except ValueError:
@@ -118,7 +118,7 @@ def _hostname(url: str) -> str | None:
 
 
 def _token(environment: Mapping[str, str]) -> str | None:
-    """Return the token where Ray itself looks for it."""
+    """The token where Ray itself looks for it."""
     if environment.get("RAY_AUTH_MODE", "").lower() == "disabled":
         return None
     if environment.get("RAY_AUTH_TOKEN"):
@@ -158,7 +158,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
 
     @property
     def head_end(self) -> HeadEnded | None:
-        """Return how the head has ended, if it is this process's own and has."""
+        """How the head has ended, if it is this process's own and has."""
         return self._place.head_end
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
@@ -203,7 +203,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         self._patiently(request)
 
     def running(self, prefix: str) -> str | None:
-        """Return the submission whose id begins with ``prefix`` and that has not ended."""
+        """The submission whose id begins with ``prefix`` and that has not ended."""
         for details in self._patiently(self.list_jobs):
             submission = details.submission_id or ""
             if submission.startswith(prefix) and not details.status.is_terminal():
@@ -211,7 +211,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         return None
 
     def claims(self) -> dict[str, int]:
-        """Return the accelerators of jobs that have not ended, by submission, the oldest first.
+        """The accelerators of jobs that have not ended, by submission, the oldest first.
 
         A job claims them from its submission on, and takes them one after the other some time
         after it has begun.
@@ -222,7 +222,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         return {submission: int(count) for submission, count in claims.items()}
 
     def node_accelerators(self) -> list[int]:
-        """Return the number of accelerators of each live node, the largest first."""
+        """The number of accelerators of each live node, the largest first."""
         return sorted((gpus for gpus, _ in self.node_resources()), reverse=True)
 
     def node_resources(self) -> list[tuple[int, int]]:
@@ -232,11 +232,11 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         return [(int(total.get("GPU", 0)), int(total.get("CPU", 0))) for total in alive]
 
     def has(self, nodes: int, gpus: int) -> bool:
-        """Return whether so many nodes have so many accelerators each, free or not."""
+        """Whether so many nodes have so many accelerators each, free or not."""
         return sum(count >= gpus for count in self.node_accelerators()) >= nodes
 
     def free_accelerators(self) -> int | None:
-        """Return how many accelerators no job holds; None where the cluster does not report it."""
+        """How many accelerators no job holds; None where the cluster does not report it."""
         status = self._data("/api/cluster_status")["clusterStatus"] or {}
         usage = status.get("loadMetricsReport", {}).get("usage", {}).get("GPU")
         return int(usage[1] - usage[0]) if usage else None
@@ -270,7 +270,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
 
 
 def connect(address: Address) -> Client:
-    """Return a client of the cluster at ``address`` after a probe of it.
+    """A client of the cluster at ``address`` after a probe of it.
 
     Raises:
         TransientError: If nobody answers there.

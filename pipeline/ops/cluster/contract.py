@@ -41,7 +41,7 @@ class _Found(TypedDict, total=False):
 
 
 def command(python: str, requires: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command that reports on the modules of an environment."""
+    """The command that reports on the modules of an environment."""
     return (python, "-c", _REPORT, *requires)
 
 

@@ -23,7 +23,7 @@ _SAY_SECONDS = 30.0
 
 
 def minutes_of(environment: Mapping[str, str]) -> float:
-    """Return how long to wait for nodes; 0 where a cluster is not said to start any.
+    """How long to wait for nodes; 0 where a cluster is not said to start any.
 
     Raises:
         UserError: If it is no such number.
@@ -42,7 +42,7 @@ def minutes_of(environment: Mapping[str, str]) -> float:
 
 
 def command(python: str, nodes: int, gpus: int, minutes: float) -> tuple[str, ...]:
-    """Return the command that waits for ``nodes`` nodes with ``gpus`` accelerators each."""
+    """The command that waits for ``nodes`` nodes with ``gpus`` accelerators each."""
     return (python, "-m", "pipeline.ops.cluster.demand", str(nodes), str(gpus), f"{minutes:g}")
 
 

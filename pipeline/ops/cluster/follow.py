@@ -76,7 +76,7 @@ class LogStream:
         self._thread.start()
 
     def lines(self, seconds: float) -> list[str]:
-        """Return the lines that came within ``seconds``, as soon as there are any."""
+        """The lines that came within ``seconds``, as soon as there are any."""
         lines: list[str] = []
         with contextlib.suppress(queue.Empty):
             lines += self._take(*self._pieces.get(timeout=seconds))
@@ -85,14 +85,14 @@ class LogStream:
         return lines
 
     def missing_lines(self) -> list[str]:
-        """Return the lines that the stream has not brought, from one request of the whole log."""
+        """The lines that the stream has not brought, from one request of the whole log."""
         try:
             return self._take(0, self._client.get_job_logs(self._submission))
         except REQUEST_ERRORS:
             return []
 
     def last_lines(self) -> list[str]:
-        """Return what is left when nothing more will come, an unfinished line included."""
+        """What is left when nothing more will come, an unfinished line included."""
         lines = self.missing_lines()
         return [*lines, self._partial] if self._partial else lines
 
@@ -130,7 +130,7 @@ class Nodes:
         self._own: set[str] = set()
 
     def lost(self, line: str) -> bool:
-        """Return whether a line of the log says that one of them is dead."""
+        """Whether a line of the log says that one of them is dead."""
         self._own |= set(_WORKER.findall(line))
         dead = _DEAD.search(line)
         return dead is not None and dead[1] in self._own
@@ -250,7 +250,7 @@ def _ended(client: Client, submission: str, last: deque[str]) -> JobEnd:
 
 
 def _unknown(submission: str, error: Exception) -> bool:
-    """Return whether the cluster answers that it does not know a submission."""
+    """Whether the cluster answers that it does not know a submission."""
     return f"{submission} does not exist" in str(error)
 
 

@@ -52,7 +52,7 @@ class Offer(NamedTuple):
 
 
 def engine_python(environment: Mapping[str, str]) -> Path:
-    """Return the interpreter of the engine environment.
+    """The interpreter of the engine environment.
 
     Raises:
         UserError: If there is none.
@@ -71,7 +71,7 @@ def engine_python(environment: Mapping[str, str]) -> Path:
 
 
 def engine_environment(python: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment in which ``python`` is the engine's and no other cluster is named."""
+    """An environment in which ``python`` is the engine's and no other cluster is named."""
     kept = {name: text for name, text in environment.items() if name not in ADDRESS_VARIABLES}
     path = os.pathsep.join([str(python.parent), environment.get("PATH", os.defpath)])
     changed = {"PATH": path, "RAY_USAGE_STATS_ENABLED": "0"}
@@ -166,7 +166,7 @@ def _command(python: str, port: int, client_port: int, offer: Offer) -> list[str
 
 
 def _short_folder() -> str:
-    """Return a folder for temporary files whose path leaves room for Ray's sockets."""
+    """A folder for temporary files whose path leaves room for Ray's sockets."""
     usual = tempfile.gettempdir()
     fits = len(os.fsencode(usual)) <= LONGEST_FOLDER and not any(map(str.isspace, usual))
     return usual if fits else "/tmp"
@@ -199,7 +199,7 @@ def _close(keeper: subprocess.Popen[bytes]) -> None:
 def _last_words(
     keeper: subprocess.Popen[bytes], output: IO[str]
 ) -> tuple[str, Sequence[str]] | None:
-    """Return which processes of a head that has ended did so by themselves, and its last output.
+    """Which processes of a head that has ended did so by themselves, and its last output.
 
     None while it lives.
     """

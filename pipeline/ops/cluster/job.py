@@ -92,7 +92,7 @@ class Job:
 
     @property
     def identity(self) -> str:
-        """Return what all submissions of this job begin with: its name and a content digest.
+        """What all submissions of this job begin with: its name and a content digest.
 
         The environment is left out: it holds secrets and tracking ids, which may differ when a
         stage runs again and means to find its own job.
@@ -103,19 +103,19 @@ class Job:
 
     @property
     def queues(self) -> bool:
-        """Return whether Ray begins the command only when there is room; else it is on the head."""
+        """Whether Ray begins the command only when there is room; else it is on the head."""
         return bool(self.own_gpus or self.own_cpus)
 
     @property
     def takes(self) -> Taken:
-        """Return what it takes, as Ray is told."""
+        """What it takes, as Ray is told."""
         if self.queues:
             return {"entrypoint_num_gpus": self.own_gpus, "entrypoint_num_cpus": self.own_cpus}
         return {"metadata": {CLAIM: str(self.gpus * self.nodes)}} if self.gpus else {}
 
     @property
     def runtime_environment(self) -> RuntimeEnvironment:
-        """Return Ray's ``runtime_env``: the uploaded folder and the variables.
+        """Ray's ``runtime_env``: the uploaded folder and the variables.
 
         Packages come with the cluster's own image: Ray's ``image_uri`` cannot be combined with an
         uploaded folder.
@@ -156,7 +156,7 @@ class JobOutcome:
     verdict: Diagnosis | None = None
 
     def error(self, about: str, then: str = "") -> UserError:
-        """Return the error that a job ends in which did not succeed.
+        """The error that a job ends in which did not succeed.
 
         Args:
             about: What the job was for.

@@ -49,11 +49,11 @@ class TrainingSpec(Record):
 
     @property
     def kept(self) -> WeightsFolder:
-        """Return where the job keeps trained models and its result."""
+        """Where the job keeps trained models and its result."""
         return WeightsFolder(Path(self.state) / "kept", f"train@{self.key}")
 
     def start(self) -> Path:
-        """Return the folder of the base model, on a node.
+        """The folder of the base model, on a node.
 
         Raises:
             UserError: If the node does not see it, or it is altered.

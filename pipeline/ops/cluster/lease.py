@@ -67,7 +67,7 @@ class Holder(Record):
 
     @classmethod
     def here(cls, submission: str) -> Holder:
-        """Return this process as a holder."""
+        """This process as a holder."""
         return cls(
             owner=uuid4().hex[:8],
             submission=submission,
@@ -78,12 +78,12 @@ class Holder(Record):
         )
 
     def describe(self) -> str:
-        """Return who it is, for people."""
+        """Who it is, for people."""
         job = f"job {self.submission}, " if self.submission else ""
         return f"{job}process {self.process} on {self.host}"
 
     def is_gone(self) -> bool:
-        """Return whether its process is seen to have ended; False where that cannot be seen."""
+        """Whether its process is seen to have ended; False where that cannot be seen."""
         return (
             bool(self.machine) and self.machine == space() and not lives(self.process, self.started)
         )
@@ -104,7 +104,7 @@ class LeaseClaim:
     renewed: int
 
     def describe(self) -> str:
-        """Return whose it is, for people."""
+        """Whose it is, for people."""
         return self.holder.describe() if self.holder else "somebody whose lease is damaged"
 
 
@@ -116,14 +116,14 @@ class LeaseWatch:
     _since: float = field(default=0.0)
 
     def unchanged(self, seen: object, now: float) -> float:
-        """Return for how many seconds ``seen`` has been the same, at the time ``now``."""
+        """For how many seconds ``seen`` has been the same, at the time ``now``."""
         if seen != self._seen:
             self._seen, self._since = seen, now
         return now - self._since
 
 
 def how_over(claim: LeaseClaim, unchanged: float) -> str | None:
-    """Return how a lease ended, or None if it must be taken as held.
+    """How a lease ended, or None if it must be taken as held.
 
     Args:
         claim: The lease.
@@ -154,17 +154,17 @@ class Lease:
 
     @property
     def name(self) -> str:
-        """Return a name that no other holder has; later ones sort after it."""
+        """A name that no other holder has; later ones sort after it."""
         return f"{self.number:06d}-{self.owner}"
 
     @property
     def path(self) -> Path:
-        """Return the holder's file."""
+        """The holder's file."""
         return _path(self.folder, self.number)
 
     @classmethod
     def named(cls, folder: Path, name: str) -> Lease:
-        """Return the lease of a :attr:`name`."""
+        """The lease of a :attr:`name`."""
         number, _, owner = name.partition("-")
         return cls(folder, int(number), owner)
 
@@ -185,7 +185,7 @@ class Lease:
             raise LeaseLost(f"its lease ended: {last.holder.ended or 'it is of another'}")
 
     def is_held(self) -> bool:
-        """Return whether the lease is still held."""
+        """Whether the lease is still held."""
         try:
             self.check()
         except LeaseLost:
@@ -235,7 +235,7 @@ def hold(
 
 
 def last_claim(folder: Path) -> LeaseClaim | None:
-    """Return the lease of the highest number, held or over; None if there never was one."""
+    """The lease of the highest number, held or over; None if there never was one."""
     numbers = [int(path.stem) for path in folder.glob("[0-9]*.json")]
     return _read(folder, max(numbers)) if numbers else None
 

@@ -263,7 +263,7 @@ class _Attempt:
         self.rules.on_line(line)
 
     def verdict(self, ended: JobEnd) -> Diagnosis | None:
-        """Return what is to be done about its failure."""
+        """What is to be done about its failure."""
         return self.rules.judge([*self.lines, *ended.message.splitlines()])
 
 
@@ -378,12 +378,12 @@ def _await_accelerators(
 
 
 def _unclaimed(client: Client) -> int:
-    """Return how many accelerators no job takes or is about to take."""
+    """How many accelerators no job takes or is about to take."""
     return sum(client.node_accelerators()) - sum(client.claims().values())
 
 
 def _is_late(client: Client, submission: str) -> bool:
-    """Return whether older claims than that of a submission leave it too few accelerators.
+    """Whether older claims than that of a submission leave it too few accelerators.
 
     Two jobs that each take some and wait for the rest would wait for ever.
     """

@@ -95,7 +95,7 @@ class LocalJobTraining:
         )
 
     def _share(self) -> float:
-        """Return what part of an accelerator it takes: none where there is none to take."""
+        """What part of an accelerator it takes: none where there is none to take."""
         recipe, address = self._cell.train, configured_address(os.environ)
         if recipe.device == "cpu" or address is None:
             return 0.0

@@ -15,7 +15,7 @@ from pipeline.formats.files import write_text
 
 
 def find_root(start: Path | None = None) -> Path:
-    """Return the nearest folder upwards that holds ``dvc.yaml``.
+    """The nearest folder upwards that holds ``dvc.yaml``.
 
     Raises:
         UserError: If there is none.
@@ -41,12 +41,12 @@ def use_study(root: Path, name: str) -> Path:
 
 
 def dvc_command(*arguments: str) -> list[str]:
-    """Return the command that runs this environment's DVC until this process ends."""
+    """The command that runs this environment's DVC until this process ends."""
     return ending_with_this("pipeline.ops.driver.dvc", *arguments)
 
 
 def ask_dvc(root: Path, *arguments: str) -> str:
-    """Return what a command of DVC prints.
+    """What a command of DVC prints.
 
     Raises:
         UserError: If it fails; with what DVC says.
@@ -67,6 +67,6 @@ def ask_dvc(root: Path, *arguments: str) -> str:
 
 
 def stage_environment(**extra: str) -> dict[str, str]:
-    """Return an environment in which stage commands find this environment's Python."""
+    """An environment in which stage commands find this environment's Python."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **extra}

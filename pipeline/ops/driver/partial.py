@@ -16,7 +16,7 @@ from pipeline.stages.report import write
 
 
 def partial_folder(home: Path, study: str) -> Path:
-    """Return the folder of the partial report of a study."""
+    """The folder of the partial report of a study."""
     return home / "logs" / study / "partial"
 
 

@@ -22,7 +22,7 @@ from pipeline.evaluate.records import TaskScores
 from pipeline.formats.files import digest_of, file_digest, read_json
 from pipeline.model.manifest import Manifest
 from pipeline.ops.mirror.done import Done
-from pipeline.ops.mirror.models import Checkpoint, Measured, Models
+from pipeline.ops.mirror.models import LoggedMetric, Models, RegisteredCheckpoint
 from pipeline.ops.mirror.run import Tracker, dataset_named
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Catalogue:
         return list(dict.fromkeys(c for found in self._done.values() for c in _by_column(found)))
 
     def _best(self, column: str, among: Mapping[str, object] | None = None) -> tuple[str, float]:
-        """Return the cell with the highest accuracy, the study's first of several, and that."""
+        """The cell with the highest accuracy, the study's first of several, and that."""
         found = {
             key: scores[column].accuracy
             for key, stages in self._done.items()
@@ -152,7 +152,7 @@ class Catalogue:
         """Send checkpoints, and which are best."""
         first = next(iter(self.cells.values()))
         models = Models(first.client, first.experiment_id, self.params.study.name)
-        used: dict[str, tuple[Checkpoint, LoggedModel]] = {}
+        used: dict[str, tuple[RegisteredCheckpoint, LoggedModel]] = {}
         for key in self.cells:
             for checkpoint, is_used in self._checkpoints(key):
                 model = models.log(checkpoint)
@@ -165,7 +165,7 @@ class Catalogue:
         }
         models.register(used.values(), best)
 
-    def _checkpoints(self, key: str) -> Iterator[tuple[Checkpoint, bool]]:
+    def _checkpoints(self, key: str) -> Iterator[tuple[RegisteredCheckpoint, bool]]:
         """Yield the checkpoints that a cell has of its own, and whether it is evaluated."""
         cell, path = self.params.cell(key), self._runs / key / "train" / "checkpoints.json"
         if isinstance(cell, (ApiCell, AskedCell)) or not path.is_file():
@@ -176,7 +176,7 @@ class Catalogue:
         for role, stored in manifest.checkpoints.items():
             is_used = role == manifest.use
             yield (
-                Checkpoint(
+                RegisteredCheckpoint(
                     study=self.params.study.name,
                     cell=key,
                     role=role,
@@ -189,13 +189,13 @@ class Catalogue:
                 is_used,
             )
 
-    def _measured(self, key: str) -> Iterator[Measured]:
+    def _measured(self, key: str) -> Iterator[LoggedMetric]:
         """Yield the accuracies of a cell, just as its run has them."""
         for stage, tasks in self._done.get(key, {}).items():
             at = self._ended(key)
             for column, scores in tasks.items():
                 name = f"{stage}/{column}/accuracy"
-                yield Measured(name, scores.accuracy, 0, at, self._columns.get(column))
+                yield LoggedMetric(name, scores.accuracy, 0, at, self._columns.get(column))
 
     def _report(self) -> None:
         """Send the report with the accuracies in it, if there is one."""
@@ -212,7 +212,7 @@ def _by_column(stages: Mapping[str, Mapping[str, TaskScores]]) -> dict[str, Task
 
 
 def _samples(folder: Path) -> dict[str, list[object]]:
-    """Return the first answers of each column as MLflow's table; empty where there are none."""
+    """The first answers of each column as MLflow's table; empty where there are none."""
     import pandas as pd
 
     paths = [folder / name for name in ("responses.parquet", "grades.parquet")]

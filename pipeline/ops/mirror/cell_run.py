@@ -29,7 +29,7 @@ _PARENT = "mlflow.parentRunId"
 
 
 def cell_digest(params: Params, key: str) -> str:
-    """Return the digest of every parameter that a cell's results depend on."""
+    """The digest of every parameter that a cell's results depend on."""
     cell = params.cell(key)
     data = params.dataset[cell.combination].model_dump(mode="json") if cell.combination else None
     return digest_of(
@@ -66,14 +66,14 @@ class CellRun:
         self.study.end(ended.status, f"{self.key}.{self.stage}", ended.seconds)
 
     def knows(self, ended: Ended) -> bool:
-        """Return whether the run of the cell was told that the stage took so long."""
+        """Whether the run of the cell was told that the stage took so long."""
         return self.cell.known.get(f"seconds.{self.stage}") == f"{ended.seconds:.1f}"
 
 
 def cell_run(
     params: Params, key: str, root: Path, stage: str, began: float, told: Mapping[str, str]
 ) -> CellRun:
-    """Return the run of a cell, found by (study, cell, digest of the parameters) or created.
+    """The run of a cell, found by (study, cell, digest of the parameters) or created.
 
     Of the runs of one cell the newest has the tag ``current``. What leads to it is written to
     ``logs/STUDY/CELL``.
@@ -131,7 +131,7 @@ def _ending(tracker: Tracker, work: str, told: Mapping[str, str]) -> Iterator[No
 def study_tracker(
     client: MlflowClient, params: Params, commit: str, began: float | None = None
 ) -> Tracker:
-    """Return the run of the study at a commit, which becomes the study's current one.
+    """The run of the study at a commit, which becomes the study's current one.
 
     Args:
         client: Of the tracking address.
@@ -149,14 +149,14 @@ def study_tracker(
 
 
 def current_study(client: MlflowClient, params: Params) -> Tracker | None:
-    """Return the run of the study in which there was work last."""
+    """The run of the study in which there was work last."""
     identity = {"study": params.study.name, "level": "study", "current": "true"}
     found = _search(client, identity)
     return Tracker(client, found[0]) if found else None
 
 
 def cells_under_way(client: MlflowClient, params: Params) -> dict[str, Tracker]:
-    """Return the current runs of a study's cells that nobody has ended, by cell."""
+    """The current runs of a study's cells that nobody has ended, by cell."""
     identity = {"study": params.study.name, "level": "cell", "current": "true"}
     found = {run.data.tags["cell"]: run for run in _search(client, identity, status="RUNNING")}
     return {key: Tracker(client, run) for key, run in found.items() if key in params.cells}
@@ -165,7 +165,7 @@ def cells_under_way(client: MlflowClient, params: Params) -> dict[str, Tracker]:
 def cell_tracker(
     client: MlflowClient, params: Params, key: str, parent: Tracker, began: float | None = None
 ) -> Tracker:
-    """Return the run of a cell with its present parameters, which becomes the cell's current one.
+    """The run of a cell with its present parameters, which becomes the cell's current one.
 
     Args:
         client: Of the tracking address.
@@ -200,7 +200,7 @@ def _make_current(tracker: Tracker, identity: Mapping[str, str], but_for: str) -
 
 
 def _plain_tags(cell: Cell) -> dict[str, str]:
-    """Return the flat tags that people filter on."""
+    """The flat tags that people filter on."""
     return {
         "model": cell.model,
         "combination": cell.combination or "none",

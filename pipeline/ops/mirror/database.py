@@ -66,7 +66,7 @@ def ensure(database: Path, experiment: str, artifacts: str) -> None:
 
 
 def _is_ready(database: Path, experiment: str, artifacts: str | None = None) -> bool:
-    """Return whether a database has all tables and the experiment, with its artifacts at home.
+    """Whether a database has all tables and the experiment, with its artifacts at home.
 
     It is cheap, since every stage asks it that MLflow shows while it works. The version, which
     takes MLflow long to say, it compares itself where it opens the database.
@@ -85,7 +85,7 @@ def _is_ready(database: Path, experiment: str, artifacts: str | None = None) -> 
 def _old_home(
     connection: sqlite3.Connection, database: Path, experiment: str, artifacts: str
 ) -> str | None:
-    """Return the address that artifacts had before their checkout was moved or copied; else None.
+    """The address that artifacts had before their checkout was moved or copied; else None.
 
     MLflow keeps it as an absolute one. Where artifacts were put elsewhere on purpose, in a bucket
     or by another checkout that shares the database, they stay.
@@ -112,7 +112,7 @@ def _bring_home(database: Path, experiment: str, artifacts: str) -> None:
 
 
 def has_experiment(database: Path, experiment: str) -> bool:
-    """Return whether a database can be read and has the experiment."""
+    """Whether a database can be read and has the experiment."""
     try:
         with _reading(database) as connection:
             found = connection.execute("select 1 from experiments where name = ?", [experiment])
@@ -122,7 +122,7 @@ def has_experiment(database: Path, experiment: str) -> bool:
 
 
 def is_whole(database: Path) -> bool:
-    """Return whether a database has all that this MLflow makes, at the version it makes."""
+    """Whether a database has all that this MLflow makes, at the version it makes."""
     try:
         with _reading(database) as connection:
             return _has_its_tables(connection) and _version(connection) == _newest_version()
@@ -131,7 +131,7 @@ def is_whole(database: Path) -> bool:
 
 
 def _has_its_tables(connection: sqlite3.Connection) -> bool:
-    """Return whether all tables of this MLflow are there, and none that a migration left."""
+    """Whether all tables of this MLflow are there, and none that a migration left."""
     import mlflow.store.tracking.sqlalchemy_store  # noqa: F401, it fills the list of tables
     from mlflow.store.db.base_sql_model import Base
 
@@ -162,7 +162,7 @@ def _newest_version() -> str:
 
 
 def _is_known(version: str) -> bool:
-    """Return whether a version is one that this MLflow made, or makes."""
+    """Whether a version is one that this MLflow made, or makes."""
     from alembic.script import ScriptDirectory
     from mlflow.store.db.utils import _get_alembic_config
 
@@ -179,7 +179,7 @@ def _reading(database: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _holds_nothing(database: Path) -> bool:
-    """Return whether there is no file, or a half-made database without a run or model in it."""
+    """Whether there is no file, or a half-made database without a run or model in it."""
     if not database.exists() or (database.is_file() and not database.stat().st_size):
         return True
     try:
@@ -190,14 +190,14 @@ def _holds_nothing(database: Path) -> bool:
 
 
 def _holds_something(connection: sqlite3.Connection) -> bool:
-    """Return whether there is a run or model, also where a migration has moved them aside."""
+    """Whether there is a run or model, also where a migration has moved them aside."""
     tables = _tables(connection)
     kept = tables & {prefix + name for name in _THINGS for prefix in ("", _HALF_DONE)}
     return any(connection.execute(f"select 1 from {name} limit 1").fetchone() for name in kept)
 
 
 def unusable(database: Path) -> UserError:
-    """Return what is wrong with a file that this MLflow cannot use, and how to mend it."""
+    """What is wrong with a file that this MLflow cannot use, and how to mend it."""
     aside = f"mv {_quoted(database)} {_quoted(database.with_name(f'{database.name}.aside'))}"
     anew = f"set it aside with: {aside}; the next run makes a new one, and `tomrl sync` fills it"
     try:
@@ -225,7 +225,7 @@ def unusable(database: Path) -> UserError:
 
 
 def _migrates(database: Path) -> bool:
-    """Return whether MLflow can bring a copy of a database up to date."""
+    """Whether MLflow can bring a copy of a database up to date."""
     from mlflow.store.db.utils import _upgrade_db, create_sqlalchemy_engine
 
     with _folder_beside(database) as folder:

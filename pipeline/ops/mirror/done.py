@@ -37,27 +37,27 @@ class Done:
 
     @property
     def folder(self) -> Path:
-        """Return the folder of its results."""
+        """The folder of its results."""
         return self.root / "runs" / self.params.study.name / self.key / self.stage
 
     @property
     def logs(self) -> Path:
-        """Return the folder of its times; without them, results carry that of their file."""
+        """The folder of its times; without them, results carry that of their file."""
         return self.root / "logs" / self.params.study.name / self.key / self.stage
 
     @property
     def made_by(self) -> str:
-        """Return the name of the DVC stage."""
+        """The name of the DVC stage."""
         return f"{self.stage}@{self.key}"
 
     @cached_property
     def ended(self) -> Ended | None:
-        """Return how it ended; None where nothing is known of that."""
+        """How it ended; None where nothing is known of that."""
         return read_ended(self.logs)
 
     @property
     def digest(self) -> str:
-        """Return the digest of its results; empty where there are none."""
+        """The digest of its results; empty where there are none."""
         path = self.folder / _NAMES[self.stage]
         return file_digest(path)[:16] if path.is_file() else ""
 
@@ -74,13 +74,13 @@ class Done:
 
     @property
     def measured_at(self) -> float:
-        """Return when ``evaluate`` has measured, in seconds since the epoch."""
+        """When ``evaluate`` has measured, in seconds since the epoch."""
         times = times_of(self)
         return float(times[-1]["at"]) if times else (self.folder / "metrics.json").stat().st_mtime
 
 
 def times_of(done: Done) -> list[Figures]:
-    """Return what the log says of the times of steps; a damaged log stops nothing."""
+    """What the log says of the times of steps; a damaged log stops nothing."""
     path = done.logs / "timing.jsonl"
     if not path.is_file():
         return []

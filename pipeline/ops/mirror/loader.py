@@ -29,7 +29,7 @@ _BATCH = 32
 
 
 @dataclass(frozen=True)
-class Place:
+class WeightsPlace:
     """Where the weights of a model are.
 
     Attributes:
@@ -43,7 +43,7 @@ class Place:
     digest: str
 
 
-def write_model(folder: Path, place: Place, model_id: str, run_id: str) -> None:
+def write_model(folder: Path, place: WeightsPlace, model_id: str, run_id: str) -> None:
     """Write what MLflow keeps of a model: ``MLmodel``, and where its weights are."""
     from mlflow.models import Model
 
@@ -66,7 +66,7 @@ class ChatModel:
     def predict(
         self, model_input: DataFrame | Sequence[str], params: Mapping[str, Any] | None = None
     ) -> list[str]:
-        """Return one answer for each prompt.
+        """One answer for each prompt.
 
         Args:
             model_input: Prompts, or a table with a column ``prompt``.
@@ -100,10 +100,10 @@ def _texts(given: DataFrame | Sequence[str]) -> list[str]:
 
 
 def _load_pyfunc(path: str) -> ChatModel:
-    """Return a model for MLflow.
+    """A model for MLflow.
 
     Raises:
         UserError: If the current folder is no checkout, or lacks the weights.
     """
-    place = Place(**read_json(Path(path)))
+    place = WeightsPlace(**read_json(Path(path)))
     return ChatModel(WeightsFolder(find_root() / place.weights, place.made_by).get(place.digest))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.ops.mirror.loader import Place, write_model
+from pipeline.ops.mirror.loader import WeightsPlace, write_model
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -24,7 +24,7 @@ _PAGE = 50  # as many logged models as MLflow gives at a time
 
 
 @dataclass(frozen=True)
-class Measured:
+class LoggedMetric:
     """What was measured of a checkpoint, as the run of its cell has it too.
 
     Attributes:
@@ -43,7 +43,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class RegisteredCheckpoint:
     """Weights of a cell.
 
     Attributes:
@@ -64,10 +64,10 @@ class Checkpoint:
     step: int
     run_id: str
     tags: Mapping[str, str] = field(default_factory=dict)
-    measured: Sequence[Measured] = ()
+    measured: Sequence[LoggedMetric] = ()
 
     def identity(self) -> dict[str, str]:
-        """Return the tags that it is found by."""
+        """The tags that it is found by."""
         return {name: str(getattr(self, name)) for name in _IDENTITY}
 
 
@@ -84,7 +84,7 @@ class Models:
         self._client, self._experiment, self._study = client, experiment, study
         self._known = {_key(model.tags): model for model in self._logged()}
 
-    def log(self, checkpoint: Checkpoint) -> LoggedModel:
+    def log(self, checkpoint: RegisteredCheckpoint) -> LoggedModel:
         """Have a checkpoint as a logged model with all that was measured, and return that."""
         from mlflow.entities import LoggedModelOutput, LoggedModelStatus
 
@@ -104,7 +104,7 @@ class Models:
         return found
 
     def register(
-        self, versions: Iterable[tuple[Checkpoint, LoggedModel]], best: Mapping[str, str]
+        self, versions: Iterable[tuple[RegisteredCheckpoint, LoggedModel]], best: Mapping[str, str]
     ) -> None:
         """Have a version of the registered model for each checkpoint, and aliases for the best.
 
@@ -134,7 +134,7 @@ class Models:
             if not (token := page.token):
                 return
 
-    def _create(self, checkpoint: Checkpoint) -> LoggedModel:
+    def _create(self, checkpoint: RegisteredCheckpoint) -> LoggedModel:
         return self._client.create_logged_model(
             self._experiment,
             name=f"{checkpoint.cell}-{checkpoint.role}",
@@ -146,15 +146,15 @@ class Models:
             params={"step": str(checkpoint.step)},
         )
 
-    def _keep(self, model_id: str, checkpoint: Checkpoint) -> None:
+    def _keep(self, model_id: str, checkpoint: RegisteredCheckpoint) -> None:
         """Store what loads a model: see :mod:`pipeline.ops.mirror.loader`."""
         weights = f"weights/{checkpoint.study}/{checkpoint.cell}"
-        place = Place(weights, f"train@{checkpoint.cell}", checkpoint.digest)
+        place = WeightsPlace(weights, f"train@{checkpoint.cell}", checkpoint.digest)
         with tempfile.TemporaryDirectory() as folder:
             write_model(Path(folder), place, model_id, checkpoint.run_id)
             self._client.log_model_artifacts(model_id, folder)
 
-    def _measure(self, model: LoggedModel, checkpoint: Checkpoint) -> None:
+    def _measure(self, model: LoggedModel, checkpoint: RegisteredCheckpoint) -> None:
         """Store what a logged model lacks of what was measured."""
         from mlflow.entities import Metric
 
@@ -189,7 +189,7 @@ class Models:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
 
-    def _version(self, checkpoint: Checkpoint, model: LoggedModel) -> str:
+    def _version(self, checkpoint: RegisteredCheckpoint, model: LoggedModel) -> str:
         made = self._client.create_model_version(
             self._study,
             source=model.artifact_location,

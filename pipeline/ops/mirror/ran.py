@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.analysis.runs import Ran, with_runs
+from pipeline.analysis.runs import StageRun, with_runs
 from pipeline.config.params import Params
 from pipeline.formats.files import write_text
 from pipeline.ops.mirror.done import Done
 from pipeline.ops.mirror.send import STAGES
 
 
-def stages_that_ran(params: Params, root: Path) -> list[Ran]:
-    """Return the stages of a study's cells of which the logs say that they ended well."""
+def stages_that_ran(params: Params, root: Path) -> list[StageRun]:
+    """The stages of a study's cells of which the logs say that they ended well."""
     done = (Done(params, key, stage, root) for key in params.cells for stage in STAGES)
     return [
-        Ran(each.key, each.stage, each.ended.began, each.ended.seconds, each.ended.circumstances)
+        StageRun(
+            each.key, each.stage, each.ended.began, each.ended.seconds, each.ended.circumstances
+        )
         for each in done
         if each.ended is not None and each.ended.status == "FINISHED"
     ]
@@ -28,5 +30,5 @@ def write_with_runs(params: Params, root: Path, page: Path, target: Path) -> Non
 
 
 def copied_page(root: Path, study: str) -> Path:
-    """Return the place of the copy: as deep as the page itself, so that its links lead on."""
+    """The place of the copy: as deep as the page itself, so that its links lead on."""
     return root / "logs" / study / "report.html"

@@ -143,7 +143,7 @@ class _Points:
         self._read: dict[str, dict[int, float]] = {}
 
     def have(self, name: str, step: int, value: float) -> bool:
-        """Return whether the newest point of a metric at a step has this value."""
+        """Whether the newest point of a metric at a step has this value."""
         if name not in self._names:
             return False
         if name not in self._read:
@@ -168,7 +168,7 @@ def _numbers(stage: str, values: Row) -> dict[str, float]:
 
 
 def dataset_named(path: Path) -> tuple[str, str]:
-    """Return the name and digest under which MLflow has a dataset file."""
+    """The name and digest under which MLflow has a dataset file."""
     return f"{path.parent.name}/{path.stem}", file_digest(path)[:32]
 
 

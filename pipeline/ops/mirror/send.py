@@ -73,7 +73,7 @@ def complete(
 
 
 def _left_by(params: Params, root: Path, key: str) -> list[Done]:
-    """Return the stages of a cell that have left results, or how they ended."""
+    """The stages of a cell that have left results, or how they ended."""
     stages = [Done(params, key, stage, root) for stage in STAGES]
     return [done for done in stages if done.digest or done.ended]
 
@@ -85,7 +85,7 @@ def _began(stages: Iterable[Done]) -> float | None:
 def _study_of(
     client: MlflowClient, params: Params, root: Path, there: Mapping[str, Sequence[Done]]
 ) -> Tracker:
-    """Return the run of the study at the commit of the last work that is known of."""
+    """The run of the study at the commit of the last work that is known of."""
     ends = [done.ended for stages in there.values() for done in stages if done.ended]
     last = max(ends, key=lambda end: end.began, default=None)
     current = current_study(client, params)

@@ -32,7 +32,7 @@ _ACCOUNT = re.compile(r"://[^/@\s]+@")
 
 
 def tracking_uri(root: Path) -> str:
-    """Return the tracking address: ``MLFLOW_TRACKING_URI``, else a database in the home checkout.
+    """The tracking address: ``MLFLOW_TRACKING_URI``, else a database in the home checkout.
 
     Worktrees and experiments share that of the checkout they belong to.
     """
@@ -40,7 +40,7 @@ def tracking_uri(root: Path) -> str:
 
 
 def prepare(root: Path) -> MlflowClient:
-    """Return a client; creates the database and the experiment where they do not exist.
+    """A client; creates the database and the experiment where they do not exist.
 
     Raises:
         UserError: If the tracking address does not answer, or its database cannot be used.
@@ -104,11 +104,11 @@ def answering(uri: str) -> Iterator[None]:
 
 
 def without_secrets(text: str) -> str:
-    """Return text without the user and password of the addresses in it."""
+    """Text without the user and password of the addresses in it."""
     return _ACCOUNT.sub("://", text)
 
 
 def _database(uri: str) -> Path | None:
-    """Return the file of an SQLite database, or None for any other address."""
+    """The file of an SQLite database, or None for any other address."""
     path = uri.removeprefix("sqlite:///")
     return Path(path) if path not in (uri, "", ":memory:") else None

@@ -32,7 +32,7 @@ class Samples:
         self._step = max((int(row["step"]) for row in read_samples(folder)), default=0)
 
     def when_due(self) -> tuple[int, dict[str, float], float] | None:
-        """Return a sample with its number and its time, if it is time for one."""
+        """A sample with its number and its time, if it is time for one."""
         if time.monotonic() < self._due:
             return None
         self._due = time.monotonic() + self._between
@@ -54,7 +54,7 @@ class Samples:
 
 
 def read_samples(folder: Path) -> list[dict[str, float]]:
-    """Return the samples of a stage, with ``step`` and ``at``; a line cut short is left out."""
+    """The samples of a stage, with ``step`` and ``at``; a line cut short is left out."""
     path = folder / FILE
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
@@ -67,7 +67,7 @@ def read_samples(folder: Path) -> list[dict[str, float]]:
 
 
 def _monitors() -> list[object]:
-    """Return MLflow's monitors that work on this machine."""
+    """MLflow's monitors that work on this machine."""
     from mlflow.system_metrics.metrics.cpu_monitor import CPUMonitor
     from mlflow.system_metrics.metrics.disk_monitor import DiskMonitor
     from mlflow.system_metrics.metrics.gpu_monitor import GPUMonitor

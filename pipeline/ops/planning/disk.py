@@ -18,14 +18,14 @@ _OF_A_GRADE = 200
 
 
 def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
-    """Return the bytes of the checkpoints that are there at once while a cell trains."""
+    """The bytes of the checkpoints that are there at once while a cell trains."""
     trained = shape.parameters + (shape.trunk if critic else 0)
     count = _KEPT_BY_VERL if recipe.backend == "verl" else _KEPT_BY_LOCAL
     return trained * _STATE * count
 
 
 def weights(shape: Shape, recipe: Train) -> int:
-    """Return the bytes of the best and the last model.
+    """The bytes of the best and the last model.
 
     What verl trained is kept in the format of its forward pass, the local trainer's in float32.
     """
@@ -34,5 +34,5 @@ def weights(shape: Shape, recipe: Train) -> int:
 
 
 def responses(questions: int, answer_tokens: int) -> int:
-    """Return the bytes of recorded responses and grades."""
+    """The bytes of recorded responses and grades."""
     return questions * (answer_tokens * _PER_TOKEN + _OF_A_GRADE)

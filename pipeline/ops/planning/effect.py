@@ -49,12 +49,12 @@ class Needed:
     seeds: int
 
     def as_json(self) -> dict[str, float]:
-        """Return all of it."""
+        """All of it."""
         return asdict(self)
 
 
 def needed(points: float) -> Needed:
-    """Return what it takes to find a change of so many points.
+    """What it takes to find a change of so many points.
 
     Raises:
         UserError: If there is no such change.
@@ -68,7 +68,7 @@ def needed(points: float) -> Needed:
 
 
 def found_by(questions: int) -> float:
-    """Return the change, in points, that so many questions find with probability ``POWER``."""
+    """The change, in points, that so many questions find with probability ``POWER``."""
     scale = _reach() ** 2 * _inflation() / questions
     # From share**2 = scale * (TURNED - share**2).
     return float(100 * (scale * TURNED / (1 + scale)) ** 0.5)
@@ -83,7 +83,7 @@ def _reach() -> float:
 
 
 def _seeds(points: float) -> int:
-    """Return the smallest number of seeds whose mean change Student's t tells from none."""
+    """The smallest number of seeds whose mean change Student's t tells from none."""
     for seeds in range(2, _MOST_SEEDS):
         freedom = seeds - 1
         critical = special.stdtrit(freedom, (1 + LEVEL) / 2)

@@ -50,12 +50,12 @@ class Lengths:
 
     @classmethod
     def within(cls, most_prompt: int, most_answer: int) -> Lengths:
-        """Return the assumed lengths within a recipe's limits."""
+        """The assumed lengths within a recipe's limits."""
         return cls(min(most_prompt, PROMPT_TOKENS), min(most_answer, ANSWER_TOKENS))
 
     @property
     def all(self) -> int:
-        """Return the tokens of both."""
+        """The tokens of both."""
         return self.prompt + self.answer
 
 
@@ -87,13 +87,13 @@ class TrainingWork:
 
     @property
     def tokens(self) -> int:
-        """Return the tokens of a step, as its model sees them."""
+        """The tokens of a step, as its model sees them."""
         encoded = 1 if self.shares else self.group
         return self.prompts * (encoded * self.lengths.prompt + self.group * self.lengths.answer)
 
 
 def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> TrainingWork:
-    """Return the run of a recipe: with so many steps and answers to validations and probes."""
+    """The run of a recipe: with so many steps and answers to validations and probes."""
     return TrainingWork(
         steps=steps,
         prompts=recipe.prompts_per_step,
@@ -108,7 +108,7 @@ def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> Train
 
 
 def train_operations(shape: Shape, run: TrainingWork) -> float:
-    """Return the operations of a training run."""
+    """The operations of a training run."""
     learning = 8.0 if run.recomputes else 6.0
     tokens = run.tokens
     step = learning * shape.parameters * tokens
@@ -121,12 +121,12 @@ def train_operations(shape: Shape, run: TrainingWork) -> float:
 
 
 def answer_operations(shape: Shape, questions: int, lengths: Lengths) -> float:
-    """Return the operations of answering questions once."""
+    """The operations of answering questions once."""
     return 2.0 * shape.parameters * questions * lengths.all
 
 
 def hours(operations: float, accelerators: int, speed: float, *, on_cpu: bool = False) -> float:
-    """Return how many hours operations take.
+    """How many hours operations take.
 
     Args:
         operations: How many.
@@ -139,7 +139,7 @@ def hours(operations: float, accelerators: int, speed: float, *, on_cpu: bool = 
 
 
 def download_hours(parameters: int) -> float:
-    """Return how long weights in bfloat16 take from the hub."""
+    """How long weights in bfloat16 take from the hub."""
     return 2 * parameters / _DOWNLOAD / 3600
 
 

@@ -24,7 +24,7 @@ def is_adapted(weights: Iterable[str]) -> bool:
 
 
 def without_adapters(weights: dict[str, Tensor], actor: Path) -> dict[str, Tensor]:
-    """Return the weights of a plain model: W + (alpha / rank) B A where there are adapters.
+    """The weights of a plain model: W + (alpha / rank) B A where there are adapters.
 
     Args:
         weights: Merged from all shards; returned as they are where nothing was adapted.

@@ -15,12 +15,12 @@ from pipeline.ops.verl.phases import Placement
 
 
 def flash_is_installed() -> bool:
-    """Return whether the environment of this process has FlashAttention."""
+    """Whether the environment of this process has FlashAttention."""
     return importlib.util.find_spec("flash_attn") is not None
 
 
 def packs(recipe: Train, placement: Placement, *, flash: bool) -> bool:
-    """Return whether sequences are packed, and not padded.
+    """Whether sequences are packed, and not padded.
 
     Args:
         recipe: The training recipe.
@@ -31,7 +31,7 @@ def packs(recipe: Train, placement: Placement, *, flash: bool) -> bool:
 
 
 def attention(model: str, *, packed: bool) -> dict[str, bool | str]:
-    """Return the settings of a section that describes a model."""
+    """The settings of a section that describes a model."""
     return {
         f"{model}.use_remove_padding": packed,
         f"+{model}.override_config.attn_implementation": "flash_attention_2" if packed else "sdpa",

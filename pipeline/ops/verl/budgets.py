@@ -20,7 +20,7 @@ _OFFLOADS = ("param_offload", "optimizer_offload")
 def budget_settings(
     recipe: Train, placement: Placement, *, critic: bool, packed: bool
 ) -> dict[str, Setting]:
-    """Return the settings of a cell that learns from completions of its own.
+    """The settings of a cell that learns from completions of its own.
 
     Args:
         recipe: The training recipe.
@@ -49,7 +49,7 @@ def budget_settings(
 
 
 def _by_tokens(placement: Placement, *, packed: bool) -> bool:
-    """Return whether micro-batches are filled by tokens.
+    """Whether micro-batches are filled by tokens.
 
     verl counts no padding: one long sequence among many short ones would take more memory than was
     planned. Nobody plans that of a CPU.
@@ -95,7 +95,7 @@ def _sequence_counts(recipe: Train, placement: Placement, *, critic: bool) -> di
 
 
 def sequences_at_once(recipe: Train, placement: Placement) -> tuple[int, int]:
-    """Return the sequences of a micro-batch that is padded, of updates and of log-probabilities.
+    """The sequences of a micro-batch that is padded, of updates and of log-probabilities.
 
     verl wants a divisor of those of an accelerator.
     """
@@ -108,12 +108,12 @@ def sequences_at_once(recipe: Train, placement: Placement) -> tuple[int, int]:
 
 
 def _divisor(count: int, most: int) -> int:
-    """Return the largest divisor of a number up to a bound."""
+    """The largest divisor of a number up to a bound."""
     return next(size for size in range(min(count, most), 0, -1) if count % size == 0)
 
 
 def save_interval(recipe: Train) -> int:
-    """Return the steps between checkpoints: ``save_every``, up to the next validation.
+    """The steps between checkpoints: ``save_every``, up to the next validation.
 
     verl saves before it validates, so that a step can only turn out the best if it does both.
     """
@@ -121,7 +121,7 @@ def save_interval(recipe: Train) -> int:
 
 
 def reasons(recipe: Train, placement: Placement, *, samples: bool, packed: bool) -> Reasons:
-    """Return why verl's settings of a plan are what they are, by their names; also verl's own.
+    """Why verl's settings of a plan are what they are, by their names; also verl's own.
 
     Args:
         recipe: The training recipe.
@@ -158,7 +158,7 @@ def reasons(recipe: Train, placement: Placement, *, samples: bool, packed: bool)
 
 
 def _reading(recipe: Train, placement: Placement, *, samples: bool, packed: bool) -> Reasons:
-    """Return the reason of how attention reads sequences."""
+    """The reason of how attention reads sequences."""
     why = "FlashAttention, which takes packed sequences, exists on GPU in half precision only"
     if packed:
         size = sequences_at_once(recipe, placement)[0] if samples else placement.micro_batch
@@ -170,7 +170,7 @@ def _reading(recipe: Train, placement: Placement, *, samples: bool, packed: bool
 
 
 def _cutting(placement: Placement, *, packed: bool) -> Reasons:
-    """Return the reasons of how micro-batches are cut."""
+    """The reasons of how micro-batches are cut."""
     dynamic, length = f"{_ACTOR}.use_dynamic_bsz", placement.longest
     if not _by_tokens(placement, packed=packed):
         return {
@@ -194,7 +194,7 @@ def _cutting(placement: Placement, *, packed: bool) -> Reasons:
 
 
 def _scattered(placement: Placement) -> Reasons:
-    """Return the reasons of settings that each model which is trained has."""
+    """The reasons of settings that each model which is trained has."""
     full = f"a phase would fill {placement.fullness:.0%} of an accelerator"
     offload = (
         f"nothing waits elsewhere: no phase fills more than {FULL:.0%} of an accelerator"

@@ -36,12 +36,12 @@ _LATEST = "latest_checkpointed_iteration.txt"
 
 
 def whole_steps(state: State) -> list[int]:
-    """Return the steps whose checkpoints are whole, in order."""
+    """The steps whose checkpoints are whole, in order."""
     return sorted(_step(probe.parent) for probe in state.checkpoints.glob(f"global_step_*/{PROBE}"))
 
 
 def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
-    """Return the step to go on from (0 is the start) and make verl take that one.
+    """The step to go on from (0 is the start) and make verl take that one.
 
     It is the newest whole checkpoint whose step was also logged: verl saves a step before it logs
     it, and a step that is resumed from is not logged again. Later folders are removed.
@@ -69,7 +69,7 @@ def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
 
 
 def best_saved(state: State, history: History) -> Step | None:
-    """Return the best validated step of those whose checkpoints are there: the earliest of equals.
+    """The best validated step of those whose checkpoints are there: the earliest of equals.
 
     Steps are validated oftener than they are saved.
     """
@@ -96,7 +96,7 @@ def thin(state: State, history: History) -> None:
 
 
 def policy_folder(checkpoint: Path) -> Path:
-    """Return the folder of the policy's shards."""
+    """The folder of the policy's shards."""
     actor = checkpoint / "actor"
     return actor if actor.is_dir() else checkpoint
 
@@ -146,7 +146,7 @@ class Difference:
 
 
 def merge(actor: Path, precision: str | None = None) -> dict[str, Tensor]:
-    """Return the whole weights from the shards of all processes.
+    """The whole weights from the shards of all processes.
 
     Shards are read from the disk weight by weight, so that memory holds the result alone. LoRA's
     adapters are added up with the weights that they belong to.
@@ -233,7 +233,7 @@ def verify(folder: Path, state: State, step: int, precision: str) -> Difference:
 
 @torch.no_grad()
 def logprobs(model: PreTrainedModel, prompt: Sequence[int], response: Sequence[int]) -> Tensor:
-    """Return the log-probability of each token of a response [T], without a cache or padding."""
+    """The log-probability of each token of a response [T], without a cache or padding."""
     ids = torch.tensor([[*prompt, *response]])
     logits = model(input_ids=ids, use_cache=False).logits[0, len(prompt) - 1 : -1]
     chosen = torch.tensor(response).unsqueeze(-1)

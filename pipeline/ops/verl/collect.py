@@ -73,7 +73,7 @@ _VALIDATION = "val-core/{source}/acc/mean@1"
 def step_row(
     step: int, logged: Mapping[str, float], validation: Mapping[str, int], at: float
 ) -> Step:
-    """Return a step from one row of verl's file logger.
+    """A step from one row of verl's file logger.
 
     Args:
         step: The step.
@@ -116,7 +116,7 @@ def step_row(
 
 
 def validation_accuracy(logged: Mapping[str, float], validation: Mapping[str, int]) -> float | None:
-    """Return the accuracy on all validation prompts; None if the step was not validated."""
+    """The accuracy on all validation prompts; None if the step was not validated."""
     names = {source: _VALIDATION.format(source=source) for source in validation}
     if not any(name in logged for name in names.values()):
         return None

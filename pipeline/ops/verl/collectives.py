@@ -22,7 +22,7 @@ _OWN = "the job's own node"
 
 
 def who_waited(lines: Sequence[str]) -> str:
-    """Return which operation did not end, if that is said, and on which nodes who met it.
+    """Which operation did not end, if that is said, and on which nodes who met it.
 
     Args:
         lines: Lines of the log that `BROKEN` fits, as Ray shows them.

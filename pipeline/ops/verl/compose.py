@@ -35,7 +35,7 @@ class Composed:
     defaults: dict[str, object]
 
     def value(self, key: str) -> object:
-        """Return the setting of a dotted name."""
+        """The setting of a dotted name."""
         found: object = self.config
         for part in key.split("."):
             assert isinstance(found, Mapping)
@@ -43,7 +43,7 @@ class Composed:
         return found
 
     def changed(self, overrides: Overrides) -> Overrides:
-        """Return the overrides that differ from verl's defaults."""
+        """The overrides that differ from verl's defaults."""
         return {
             key: value
             for key, value in overrides.items()
@@ -106,7 +106,7 @@ def compose_here(overrides: Overrides, name: str = _RL) -> Composed:
 
 
 def _resolved(config: object) -> object:
-    """Return verl's defaults as far as they can be resolved: the rollout has no default name."""
+    """Verl's defaults as far as they can be resolved: the rollout has no default name."""
     from omegaconf import OmegaConf
 
     return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)

@@ -1,7 +1,7 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
-``Measured`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of rollouts that
-verl does not log itself, and has the nodes' memory watched and the probe's columns measured
+``MeasuredReplayBuffer`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of
+rollouts that verl does not log itself, and has the nodes' memory watched and the probe's columns measured
 (:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
 (``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
 the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
@@ -41,7 +41,7 @@ _LEFT_OUT = "training/filter_groups/evicted_samples"
 _POLL_SECONDS = 0.25  # between looks whether a batch is complete
 
 
-class Measured(ReplayBuffer):  # type: ignore[misc]
+class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
     """verl's replay buffer, which also measures each training batch and bounds how often it draws.
 
     verl leaves out groups whose completions all earn the same for as long as it takes. Here the
@@ -79,7 +79,7 @@ class Measured(ReplayBuffer):  # type: ignore[misc]
         return int(self._refill(prompts))
 
     def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
-        """Return the groups to leave out: none once the last draw has begun."""
+        """The groups to leave out: none once the last draw has begun."""
         if self._draws and self._drawn > (self._draws - 1) * self._prompts:
             return set(), Counter()
         return super()._dapo_filtered_keys(partition_id)  # type: ignore[no-any-return]
@@ -87,7 +87,7 @@ class Measured(ReplayBuffer):  # type: ignore[misc]
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int
     ) -> tuple[Any, dict[str, object]]:
-        """Return a batch and its metrics."""
+        """A batch and its metrics."""
         self._drawn = batch_size  # the trainer has asked for these
         batch, metrics = super().sample(global_steps, partition_id, batch_size)
         metrics.pop(DAPO_FILTERED_REWARD_COUNTS_KEY, None)  # no number, which is all that is logged
@@ -151,7 +151,7 @@ class _WholeText:
         self._ends = end_ids_in(Path(tokenizer.name_or_path), tokenizer)
 
     def decode(self, tokens: torch.Tensor, **_: object) -> str:
-        """Return the text of the tokens [T]."""
+        """The text of the tokens [T]."""
         listed: list[int] = tokens.tolist()
         if listed and listed[-1] in self._ends:
             listed.pop()
@@ -184,7 +184,7 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
 
 
 def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list[list[float]]:
-    """Return the actor's log-probabilities of each completion's tokens."""
+    """The actor's log-probabilities of each completion's tokens."""
     ranks = trainer.actor_rollout_wg.world_size
     count = -(-len(sequences) // ranks) * ranks  # each rank must get as many
     rows = [_fields(sequences[index % len(sequences)]) for index in range(count)]
@@ -216,7 +216,7 @@ def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list
 
 
 def _fields(sequence: dict[str, list[int]]) -> dict[str, torch.Tensor | dict[str, object]]:
-    """Return a sequence in the form in which verl keeps rollouts."""
+    """A sequence in the form in which verl keeps rollouts."""
     prompt, response = torch.tensor(sequence["prompt"]), torch.tensor(sequence["response"])
     mask = torch.ones_like(response)
     whole = torch.cat([prompt, response])

@@ -105,7 +105,7 @@ class VerlAttempt:
         return self._outcome(self.base)
 
     def _resume(self) -> int:
-        """Return the step to go on from; what lies after it is forgotten."""
+        """The step to go on from; what lies after it is forgotten."""
         logged = [each.step for each in self.journal.history.steps]
         done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
@@ -271,7 +271,7 @@ class Verl:
         self._reader.join(timeout=5)
 
     def wait(self, seconds: float) -> bool:
-        """Return whether it still runs after at most so many seconds."""
+        """Whether it still runs after at most so many seconds."""
         try:
             self.status = self._process.wait(seconds)
         except subprocess.TimeoutExpired:

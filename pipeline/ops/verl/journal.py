@@ -39,7 +39,7 @@ class LoggedStep(BaseModel):
 
     @property
     def figures(self) -> dict[str, float]:
-        """Return the numbers by verl's names."""
+        """The numbers by verl's names."""
         return {n: v for n, v in self.data.items() if isinstance(v, int | float)}
 
 
@@ -51,7 +51,7 @@ class StepFollower:
         self._offset = 0
 
     def read(self) -> list[LoggedStep]:
-        """Return the steps that were completed since the last call."""
+        """The steps that were completed since the last call."""
         if not self._path.is_file():
             return []
         with self._path.open("rb") as file:

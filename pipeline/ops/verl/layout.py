@@ -28,45 +28,45 @@ class State:
 
     @classmethod
     def of_checkpoint(cls, folder: Path) -> State:
-        """Return the state that one of verl's checkpoints belongs to."""
+        """The state that one of verl's checkpoints belongs to."""
         own = folder.parent.parent
         return cls(own.parent.parent, own.name)
 
     @property
     def lease(self) -> Lease:
-        """Return the lease of the attempt."""
+        """The lease of the attempt."""
         return Lease.named(lease_folder(self.root), self.attempt)
 
     @property
     def folder(self) -> Path:
-        """Return the attempt's own folder."""
+        """The attempt's own folder."""
         return attempts_folder(self.root) / self.attempt
 
     @property
     def checkpoints(self) -> Path:
-        """Return the folder of verl's ``global_step_N``."""
+        """The folder of verl's ``global_step_N``."""
         return self.folder / "checkpoints"
 
     @property
     def tokenizer(self) -> Path:
-        """Return the folder of the tokenizer that verl shows prompts with."""
+        """The folder of the tokenizer that verl shows prompts with."""
         return self.folder / "tokenizer"
 
     @property
     def validation(self) -> Path:
-        """Return the folder of verl's validation responses."""
+        """The folder of verl's validation responses."""
         return self.folder / "validation"
 
     @property
     def log(self) -> Path:
-        """Return what verl's file logger writes; each attempt begins it anew."""
+        """What verl's file logger writes; each attempt begins it anew."""
         return self.folder / "verl.jsonl"
 
     @property
     def steps(self) -> Path:
-        """Return the journal of finished steps, of all attempts."""
+        """The journal of finished steps, of all attempts."""
         return self.folder / "steps.jsonl"
 
     def step(self, step: int) -> Path:
-        """Return verl's checkpoint after a step."""
+        """Verl's checkpoint after a step."""
         return self.checkpoints / f"global_step_{step}"

@@ -19,17 +19,17 @@ FUSED = ("actor_rollout_ref.model.use_fused_kernels", "model.use_fused_kernels")
 
 
 def with_margin(items: dict[str, int]) -> int:
-    """Return the bytes of a phase, margin included."""
+    """The bytes of a phase, margin included."""
     return round((1 + MARGIN) * sum(items.values()))
 
 
 def longest(recipe: Train) -> int:
-    """Return the tokens of the longest sequence that a recipe allows."""
+    """The tokens of the longest sequence that a recipe allows."""
     return recipe.max_prompt_tokens + recipe.max_new_tokens
 
 
 def trained(parameters: int, ranks: int, adapters: int = 0) -> dict[str, int]:
-    """Return what each rank holds of a model that is trained: FSDP keeps float32.
+    """What each rank holds of a model that is trained: FSDP keeps float32.
 
     Args:
         parameters: Weights of the model.
@@ -42,7 +42,7 @@ def trained(parameters: int, ranks: int, adapters: int = 0) -> dict[str, int]:
 
 
 def gathered(shape: Shape, size: int) -> int:
-    """Return what FSDP collects to compute: the vocabulary's weights, and two layers in turn."""
+    """What FSDP collects to compute: the vocabulary's weights, and two layers in turn."""
     vocabulary = shape.vocab_size * shape.hidden_size
     ends = vocabulary if shape.tie_word_embeddings else 2 * vocabulary
     layer = (shape.trunk - vocabulary) // shape.num_hidden_layers
@@ -50,7 +50,7 @@ def gathered(shape: Shape, size: int) -> int:
 
 
 def activations(shape: Shape, tokens: int, size: int, *, recompute: bool) -> int:
-    """Return what the backward pass over so many tokens needs."""
+    """What the backward pass over so many tokens needs."""
     hidden, inner = shape.hidden_size, shape.intermediate_size
     key_value = shape.num_key_value_heads * shape.head_size
     # Per token and layer: normalised inputs and residuals in float32; queries, keys and values
@@ -61,13 +61,13 @@ def activations(shape: Shape, tokens: int, size: int, *, recompute: bool) -> int
 
 
 def passing(shape: Shape, tokens: int, size: int) -> int:
-    """Return what a forward pass alone holds at once: the widest part of one layer."""
+    """What a forward pass alone holds at once: the widest part of one layer."""
     hidden, inner = shape.hidden_size, shape.intermediate_size
     return tokens * (2 * hidden * FLOAT + (2 * hidden + 3 * inner) * size)
 
 
 def logits(shape: Shape, recipe: Train, tokens: int, size: int, *, learns: bool) -> int:
-    """Return the logits that are there at once; verl computes them on prompts too.
+    """The logits that are there at once; verl computes them on prompts too.
 
     Args:
         shape: Of the model.
@@ -88,6 +88,6 @@ def logits(shape: Shape, recipe: Train, tokens: int, size: int, *, learns: bool)
 
 
 def cache_of_one(shape: Shape, recipe: Train, size: int, tensor_parallel: int) -> int:
-    """Return the keys and values of one completion on each accelerator that shares it."""
+    """The keys and values of one completion on each accelerator that shares it."""
     heads = max(1, shape.num_key_value_heads // tensor_parallel)
     return 2 * shape.num_hidden_layers * heads * shape.head_size * size * longest(recipe)

@@ -81,7 +81,7 @@ class JobPaths:
 def verl_overrides(
     cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int, flash: bool = True
 ) -> Overrides:
-    """Return the settings with which verl trains a cell.
+    """The settings with which verl trains a cell.
 
     Args:
         cell: A trained cell.
@@ -210,7 +210,7 @@ def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
 
 
 def optimizer(section: str, recipe: Train, placement: Placement) -> Overrides:
-    """Return how AdamW steps: in one kernel, which holds nothing of its own.
+    """How AdamW steps: in one kernel, which holds nothing of its own.
 
     Torch's default on accelerators holds one more shard in float32. It stays with float16, whose
     gradient scaler (torch's, for shards) and the one kernel do not work together.
@@ -221,7 +221,7 @@ def optimizer(section: str, recipe: Train, placement: Placement) -> Overrides:
 
 
 def sharding(section: str, cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
-    """Return how a model that is trained is shared out, and with which seed."""
+    """How a model that is trained is shared out, and with which seed."""
     return {
         f"{section}.seed": cell.seed,
         f"{section}.param_offload": placement.offload,
@@ -311,7 +311,7 @@ def _trainer(
 
 
 def hooks(tokenizer: str, host_memory_share: float, probe: str | None = None) -> Overrides:
-    """Return the settings that name what verl calls back, see :mod:`pipeline.ops.verl.hooks`.
+    """The settings that name what verl calls back, see :mod:`pipeline.ops.verl.hooks`.
 
     Args:
         tokenizer: Folder of the tokenizer.
@@ -335,7 +335,7 @@ def hooks(tokenizer: str, host_memory_share: float, probe: str | None = None) ->
 
 
 def planned(recipe: Train, rows: int) -> tuple[int, int]:
-    """Return the number of steps, and of passes over the data that verl needs for them.
+    """The number of steps, and of passes over the data that verl needs for them.
 
     verl leaves out the prompts of a pass that do not fill a batch, so that it starts another pass
     where the local trainer would still have had some; the number of steps is the same.
@@ -371,7 +371,7 @@ def _cpu(*, critic: bool) -> Overrides:
 
 
 def as_arguments(overrides: Overrides) -> list[str]:
-    """Return overrides as command-line arguments in Hydra's grammar."""
+    """Overrides as command-line arguments in Hydra's grammar."""
     return [f"{key}={_value(value)}" for key, value in overrides.items()]
 
 
@@ -390,7 +390,7 @@ def _value(value: Setting) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as Hydra reads it back: bare where it cannot be taken for something else."""
+    """A text as Hydra reads it back: bare where it cannot be taken for something else."""
     if _BARE.fullmatch(text) and text.lower() not in ("null", "true", "false", "nan", "inf"):
         return text
     # Hydra unescapes quotes, and backslashes before them only.

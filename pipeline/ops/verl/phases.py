@@ -83,46 +83,46 @@ class Placement:
 
     @property
     def ranks(self) -> int:
-        """Return the number of accelerators in all."""
+        """The number of accelerators in all."""
         return self.nodes * self.gpus
 
     @property
     def on_cpu(self) -> bool:
-        """Return whether there is no accelerator."""
+        """Whether there is no accelerator."""
         return self.accelerator == "cpu"
 
     @property
     def update_tokens(self) -> int:
-        """Return the tokens that an accelerator takes through forward and backward at once."""
+        """The tokens that an accelerator takes through forward and backward at once."""
         return self.micro_batch * self.longest
 
     @property
     def log_prob_tokens(self) -> int:
-        """Return the tokens that an accelerator takes through a forward pass alone at once."""
+        """The tokens that an accelerator takes through a forward pass alone at once."""
         return self.log_prob_micro_batch * self.longest
 
     @property
     def phases(self) -> dict[str, dict[str, int]]:
-        """Return what an accelerator holds, by phase."""
+        """What an accelerator holds, by phase."""
         return {"update": self.update, "scoring": self.scoring, "sampling": self.rollout}
 
     @property
     def peaks(self) -> dict[str, int]:
-        """Return the bytes held in each phase, margin included."""
+        """The bytes held in each phase, margin included."""
         return {phase: with_margin(items) for phase, items in self.phases.items()}
 
     @property
     def peak(self) -> int:
-        """Return the most bytes held, margin included."""
+        """The most bytes held, margin included."""
         return max(self.peaks.values())
 
     @property
     def fits(self) -> bool:
-        """Return whether all phases fit."""
+        """Whether all phases fit."""
         return self.capacity is None or self.peak <= self.capacity
 
     def describe(self) -> str:
-        """Return the place in words, such as ``2 x a100-80`` or ``2 nodes x 8 x h100``."""
+        """The place in words, such as ``2 x a100-80`` or ``2 nodes x 8 x h100``."""
         nodes = f"{self.nodes} nodes x " if self.nodes > 1 else ""
         return f"{nodes}{self.gpus} x {self.accelerator}"
 
@@ -140,7 +140,7 @@ def plan_on(
     micro_batch: int,
     memory_each: float | None = None,
 ) -> Placement:
-    """Return what training on given accelerators, in a given way, holds.
+    """What training on given accelerators, in a given way, holds.
 
     Args:
         shape: Of the policy.
@@ -216,14 +216,14 @@ def plan_on(
 
 
 def _larger(backward: dict[str, int], step: dict[str, int]) -> dict[str, int]:
-    """Return what an update holds when it holds most: in its backward passes, or in its step."""
+    """What an update holds when it holds most: in its backward passes, or in its step."""
     return max(backward, step, key=lambda items: sum(items.values()))
 
 
 def _waiting(
     shape: Shape, recipe: Train, algorithm: Algorithm, size: int, nodes: int, gpus: int
 ) -> dict[str, int]:
-    """Return what waits in a node's memory: the reference model, or each accelerator's copy."""
+    """What waits in a node's memory: the reference model, or each accelerator's copy."""
     if recipe.lora and algorithm.samples:
         return {}  # the reference model is the policy without its adapters
     if algorithm.reference:

@@ -29,7 +29,7 @@ def place(
     cluster: Cluster,
     model_kind: str = "hub",
 ) -> Placement:
-    """Return the placement of a training run: the smallest that fits, within what is asked for.
+    """The placement of a training run: the smallest that fits, within what is asked for.
 
     Args:
         shape: Of the policy.
@@ -56,7 +56,7 @@ def place(
 
 
 def _choose(options: list[Placement]) -> Placement | None:
-    """Return the fastest option that leaves some room, else one with offload, the roomiest.
+    """The fastest option that leaves some room, else one with offload, the roomiest.
 
     Offload empties an accelerator for all but the update: where that is tight, nothing else is.
     """
@@ -69,7 +69,7 @@ def _choose(options: list[Placement]) -> Placement | None:
 def _places(
     cluster: Cluster, accelerator: Accelerator, recipe: Train, algorithm: Algorithm
 ) -> list[tuple[int, int]]:
-    """Return nodes and accelerators per node to try; each must divide the work of an update."""
+    """Nodes and accelerators per node to try; each must divide the work of an update."""
     first = cluster.nodes or 1
     found = [(first, gpus) for gpus in _gpu_counts(cluster, first, accelerator, recipe, algorithm)]
     if cluster.nodes or cluster.gpus or accelerator == "cpu":
@@ -85,7 +85,7 @@ def _of_node(cluster: Cluster) -> int:
 def _gpu_counts(
     cluster: Cluster, nodes: int, accelerator: Accelerator, recipe: Train, algorithm: Algorithm
 ) -> list[int]:
-    """Return the accelerators per node to try."""
+    """The accelerators per node to try."""
     sequences = _sequences_per_update(recipe, algorithm)
     asked = cluster.gpus
     most = _of_node(cluster)
@@ -117,7 +117,7 @@ def _per_prompt(recipe: Train, algorithm: Algorithm) -> str:
 
 
 def _sequences_per_update(recipe: Train, algorithm: Algorithm) -> int:
-    """Return the completions of one optimiser step."""
+    """The completions of one optimiser step."""
     if not algorithm.samples:
         return recipe.prompts_per_step
     if recipe.prompts_per_step % recipe.updates_per_batch:
@@ -162,7 +162,7 @@ def _options(
 
 
 def _micro_batches(recipe: Train, algorithm: Algorithm, sequences: int) -> list[int]:
-    """Return the micro-batches to try on an accelerator, the largest first.
+    """The micro-batches to try on an accelerator, the largest first.
 
     Of RL they are budgets of tokens, which verl fills with as many sequences as there is room for.
     Sequences that are imitated may be longer than any budget; they are counted, and must divide.
@@ -178,7 +178,7 @@ def _micro_batches(recipe: Train, algorithm: Algorithm, sequences: int) -> list[
 def _tensor_parallels(
     shape: Shape, cluster: Cluster, algorithm: Algorithm, accelerator: Accelerator, gpus: int
 ) -> list[int]:
-    """Return the ways to spread the rollout model; vLLM's heads must divide."""
+    """The ways to spread the rollout model; vLLM's heads must divide."""
     if accelerator == "cpu" or not algorithm.samples:
         return [1]
     if cluster.tensor_parallel:
@@ -196,7 +196,7 @@ def _tensor_parallels(
 def _too_big(
     best: Placement, shape: Shape, recipe: Train, algorithm: Algorithm, cluster: Cluster
 ) -> UserError:
-    """Return the error of a plan that does not fit, with its numbers and one that would."""
+    """The error of a plan that does not fit, with its numbers and one that would."""
     assert best.capacity is not None
     phase = max(best.peaks, key=best.peaks.__getitem__)
     largest = sorted(best.phases[phase].items(), key=lambda item: -item[1])[:4]
@@ -212,7 +212,7 @@ def _too_big(
 def _would_fit(
     shape: Shape, recipe: Train, algorithm: Algorithm, cluster: Cluster, best: Placement
 ) -> str:
-    """Return the smallest placement that fits, or that none does."""
+    """The smallest placement that fits, or that none does."""
     for nodes in (best.nodes, *(n for n in NODES if n > best.nodes)):
         loose = cluster.model_copy(
             update={

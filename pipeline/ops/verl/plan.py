@@ -62,7 +62,7 @@ class Plan:
 def plan_of(
     params: Params, key: str, rows: int, changes: Mapping[str, object] | None = None
 ) -> Plan:
-    """Return the plan of a cell.
+    """The plan of a cell.
 
     Args:
         params: The expanded study.
@@ -99,7 +99,7 @@ def plan_of(
 
 
 def count_rows(params: Params, cell: TrainedCell, root: Path | None = None) -> int:
-    """Return the number of training prompts: of the dataset if it is made, else as planned.
+    """The number of training prompts: of the dataset if it is made, else as planned.
 
     Raises:
         UserError: If the dataset is not made and the study does not say how many there will be.

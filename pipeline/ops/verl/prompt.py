@@ -18,7 +18,7 @@ from pipeline.model.weights import end_ids_in, write_end_ids
 
 
 def prefilled(template: str, *, think: bool = True) -> str:
-    """Return a chat template whose generation prompt ends in what the answer begins with."""
+    """A chat template whose generation prompt ends in what the answer begins with."""
     begun = beginning(think=think)
     # Jinja drops one line break at the end of a template; in the middle it would be text.
     return f"{template.removesuffix(chr(10))}{{% if add_generation_prompt %}}{begun}{{% endif %}}"

@@ -16,7 +16,7 @@ Settings = dict[str, bool | int | float | str]
 
 
 def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
-    """Return the settings of what is the algorithm's own, of LoRA and of dynamic sampling."""
+    """The settings of what is the algorithm's own, of LoRA and of dynamic sampling."""
     return {
         **_objective(recipe, algorithm),
         **lora_settings(recipe, _MODEL),
@@ -52,7 +52,7 @@ def _objective(recipe: Train, algorithm: Algorithm) -> Settings:
 
 
 def lora_settings(recipe: Train, model: str) -> Settings:
-    """Return the settings of LoRA, under the name that a configuration gives its model."""
+    """The settings of LoRA, under the name that a configuration gives its model."""
     if recipe.lora is None:
         return {}
     return {
@@ -65,7 +65,7 @@ def lora_settings(recipe: Train, model: str) -> Settings:
 
 
 def _dynamic_sampling(recipe: Train) -> Settings:
-    """verl's own has no bound; :class:`pipeline.ops.verl.hooks.Measured` adds it."""
+    """verl's own has no bound; :class:`pipeline.ops.verl.hooks.MeasuredReplayBuffer` adds it."""
     if recipe.dynamic_sampling is None:
         return {}
     return {

@@ -50,7 +50,7 @@ MEMORY: dict[str, dict[str, PublishedRecipe]] = {
 
 
 def memory_differences(paper: str | None, placement: Placement) -> dict[str, list[Difference]]:
-    """Return what a plan does otherwise than the papers that a study names, by paper."""
+    """What a plan does otherwise than the papers that a study names, by paper."""
     here = _placed(placement)
     return {
         name: [
@@ -74,7 +74,7 @@ def _placed(placement: Placement) -> dict[str, object]:
 
 
 def notes(cell: TrainedCell) -> list[str]:
-    """Return what verl does otherwise than the local trainer with the same cell."""
+    """What verl does otherwise than the local trainer with the same cell."""
     recipe = cell.train
     found = [
         "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "

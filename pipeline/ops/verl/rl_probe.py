@@ -71,11 +71,11 @@ class VerlProbe:
         self._schedule = Schedule.of(spec.cell.train, spec.rows)
 
     def is_due(self, step: int) -> bool:
-        """Return whether the probe is due after a step."""
+        """Whether the probe is due after a step."""
         return self._schedule.probes(step)
 
     def figures(self) -> Figures:
-        """Return the accuracy on each column now, by its name in verl's log."""
+        """The accuracy on each column now, by its name in verl's log."""
         # All columns as one batch: what samples is best used by many prompts at once.
         asked = collate_fn([row for rows in self._columns.values() for row in rows])
         right = _validated(self._trainer, asked)
@@ -97,7 +97,7 @@ class VerlProbe:
 
 
 def _validated(trainer: Any, batch: dict[str, Any]) -> dict[str, float]:
-    """Return 1 for each prompt that the trainer finds answered rightly and 0 for others, by id.
+    """1 for each prompt that the trainer finds answered rightly and 0 for others, by id.
 
     A copy of the trainer validates, on this batch instead, and writes nothing of it: the trainer's
     own validation stays what it is.
@@ -132,7 +132,7 @@ def _right_by_id(
 def accuracies(
     sizes: Mapping[str, int], uids: Sequence[str], right: Mapping[str, float | None]
 ) -> Figures:
-    """Return the share of each column's prompts that are answered rightly, by verl's name of it.
+    """The share of each column's prompts that are answered rightly, by verl's name of it.
 
     Args:
         sizes: Prompts of each column.

@@ -55,7 +55,7 @@ class Lessons(Dataset[dict[str, Tensor]]):
         return len(self.rows)
 
     def lesson(self, index: int) -> Lesson:
-        """Return the prompt with its response, of which the response is taught."""
+        """The prompt with its response, of which the response is taught."""
         prompt = self.rows[index].prompt
         return Lesson((*prompt, *self.responses[index].tokens), len(prompt))
 

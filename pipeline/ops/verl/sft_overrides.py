@@ -56,7 +56,7 @@ def check_imitable(recipe: Train, algorithm: Sft) -> None:
 def sft_overrides(
     cell: TrainedCell, placement: Placement, paths: JobPaths, rows: int, flash: bool = True
 ) -> Overrides:
-    """Return the settings with which verl trains a cell by imitation.
+    """The settings with which verl trains a cell by imitation.
 
     Args:
         cell: A trained cell whose algorithm imitates.

@@ -145,7 +145,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         self._log.log(data=figures, step=step)
 
     def _trained(self, data: dict[str, Any], step: int) -> Figures:
-        """Return the local trainer's metrics of a batch, and how long it took."""
+        """The local trainer's metrics of a batch, and how long it took."""
         batch, seconds = self.train_dataloader, time.perf_counter() - self.train_dataloader.taken
         rows = [self.train_dataset.rows[index] for index in batch.rows]
         responses = [self.train_dataset.responses[index] for index in batch.rows]
@@ -169,7 +169,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         }
 
     def _measured(self, step: int) -> Figures:
-        """Return the greedy accuracies that are due after a step."""
+        """The greedy accuracies that are due after a step."""
         sets = dict(self._validation) if self._schedule.validates(step) else {}
         sets |= self._probe if self._schedule.probes(step) else {}
         if not sets:
@@ -192,7 +192,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
             temporary.write_text(json.dumps({"logprobs": logprobs}), encoding="utf-8")
 
     def _logprobs(self, sequences: Sequence[dict[str, list[int]]]) -> list[list[float]]:
-        """Return the log-probabilities that the trainer gives to the tokens of each response."""
+        """The log-probabilities that the trainer gives to the tokens of each response."""
         ranks = self.training_client.world_size
         count = -(-len(sequences) // ranks) * ranks  # each rank must get as many
         rows = [sequences[index % len(sequences)] for index in range(count)]
@@ -224,7 +224,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
 def read_questions(
     folder: Path, tokenizer: PreTrainedTokenizerBase, recipe: Train
 ) -> tuple[dict[str, tuple[TokenisedRow, ...]], dict[str, tuple[TokenisedRow, ...]]]:
-    """Return the validation prompts and those of the probe, by the names of their accuracies."""
+    """The validation prompts and those of the probe, by the names of their accuracies."""
     limit, path = recipe.max_prompt_tokens, folder / "validation.parquet"
     validation = load_rows(path, tokenizer, limit, think=recipe.think).rows
     probe = load_probe(folder, tokenizer, recipe)
@@ -237,7 +237,7 @@ def _nested(rows: Sequence[torch.Tensor]) -> torch.Tensor:
 
 
 def _total(parts: Any) -> float:
-    """Return the sum of all micro-batches of all processes."""
+    """The sum of all micro-batches of all processes."""
     return sum(map(_total, parts)) if isinstance(parts, list) else float(parts)
 
 

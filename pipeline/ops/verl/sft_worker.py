@@ -59,7 +59,7 @@ class SftQuestions:
 
 
 def imitation_loss(model_output: Any, data: Any, dp_group: object = None) -> tuple[Any, Any]:
-    """Return verl's loss of imitation, and the entropy that it does not measure."""
+    """Verl's loss of imitation, and the entropy that it does not measure."""
     loss, metrics = sft_loss(None, model_output, data, dp_group)
     taught = torch.roll(data["loss_mask"].values(), shifts=-1, dims=0)  # as in verl's loss
     entropy = masked_sum(model_output["entropy"].values().detach(), taught)
@@ -83,7 +83,7 @@ class MeasuringWorker(TrainingWorker):  # type: ignore[misc]
 
     @register(dispatch_mode=Dispatch.ONE_TO_ALL)  # type: ignore[untyped-decorator]
     def count_right(self, questions: SftQuestions) -> dict[str, int]:
-        """Return how many prompts of this process's share of each set are answered rightly."""
+        """How many prompts of this process's share of each set are answered rightly."""
         recipe = questions.recipe
         model, tokenizer = self._whole(questions)
         judge = Judge(tokenizer, preset_of(recipe.reward), recipe.think)
@@ -98,7 +98,7 @@ class MeasuringWorker(TrainingWorker):  # type: ignore[misc]
         return right
 
     def _whole(self, questions: SftQuestions) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-        """Return the copy with the present weights; every process walks through all of them."""
+        """The copy with the present weights; every process walks through all of them."""
         if self._copy is None:
             self._copy = _load(questions.base, questions.recipe.precision)
         model, tokenizer = self._copy

@@ -38,7 +38,7 @@ IMITATION = Trainer(
 
 
 def trainer_of(algorithm: Algorithm) -> Trainer:
-    """Return the trainer of an algorithm."""
+    """The trainer of an algorithm."""
     return IMITATION if isinstance(algorithm, Sft) else RL
 
 

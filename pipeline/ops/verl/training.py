@@ -165,6 +165,6 @@ def _cpu_plugin() -> Path:
 
 
 def _settings(cell: TrainedCell) -> Settings:
-    """Return what the result depends on."""
+    """What the result depends on."""
     anywhere = {"train": {"cluster": _PLACE | _PATIENCE}}
     return cell.model_dump(mode="json", include={"algorithm", "seed", "train"}, exclude=anywhere)

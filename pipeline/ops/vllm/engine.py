@@ -24,7 +24,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import TOO_LONG, Place, Prompt, Response, by_sampling, respond
+from pipeline.evaluate.engine import TOO_LONG, EnginePlace, Prompt, Response, by_sampling, respond
 from pipeline.formats.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.formats.provenance import Libraries, installed
 from pipeline.model.chat import encode_prompt
@@ -52,8 +52,8 @@ _ANYWHERE = {
 Launch = Callable[[Path, Callable[[str], None]], None]
 
 
-def open_engine(place: Place) -> VllmEngine:
-    """Return the engine of a model: on the cluster of ``RAY_ADDRESS``, else on this machine."""
+def open_engine(place: EnginePlace) -> VllmEngine:
+    """The engine of a model: on the cluster of ``RAY_ADDRESS``, else on this machine."""
     on_cluster = os.environ.get("RAY_ADDRESS")
     return VllmEngine(
         place.model,
@@ -91,7 +91,7 @@ class VllmEngine:
     def complete(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
-        """Return one response for each prompt, in order.
+        """One response for each prompt, in order.
 
         A prompt that leaves no room for the longest answer in the model's context is not run: its
         response is empty with finish reason ``prompt_too_long``.
@@ -218,7 +218,7 @@ class _Part:
 
     @property
     def context(self) -> int:
-        """Return the tokens of the longest prompt with its longest answer."""
+        """The tokens of the longest prompt with its longest answer."""
         return max((len(row.tokens) for row in self.rows), default=0) + self.sampling.max_new_tokens
 
     @property
@@ -226,14 +226,14 @@ class _Part:
         return len(vllm_worker.read_done(self.output)) < len(self.rows)
 
     def prompt_rows(self, number: int) -> list[PromptRow]:
-        """Return what the worker reads of it, as the part of a number."""
+        """What the worker reads of it, as the part of a number."""
         return [
             {"part": number, "index": row.place, "tokens": list(row.tokens), "seed": row.seed}
             for row in self.rows
         ]
 
     def libraries(self) -> Libraries:
-        """Return the versions of what answered."""
+        """The versions of what answered."""
         if not self.versions.is_file():
             return {}
         return dict(json.loads(self.versions.read_text(encoding="utf-8")))
@@ -333,7 +333,7 @@ class OnCluster:
             raise outcome.error("engine vllm")
 
     def job(self, folder: Path) -> Job:
-        """Return the job of a folder: on the node, and of the accelerators, that Ray gives it."""
+        """The job of a folder: on the node, and of the accelerators, that Ray gives it."""
         from pipeline.ops.cluster.job import Job
 
         gpus, count = _asked(folder)
@@ -368,7 +368,7 @@ def _leased(job: Path) -> AbstractContextManager[Leased]:
 
 
 def _accelerators(gpus: int, prompts: int) -> int:
-    """Return how many accelerators of one node to ask for: those that are free, for replicas.
+    """How many accelerators of one node to ask for: those that are free, for replicas.
 
     Args:
         gpus: What one replica takes.

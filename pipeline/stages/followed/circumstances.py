@@ -16,7 +16,7 @@ COMMIT = "mlflow.source.git.commit"
 
 
 def circumstances(root: Path) -> dict[str, str]:
-    """Return who runs what on which machine, as tags."""
+    """Who runs what on which machine, as tags."""
     tags = {
         "mlflow.user": _user(),
         "mlflow.source.name": "dvc.yaml",
@@ -35,23 +35,23 @@ def circumstances(root: Path) -> dict[str, str]:
 
 
 def checked_out(root: Path) -> str:
-    """Return the commit of a checkout; empty outside of git."""
+    """The commit of a checkout; empty outside of git."""
     return _git(root, "rev-parse", "HEAD")
 
 
 def processor(cpus: Path = Path("/proc/cpuinfo")) -> str:
-    """Return the name of the processor, or its kind where Linux does not say."""
+    """The name of the processor, or its kind where Linux does not say."""
     named = _value("model name", cpus)
     return named or platform.processor() or platform.machine()
 
 
 def _accelerators(driver: Path = Path("/proc/driver/nvidia/gpus")) -> list[str]:
-    """Return the names of the accelerators, as NVIDIA's driver has them: no library is asked."""
+    """The names of the accelerators, as NVIDIA's driver has them: no library is asked."""
     return [_value("Model", path) for path in sorted(driver.glob("*/information"))]
 
 
 def _value(name: str, path: Path) -> str:
-    """Return what a file of ``NAME: VALUE`` lines says first of a name; else nothing."""
+    """What a file of ``NAME: VALUE`` lines says first of a name; else nothing."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError:

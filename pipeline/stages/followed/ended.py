@@ -41,7 +41,7 @@ class Ended:
 
 
 def read_ended(logs: Path) -> Ended | None:
-    """Return how a stage ended; None where nothing is known. A damaged log stops nothing."""
+    """How a stage ended; None where nothing is known. A damaged log stops nothing."""
     path = logs / NAME
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def read_ended(logs: Path) -> Ended | None:
 
 
 def causes(params: Params, root: Path) -> dict[str, str]:
-    """Return why cells of a study failed when they last ran, by cell: ``STAGE: CAUSE``."""
+    """Why cells of a study failed when they last ran, by cell: ``STAGE: CAUSE``."""
     logs = root / "logs" / params.study.name
     return {
         key: f"{path.parent.name}: {ended.cause}"

@@ -135,7 +135,7 @@ def event(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_told(sentence: Sentence, token: Token, index: int) -> bool:
-    """Return whether what follows is what somebody says: "Ann claims", "Ann's claim that"."""
+    """Whether what follows is what somebody says: "Ann claims", "Ann's claim that"."""
     clause, follows = sentence.clause, sentence.following(index)
     noun = clause.owner is not None and follows is not None and follows.role is Role.THAT
     return clause.subject is not None or noun or token.value.endswith("ing")

@@ -57,7 +57,7 @@ def comma(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_aside(sentence: Sentence, follows: Token | None) -> bool:
-    """Return whether a comma opens an aside on a believer: "thinks that Ben, who left,"."""
+    """Whether a comma opens an aside on a believer: "thinks that Ben, who left,"."""
     clause = sentence.clause
     named = follows is not None and follows.role is Role.PERSON
     believing = clause.verb is Role.BELIEVE and bool(clause.believers) and not clause.stated
@@ -65,7 +65,7 @@ def _is_aside(sentence: Sentence, follows: Token | None) -> bool:
 
 
 def _tells_place(sentence: Sentence, index: int) -> bool:
-    """Return whether "which is" follows."""
+    """Whether "which is" follows."""
     follows = sentence.following(index)
     return follows is not None and follows.value == "which"
 
@@ -109,7 +109,7 @@ def and_(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _goes_on(sentence: Sentence, index: int) -> bool:
-    """Return whether a believed move goes on: "moved to the box and then to the jar"."""
+    """Whether a believed move goes on: "moved to the box and then to the jar"."""
     clause = sentence.clause
     if clause.verb is not Role.MOVE or not clause.believers:
         return False
@@ -165,7 +165,7 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_that(sentence: Sentence, index: int) -> bool:
-    """Return whether "is that" follows."""
+    """Whether "is that" follows."""
     after = [t.role for t in sentence.tokens[index + 1 : index + 5] if t.role not in PASSED]
     return after[:2] == [Role.BE, Role.THAT]
 

@@ -57,7 +57,7 @@ def false(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _judges(sentence: Sentence) -> bool:
-    """Return whether a clause so far is one like "it is" and "it would be"."""
+    """Whether a clause so far is one like "it is" and "it would be"."""
     clause = sentence.clause
     return clause.subject is None and not clause.believers and not clause.stated
 

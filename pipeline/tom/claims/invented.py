@@ -19,7 +19,7 @@ _AFTER = frozenset({Role.AND, Role.BREAK, Role.WHEN, Role.IF, Role.NOW})
 
 
 def begin_of_place(words: list[re.Match[str]], position: int) -> int:
-    """Return where a name may begin, given the position after "in"."""
+    """Where a name may begin, given the position after "in"."""
     named = position < len(words) and words[position].group().lower() in DETERMINERS
     return position + named
 
@@ -27,7 +27,7 @@ def begin_of_place(words: list[re.Match[str]], position: int) -> int:
 def place_made_up(
     words: list[re.Match[str]], start: int, vocabulary: Vocabulary
 ) -> tuple[int, str] | None:
-    """Return (words, name) of the place that begins with an unknown word, if it is one.
+    """(words, name) of the place that begins with an unknown word, if it is one.
 
     "The garage", "green_suitcase": with an article or an underscore, and nothing after it that
     could belong to it.
@@ -47,7 +47,7 @@ def place_made_up(
 
 
 def _is_unknown(words: list[re.Match[str]], position: int, vocabulary: Vocabulary) -> bool:
-    """Return whether a word is none that the reader or the story has."""
+    """Whether a word is none that the reader or the story has."""
     match = words[position]
     word = match.group().lower()
     found = vocabulary.words.get(word)

@@ -97,7 +97,7 @@ def agent(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def _is_counted(sentence: Sentence, index: int) -> Token | None:
-    """Return the word that says how many: "all of" before "the agents"."""
+    """The word that says how many: "all of" before "the agents"."""
     for before in reversed(sentence.tokens[max(0, index - 3) : index]):
         if before.role is Role.EVERY:
             return before

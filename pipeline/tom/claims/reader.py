@@ -45,7 +45,7 @@ class BeliefClaim:
 
 
 def read_claims(text: str, vocabulary: Vocabulary, thing: str = "") -> list[BeliefClaim]:
-    """Return the claims that a response makes, each once, in order; linear in its length.
+    """The claims that a response makes, each once, in order; linear in its length.
 
     Args:
         text: The response; its first ``LONGEST_RESPONSE`` characters are read.

@@ -18,7 +18,7 @@ from pipeline.tom.claims.tokens import Token
 
 
 def read_sentence(tokens: Sequence[Token], memory: ClauseMemory) -> list[FoundClaim]:
-    """Return the claims of a sentence, in order; ``memory`` is changed by reading."""
+    """The claims of a sentence, in order; ``memory`` is changed by reading."""
     sentence = Sentence(tokens, memory)
     for index, token in enumerate(tokens):
         if sentence.clause.start < 0 and token.role is not Role.SKIP:

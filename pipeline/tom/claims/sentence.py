@@ -49,14 +49,14 @@ class Sentence:
         self.found: list[FoundClaim] = []
 
     def following(self, index: int, skip: frozenset[Role] = PASSED) -> Token | None:
-        """Return the next of the words that matter."""
+        """The next of the words that matter."""
         for token in self.tokens[index + 1 : index + 6]:
             if token.role not in skip:
                 return token
         return None
 
     def preceding(self, index: int) -> Token | None:
-        """Return the last of the words that matter."""
+        """The last of the words that matter."""
         for token in reversed(self.tokens[max(0, index - 5) : index]):
             if token.role not in PASSED:
                 return token
@@ -144,7 +144,7 @@ class Sentence:
         return unsaid or self.hypothesis or self.unreal
 
     def is_claim(self, token: Token) -> bool:
-        """Return whether something is said to be in a place."""
+        """Whether something is said to be in a place."""
         clause = self.clause
         if clause.seen:
             return False

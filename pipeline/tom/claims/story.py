@@ -34,11 +34,11 @@ class ReadStory:
     rooms: Mapping[str, str]
 
     def claims(self, response: str, thing: str) -> list[BeliefClaim]:
-        """Return the claims of a response; ``thing`` is the object asked about."""
+        """The claims of a response; ``thing`` is the object asked about."""
         return read_claims(response, self.vocabulary, thing)
 
     def with_places(self, places: Iterable[str]) -> ReadStory:
-        """Return the story, with places to read that it need not have: the options of a question.
+        """The story, with places to read that it need not have: the options of a question.
 
         Nothing is believed to be in those that it does not have.
         """
@@ -50,7 +50,7 @@ class ReadStory:
         return replace(self, vocabulary=replace(names, options=frozenset(added)))
 
     def holds(self, claim: BeliefClaim) -> bool:
-        """Return whether a claim is true: at the end, or at any moment where it is about one.
+        """Whether a claim is true: at the end, or at any moment where it is about one.
 
         Who is in no position to know of an object believes nothing about it.
         """
@@ -87,7 +87,7 @@ def read_story(language: Language[Never], story: str, rules: Rules, thing: str =
 
 
 def _vocabulary(events: Story, beliefs: Beliefs, story: str, thing: str) -> Vocabulary:
-    """Return the names of a story; what is asked about is an object, even if things are in it."""
+    """The names of a story; what is asked about is an object, even if things are in it."""
     seen = [o for o in beliefs.observations if o.aspect in (CONTAINER, ROOM)]
     containers = {o.value for o in seen if o.aspect == CONTAINER and o.value}
     entered = {e.room for e in events if isinstance(e, Enter | Exit | Place | Present)}

@@ -60,7 +60,7 @@ def plain_words(words: Iterable[re.Match[str]]) -> Iterator[str]:
 
 
 def sentences_of(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the sentences of a text, as words in lower case."""
+    """The sentences of a text, as words in lower case."""
     return frozenset(tuple(plain_words(words)) for words in _split(text))
 
 
@@ -87,7 +87,7 @@ def _split(text: str) -> Iterator[list[re.Match[str]]]:
 
 
 def _is_number(sentence: list[re.Match[str]]) -> bool:
-    """Return whether all that a sentence has is the number of a list, as in "1. The lime is"."""
+    """Whether all that a sentence has is the number of a list, as in "1. The lime is"."""
     return len(sentence) == 1 and sentence[0].group().isdigit()
 
 

@@ -73,7 +73,7 @@ class Vocabulary:
 
 
 def parts_of(word: str) -> tuple[str, str]:
-    """Return a word without its apostrophe, and what follows it: ``("jack", "s")``."""
+    """A word without its apostrophe, and what follows it: ``("jack", "s")``."""
     if word.isalnum():
         return word, ""
     for mark in ("'", "’"):
@@ -88,7 +88,7 @@ def name_at(
     position: int,
     candidates: Names,
 ) -> tuple[int, Role, str] | None:
-    """Return (words, role, name) of the longest name that begins here."""
+    """(words, role, name) of the longest name that begins here."""
     for parts, role, name, head in candidates:
         if head and not (position and words[position - 1].group().lower() in DETERMINERS):
             continue
@@ -100,7 +100,7 @@ def name_at(
 
 
 def _stands_at(words: list[re.Match[str]], position: int, parts: tuple[str, ...]) -> bool:
-    """Return whether the words of a name, in lower case, begin at a position."""
+    """Whether the words of a name, in lower case, begin at a position."""
     if position + len(parts) > len(words):
         return False
     for place, part in enumerate(parts, position):

@@ -83,12 +83,12 @@ class ExploreTomSettings:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds of action of the story type."""
+        """The kinds of action of the story type."""
         return _ACTIONS[self.story_type.removesuffix(_ASYMMETRIC)]
 
     @property
     def asymmetric(self) -> bool:
-        """Return whether somebody peeks or is distracted."""
+        """Whether somebody peeks or is distracted."""
         return self.story_type.endswith(_ASYMMETRIC)
 
 
@@ -126,7 +126,7 @@ def pair(
 
 
 def _sincere(events: Story, settings: ExploreTomSettings) -> bool:
-    """Return whether everybody tells what they believe, as upstream's speakers do."""
+    """Whether everybody tells what they believe, as upstream's speakers do."""
     return all(
         beliefs(events[:moment], settings.rules).of((told.speaker,), told.object, told.aspect)
         == told.place
@@ -205,7 +205,7 @@ class _Draft:
             self._apply(action)
 
     def complete(self) -> bool:
-        """Return whether the story has what its type and settings ask for."""
+        """Whether the story has what its type and settings ask for."""
         asides = sum(isinstance(event, Aside) for event in self.events)
         return (
             self.moves == self.settings.moves
@@ -215,7 +215,7 @@ class _Draft:
         )
 
     def _propose(self, kind: str) -> Action | None:
-        """Return a possible action of the kind, or None."""
+        """A possible action of the kind, or None."""
         actor = self.random.choice(self.people)
         if kind == "walk":
             return self._walk(actor)

@@ -61,7 +61,7 @@ class Fact:
 
     @property
     def key(self) -> str:
-        """Return the name under which the engine knows it."""
+        """The name under which the engine knows it."""
         return f"{self.speaker} on {self.subject.topic}"
 
     def words(self, template: str) -> str:
@@ -99,7 +99,7 @@ class _Plan:
     missed: int
 
     def fork(self) -> Random:
-        """Return a source of chance for what decides no answer."""
+        """A source of chance for what decides no answer."""
         told = [(fact.key, fact.value) for fact in self.facts]
         return Random(f"{self.people} {self.leaver} {told} {self.missed}")
 
@@ -164,7 +164,7 @@ def _conversation(plan: _Plan, manner: Manner, hidden: bool) -> _Conversation:
 
 
 def _chatter(plan: _Plan, spoken: Mapping[str, int]) -> _Chatter:
-    """Return words in passing by which everybody but one person speaks more than that person."""
+    """Words in passing by which everybody but one person speaks more than that person."""
     random = plan.fork()
     first, quiet = random.choice(plan.people), random.choice(plan.people)
     least = spoken.get(quiet, 0) + (first == quiet)

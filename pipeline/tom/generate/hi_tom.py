@@ -118,7 +118,7 @@ class _Plan:
         return cls(random.sample(names.agents, settings.agents), rooms, objects, containers, place)
 
     def scene(self, settings: HiTomSettings, random: Random) -> tuple[list[Event], str]:
-        """Return one scene of free structure that all agents take part in, and its object."""
+        """One scene of free structure that all agents take part in, and its object."""
         room_index, thing = self._room_and_object(random)
         scene = hi_tom_free.FreeScene(
             tuple(self.agents),
@@ -130,7 +130,7 @@ class _Plan:
         return hi_tom_free.tell(scene, settings.tell, random), thing
 
     def chapters(self, settings: HiTomSettings, random: Random) -> tuple[list[Event], str]:
-        """Return the chapters of the upstream generator, and the object of the first."""
+        """The chapters of the upstream generator, and the object of the first."""
         events: list[Event] = []
         subject = ""
         for share, may_tell in _CHAPTERS[settings.chapters]:

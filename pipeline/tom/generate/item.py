@@ -74,6 +74,6 @@ class CounterfactualPair:
 
     @property
     def differing(self) -> tuple[int, ...]:
-        """Return the indices of the questions whose answers differ."""
+        """The indices of the questions whose answers differ."""
         both = zip(self.observed.questions, self.hidden.questions, strict=True)
         return tuple(i for i, (seen, unseen) in enumerate(both) if seen.answer != unseen.answer)

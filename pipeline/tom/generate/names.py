@@ -48,7 +48,7 @@ class Names:
     containers: tuple[str, ...] = CONTAINERS
 
     def first(self, count: int) -> Names:
-        """Return a smaller set: the first ``count`` names of each kind."""
+        """A smaller set: the first ``count`` names of each kind."""
         return Names(
             self.agents[:count],
             self.objects[:count],
@@ -61,7 +61,7 @@ NAMES = Names()
 
 
 def plain(name: str) -> str:
-    """Return a name as running text has it."""
+    """A name as running text has it."""
     return name.replace("_", " ")
 
 

@@ -152,7 +152,7 @@ def _item(plot: _Plot, told: str, style: str) -> GeneratedItem:
 
 
 def _events(plot: _Plot, told: str) -> Story:
-    """Return what happens; ``told`` is a key of ``_HAPPENS``."""
+    """What happens; ``told`` is a key of ``_HAPPENS``."""
     parts = _HAPPENS[told]
     present = (plot.mover, plot.observer, *((plot.stranger,) if "company" in parts else ()))
     events: list[Event] = [Enter(present, plot.room), Place(plot.thing, plot.first, plot.room)]
@@ -175,7 +175,7 @@ def _move(plot: _Plot, told: str) -> Event:
 
 
 def _whom(plot: _Plot, told: str) -> str:
-    """Return who looks on in secret, or misses what happens."""
+    """Who looks on in secret, or misses what happens."""
     return plot.stranger if told in _ABOUT_THE_STRANGER else plot.observer
 
 
@@ -294,7 +294,7 @@ def _order_name(chain: Chain) -> str:
 
 
 def _attitude(plot: _Plot) -> str:
-    """Return what the observer feels: about a liked thing coming nearer, a hated one going away."""
+    """What the observer feels: about a liked thing coming nearer, a hated one going away."""
     if plot.wish == INDIFFERENT:
         return "neutral"
     nearer = plot.place.for_observer == MORE

@@ -116,7 +116,7 @@ def _readdressed(
 
 
 def _present(action: Event, before: Story) -> list[str]:
-    """Return who witnesses an action by being there, or by being spoken to in private."""
+    """Who witnesses an action by being there, or by being spoken to in private."""
     actor, *listeners = agents_of((action,))
     if listeners:
         return [actor, *listeners]
@@ -125,7 +125,7 @@ def _present(action: Event, before: Story) -> list[str]:
 
 
 def _next_move(events: Story, leaving: int) -> int | None:
-    """Return the next move in the room that the witness leaves, unless they are back by then."""
+    """The next move in the room that the witness leaves, unless they are back by then."""
     exit_event = events[leaving]
     assert isinstance(exit_event, Exit)
     where = _rooms(events[:leaving])
@@ -143,7 +143,7 @@ def _next_move(events: Story, leaving: int) -> int | None:
 
 
 def _rooms(events: Story) -> dict[str, str]:
-    """Return who is in which room after the events."""
+    """Who is in which room after the events."""
     where: dict[str, str] = {}
     for event in events:
         match event.action if isinstance(event, Aside) else event:

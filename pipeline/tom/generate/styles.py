@@ -117,7 +117,7 @@ STYLE_NAMES = (BENCHMARK, *STYLES)
 
 
 def get_style(name: str) -> Style:
-    """Return a style other than the benchmark's own.
+    """A style other than the benchmark's own.
 
     Raises:
         ValueError: If there is no such style.

@@ -133,7 +133,7 @@ def _story(cast: _Cast, random: Random, names: Names, noise: bool) -> tuple[Stor
 
 
 def _main_events(cast: _Cast, random: Random, rooms: int) -> tuple[list[Event], str]:
-    """Return the events of the two main agents and upstream's name for the kind of story."""
+    """The events of the two main agents and upstream's name for the kind of story."""
     events: list[Event] = []
     for agent in random.sample((cast.mover, cast.other), 2):
         already = random.randrange(rooms) == 0  # the random room of each agent happens to be this

@@ -165,7 +165,7 @@ _LONGEST_NAME = 8  # words
 
 
 def _common_phrase(states: list[str]) -> list[str]:
-    """Return the longest words after "the" that all state updates share: their object, if any."""
+    """The longest words after "the" that all state updates share: their object, if any."""
     if len(states) < 2:
         return []
     words = states[0].split()

@@ -114,7 +114,7 @@ _ENTERED_LINE = re.compile(r" entered the ([\w-]+)\.$", re.MULTILINE)
 
 
 def in_full(story: str) -> str:
-    """Return a story of the brief telling in the benchmark's words; others as they are.
+    """A story of the brief telling in the benchmark's words; others as they are.
 
     The brief telling (``pipeline.tom.generate.brief``) says "Ann left." and "Ann moved it to the
     box."; where she left and what she moved is what the lines before it speak of.

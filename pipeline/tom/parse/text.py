@@ -49,7 +49,7 @@ class ParsedStory:
     sentences: tuple[str, ...]
 
     def quote(self, moment: int) -> str:
-        """Return the words of an event with its number, counted from 1."""
+        """The words of an event with its number, counted from 1."""
         return f"{moment + 1}: {self.sentences[moment]}"
 
 
@@ -74,7 +74,7 @@ def check_length(benchmark: str, text: str, longest: int) -> None:
 def match_question(
     benchmark: str, forms: Iterable[re.Pattern[str]], text: str
 ) -> dict[str, str | None]:
-    """Return the named parts of a question, by the first form that it has.
+    """The named parts of a question, by the first form that it has.
 
     Raises:
         ParseError: If it has none of them.
@@ -88,17 +88,17 @@ def match_question(
 
 
 def without_options(question: str) -> str:
-    """Return a question without options behind it: "Where is the hat? (red_box / jar)"."""
+    """A question without options behind it: "Where is the hat? (red_box / jar)"."""
     return _OPTIONS.sub("", question).strip()
 
 
 def unnumbered(sentence: str) -> str:
-    """Return a sentence without surrounding space and without the number in front of it."""
+    """A sentence without surrounding space and without the number in front of it."""
     return _NUMBER.sub("", sentence.strip())
 
 
 def first_match(forms: tuple[Form, ...], sentence: str) -> Event | None:
-    """Return the event of the first form that the whole sentence has, or None."""
+    """The event of the first form that the whole sentence has, or None."""
     for pattern, build in forms:
         match = pattern.fullmatch(sentence)
         if match:
@@ -112,7 +112,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names as in "Ann, Bob and Cleo"."""
+    """Names as in "Ann, Bob and Cleo"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 

@@ -27,7 +27,7 @@ STAND_IN = 1000
 
 
 def plans_of_study(path: Path) -> dict[str, Plan]:
-    """Return the plans of a study's first trained cell and of its first that imitates, by cell."""
+    """The plans of a study's first trained cell and of its first that imitates, by cell."""
     params = expand(load_study(path))
     trained = {key: cell for key, cell in params.cells.items() if isinstance(cell, TrainedCell)}
     imitating = [key for key, cell in trained.items() if isinstance(cell.algorithm, Sft)]
@@ -35,7 +35,7 @@ def plans_of_study(path: Path) -> dict[str, Plan]:
 
 
 def plan_of_cell(path: Path, key: str) -> Plan:
-    """Return the plan of one cell."""
+    """The plan of one cell."""
     params = expand(load_study(path))
     return _plan(params, {key: params.trained_cell(key)}, key)
 
@@ -49,7 +49,7 @@ def _plan(params: Params, trained: dict[str, TrainedCell], key: str) -> Plan:
 
 
 def text_of(path: Path) -> str:
-    """Return what is recorded of a study: one document for each plan."""
+    """What is recorded of a study: one document for each plan."""
     return "---\n".join(_text(key, plan) for key, plan in plans_of_study(path).items())
 
 

@@ -27,7 +27,7 @@ QUESTION = "Where does Ann think Bob thinks the pear is?"
 
 
 def examples() -> list[Example]:
-    """Return examples of several benchmarks; one task mixes two of them."""
+    """Examples of several benchmarks; one task mixes two of them."""
     mixed: dict[str, Any] = {
         "task": "tom_rl_train",
         "story": STORY,
@@ -46,7 +46,7 @@ def examples() -> list[Example]:
 
 
 def responses(count: int) -> list[str]:
-    """Return varied responses: right, wrong, malformed, hostile, empty."""
+    """Varied responses: right, wrong, malformed, hostile, empty."""
     random = Random(0)
     pieces = [
         *("Ann thinks the pear is in the blue_box. ", "Bob thinks the pear is in the red_box. "),

@@ -55,7 +55,7 @@ def settings(
     flash: bool = True,
     **changes: Any,
 ) -> dict[str, Any]:
-    """Return the overrides of a cell, on CPU or on accelerators."""
+    """The overrides of a cell, on CPU or on accelerators."""
     chosen = cell(algorithm, **changes)
     shape, kind = (QWEN25["7B"], "hub") if gpu else (TINY, "tiny")
     placement = place(shape, chosen.train, chosen.algorithm, chosen.train.cluster, kind)  # type: ignore[arg-type]
@@ -458,7 +458,7 @@ def test_arguments_come_back_from_hydra_as_they_were(value: Any) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return what Hydra's parser found without its mark of quotation."""
+    """What Hydra's parser found without its mark of quotation."""
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return getattr(value, "text", value)

@@ -49,7 +49,7 @@ class Run:
     lora: int | None = None
 
     def recipe(self) -> Train:
-        """Return the parts of its recipe that take memory."""
+        """The parts of its recipe that take memory."""
         return recipe(
             prompts_per_step=self.prompts,
             rollouts=self.rollouts,
@@ -61,7 +61,7 @@ class Run:
         )
 
     def place(self, **changes: Any) -> Placement:
-        """Return our placement of it."""
+        """Our placement of it."""
         asked: dict[str, Any] = {
             "accelerator": self.accelerator,
             "gpus": self.gpus,

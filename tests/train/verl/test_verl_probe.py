@@ -228,7 +228,7 @@ def test_the_job_asks_for_the_columns_that_it_was_sent(folder: Path, tmp_path: P
 
 
 def _named_architecture(folder: Path) -> Path:
-    """Return a model's folder of which the job reads the configuration only."""
+    """A model's folder of which the job reads the configuration only."""
     config = '{"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"]}'
     (folder / "model" / "config.json").write_text(config)
     return folder / "model"

@@ -47,7 +47,7 @@ def model(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def verl_tokens(tokenizer: PreTrainedTokenizerBase, messages: list[dict[str, str]]) -> list[int]:
-    """Return the prompt as verl's agent loop builds it for a model of this architecture."""
+    """The prompt as verl's agent loop builds it for a model of this architecture."""
     wiring = pytest.importorskip("verl.utils.tokenizer.continuous_token_wiring")
     builder = wiring.create_continuous_token_builder(tokenizer, hf_model_type="qwen2")
     return list(builder.build_initial_tokens(messages))

@@ -108,13 +108,13 @@ def asked_of_verl(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) ->
 
 
 def settings(algorithm: Any = SFT, *, gpu: bool = False, **changes: Any) -> dict[str, Any]:
-    """Return the overrides of an imitating cell, on CPU or on accelerators."""
+    """The overrides of an imitating cell, on CPU or on accelerators."""
     chosen = cell(algorithm, **changes)
     return sft_overrides(chosen, placement(chosen.train, gpu=gpu), PATHS, rows=20)
 
 
 def placement(chosen: Train, *, gpu: bool, size: str = "7B") -> Placement:
-    """Return where a cell imitates."""
+    """Where a cell imitates."""
     shape, kind = (QWEN25[size], "hub") if gpu else (TINY, "tiny")
     return place(shape, chosen, SFT, chosen.cluster, kind)  # type: ignore[arg-type]
 

@@ -40,14 +40,14 @@ BASE: dict[str, Any] = {
 
 
 def recipe(**changes: Any) -> Train:
-    """Return a training recipe."""
+    """A training recipe."""
     return Train(**{**BASE, **changes})
 
 
 def cell(
     algorithm: Algorithm | AlgorithmName = "grpo", seed: int = 7, **changes: Any
 ) -> TrainedCell:
-    """Return a trained cell."""
+    """A trained cell."""
     return TrainedCell(
         group="nano-hi",
         kind="trained",

@@ -90,7 +90,7 @@ def test_memory_that_is_out_is_set_beside_what_was_planned() -> None:
 
 
 def watchdog(prefix: str, rank: int, milliseconds: int) -> str:
-    """Return what torch writes of an operation that took too long, after Ray's prefix."""
+    """What torch writes of an operation that took too long, after Ray's prefix."""
     return (
         f"{prefix} [rank{rank}]:[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:685] [Rank {rank}] "
         "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1580, "

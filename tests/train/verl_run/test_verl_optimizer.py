@@ -15,7 +15,7 @@ RANKS = 2
 
 
 def _stepped(rank: int, fused: bool | None, scaler: Any = None) -> list[torch.Tensor]:
-    """Return the weights of a model after some steps, of which the last are of a restored state."""
+    """The weights of a model after some steps, of which the last are of a restored state."""
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
