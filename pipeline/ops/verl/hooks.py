@@ -1,8 +1,8 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
 ``MeasuredReplayBuffer`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of
-rollouts that verl does not log itself, and has the nodes' memory watched and the probe's columns measured
-(:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
+rollouts that verl does not log itself, and has the nodes' memory watched and the probe's columns
+measured (:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
 (``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
 the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
 response as it is.
