@@ -21,7 +21,7 @@ STAGE = """
 import os, sys, time
 from pathlib import Path
 from pipeline.base import processes
-from pipeline.stages import common
+from pipeline.stages import common, expand
 
 processes.GRACE_SECONDS = 1.0
 
@@ -38,7 +38,7 @@ def work(stage):
 Path("started").touch()
 while Path("wait before").exists():
     time.sleep(0.1)
-common.run("slow", work)
+common.run("slow", work, expand.written)
 """
 
 

@@ -225,9 +225,10 @@ def test_study_2_is_probed_in_and_out_of_distribution(project: Path, name: str) 
 
 
 def test_generated_hi_tom_stories_have_the_shapes_of_the_canonical_set(project: Path) -> None:
-    for name in (name for name in STUDIES if find_study(project, name).train.backend == "verl"):
+    trained = (name for name in STUDIES if find_study(project, name).train.backend == "verl")
+    for name in trained:
         source = find_study(project, name).acquire.get("hi_tom_style")
-        if isinstance(source, HiTomSource):
+        if isinstance(source, HiTomSource) and name != "smoke-gpu":  # which measures nothing
             assert (source.chapters, set(source.tell)) == ((1, 2, 3), {True, False}), name
 
 
