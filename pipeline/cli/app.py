@@ -176,7 +176,7 @@ def run(
     report.report()
 
 
-app.command("repro", help="Run a study: the same as `tomrl run`, by its older name.")(run)
+app.command("repro", help=(run.__doc__ or "").replace("tomrl run", "tomrl repro"))(run)
 
 
 @app.command()

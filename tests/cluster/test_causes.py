@@ -38,6 +38,13 @@ SAID = {
         "To append to your config use +actor_rollout_ref.rollout.nonsense=1\n"
         "Key 'nonsense' is not in struct"
     ),
+    "old driver": (
+        "RuntimeError: The NVIDIA driver on your system is too old (found version 12020)."
+    ),
+    "no compiler": "RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda'",
+    "unknown attention": (
+        "TypeError: FlashAttentionImpl.__init__() got an unexpected keyword argument 'layer_idx'"
+    ),
     "wrong accelerators": "RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
     "too few accelerators": (
         "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
