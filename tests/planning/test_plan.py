@@ -158,6 +158,7 @@ def test_measured_hours_win_and_correct_the_others(tmp_path: Path) -> None:
 def test_every_study_is_planned(tmp_path: Path) -> None:
     pools = {
         "gpus": Pool(accelerator="a100-80", nodes=2, gpus=8, price=1.0),
+        "slurm": Pool(accelerator="a100-80", nodes=8, gpus=4, price=1.0),
         "large": Pool(accelerator="h200", nodes=1, gpus=8, price=2.0),
         "cores": Pool(accelerator="cpu", nodes=1, gpus=2, price=0.0),
     }

@@ -161,12 +161,18 @@ def as_row(example: Example) -> dict[str, Any]:
 
 
 def searched(examples: list[Example]) -> list[str]:
-    """The best constants that are no plain answer; strictly, none of them wins anything."""
+    """The best constants that are no answer, with a letter or without; strictly, none wins."""
     constants = Constants.tried_on(spread(examples, 60))
     best = {constants.best(strict=False), constants.best(strict=True)}
     for text, (_, strictly) in constants.tried.items():
-        assert not strictly or text in constants.parts, text
-    return sorted(best - set(constants.parts))
+        assert not strictly or undressed(text) in constants.parts, text
+    return sorted(text for text in best if undressed(text) not in constants.parts)
+
+
+def undressed(text: str) -> str:
+    """A text without the letters of options that it begins with, where it is more than they."""
+    letter, said = split_letter(text)
+    return text if letter is None else undressed(said)
 
 
 def spread(examples: list[Example], count: int) -> list[Example]:
