@@ -32,6 +32,7 @@ def test_full_disk(typed: Run, checkout: Path) -> None:
     """A limit on the size of files stands in for a full disk: writing fails in the same place."""
     shrink(checkout)
     assert typed("tomrl", "study", "use", "mini").returncode == 0
+    assert typed("dvc", "repro", "expand").returncode == 0
     command = "ulimit -f 8; python -m pipeline.stages.acquire hi_tom_style"
     shown = typed("bash", "-c", command)
     assert shown.returncode == 1

@@ -178,6 +178,7 @@ def training(reproduced: Path, tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(checkout / "work", ignore_errors=True)  # of trainings that were interrupted
     with edited(checkout / "params.yaml") as content:
         content["cells"]["nano-hi"]["train"] = {"steps": 2000, "validate_every": 500}
+    assert type_command(checkout, tmp_path, "dvc", "repro", "expand").returncode == 0
     yield checkout
     for process in alive(tmp_path):
         process.kill()

@@ -93,6 +93,7 @@ def test_a_cell_has_datasets_configuration_and_samples(client: MlflowClient) -> 
         ("train", "hi/train"),
         ("evaluate", "suite/hi_tom_orders_0_2"),
         ("evaluate", "suite/hi_tom_order_3"),
+        ("evaluate", "suite/arithmetic"),
     }
     assert all(len(each.dataset.digest) == 32 for each in run.inputs.dataset_inputs)
     kept = {each.path for each in client.list_artifacts(run.info.run_id, "train")}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import runpy
 import shutil
 import signal
 import sys
@@ -22,13 +23,23 @@ from pathlib import Path
 from random import Random
 
 from pipeline.ops.driver.checkout import ask_dvc
-from pipeline.stages import common
 from tests.chaos.study import Outcome, leftovers, prepare
 
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _CHANGES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate"}
 _COME_AGAIN = 0.8  # of the operations of one run, at least, in the next
-_MADE = ("code", "data", "runs", "reports", "logs", "weights", "work", "mlflow.db", "mlartifacts")
+_MADE = (
+    "code",
+    "params",
+    "data",
+    "runs",
+    "reports",
+    "logs",
+    "weights",
+    "work",
+    "mlflow.db",
+    "mlartifacts",
+)
 
 
 @dataclass
@@ -127,12 +138,11 @@ def _be_stage(
         report = os.open(seen, os.O_WRONLY)
         os.chdir(checkout)
         name, *key = stage.split("@")
-        body: Callable[..., None] = importlib.import_module(f"pipeline.stages.{name}").main
         sys.argv = [name, *key]
         watch = Watch(f"{Path.cwd()}/", kill_before)
         sys.addaudithook(watch)
         handicap()
-        common.run(name, body)
+        runpy.run_module(f"pipeline.stages.{name}", run_name="__main__")
         os.write(report, "\n".join(watch.seen).encode())
         status = 0
     except SystemExit as error:
@@ -249,7 +259,7 @@ def load_everything() -> None:
     """Import what stages import, so that forks need not."""
     for name in ("mlflow", "torch", "transformers", "pipeline.stages.base_tiny"):
         importlib.import_module(name)
-    for name in ("acquire", "sources", "dataset", "suite", "audit", "base", "code"):
+    for name in ("acquire", "sources", "dataset", "suite", "audit", "base", "code", "expand"):
         importlib.import_module(f"pipeline.stages.{name}")
     for name in ("train", "train_local", "evaluate", "judge", "report"):
         importlib.import_module(f"pipeline.stages.{name}")

@@ -13,13 +13,13 @@ from tests.alive import until
 from tests.cluster.conftest import GPUS
 
 
-@pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
     ("prompts", "gpus", "taken"), [(10, 1, 1), (10_000, 1, GPUS), (10, 2, 2), (10, 4, 4)]
 )
 def test_a_job_takes_what_its_replicas_need(
-    tmp_path: Path, prompts: int, gpus: int, taken: int
+    cluster: Client, tmp_path: Path, prompts: int, gpus: int, taken: int
 ) -> None:
+    assert until(lambda: cluster.free_accelerators() == GPUS)  # of the jobs of other tests
     write_json(tmp_path / "request.json", {"gpus": gpus})
     write_lines(tmp_path / "prompts.jsonl", [{"index": index} for index in range(prompts)])
     job = OnCluster().job(tmp_path)

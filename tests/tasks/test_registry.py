@@ -29,6 +29,7 @@ from pipeline.formats.files import write_lines
 from pipeline.reward.presets import load_preset, reward
 from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
+from pipeline.tasks.plain import split_letter
 from pipeline.tasks.registry import Task, all_tasks, get, register
 
 # The scope makes pytest run all tests of a task in a row, so that each is loaded once.

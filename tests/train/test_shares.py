@@ -40,7 +40,7 @@ def test_all_that_share_one_fit_together(accelerator: str) -> None:
     asked = recipe(
         cluster=Cluster(accelerator=accelerator),  # type: ignore[arg-type]
         precision="bfloat16",
-        tokens_per_micro_batch=8192,
+        tokens_per_micro_batch=4096,
     )
     share = share_of(QWEN25["0.5B"], asked, Grpo())
     peak = plan(QWEN25["0.5B"], asked, Grpo(), on_gpu=True).peak

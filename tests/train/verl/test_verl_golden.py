@@ -45,10 +45,10 @@ def test_verl_accepts_every_study(study: str) -> None:
         assert {name for name in plan.reasons if name not in plan.overrides} == set()
 
 
-def test_the_largest_model_takes_two_nodes() -> None:
+def test_the_largest_model_takes_four_nodes_of_four() -> None:
     plan = golden.plan_of_cell(STUDIES["next-scale"], "qwen25-32b-hi-fan-exp")
-    assert (plan.placement.nodes, plan.placement.gpus) == (2, 8)
-    assert plan.overrides["trainer.nnodes"] == 2
+    assert (plan.placement.nodes, plan.placement.gpus) == (4, 4)
+    assert plan.overrides["trainer.nnodes"] == 4
 
 
 def test_study_1_is_trained_as_its_code_did() -> None:

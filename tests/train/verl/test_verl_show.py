@@ -93,7 +93,7 @@ def test_a_plan_that_fits_on_no_node(changed: Any) -> None:
     folder = changed("next-scale", precision="bfloat16")
     asked = {"study": "next-scale", "cell": "qwen25-32b-hi-fan-exp"}
     error = refused(folder, "--accelerator", "a100-40", "--nodes", "1", **asked)
-    assert "do not fit on 8 x a100-40: update needs" in error and "on 4 nodes x 8 x" in error
+    assert "do not fit on 4 x a100-40: update needs" in error and "on 4 nodes x 8 x" in error
 
 
 def test_lengths_that_fit_on_nothing(changed: Any) -> None:
