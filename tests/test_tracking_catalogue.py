@@ -100,7 +100,7 @@ def test_a_cell_has_datasets_configuration_and_samples(client: MlflowClient) -> 
     assert kept == {"train/config.json", "train/checkpoints.json"}
     path = client.download_artifacts(run.info.run_id, "samples.json")
     table = json.loads(Path(path).read_text())
-    assert len(table["data"]) == 10 and "response" in table["columns"]
+    assert len(table["data"]) == 15 and "response" in table["columns"]
 
 
 def test_checkpoints_are_models_and_the_best_have_aliases(client: MlflowClient) -> None:

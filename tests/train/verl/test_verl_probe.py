@@ -54,6 +54,7 @@ def folder(tmp_path: Path) -> Path:
     spec(tmp_path).write(tmp_path / SPEC)
     tokenizer = make_tokenizer([STORY, SHORT, LONG] * 3, 400)
     tokenizer.save_pretrained(tmp_path / "model")
+    (tmp_path / "model" / "config.json").write_text("{}")  # names no further ends
     write_tokenizer(tmp_path / "model", tmp_path / "tokenizer")
     return tmp_path
 

@@ -43,6 +43,7 @@ def model(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     tokenizer = make_tokenizer([STORY] * 3, 400)
     tokenizer.chat_template = TEMPLATES[request.param]
     tokenizer.save_pretrained(folder)
+    (folder / "config.json").write_text("{}")  # names no further ends
     return folder
 
 
@@ -89,6 +90,7 @@ def test_a_model_without_a_chat_template(tmp_path: Path) -> None:
     tokenizer = make_tokenizer([STORY], 400)
     tokenizer.chat_template = None
     tokenizer.save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text("{}")  # names no further ends
     with pytest.raises(UserError, match="has no chat template; choose an instruction-tuned model"):
         write_tokenizer(tmp_path, tmp_path / "tokenizer")
     assert not (tmp_path / "tokenizer").exists()
