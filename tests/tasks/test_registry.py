@@ -165,9 +165,10 @@ def searched(examples: list[Example]) -> list[str]:
     """The best constants that are no answer, with a letter or without; strictly, none wins."""
     constants = Constants.tried_on(spread(examples, 60))
     best = {constants.best(strict=False), constants.best(strict=True)}
+    answers = set(map(undressed, constants.parts))
     for text, (_, strictly) in constants.tried.items():
-        assert not strictly or undressed(text) in constants.parts, text
-    return sorted(text for text in best if undressed(text) not in constants.parts)
+        assert not strictly or undressed(text) in answers, text
+    return sorted(text for text in best if undressed(text) not in answers)
 
 
 def undressed(text: str) -> str:
