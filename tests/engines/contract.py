@@ -13,11 +13,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 from typing import Any
 
 import numpy as np
 import torch
 from omegaconf import OmegaConf
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.plugins import REWARDS
 from pipeline.config.algorithms import AlgorithmName, with_defaults
@@ -25,6 +27,7 @@ from pipeline.config.models import TinySize
 from pipeline.config.training import Train
 from pipeline.engine.decode import Completion
 from pipeline.model.tiny import make_model, make_tokenizer
+from pipeline.model.weights import write_end_ids
 from pipeline.reward.presets import load_preset, reward, safe_reward
 from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
@@ -303,7 +306,7 @@ async def rewards(folder: Path) -> dict[str, dict[str, Any]]:
     from pipeline.ops.verl.overrides import hooks
     from pipeline.train.data import load_rows
 
-    tokenizer = make_tokenizer(TEXTS, 400)
+    tokenizer = _kept(make_tokenizer(TEXTS, 400))
     rows = load_rows(folder / "train.parquet", tokenizer, 10**6).rows
     records = _records(folder / "train.parquet")
     random = Random(1)
@@ -366,6 +369,15 @@ def _reward_config(preset: str) -> dict[str, Any]:
             },
         }
     }
+
+
+def _kept(tokenizer: PreTrainedTokenizerBase) -> PreTrainedTokenizerBase:
+    """A tokenizer as a job finds it: in a folder that names the tokens which end a text."""
+    folder = Path(mkdtemp())
+    tokenizer.save_pretrained(folder)
+    write_end_ids(folder, (tokenizer.eos_token_id,))
+    kept: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder)
+    return kept
 
 
 def _response(random: Random, answer: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import yaml
+
 from pipeline.formats.files import read_json
-from tests.conftest import copy_checkout, edited
+from tests.conftest import TINY, copy_checkout, edited
 from tests.engines.conftest import Start, kill, saved_steps
 
 CELL = "nano-hi"
@@ -13,8 +15,9 @@ CELL = "nano-hi"
 
 def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path / "checkout")
-    with edited(checkout / "studies" / "mini.yaml") as mini:
-        nano = mini["base"]["models"]["nano"]
+    tiny = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text(encoding="utf-8"))
+    nano = tiny["base"]["models"]["nano"]
+    nano["warm_start"] |= {"steps": 6, "batch": 8, "stories": 200, "target_accuracy": None}
     with edited(checkout / "studies" / "smoke-gpu.yaml") as study:
         study["base"]["models"] = {"nano": nano}
         study["grid"]["models"] = ["nano"]

@@ -322,7 +322,7 @@ def hooks(tokenizer: str, host_memory_share: float, probe: str | None = None) ->
     settings: Overrides = {
         "trainer.checkpoint_callback_class": f"{module}.CheckpointProbe",
         "trainer.v1.sampler.custom_sampler.path": f"pkg://{module}",
-        "trainer.v1.sampler.custom_sampler.name": "Measured",
+        "trainer.v1.sampler.custom_sampler.name": "MeasuredReplayBuffer",
         "+trainer.v1.sampler.sampler_kwargs.tokenizer": tokenizer,
         "+trainer.v1.sampler.sampler_kwargs.host_memory_share": host_memory_share,
         "reward.reward_manager.source": "importlib",
