@@ -184,6 +184,7 @@ def kill(processes: list[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
+    psutil.wait_procs(processes, timeout=10)  # DVC takes what is not gone yet for alive
 
 
 @pytest.fixture(scope="module")
