@@ -1,4 +1,4 @@
-"""The smoke study of GPU routes, on processors with a tiny model: killed, resumed, judged."""
+"""The smoke study of GPU routes, on processors with a tiny model: trained, merged, judged."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import yaml
 
 from pipeline.formats.files import read_json
 from tests.conftest import TINY, copy_checkout, edited
-from tests.engines.conftest import Start, kill, saved_steps
+from tests.engines.conftest import Start
 
 CELL = "nano-hi"
 
@@ -28,12 +28,7 @@ def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
         study["acquire"]["hi_tom_style"] |= {"telling": "brief", "small_names": True}
         small = {"prompts_per_step": 4, "rollouts": 4, "max_prompt_tokens": 200}
         study["train"] |= {**small, "max_new_tokens": 24, "precision": "float32"}
-    repro = ("tomrl", "repro", "smoke-gpu")
-    first = start(checkout, *repro)
-    first.wait_until(lambda: 2 in saved_steps(checkout))
-    kill(first.processes())
-    again = start(checkout, *repro)
-    assert again.wait() == 0, again.output
-    (state,) = (checkout / "work").glob("*/job.log")
-    assert "goes on after step 2 of 5" in state.read_text()
+    run = start(checkout, "tomrl", "repro", "smoke-gpu")
+    assert run.wait() == 0, run.output
+    assert "step 5 merged and kept" in run.output
     assert read_json(checkout / "runs" / "smoke-gpu" / CELL / "judge" / "verdicts.json")
