@@ -247,7 +247,11 @@ def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
 
 
 def _against(rule: str, random: Random) -> dict[str, object]:
-    right, wrong = ({"value": random.random(), "count": QUESTIONS // 2} for _ in range(2))
+    count = QUESTIONS // 2
+    right, wrong = (
+        statistics.share([random.random() < often for _ in range(count)], range(count)).as_json()
+        for often in (random.random(), random.random())
+    )
     return {"rule": rule, "kind": "listed", "where_right": right, "where_wrong": wrong}
 
 

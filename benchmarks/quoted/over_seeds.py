@@ -11,6 +11,7 @@ from benchmarks.quoted.text import listed, made_on, paragraph, percent, table
 from benchmarks.stored import Stored
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
 from pipeline.evaluate.statistics import LEVEL
+from pipeline.tom.minds import MINDS
 
 COLUMNS = {
     "rule_right": "where the earliest exit is right",
@@ -55,6 +56,17 @@ class Cells:
         """Both in words."""
         return f"{ARMS[self.arm]} on `{self.combination}`"
 
+    def changed(self) -> list[str]:
+        """What changed in the columns that tell belief from rule."""
+        return [self.changes[name].change.points() for name in COLUMNS]
+
+    def right_and_wrong(self) -> str:
+        """What happened where the rule is right and where it is wrong, as a predicate."""
+        right, wrong = (self.changes[name].change for name in ("rule_right", "rule_wrong"))
+        if not _is_sure(right) and not _is_sure(wrong):
+            return "changes neither beyond chance"
+        return f"{_briefly(right)} where the rule is right and {_briefly(wrong)} where it is wrong"
+
     def columns(self) -> list[SeedChange]:
         """The changes of columns, which are not those of validation."""
         return [each for each in self.changes.values() if each.measure not in (BEST, LAST)]
@@ -76,25 +88,45 @@ def seeds(found: Stored) -> int:
 def moved(change: SeedEstimate) -> str:
     """A change as a predicate: what holds over seeds, and what does not."""
     low, high = (f"{100 * end:+.1f}" for end in (change.low, change.high))
-    if change.low > 0 or change.high < 0:
-        verb = "gains" if change.low > 0 else "loses"
-        return f"{verb} {100 * abs(change.mean):.1f} points ({low} to {high})"
+    if _is_sure(change):
+        return f"{_briefly(change)} ({low} to {high})"
     return f"changes by {change.points()} points, which may be chance"
+
+
+def _is_sure(change: SeedEstimate) -> bool:
+    """Whether its interval lies on one side of zero."""
+    return change.low > 0 or change.high < 0
+
+
+def _briefly(change: SeedEstimate) -> str:
+    if not _is_sure(change):
+        return "changes nothing beyond chance"
+    return f"{'gains' if change.low > 0 else 'loses'} {100 * abs(change.mean):.1f} points"
 
 
 # --- README ---------------------------------------------------------------------------------------
 
 
-def summary(found: Stored) -> str:
-    """The changes that tell belief from rule, and what they say."""
-    groups = {(each.combination, each.arm): each for each in cells_of(found)}
-    sentences = [
-        *_of_grpo(groups),
-        _of_random([each for each in groups.values() if each.arm == "random"]),
-        *_of_verdicts(found, "grpo"),
-        "No interval is corrected for their number.",
-    ]
-    return f"{summary_head(found)}\n\n{changes_table(found)}\n{paragraph(sentences)}"
+def first_screen(found: Stored) -> str:
+    """What RL changes where it is rewarded, and by a coin, and what that shows."""
+    shown = [each for each in cells_of(found) if each.arm in ("grpo", "random")]
+    rows = (
+        (f"`{each.combination}`", ARMS[each.arm], *each.changed(), _verdicts(found, each))
+        for each in shown
+    )
+    heads = ("trained on", "by", *COLUMNS.values(), "answers follow")
+    cued, balanced = (
+        next(each for each in shown if (each.combination, each.arm) == (name, "grpo"))
+        for name in SETS
+    )
+    by_beliefs = sum(_said(found, each)["beliefs"] for each in (cued, balanced))
+    sentences = (
+        f"GRPO on `cued` {cued.right_and_wrong()}, and on `balanced` it "
+        f"{balanced.right_and_wrong()}.",
+        f"Of the {2 * seeds(found)} models that it trained, {by_beliefs or 'none'} "
+        f"{'answer' if by_beliefs > 1 else 'answers'} by beliefs: {_of_minds(found, shown)}.",
+    )
+    return f"{summary_head(found)}\n\n{table((heads, *rows), 0)}\n{paragraph(sentences)}"
 
 
 def changes_table(found: Stored) -> str:
@@ -103,21 +135,11 @@ def changes_table(found: Stored) -> str:
         (
             f"`{each.combination}`",
             ARMS[each.arm],
-            *(each.changes[name].change.points() for name in COLUMNS),
+            *each.changed(),
         )
         for each in cells_of(found)
     )
     return table((("trained on", "by", *COLUMNS.values()), *rows), len(COLUMNS))
-
-
-def _of_grpo(groups: dict[tuple[str, str], Cells]) -> Iterator[str]:
-    for combination in SETS:
-        cells = groups[combination, "grpo"]
-        validated, wrong = (cells.changes[name].change for name in (LAST, "rule_wrong"))
-        yield (
-            f"At its last step, {cells.called} {moved(validated)} on questions such as it was "
-            f"trained on, and it {moved(wrong)} on those that the earliest exit gets wrong."
-        )
 
 
 def _of_random(groups: Sequence[Cells]) -> str:
@@ -143,18 +165,30 @@ def _by_chance(intervals: int) -> str:
 
 def _of_verdicts(found: Stored, arm: str) -> Iterator[str]:
     """Yield what the verdict says of the cells of an arm, seed by seed."""
-    for combination in SETS:
-        cells = [
-            each
-            for each in found.verdicts
-            if each.combination.split("-")[0] == combination
-            and re.sub(r"-s\d+$", "", each.cell).endswith(f"-{arm}")
-        ]
-        said = Counter(
-            f"{each.answers} ({_short(each.by)})" if each.by else each.answers for each in cells
-        )
-        told = listed([f"{name} in {count}" for name, count in said.most_common()])
-        yield f"The verdict on the {len(cells)} models of {ARMS[arm]} on `{combination}` is {told}."
+    for cells in (each for each in cells_of(found) if each.arm == arm):
+        count = sum(_said(found, cells).values())
+        yield f"The verdict on the {count} models of {cells.called} is {_verdicts(found, cells)}."
+
+
+def _verdicts(found: Stored, cells: Cells) -> str:
+    """What answers follow, in how many of the cells."""
+    said = _said(found, cells).most_common()
+    return listed([f"{name} in {count}" for name, count in said])
+
+
+def _said(found: Stored, cells: Cells) -> Counter[str]:
+    """The verdicts on cells that differ in their seed."""
+    return Counter(
+        f"{each.answers} ({_short(each.by)})" if each.by else each.answers
+        for each in found.verdicts
+        if re.sub(r"-s\d+", "", each.cell) == re.sub(r"-s\d+", "", cells.group)
+    )
+
+
+def _of_minds(found: Stored, groups: Sequence[Cells]) -> str:
+    """What the simpler minds do that answers of these cells follow."""
+    said = " ".join(name for each in groups for name in _said(found, each))
+    return ", ".join(f"*{name}* {mind.lacks}" for name, mind in MINDS.items() if name in said)
 
 
 def _short(rule: str) -> str:
@@ -180,13 +214,14 @@ def what_holds(found: Stored) -> str:
     """Which changes hold over seeds and which do not, group by group."""
     rows = [_sorted_changes(each) for each in cells_of(found)]
     looked = sum(len(each.columns()) for each in cells_of(found))
+    groups = [each for each in cells_of(found) if each.arm == "random"]
     answer = (
         f"In validation at the last step, {each.called} {moved(each.changes[LAST].change)}."
         for each in cells_of(found)
         if each.arm in ("grpo", "random")
     )
     return (
-        f"{paragraph((*answer, *_of_verdicts(found, 'grpo')))}\n"
+        f"{paragraph((*answer, _of_random(groups), *_of_verdicts(found, 'grpo')))}\n"
         f"{summary_head(found)}\n\n{changes_table(found)}\n"
         "Columns whose interval lies on one side of zero:\n\n"
         f"{table((('cells', 'above', 'below', 'neither'), *rows), 0)}\n"

@@ -46,12 +46,8 @@ def _of_file(name: str, key: str | None, text: Callable[[Any], str]) -> Block:
 _mini, _seeds = partial(_of_study, "mini"), partial(_of_study, "mini-seeds")
 
 PAGES: Mapping[str, Mapping[str, Block]] = {
-    "README.md": {
-        "minds": _mini(partial(one_run.minds_on_balanced, page="docs/verdict.md")),
-        "seeds": _seeds(over_seeds.summary),
-        "table": _mini(one_run.result_table),
-        "one run": _mini(one_run.what_it_shows),
-    },
+    "README.md": {"seeds": _seeds(over_seeds.first_screen)},
+    "docs/mini.md": {"table": _mini(one_run.result_table), "one run": _mini(one_run.what_it_shows)},
     "docs/data.md": {"minds": _mini(partial(one_run.minds_on_balanced, page="verdict.md"))},
     "docs/learning.md": {
         "opening": _seeds(over_seeds.opening),

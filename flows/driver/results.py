@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 
 from flows.driver.record import RunFolder
+from pipeline.analysis.answer import answer
 from pipeline.analysis.findings import findings
 from pipeline.analysis.results import Results
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.table import HEADINGS, cells_of
+from pipeline.analysis.verdicts import cell_verdicts
 from pipeline.base.errors import UserError
 from pipeline.formats.files import discard
 from pipeline.formats.foreign import markdown_code, markdown_text
@@ -35,10 +37,12 @@ def description(results: Results, folder: RunFolder) -> str:
     page = run_page(folder)
     runs = f"[run in MLflow]({page})" if page else "runs: `tomrl ui`"
     report = folder.home / "reports" / results.params.study.name / "index.html"
-    said = findings(results, cell_signatures(results))
-    sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in said)
+    signatures = cell_signatures(results)
+    said = markdown_text(" ".join(answer(results, cell_verdicts(results, signatures))))
+    found = findings(results, signatures)
+    sentences = "\n".join(f"- {markdown_text(sentence)}" for sentence in found)
     title = markdown_text(results.params.study.title)
-    return f"{title}: {runs}, report: {markdown_code(str(report))}\n\n{sentences}\n"
+    return f"{said}\n\n{title}: {runs}, report: {markdown_code(str(report))}\n\n{sentences}\n"
 
 
 def run_page(folder: RunFolder) -> str:

@@ -24,13 +24,15 @@ class Point:
         combination: What it was trained on; empty for a model that was not trained.
         right: Accuracy where the rule is right.
         wrong: Accuracy where it is wrong.
-        before: Both of the base model; None for a model that was not trained.
+        reach: The ends of the intervals of ``right``, then of ``wrong``.
+        before: Both shares of the base model; None for a model that was not trained.
     """
 
     cell: str
     combination: str
     right: float
     wrong: float
+    reach: tuple[float, float, float, float]
     before: tuple[float, float] | None
 
 
@@ -71,31 +73,50 @@ def panels(results: Results) -> list[Panel]:
 
 
 def _panel(results: Results, task: str) -> Panel | None:
-    places = {key: _places(cell, task) for key, cell in results.cells.items()}
-    gaps = [(right - wrong, rule) for of in places.values() for rule, (right, wrong) in of.items()]
+    shares = {key: _shares(cell, task) for key, cell in results.cells.items()}
+    gaps = [(of_rule.gap, rule) for of in shares.values() for rule, of_rule in of.items()]
     if not gaps:
         return None
     _, rule = max(gaps)
-    return Panel(task, rule, tuple(_points(results, rule, places)))
+    return Panel(task, rule, tuple(_points(results, rule, shares)))
 
 
 def _points(
-    results: Results, rule: str, places: Mapping[str, Mapping[str, tuple[float, float]]]
+    results: Results, rule: str, shares: Mapping[str, Mapping[str, _Shares]]
 ) -> Iterator[Point]:
     for key, result in results.cells.items():
-        if rule in places[key]:
+        if own := shares[key].get(rule):
             combination = result.cell.combination
             base = None if combination is None else results.base_of(result).key
-            before = None if base is None else places[base].get(rule)
-            yield Point(key, combination or "", *places[key][rule], before)
+            before = None if base is None else shares[base].get(rule)
+            yield Point(
+                cell=key,
+                combination=combination or "",
+                right=own.right["value"],
+                wrong=own.wrong["value"],
+                reach=(own.right["low"], own.right["high"], own.wrong["low"], own.wrong["high"]),
+                before=(before.right["value"], before.wrong["value"]) if before else None,
+            )
 
 
-def _places(result: CellResult, task: str) -> dict[str, tuple[float, float]]:
-    """By rule, accuracy where it is right and where it is wrong; enough of both."""
+@dataclass(frozen=True, slots=True)
+class _Shares:
+    """Accuracy where a rule is right and where it is wrong, each with the ends of its interval."""
+
+    right: Mapping[str, float]
+    wrong: Mapping[str, float]
+
+    @property
+    def gap(self) -> float:
+        return self.right["value"] - self.wrong["value"]
+
+
+def _shares(result: CellResult, task: str) -> dict[str, _Shares]:
+    """The shares by rule, where there is enough of both."""
     verdict = result.verdicts.get(task)
     found = {}
     for rule in verdict.listed if verdict else []:
         right, wrong = rule["where_right"], rule["where_wrong"]
         if all(each is not None and each["count"] >= FEWEST_ITEMS for each in (right, wrong)):
-            found[str(rule["rule"])] = (right["value"], wrong["value"])
+            found[str(rule["rule"])] = _Shares(right, wrong)
     return found

@@ -27,7 +27,10 @@ from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.table import HEADINGS, lines_of, notes
 from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
 from pipeline.analysis.verdicts import missing_texts
+from pipeline.formats.plural import counted
 from pipeline.judge.columns import judged_together
+from pipeline.rules.words import what_it_does
+from pipeline.tom.minds import MINDS
 
 _FIGURE_TITLES = {
     "models-and-combinations": "What training changed, by model and training set",
@@ -63,6 +66,8 @@ def render(
     template = environment().get_template("report.html")
     return template.render(
         study=results.params.study,
+        answer=report.answer,
+        glossary=_glossary(report),
         style=_vendored("report.css", "vendor/uPlot.min.css"),
         script=_vendored("vendor/uPlot.min.js", "report.js"),
         licence=_vendored("vendor/uPlot.LICENSE"),
@@ -71,7 +76,7 @@ def render(
         headings=HEADINGS,
         notes="; ".join(notes(results)),
         base_cards=results.base_cards,
-        lines=[line for row in results.rows() for line in lines_of(row)],
+        lines=[(row.rule_name, line) for row in report.rows for line in lines_of(row)],
         verdict_headings=VERDICT_HEADINGS,
         verdicts=report.verdicts,
         missing=report.missing,
@@ -112,6 +117,13 @@ def render(
     )
 
 
+def _glossary(report: StudySummary) -> dict[str, str]:
+    """What the rules and minds do that the page names."""
+    named = [each.by for each in report.verdicts] + [row.rule_name for row in report.rows]
+    told = {name: what_it_does(name) for name in sorted({*filter(None, named), *MINDS})}
+    return {name: does for name, does in told.items() if does}
+
+
 def _by_cell(found: Iterable[CellSignature]) -> dict[str, dict[str, list[CellSignature]]]:
     """Signatures by cell, then by name."""
     by_cell: dict[str, dict[str, list[CellSignature]]] = {}
@@ -146,4 +158,5 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["in_words"] = in_words
+    made.filters["counted"] = counted
     return made

@@ -76,5 +76,7 @@ def _markdown(results: Results, report: StudySummary) -> str:
         "Provenance": "".join(f"- {n}: {markdown_text(v)}\n" for n, v in report.provenance.items()),
     }
     title = f"# {markdown_text(results.params.study.title)}\n"
+    if report.answer:
+        title += f"\n{markdown_text(' '.join(report.answer))}\n"
     sections = [f"## {name}\n\n{text.rstrip()}\n" for name, text in parts.items() if text.strip()]
     return "\n".join([title, *sections])

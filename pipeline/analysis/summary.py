@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from pipeline.analysis.against_paper import AgainstPaper
+from pipeline.analysis.answer import answer
 from pipeline.analysis.findings import findings
 from pipeline.analysis.ledger.claim import Entry
 from pipeline.analysis.ledger.ledger import ledger
@@ -24,6 +25,7 @@ class StudySummary(Record):
 
     Attributes:
         study: Name of the study.
+        answer: The answer to its question: what each training has models do.
         missing: The cells that a partial report lacks: ``failed: CAUSE`` or ``not run``.
         rows: The result table.
         over_seeds: What training changed, over seeds.
@@ -40,6 +42,7 @@ class StudySummary(Record):
     """
 
     study: str
+    answer: list[str]
     missing: dict[str, str]
     rows: list[Row]
     over_seeds: list[SeedChange]
@@ -58,15 +61,17 @@ class StudySummary(Record):
 def summarise(results: Results, recorded: Recorded) -> StudySummary:
     """What there is to say of a study."""
     signatures = cell_signatures(results)
+    verdicts = cell_verdicts(results, signatures)
     return StudySummary(
         study=results.params.study.name,
+        answer=answer(results, verdicts),
         missing={key: why.text() for key, why in results.missing().items()},
         rows=results.rows(),
         over_seeds=changes(results),
         standings=standings(results),
         squares=squares(results),
         probes=column_probes(results),
-        verdicts=cell_verdicts(results, signatures),
+        verdicts=verdicts,
         signatures=signatures,
         findings=findings(results, signatures),
         against_paper=results.against,

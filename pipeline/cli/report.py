@@ -100,13 +100,17 @@ def _copy(params: Params, root: Path, page: Path) -> Path:
 
 
 def _show(results: Results) -> None:
+    from pipeline.analysis.answer import answer
     from pipeline.analysis.findings import findings
     from pipeline.analysis.signatures import cell_signatures
     from pipeline.analysis.table import rich_table
     from pipeline.analysis.verdicts import cell_verdicts, verdict_table
 
     signatures = cell_signatures(results)
-    console.print(verdict_table(results, cell_verdicts(results, signatures)))
+    verdicts = cell_verdicts(results, signatures)
+    for sentence in answer(results, verdicts):
+        console.print(escape(sentence), style="bold", highlight=False)
+    console.print(verdict_table(results, verdicts))
     console.print(rich_table(results))
     for sentence in findings(results, signatures):
         console.print(f"- {escape(sentence)}", highlight=False)

@@ -105,6 +105,39 @@ def test_a_model_has_its_shape_and_a_training_its_colour(made: tuple[Results, Re
     assert len(set(found.cells.values())) == CELLS
 
 
+def test_the_answer_comes_first_and_rules_are_explained(page: Path) -> None:
+    with opened(page, WIDE) as (window, _):
+        assert window.locator("h1 + .answer").inner_text().endswith("are beliefs.")
+        title = window.locator(".verdicts td.rule").first.get_attribute("title") or ""
+        assert "answers with" in title
+        glossary = window.locator("dl").text_content() or ""
+        assert "follows who sees what, and no claims" in glossary
+
+
+def test_a_table_is_sorted_by_what_is_clicked(page: Path) -> None:
+    with opened(page, WIDE) as (window, _):
+        head = window.locator("#result-table th").nth(4)
+        cells = window.locator("#result-table td:nth-child(5)")
+        for way, reverse in (("ascending", False), ("descending", True)):
+            head.click()
+            shown = [text.split()[0] for text in cells.all_text_contents()]
+            numbers = [float(text) for text in shown if text[0].isdigit()]
+            assert head.get_attribute("aria-sort") == way
+            assert numbers == sorted(numbers, reverse=reverse) and len(set(numbers)) > 1
+
+
+def test_two_cells_answer_side_by_side(page: Path, made: tuple[Results, Recorded]) -> None:
+    first, *_, last = (key for key, cell in made[0].cells.items() if cell.cell.combination)
+    with opened(page, WIDE) as (window, said):
+        window.select_option("#sample-cell", last)
+        window.select_option("#sample-beside", first)
+        for summary in window.locator(".sample summary").all():
+            summary.click()
+        heads = window.locator(".said h3").all_text_contents()
+        assert any(head.startswith(f"{first}: ") for head in heads)
+        assert said == []
+
+
 def test_a_sample_leads_to_the_file_of_its_cell(page: Path, made: tuple[Results, Recorded]) -> None:
     *_, key = made[0].cells
     with opened(page, WIDE) as (window, _):
@@ -185,6 +218,7 @@ def test_curves_are_drawn_and_can_be_chosen(page: Path) -> None:
         window.fill("#curve-filter", "no such cell")
         assert window.locator("#curve-cells label:visible").count() == 0
         window.select_option("#curve-name", "length_mean")
+        window.fill("#curve-smooth", "5")
         assert window.locator("#curve-plot canvas").count() == 1
         assert said == []
 

@@ -33,6 +33,23 @@
     });
   }
 
+  const number = (text) => { const found = text.match(/^\s*[+-]?\d+(?:\.\d+)?/); return found ? Number(found[0]) : null; };
+  const compare = (a, b) => number(a) !== null && number(b) !== null ? number(a) - number(b) : a.localeCompare(b);
+  for (const head of document.querySelectorAll(".sorts thead th")) {
+    const sort = () => {
+      const table = head.closest("table"), body = table.tBodies[0], column = head.cellIndex;
+      const down = head.getAttribute("aria-sort") === "ascending";
+      const text = (row) => row.cells[column] ? row.cells[column].textContent : "";
+      const rows = [...body.rows].sort((a, b) => (down ? -1 : 1) * compare(text(a), text(b)));
+      for (const other of table.querySelectorAll("th")) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      body.append(...rows);
+    };
+    head.tabIndex = 0; head.title = "sort";
+    head.addEventListener("click", sort);
+    head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+  }
+
   for (const panel of document.querySelectorAll(".panels svg")) {
     const points = [...panel.querySelectorAll(".point")], named = panel.parentElement.querySelector(".pointed");
     const name = (event) => {
@@ -63,7 +80,7 @@
   }
 
   function showSamples(packed) {
-    const [cell, column, kind, search] = ["cell", "column", "kind", "search"].map((name) => byId(`sample-${name}`));
+    const [cell, column, kind, search, beside] = ["cell", "column", "kind", "search", "beside"].map((name) => byId(`sample-${name}`));
     const list = byId("sample-list"), count = byId("sample-count"), more = byId("sample-more");
     const samples = packed.samples.map(([cell, column, kind, question, own, before, rule]) => {
       const [story, asked, gold, choices, order, id] = packed.questions[question];
@@ -77,6 +94,9 @@
       return texts.get(sample);
     };
     options(cell, new Set(samples.map((each) => each.cell)), "every cell");
+    options(beside, new Set(samples.map((each) => each.cell)), "no other cell");
+    const known = new Map(packed.samples.map(([cell, column, , question], place) => [`${cell}\n${column}\n${question}`, samples[place]]));
+    packed.samples.forEach(([, , , question], place) => { samples[place].question = question; });
     options(column, new Set(samples.map((each) => each.column)), "every column");
     options(kind, ["rule followed", "false claim", ...packed.kinds.filter((name) => samples.some((each) => each.kind === name))], "every kind");
     const isFalse = (sample) => sample.own[2].some((piece) => typeof piece !== "string" && !piece[1]);
@@ -122,6 +142,9 @@
       const said = make("div", "said");
       if (sample.before !== null) said.append(response("Base model", sample.before));
       said.append(response(sample.before === null ? "Response" : "After training", sample.own));
+      const other = beside.value && beside.value !== sample.cell && known.get(`${beside.value}\n${sample.column}\n${sample.question}`);
+      if (other) said.append(response(other.cell, other.own));
+      else if (beside.value && beside.value !== sample.cell) said.append(make("p", "quiet", `${beside.value}: no sample of this question`));
       made.append(said);
     }
     function response(title, [answer, right, pieces]) {
@@ -137,7 +160,7 @@
       made.append(text);
       return made;
     }
-    for (const select of [cell, column, kind]) select.addEventListener("change", refresh);
+    for (const select of [cell, column, kind, beside]) select.addEventListener("change", refresh);
     search.addEventListener("input", refresh);
     more.addEventListener("click", next);
     document.addEventListener("click", (event) => {
@@ -186,12 +209,21 @@
       });
       draw();
     });
+    // The mean of a point and its neighbours: as many on each side as are asked for and there.
+    function smoothed([steps, values], reach) {
+      const mean = (place) => {
+        const wide = Math.min(reach, place, values.length - 1 - place);
+        const near = values.slice(place - wide, place + wide + 1).filter((value) => value !== null);
+        return values[place] === null ? null : near.reduce((sum, value) => sum + value, 0) / near.length;
+      };
+      return [steps, values.map((_, place) => mean(place))];
+    }
     function draw() {
       if (plot) plot.destroy();
       drawn = cells.filter((cell) => curves[cell][choice.value] && !hidden.has(cell));
       const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--ink").trim(), line = style.getPropertyValue("--line").trim();
       const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
-      const tables = drawn.map((cell) => curves[cell][choice.value]);
+      const tables = drawn.map((cell) => smoothed(curves[cell][choice.value], Number(byId("curve-smooth").value)));
       const data = tables.length ? uPlot.join(tables) : [[]];
       plot = new uPlot({
         width: box.clientWidth, height: 320, scales: { x: { time: false } }, legend: { show: drawn.length > 0 && drawn.length <= 12 },
@@ -202,6 +234,7 @@
       }, data, box);
     }
     choice.addEventListener("change", draw);
+    byId("curve-smooth").addEventListener("input", draw);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     let width = box.clientWidth;
     addEventListener("resize", () => { if (box.clientWidth !== width) { width = box.clientWidth; draw(); } });

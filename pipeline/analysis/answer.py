@@ -1,0 +1,95 @@
+"""The answer to a study's question: what each training has models do, in a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from pipeline.analysis.looks import training_name
+from pipeline.analysis.results import Results, Row
+from pipeline.analysis.verdicts import CellVerdict
+from pipeline.evaluate.statistics import LEVEL
+from pipeline.formats.plural import counted
+from pipeline.rules.words import what_it_does
+
+MOST_TOLD = 4
+"""Trained cells that get a sentence each; of more, their verdicts are counted."""
+
+_NONE = "no evidence of beliefs"
+
+
+def answer(results: Results, verdicts: Sequence[CellVerdict]) -> list[str]:
+    """What training has models do: a sentence for each cell and task, or one that counts them.
+
+    Nothing where no trained cell has a verdict.
+    """
+    of_trained = [each for each in verdicts if each.combination]
+    if not of_trained:
+        return []
+    if len(of_trained) > MOST_TOLD:
+        return list(_counted(of_trained))
+    several = len({each.task for each in of_trained}) > 1
+    rows = results.rows()
+    trained = {each.key: training_name(each.cell) for each in results.trained()}
+    return [_sentence(each, trained[each.cell], rows, several) for each in of_trained]
+
+
+def _sentence(found: CellVerdict, training: str, rows: Sequence[Row], several: bool) -> str:
+    about = f", asked {found.task}" if several else ""
+    gain = _gain([row for row in rows if row.cell == found.cell])
+    against = f", although {gain}" if gain and found.answers != "beliefs" else ""
+    return f"Trained on {training}{about}, {found.model} {_does(found)}{against}."
+
+
+def _does(found: CellVerdict) -> str:
+    """What a model does, as the rest of a sentence."""
+    if found.answers == "beliefs":
+        return "answers as the beliefs of the story's agents demand"
+    share = f"{found.explained:.0%} of its answers"
+    if found.by:
+        does = what_it_does(found.by) or f"answers by the rule “{found.by}”"
+        return f"{does} ({share}); {_NONE}"
+    if found.answers == "neither":
+        return f"follows neither beliefs nor any rule that is known or can be learned; {_NONE}"
+    return f"gives answers that decide nothing: the best rule tells {share}; {_NONE}"
+
+
+def _gain(rows: Sequence[Row]) -> str:
+    """The largest rise that holds among all changes of the table; empty if none does."""
+    held = [
+        row
+        for row in rows
+        if not row.side_check
+        and row.change is not None
+        and row.change > 0
+        and row.table_p_value is not None
+        and row.table_p_value < 1 - LEVEL
+    ]
+    if not held:
+        return ""
+    best = max(held, key=lambda row: row.change or 0)
+    return f"accuracy on {best.task} rises by {100 * (best.change or 0):.1f} points"
+
+
+def _counted(found: Sequence[CellVerdict]) -> Iterator[str]:
+    """Yield how many verdicts say what, the most common first."""
+    counts = Counter(each.answers for each in found)
+    beliefs = counts.pop("beliefs", 0)
+    yield (
+        f"{beliefs or 'None'} of {counted(len(found), 'verdict')} on trained models "
+        f"{'is' if beliefs < 2 else 'are'} beliefs."
+    )
+    others = ", ".join(
+        f"{number} {kind}{_most_named(found, kind)}" for kind, number in counts.most_common()
+    )
+    if others:
+        yield f"The others: {others}."
+
+
+def _most_named(found: Sequence[CellVerdict], kind: str) -> str:
+    """Which mind or rule is named most often among the verdicts of a kind."""
+    named = Counter(each.by for each in found if each.answers == kind and each.by)
+    if not named:
+        return ""
+    (name, number), *_ = named.most_common(1)
+    return f" (most often {name}: {number})"

@@ -1,0 +1,51 @@
+"""What rules and simpler minds do, in words: for sentences, and for the glossary of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipeline.rules.learned import LEARNED
+from pipeline.rules.listed import MAJORITY
+from pipeline.tom.minds import MINDS
+
+RULE_WORDS: Mapping[str, str] = {
+    "initial": "answers with the object's first place",
+    "scene start": "answers with where the object was when its last scene began",
+    "last": "answers with where the object really is",
+    "first move": "answers with where the object was moved first",
+    "most frequent": "answers with the place that is named most often",
+    "innermost exit": "answers with where the object was when the last agent asked about left",
+    "outermost exit": "answers with where the object was when the first agent asked about left",
+    "earliest exit": "answers with where the object was when somebody asked about first left",
+    "first claim": "answers with the place claimed first",
+    "last claim": "answers with the place claimed last",
+    "claim to innermost": "answers with the last claim that the last agent asked about heard",
+    "claim to outermost": "answers with the last claim that the first agent asked about heard",
+    "first mention": "answers with the option that the story mentions first",
+    "last mention": "answers with the option that the story mentions last",
+    "most mentioned": "answers with the option that the story mentions most often",
+    "phrase cue": "answers that somebody does not know",
+    "first choice": "answers with the first option",
+    "last choice": "answers with the last option",
+    "speaks first": "takes whoever speaks first for the one who does not know",
+    "speaks least": "takes whoever speaks least for the one who does not know",
+    MAJORITY: "gives the most common answer to questions of the kind",
+}
+"""What each listed rule does, by its name."""
+
+
+def what_it_does(name: str) -> str | None:
+    """What a rule or a simpler mind does, as the rest of a sentence about a model.
+
+    A learned rule is told by the list that comes closest to it. None for a name that says it all:
+    a cue of its own, or a list of several.
+    """
+    if name in MINDS:
+        return MINDS[name].lacks
+    if name in RULE_WORDS:
+        return RULE_WORDS[name]
+    learned, _, nearest = name.partition(", near ")
+    if learned != LEARNED:
+        return None
+    near = f", which comes close to “{nearest}”" if nearest else ""
+    return f"follows a rule that was learned from its own answers{near}"
