@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -220,10 +221,20 @@ def test_no_test_finds_nothing() -> None:
     assert least([Needed(3, 0.9)]) is None
 
 
+def numbers(found: object) -> Iterator[float]:
+    """Yield every number of a JSON value."""
+    if isinstance(found, float):
+        yield found
+    inside = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    for each in inside:
+        yield from numbers(each)
+
+
 def test_the_verdict_is_json_and_a_record() -> None:
     given = items(saying("earliest exit"))
     verdict = judge(given)
     found = verdict.as_json()
+    assert all(round(number, 4) == number for number in numbers(found))
     assert (found["answers"], found["by"], found["explained"]) == ("rule", "earliest exit", 1.0)
     assert found["reasoning"] == "absent"
     assert found["found"]["rule"] == verdict.answers.found.rule

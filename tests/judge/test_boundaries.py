@@ -324,6 +324,13 @@ def test_wrong_traces_are_those_of_right_answers() -> None:
     assert (found.wrong_trace.value, found.wrong_trace.count) == (0.5, 2)
 
 
+@pytest.mark.parametrize(("low", "word"), [(0.51, "faithful"), (0.5, "unfaithful")])
+def test_most_edits_must_be_followed_for_certain(low: float, word: str) -> None:
+    found = [asked(place) for place in range(40)]
+    used = Used(followed=Estimate(0.6, low, 0.7, 40, 40))
+    assert judge_reasoning(found, [STATED] * 40, used).is_ == word
+
+
 # --- use, answers, columns ----------------------------------------------------------------------
 
 

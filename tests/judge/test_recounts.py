@@ -12,8 +12,10 @@ from pipeline.evaluate.tried import RESTATED, Attempt, Tried
 from pipeline.judge.claims import write_claims
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning, statements
+from pipeline.judge.recounts import recounted, without
 from pipeline.judge.used import RECORDED, Used, used_of
 from pipeline.judge.verdict import judge
+from pipeline.reward.fidelity import case_of
 from pipeline.tasks.example import Example
 from tests.judge.made_recounts import recounted_questions, response
 
@@ -128,14 +130,20 @@ def test_a_recount_that_claims_nothing_of_what_is_asked_is_not_enough() -> None:
     assert judged(lambda _, told, last, place: (told,)).silent.value == 0
 
 
-@pytest.mark.parametrize(("said", "lines"), [("Answer: {}.", 0), ("{place}: {}.", 1)])
-def test_a_single_line_is_a_recount_where_it_names_a_place(said: str, lines: int) -> None:
+@pytest.mark.parametrize(
+    ("said", "lines"), [("Answer: {}.", 0), ("{place}: {}.", 1), ("Step: {}. Answer: {}.", 2)]
+)
+def test_two_lines_are_a_recount_and_one_where_it_names_a_place(said: str, lines: int) -> None:
     (example, told, _), *_ = recounted_questions()
     place, _, rest = told.partition(": ")
-    text = response("x", said.format(rest.split()[0].strip("."), place=place))
-    (item,) = items_of([(example, text)])
-    found = statements(item)
-    assert found is not None and found.recounted == lines
+    name = rest.split()[0].strip(".")
+    text = response("x", said.format(name, name, place=place))
+    case = case_of(example)
+    assert case is not None
+    found = recounted(text, example, case)
+    assert found.made == lines
+    rest = without(text, found)
+    assert len(rest) == len(text) and (name in rest) == (lines == 0)
 
 
 def test_statements_are_counted_in_claims_parquet(tmp_path: Path) -> None:
