@@ -247,6 +247,17 @@ def test_beliefs_could_not_be_found(
     assert answers._found(evidence(), orders, pairs) == Found(None, None)
 
 
+def test_what_is_so_in_the_world_is_of_no_order_of_belief() -> None:
+    items = [
+        replace(asked(place), example=replace(asked(place).example, order=order))
+        for place, order in enumerate((2, None, 0, 1))
+    ]
+    assert [(each.order, each.accuracy.count) for each in answers._orders(items, [])] == [
+        (1, 1),
+        (2, 1),
+    ]
+
+
 def test_what_could_be_found_in_words() -> None:
     assert could_be_found({"beliefs": 0.655, "rule": None}) == (
         "with probability 0.8 these questions would show beliefs from 66% right answers and no rule"

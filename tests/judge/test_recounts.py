@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 import pytest
 
 from pipeline.evaluate.tried import RESTATED, Attempt, Tried
+from pipeline.judge.answers import judge_answers
 from pipeline.judge.claims import write_claims
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning, statements
 from pipeline.judge.recounts import recounted, without
 from pipeline.judge.used import RECORDED, Used, used_of
-from pipeline.judge.verdict import judge
+from pipeline.judge.verdict import Verdict
 from pipeline.reward.fidelity import case_of
 from pipeline.tasks.example import Example
 from tests.judge.made_recounts import recounted_questions, response
@@ -101,12 +103,18 @@ def test_true_and_consistent_reasoning_is_faithful_where_it_is_used(
 
 def test_the_evidence_has_the_three_figures_and_each_kind_of_edit() -> None:
     given = items(whole)
-    shown = judge(given, used=followed(40)).as_json()["evidence"]["reasoning"]
+    answers, stated = judge_answers(given[:20]), [statements(item) for item in given]
+
+    def evidence(used: Used) -> dict[str, Any]:
+        verdict = Verdict(answers, judge_reasoning(given, stated, used))
+        return cast("dict[str, Any]", verdict.as_json()["evidence"]["reasoning"])
+
+    shown = evidence(followed(40))
     assert shown["true"]["value"] == shown["consistent"]["value"] == 1
     assert (shown["used"]["count"], shown["edits"]["dropped"]) == (54, shown["used"])
     assert shown["stays"]["value"] == pytest.approx(1 - shown["used"]["value"])
     assert (shown["restated"]["count"], shown["untried"]) == (6, None)
-    unknown = judge(given).as_json()["evidence"]["reasoning"]
+    unknown = evidence(RECORDED)
     assert unknown["used"] is None and unknown["untried"] == RECORDED.untried
 
 

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.items import Item
 from pipeline.judge.signatures import (
     Reason,
     Signature,
@@ -23,7 +24,9 @@ from pipeline.judge.signatures import (
     reasoning_of,
     response_collapse,
     shrunk_responses,
+    single_signatures,
 )
+from pipeline.tasks.example import Example
 
 STORIES = 100
 ORDERS = [order for _ in range(STORIES) for order in range(5)]
@@ -54,7 +57,9 @@ def rising(low: float, high: float) -> Estimate:
 
 @pytest.mark.parametrize(("after", "present"), [(20, True), (45, False), (90, False), (100, False)])
 def test_response_collapse(after: int, present: bool) -> None:
-    assert response_collapse(reasons(texts(90)), reasons(texts(after))).present == present
+    found = response_collapse(reasons(texts(90)), reasons(texts(after)))
+    assert found.present == present and found.low < found.high
+    assert after / 90 - 0.05 < found.low <= found.value <= found.high < after / 90 + 0.05
 
 
 def test_the_answer_is_no_reasoning() -> None:
@@ -80,6 +85,23 @@ def test_inverted_difficulty(chances: tuple[float, ...], present: bool) -> None:
 
 def test_one_order_cannot_be_inverted() -> None:
     assert inverted_difficulty([True] * 3, [0, 1, None], [0, 1, 2]) is None
+
+
+def test_what_one_set_of_responses_can_show() -> None:
+    assert single_signatures([]) == []
+    shown = [
+        [
+            each.name
+            for each in single_signatures([Item(example, "so", None, True) for example in of])
+        ]
+        for of in ([asked(1)], [asked(order, story) for order in (1, 2) for story in "ab"])
+    ]
+    assert shown[0] == ["copied template", "language drift"]
+    assert shown[1] == ["inverted difficulty", *shown[0]]
+
+
+def asked(order: int, story: str = "a") -> Example:
+    return Example("hi_tom", "hi_tom", story, "Where?", "here", order=order)
 
 
 def test_copied_template() -> None:
