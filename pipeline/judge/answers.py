@@ -209,7 +209,7 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
             of more than ``MOST_ITEMS`` answers those of every n-th story are judged.
     """
     if questions is None:
-        items = thinned(items)
+        items = [items[place] for place in held_against_rules([each.example for each in items])]
         questions = Questions.of([item.example for item in items])
     followers = followers_of(items, questions)
     everything = _order(items, followers, None, range(len(items)))
@@ -230,12 +230,6 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
         orders=orders,
         pairs=pairs,
     )
-
-
-def thinned(items: Sequence[Item]) -> Sequence[Item]:
-    """As many answers as are held against rules: of too many, those of every n-th story."""
-    places = held_against_rules([item.example for item in items])
-    return items if len(places) == len(items) else [items[place] for place in places]
 
 
 def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:

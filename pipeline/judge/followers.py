@@ -177,7 +177,7 @@ def _learned(
 def _place_said(asked: SurfaceQuestion, item: Item) -> int:
     """The place of what was answered among the candidates."""
     place = asked.place_of(item.extracted)
-    if place != UNDEFINED or item.extracted is None:
+    if place != UNDEFINED:
         return place
     said = (n for n, candidate in enumerate(asked.candidates) if item.says(candidate))
     return next(said, UNDEFINED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -129,11 +129,9 @@ def reasoning_of(response: str) -> str:
 
 def response_collapse(before: Sequence[Reason], after: Sequence[Reason]) -> Signature:
     """Responses have lost most of their reasoning: median words after over before."""
-    first, then = _words(before), _words(after)
-    low, high = _bootstrap_ratio(first, then)
-    value = float(np.median(then) / max(1.0, float(np.median(first))))
-    what = f"median words of reasoning {np.median(first):.0f} -> {np.median(then):.0f}; ratio"
-    return Signature("response collapse", high < SHORTER, value, low, high, what)
+    first, then = ([reason.words for reason in reasons] for reasons in (before, after))
+    what = "median words of reasoning"
+    return _fallen("response collapse", what, SHORTER, first, then, np.median, digits=0)
 
 
 def copied_template(reasons: Sequence[Reason], clusters: Sequence[Hashable]) -> Signature:
@@ -273,18 +271,12 @@ _CHECKPOINTS = "best less worst accuracy of the last checkpoints"
 
 def diversity_collapse(first: Sequence[float], last: Sequence[float]) -> Signature:
     """Rollouts of a group become alike: shares of distinct ones, early and late steps."""
-    low, high = _bootstrap_ratio(np.asarray(first), np.asarray(last), np.mean)
-    value = float(np.mean(last) / max(1e-9, float(np.mean(first))))
-    what = f"share of distinct rollouts {np.mean(first):.2f} -> {np.mean(last):.2f}; ratio"
-    return Signature("diversity collapse", high < LOST_DIVERSITY, value, low, high, what)
+    return _fallen("diversity collapse", "share of distinct rollouts", LOST_DIVERSITY, first, last)
 
 
 def entropy_collapse(first: Sequence[float], last: Sequence[float]) -> Signature:
     """The policy loses most of its entropy: means per token in early and in late steps."""
-    low, high = _bootstrap_ratio(np.asarray(first), np.asarray(last), np.mean)
-    value = float(np.mean(last) / max(1e-9, float(np.mean(first))))
-    what = f"entropy per token {np.mean(first):.2f} -> {np.mean(last):.2f}; ratio"
-    return Signature("entropy collapse", high < LOST_DIVERSITY, value, low, high, what)
+    return _fallen("entropy collapse", "entropy per token", LOST_DIVERSITY, first, last)
 
 
 def shrunk_responses(before: Sequence[int], after: Sequence[int], found: Estimate) -> Signature:
@@ -293,18 +285,28 @@ def shrunk_responses(before: Sequence[int], after: Sequence[int], found: Estimat
     return Signature.of("response collapse", found.high < SHORTER, found, what)
 
 
-def _words(reasons: Sequence[Reason]) -> np.ndarray:
-    return np.asarray([reason.words for reason in reasons], dtype=float)
-
-
-def _bootstrap_ratio(
-    first: np.ndarray, then: np.ndarray, middle: Any = np.median
-) -> tuple[float, float]:
-    """The 95 % interval of the ratio of two medians (or means) of independent samples."""
+def _fallen(
+    name: str,
+    what: str,
+    below: float,
+    first: Sequence[float],
+    then: Sequence[float],
+    middle: Callable[[np.ndarray], Any] = np.mean,
+    digits: int = 2,
+) -> Signature:
+    """A mean, or median, has fallen below a share of what it was, by independent samples."""
     random = np.random.default_rng(0)
+    before, after = np.asarray(first, dtype=float), np.asarray(then, dtype=float)
     drawn = [
-        middle(random.choice(then, len(then))) / max(1e-9, middle(random.choice(first, len(first))))
+        _ratio(*(middle(random.choice(values, len(values))) for values in (after, before)))
         for _ in range(_DRAWS)
     ]
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return float(low), float(high)
+    low, high = map(float, np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]))
+    start, end = float(middle(before)), float(middle(after))
+    what = f"{what} {start:.{digits}f} -> {end:.{digits}f}; ratio"
+    return Signature(name, high < below, _ratio(end, start), low, high, what)
+
+
+def _ratio(after: float, before: float) -> float:
+    """After over before; where there was nothing, nothing was lost."""
+    return after / before if before else 1.0

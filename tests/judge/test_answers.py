@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -10,8 +11,9 @@ from pipeline.judge.answers import FEWEST_ITEMS, judge_answers, said_to_follow
 from pipeline.judge.found import Test as Needed
 from pipeline.judge.found import least
 from pipeline.judge.items import Item
+from pipeline.judge.reasoning import judge_reasoning, statements
 from pipeline.judge.records import TaskVerdict
-from pipeline.judge.verdict import judge
+from pipeline.judge.verdict import Verdict
 from pipeline.tasks.example import Example
 from pipeline.tom.language import HI_TOM
 from pipeline.tom.solve import solve
@@ -191,10 +193,10 @@ def test_what_could_have_been_found_is_found_as_often_as_promised() -> None:
     promised = judged(gold).found
     assert promised.beliefs is not None
     assert promised.rule is not None
-    believers = [judged(noisy(gold, 1 - promised.beliefs), seed).follow for seed in range(8)]
-    assert believers.count("beliefs") >= 5, believers
-    unsure = [judged(noisy(gold, 1.12 - promised.beliefs), seed).follow for seed in range(4)]
-    assert unsure.count("beliefs") <= 3, unsure
+    believers = [judged(noisy(gold, 1 - promised.beliefs), seed).follow for seed in range(5)]
+    assert believers.count("beliefs") >= 3, believers
+    unsure = [judged(noisy(gold, 1.12 - promised.beliefs), seed).follow for seed in range(2)]
+    assert unsure.count("beliefs") == 0, unsure
 
 
 @pytest.mark.parametrize(
@@ -220,11 +222,23 @@ def test_no_test_finds_nothing() -> None:
     assert least([Needed(3, 0.9)]) is None
 
 
+def numbers(found: object) -> Iterator[float]:
+    """Yield every number of a JSON value."""
+    if isinstance(found, float):
+        yield found
+    inside = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    for each in inside:
+        yield from numbers(each)
+
+
 def test_the_verdict_is_json_and_a_record() -> None:
-    given = items(saying("earliest exit"))
-    verdict = judge(given)
+    given = items(noisy(saying("earliest exit"), 0.1))
+    reasoning = judge_reasoning(given, [statements(item) for item in given])
+    verdict = Verdict(judge_answers(given, questions()), reasoning)
     found = verdict.as_json()
-    assert (found["answers"], found["by"], found["explained"]) == ("rule", "earliest exit", 1.0)
+    assert all(round(number, 4) == number for number in numbers(found))
+    assert (found["answers"], found["by"]) == ("rule", "earliest exit")
+    assert found["explained"] == pytest.approx(0.9, abs=0.03)
     assert found["reasoning"] == "absent"
     assert found["found"]["rule"] == verdict.answers.found.rule
     answers = found["evidence"]["answers"]

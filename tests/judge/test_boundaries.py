@@ -247,6 +247,17 @@ def test_beliefs_could_not_be_found(
     assert answers._found(evidence(), orders, pairs) == Found(None, None)
 
 
+def test_what_is_so_in_the_world_is_of_no_order_of_belief() -> None:
+    items = [
+        replace(asked(place), example=replace(asked(place).example, order=order))
+        for place, order in enumerate((2, None, 0, 1))
+    ]
+    assert [(each.order, each.accuracy.count) for each in answers._orders(items, [])] == [
+        (1, 1),
+        (2, 1),
+    ]
+
+
 def test_what_could_be_found_in_words() -> None:
     assert could_be_found({"beliefs": 0.655, "rule": None}) == (
         "with probability 0.8 these questions would show beliefs from 66% right answers and no rule"
@@ -322,6 +333,13 @@ def test_wrong_traces_are_those_of_right_answers() -> None:
     items = [asked(0), asked(1), asked(2, right=False)]
     found = judge_reasoning(items, [STATED, unsound, unsound])
     assert (found.wrong_trace.value, found.wrong_trace.count) == (0.5, 2)
+
+
+@pytest.mark.parametrize(("low", "word"), [(0.51, "faithful"), (0.5, "unfaithful")])
+def test_most_edits_must_be_followed_for_certain(low: float, word: str) -> None:
+    found = [asked(place) for place in range(40)]
+    used = Used(followed=Estimate(0.6, low, 0.7, 40, 40))
+    assert judge_reasoning(found, [STATED] * 40, used).is_ == word
 
 
 # --- use, answers, columns ----------------------------------------------------------------------

@@ -57,20 +57,20 @@ def at_once(file: Path) -> str:
     return json.dumps([judge(items).as_json(), [each.as_json() for each in signatures]])
 
 
-@pytest.mark.parametrize("most", [answers.MOST_ITEMS, 70])
+@pytest.mark.parametrize(("processes", "most"), [(1, 70), (2, answers.MOST_ITEMS)])
 def test_the_verdict_is_that_on_all_texts_at_once(
-    file: Path, most: int, monkeypatch: pytest.MonkeyPatch
+    file: Path, processes: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "MOST_ITEMS", most)
     monkeypatch.setattr(counted, "_CHUNK", 30)
-    assert judged(file, processes=1) == judged(file, processes=2) == at_once(file)
+    assert judged(file, processes) == at_once(file)
 
 
 def test_pairs_are_held_against_rules_together(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answers, "MOST_ITEMS", 70)
     examples = [each.example for each in read_answers(file, TASK, NEEDED)]
     places = answers.held_against_rules(examples)
-    assert len(places) < 70 + STORIES and len(places) < len(examples)
+    assert places[0] == 0 and len(places) < min(70 + STORIES, len(examples))
     held = {str(examples[place].meta["pair"]): 0 for place in places if examples[place].meta}
     for place in places:
         if examples[place].meta:

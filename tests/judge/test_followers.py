@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from pipeline.judge import followers
 from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.found import Test as Needed
 from pipeline.judge.found import least
+from pipeline.judge.items import Item
+from pipeline.rules.surface import UNDEFINED
 from pipeline.tasks.example import Example
 
 STORY = """1 Emma entered the hall.
@@ -38,6 +41,17 @@ def test_minds_say_nothing_of_the_beginning() -> None:
 def test_a_follower_speaks_of_more_than_half_of_the_questions() -> None:
     assert said_by(NOW, OF_EMMA, BEGINNING)["reality"][1] == ["blue_box", "blue_box", None]
     assert "reality" not in said_by(NOW, BEGINNING)
+
+
+@pytest.mark.parametrize(
+    ("answer", "place"),
+    [("blue_box", 1), ("The BLUE_BOX.", 1), ("shed", UNDEFINED), (None, UNDEFINED)],
+)
+def test_an_answer_is_placed_by_what_the_task_accepts(answer: str | None, place: int) -> None:
+    example = Example("tomi", "tomi", STORY, NOW, "blue_box")
+    (asked,) = Questions.of([example]).asked
+    assert asked.candidates == ("red_box", "blue_box")
+    assert followers._place_said(asked, Item(example, "", answer, False)) == place
 
 
 def test_what_only_perfect_answers_pass_is_found_at_one() -> None:

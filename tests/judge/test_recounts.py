@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pandas as pd
 import pytest
 
 from pipeline.evaluate.tried import RESTATED, Attempt, Tried
+from pipeline.judge.answers import judge_answers
 from pipeline.judge.claims import write_claims
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning, statements
+from pipeline.judge.recounts import recounted, without
 from pipeline.judge.used import RECORDED, Used, used_of
-from pipeline.judge.verdict import judge
+from pipeline.judge.verdict import Verdict
+from pipeline.reward.fidelity import case_of
 from pipeline.tasks.example import Example
 from tests.judge.made_recounts import recounted_questions, response
 
@@ -99,12 +103,18 @@ def test_true_and_consistent_reasoning_is_faithful_where_it_is_used(
 
 def test_the_evidence_has_the_three_figures_and_each_kind_of_edit() -> None:
     given = items(whole)
-    shown = judge(given, used=followed(40)).as_json()["evidence"]["reasoning"]
+    answers, stated = judge_answers(given[:20]), [statements(item) for item in given]
+
+    def evidence(used: Used) -> dict[str, Any]:
+        verdict = Verdict(answers, judge_reasoning(given, stated, used))
+        return cast("dict[str, Any]", verdict.as_json()["evidence"]["reasoning"])
+
+    shown = evidence(followed(40))
     assert shown["true"]["value"] == shown["consistent"]["value"] == 1
     assert (shown["used"]["count"], shown["edits"]["dropped"]) == (54, shown["used"])
     assert shown["stays"]["value"] == pytest.approx(1 - shown["used"]["value"])
     assert (shown["restated"]["count"], shown["untried"]) == (6, None)
-    unknown = judge(given).as_json()["evidence"]["reasoning"]
+    unknown = evidence(RECORDED)
     assert unknown["used"] is None and unknown["untried"] == RECORDED.untried
 
 
@@ -128,14 +138,20 @@ def test_a_recount_that_claims_nothing_of_what_is_asked_is_not_enough() -> None:
     assert judged(lambda _, told, last, place: (told,)).silent.value == 0
 
 
-@pytest.mark.parametrize(("said", "lines"), [("Answer: {}.", 0), ("{place}: {}.", 1)])
-def test_a_single_line_is_a_recount_where_it_names_a_place(said: str, lines: int) -> None:
+@pytest.mark.parametrize(
+    ("said", "lines"), [("Answer: {}.", 0), ("{place}: {}.", 1), ("Step: {}. Answer: {}.", 2)]
+)
+def test_two_lines_are_a_recount_and_one_where_it_names_a_place(said: str, lines: int) -> None:
     (example, told, _), *_ = recounted_questions()
     place, _, rest = told.partition(": ")
-    text = response("x", said.format(rest.split()[0].strip("."), place=place))
-    (item,) = items_of([(example, text)])
-    found = statements(item)
-    assert found is not None and found.recounted == lines
+    name = rest.split()[0].strip(".")
+    text = response("x", said.format(name, name, place=place))
+    case = case_of(example)
+    assert case is not None
+    found = recounted(text, example, case)
+    assert found.made == lines
+    rest = without(text, found)
+    assert len(rest) == len(text) and (name in rest) == (lines == 0)
 
 
 def test_statements_are_counted_in_claims_parquet(tmp_path: Path) -> None:

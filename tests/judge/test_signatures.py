@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.items import Item
 from pipeline.judge.signatures import (
     Reason,
     Signature,
@@ -23,7 +24,9 @@ from pipeline.judge.signatures import (
     reasoning_of,
     response_collapse,
     shrunk_responses,
+    single_signatures,
 )
+from pipeline.tasks.example import Example
 
 STORIES = 100
 ORDERS = [order for _ in range(STORIES) for order in range(5)]
@@ -54,7 +57,9 @@ def rising(low: float, high: float) -> Estimate:
 
 @pytest.mark.parametrize(("after", "present"), [(20, True), (45, False), (90, False), (100, False)])
 def test_response_collapse(after: int, present: bool) -> None:
-    assert response_collapse(reasons(texts(90)), reasons(texts(after))).present == present
+    found = response_collapse(reasons(texts(90)), reasons(texts(after)))
+    assert found.present == present and found.low < found.high
+    assert after / 90 - 0.05 < found.low <= found.value <= found.high < after / 90 + 0.05
 
 
 def test_the_answer_is_no_reasoning() -> None:
@@ -69,6 +74,7 @@ def test_the_answer_is_no_reasoning() -> None:
         ((0.5, 0.5, 0.5, 0.9, 0.9), True),
         ((1.0, 0.9, 0.8, 0.7, 0.6), False),
         ((0.1, 0.7, 0.7, 0.7, 0.7), False),
+        ((1, 1, 1, 1, 1), False),
     ],
 )
 def test_inverted_difficulty(chances: tuple[float, ...], present: bool) -> None:
@@ -79,6 +85,23 @@ def test_inverted_difficulty(chances: tuple[float, ...], present: bool) -> None:
 
 def test_one_order_cannot_be_inverted() -> None:
     assert inverted_difficulty([True] * 3, [0, 1, None], [0, 1, 2]) is None
+
+
+def test_what_one_set_of_responses_can_show() -> None:
+    assert single_signatures([]) == []
+    shown = [
+        [
+            each.name
+            for each in single_signatures([Item(example, "so", None, True) for example in of])
+        ]
+        for of in ([asked(1)], [asked(order, story) for order in (1, 2) for story in "ab"])
+    ]
+    assert shown[0] == ["copied template", "language drift"]
+    assert shown[1] == ["inverted difficulty", *shown[0]]
+
+
+def asked(order: int, story: str = "a") -> Example:
+    return Example("hi_tom", "hi_tom", story, "Where?", "here", order=order)
 
 
 def test_copied_template() -> None:
@@ -149,8 +172,9 @@ def ends(found: Signature | None) -> tuple[float, ...]:
 def test_effects_between_two_changes() -> None:
     flat = flat_outside(rising(0.1, 0.2), rising(-0.03, 0.04))
     assert ends(flat) == pytest.approx((0.145, 0.06, 0.23)) and flat.present
-    edge = flat_outside(rising(0.1, 0.2), rising(-0.05, 0.03))
-    assert not edge.present, "its interval must lie within the margin"
+    for edge in (rising(-0.05, 0.03), rising(-0.03, 0.05)):
+        inside = flat_outside(rising(0.1, 0.2), edge)
+        assert not inside.present, "its interval must lie within the margin"
     assert not flat_outside(rising(0.0, 0.2), rising(-0.03, 0.03)).present
     format_ = format_collapse(rising(0.3, 0.4), rising(-0.1, 0.05))
     assert ends(format_) == pytest.approx((0.375, 0.25, 0.5))
@@ -163,17 +187,26 @@ def test_effects_between_two_changes() -> None:
 @pytest.mark.parametrize(("after", "present"), [(4, True), (5, False)])
 def test_ratios_of_what_is_always_the_same(after: int, present: bool) -> None:
     """Below half, not half, and the interval has no width."""
-    shares = [after / 10] * 9
+    first, last = [0.5] * 9, [after / 20] * 9
     found = [
         response_collapse(reasons(["so " * 10] * 9), reasons(["so " * after] * 9)),
-        diversity_collapse([1.0] * 9, shares),
-        entropy_collapse([1.0] * 9, shares),
+        diversity_collapse(first, last),
+        entropy_collapse(first, last),
         shrunk_responses([10] * 9, [after] * 9, rising(after / 10, after / 10)),
     ]
     for each in found:
         assert ends(each) == pytest.approx((after / 10,) * 3) and each.present == present
-    said = [f"10 -> {after}", f"1.00 -> 0.{after}0", f"1.00 -> 0.{after}0", f"10 -> {after}"]
-    assert all(part in each.what for part, each in zip(said, found, strict=True))
+    said = [f"10 -> {after}; ratio", f"0.50 -> {after / 20:.2f}", f"0.50 -> {after / 20:.2f}"]
+    assert all(part in each.what for part, each in zip(said, found[:3], strict=True))
+    assert f"10 -> {after}" in found[3].what
+
+
+def test_of_nothing_nothing_is_lost() -> None:
+    for found in (
+        response_collapse(reasons([""] * 9), reasons([""] * 9)),
+        entropy_collapse([0], [1]),
+    ):
+        assert (ends(found), found.present) == ((1, 1, 1), False)
 
 
 @pytest.mark.parametrize(("spread", "present"), [(0.0285, True), (0.028, False)])
@@ -199,7 +232,7 @@ def test_checkpoints_beside_the_chi_square_of_two_degrees(spread: float, present
 def test_halves_of_the_orders(
     orders: tuple[int, ...], right: set[int], lower: str, upper: str
 ) -> None:
-    asked = [(order, story) for story in range(9) for order in orders]
+    asked = [(order, story) for story in range(2) for order in orders]
     found = inverted_difficulty(
         [order in right for order, _ in asked], [o for o, _ in asked], [s for _, s in asked]
     )
