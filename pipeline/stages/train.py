@@ -1,4 +1,4 @@
-"""Stage ``train@cell``: reinforcement learning from the base model; best and last checkpoints."""
+"""Stage ``train@cell``: training from a base model or another cell; best and last checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.stages.common import Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import PATIENCE, StageRun, followed
 from pipeline.stages.resume import read_options, take_up
-from pipeline.stages.training import Training, TrainingConfig, prepare
+from pipeline.stages.training import Training, TrainingConfig, prepare, start_of
 from pipeline.train.contract import History, Outcome
 
 log = logging.getLogger(__name__)
@@ -62,10 +62,12 @@ def _train(
     shown: StageRun,
 ) -> None:
     """Train a cell and write what came of it."""
+    start = start_of(stage, cell)
     take_up(training.work, training.made_from, resume)
     outcome = _followed(training, key, shown)
     stage.weights_of(key).keep_only([each.digest for each in outcome.checkpoints.values()])
-    _write(stage, key, TrainingConfig(cell=cell, libraries=outcome.libraries), outcome.history)
+    config = TrainingConfig(cell=cell, libraries=outcome.libraries, start=start)
+    _write(stage, key, config, outcome.history)
     Manifest(
         model=cell.model,
         use=cell.train.checkpoint,

@@ -299,8 +299,9 @@ def _factor(name: str, cells: list[CellPlan], measured: Mapping[tuple[str, str],
     """The median ratio of a stage's measured hours to those estimated in the fastest pool."""
     known = []
     for cell in cells:
-        if (cell.key, name) in measured:
-            estimate = min(stages[name].hours for stages in cell.pools.values())
+        estimates = [stages[name].hours for stages in cell.pools.values() if name in stages]
+        if (cell.key, name) in measured and estimates:  # what trains nothing has a file too
+            estimate = min(estimates)
             known += [measured[cell.key, name] / estimate] if estimate > 0 else []
     return median(known) if known else 1.0
 
