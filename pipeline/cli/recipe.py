@@ -59,8 +59,20 @@ def _algorithm(algorithm: Algorithm) -> str:
 
 def _arm(arm: Arm) -> str:
     length = {"steps": arm.steps, "epochs": arm.epochs}
-    own = {"learning rate": arm.learning_rate, **length}
+    own = {
+        "prompts per step": arm.prompts_per_step,
+        "rollouts": arm.rollouts,
+        "temperature": arm.temperature,
+        "learning rate": arm.learning_rate,
+        **length,
+        "validated every": arm.validate_every,
+        "saved every": arm.save_every,
+    }
     said = [f"{name} {value:g}" for name, value in own.items() if value is not None]
+    if arm.learning_rate_schedule is not None:
+        said.append(f"{arm.learning_rate_schedule} learning rate")
+    if arm.checkpoint is not None:
+        said.append(f"its {arm.checkpoint} checkpoint")
     paid = [] if arm.starts_from is None else [f"starts from {_start(arm.starts_from)}"]
     if arm.combinations is not None:
         paid.append(f"on {', '.join(arm.combinations)}")

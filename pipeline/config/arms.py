@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from pipeline.config.algorithms import ALGORITHMS, Algorithm
 from pipeline.config.reward import RewardSettings
-from pipeline.config.section import Key, Listed, Positive, Rate, Section, known
-from pipeline.config.training import DynamicSampling, Lora, Train
+from pipeline.config.section import Batch, Key, Listed, Positive, Rate, Section, known
+from pipeline.config.training import (
+    DynamicSampling,
+    LearningRateSchedule,
+    Lora,
+    Rollouts,
+    Temperature,
+    Train,
+)
 
 _APART = {"algorithm", "starts_from", "combinations"}
 """What an arm has that is no part of a recipe."""
@@ -52,9 +59,16 @@ class Arm(Section):
         combinations: The data that it trains on; all of the grid if absent.
         reward: The reward.
         think: Whether responses may reason before they answer, in training and evaluation.
+        prompts_per_step: Prompts in one batch.
+        rollouts: Completions per prompt.
+        temperature: Sampling temperature of rollouts.
         learning_rate: AdamW's.
+        learning_rate_schedule: How it goes.
         steps: Number of steps; this or ``epochs``.
         epochs: Passes over the training data; this or ``steps``.
+        validate_every: Steps between validations.
+        save_every: Steps between checkpoints.
+        checkpoint: Which checkpoint is evaluated, and started from.
         lora: Train few weights.
         dynamic_sampling: Leave out prompts that teach nothing.
     """
@@ -64,9 +78,16 @@ class Arm(Section):
     combinations: Annotated[Listed[str], Field(min_length=1)] | None = None
     reward: RewardSettings | None = None
     think: bool | None = None
+    prompts_per_step: Batch | None = None
+    rollouts: Rollouts | None = None
+    temperature: Temperature | None = None
     learning_rate: Rate | None = None
+    learning_rate_schedule: LearningRateSchedule | None = None
     steps: Positive | None = None
     epochs: float | None = Field(default=None, gt=0, le=100_000)
+    validate_every: Positive | None = None
+    save_every: Positive | None = None
+    checkpoint: Literal["best", "last"] | None = None
     lora: Lora | None = None
     dynamic_sampling: DynamicSampling | None = None
 

@@ -100,16 +100,21 @@ def _followed(training: Training, key: str, shown: StageRun) -> Outcome:
         return training.run(report)
 
 
+_VALIDATED = ("validation_accuracy", "validation", ".0%")
+_IMITATED = (("loss", "loss", ".3f"), _VALIDATED)
+_REWARDED = (
+    ("reward_mean", "reward", ".2f"),
+    ("accuracy", "accuracy", ".0%"),
+    ("length_mean", "length", ".1f"),
+    _VALIDATED,
+)
+"""What the terminal shows of a step: the figure, its word, its form."""
+
+
 def _note(metrics: Figures) -> str:
-    if "reward_mean" not in metrics:
-        return f"validation {metrics['validation_accuracy']:.0%}"
-    note = (
-        f"reward {metrics['reward_mean']:.2f}  accuracy {metrics['accuracy']:.0%}  "
-        f"length {metrics['length_mean']:.1f}"
-    )
-    if "validation_accuracy" in metrics:
-        note += f"  validation {metrics['validation_accuracy']:.0%}"
-    return note
+    noted = _REWARDED if "reward_mean" in metrics else _IMITATED
+    said = (f"{word} {metrics[n]:{form}}" for n, word, form in noted if n in metrics)
+    return "  ".join(said)
 
 
 if __name__ == "__main__":
