@@ -145,3 +145,80 @@ def test_both_models_are_asked_with_both_prompts(tmp_path: Path) -> None:
 def test_crossing_takes_two_prompts(tmp_path: Path, given: dict[str, str]) -> None:
     with pytest.raises(UserError, match="crossing takes two prompts: name another base_prompt"):
         crossed(tmp_path, **given)
+
+
+CHAIN: dict[str, dict[str, Any]] = {
+    "grpo": {"algorithm": "grpo", "starts_from": "warm"},
+    "warm": {"algorithm": "sft", "combinations": ["hi"]},
+    "more": {"algorithm": "grpo", "starts_from": {"arm": "grpo", "combination": "hi"}},
+}
+
+
+def test_a_cell_starts_from_the_weights_of_its_own_model_and_seed(tmp_path: Path) -> None:
+    params = expanded(tmp_path, arms=CHAIN, seeds=[0, 3], repeated="everything")
+    cell = trained(params)["nano-hi-more-s3"]
+    assert cell.starts_from == "nano-hi-grpo-s3" and cell.model == "nano-s3"
+    assert cell.base == "runs/mini/nano-hi-grpo-s3/train/checkpoints.json"
+    assert params.weights_before(cell) == "weights/mini/nano-hi-grpo-s3"
+    chain = [each.group for each in params.chain(cell)]
+    assert chain == ["nano-hi-warm", "nano-hi-grpo", "nano-hi-more"]
+    first = trained(params)["nano-hi-warm-s3"]
+    assert "starts_from" not in first.model_dump() and first.base.endswith(
+        "base/nano-s3/checkpoints.json"
+    )
+
+
+def test_an_arm_on_data_of_its_own_is_found_from_other_data(tmp_path: Path) -> None:
+    """Imitation once, then RL on each set; and only what is imitated on a set is written there."""
+    study = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text())
+    del study["grid"]["algorithms"]
+    sets = study["dataset"]["combinations"]
+    sets["easy"] = sets["hi"]
+    arms = {"warm": {"algorithm": "sft", "combinations": ["easy"]}, "grpo": CHAIN["grpo"]}
+    study["grid"] |= {"models": ["nano"], "combinations": ["easy", "hi"], "arms": arms}
+    (tmp_path / "mini.yaml").write_text(yaml.safe_dump(study))
+    params = expand(load_study(tmp_path / "mini.yaml"))
+    assert {key: cell.starts_from for key, cell in trained(params).items()} == {
+        "nano-easy-grpo": "nano-easy-warm",
+        "nano-easy-warm": None,
+        "nano-hi-grpo": "nano-easy-warm",
+    }
+    assert {key: entry.imitated for key, entry in params.dataset.items()} == {
+        "easy": ("answers",),
+        "hi": (),
+    }
+
+
+@pytest.mark.parametrize(
+    ("arms", "said"),
+    [
+        (
+            {"warm": {"algorithm": "sft", "starts_from": "more"}},
+            "grid.arms.grpo.starts_from: closes a circle: grpo <- warm <- more <- grpo",
+        ),
+        ({"warm": {"algorithm": "sft", "starts_from": "warm"}}, "closes a circle: warm <- warm"),
+        (
+            {"warm": {"algorithm": "sft", "starts_from": "micro-hi-warm"}},
+            "found 'micro-hi-warm'; allowed: another arm of the study (grpo, more), since a cell "
+            "starts from the cell of its own model and seed",
+        ),
+        (
+            {"warm": {"algorithm": "sft", "starts_from": {"arm": "grpo", "model": "micro"}}},
+            "starts_from.model: there is no such field",
+        ),
+        (
+            {"more": {"algorithm": "grpo", "starts_from": {"arm": "grpo", "combination": "x"}}},
+            "grid.arms.more.starts_from.combination: found 'x'; allowed: what arm grpo trains on: "
+            "hi",
+        ),
+        ({"warm": {"algorithm": "sft", "combinations": ["x"]}}, "allowed: hi (grid.combinations)"),
+        (
+            {"warm": {"algorithm": "sft", "starts_from": 3}},
+            "found 3; allowed: the name of an arm, or {arm: NAME, combination: DATA}",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_chain_can_be_is_said(tmp_path: Path, arms: dict[str, Any], said: str) -> None:
+    with pytest.raises(UserError) as refused:
+        expanded(tmp_path, arms=CHAIN | arms)
+    assert said in str(refused.value)

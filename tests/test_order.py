@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import networkx  # type: ignore[import-untyped]
@@ -11,11 +12,13 @@ from dvc.repo import Repo
 from flows.driver.graph import Graph
 from pipeline.config.params_file import read_params
 from pipeline.ops.driver.checkout import use_study
+from tests.conftest import TINY
 
 
-@pytest.mark.parametrize("study", ["mini", "prompt-or-training-mini"])
+@pytest.mark.parametrize("study", ["mini", "prompt-or-training-mini", "chain"])
 def test_what_a_stage_reaches_is_started_with_it(checkout: Path, study: str) -> None:
-    """The second study has cells that ask the model of others."""
+    """The second study has cells that ask the model of others, the third some that start there."""
+    shutil.copy(TINY / "studies" / "chain.yaml", checkout / "studies" / "chain.yaml")
     params, graph = read_params(use_study(checkout, study)), Graph.of(checkout)
     with Repo(str(checkout)) as repo:
         stages = networkx.relabel_nodes(repo.index.graph, lambda stage: stage.name)

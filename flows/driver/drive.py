@@ -20,7 +20,7 @@ from flows.driver.record import RunFolder
 from flows.driver.results import description, leave_partial_report, table_rows
 from flows.driver.work import RunFailed, Say, StageFailed, Work
 from pipeline.analysis.results import collect
-from pipeline.config.params import AskedCell
+from pipeline.config.params import before
 from pipeline.ops.mirror.server import prepare
 
 _RETRIES, _RETRY_SECONDS = 2, 5
@@ -164,9 +164,9 @@ def _run_cells(work: Work, keys: Sequence[str], begin: Begin) -> dict[str, str]:
     """Run cells, and return the causes of failure by cell; none if they were stopped."""
     runs: dict[str, Future] = {}
     for key in keys:
-        cell, takes = work.params.cells[key], taken(work.params, key)
-        first = [runs[cell.of]] if isinstance(cell, AskedCell) and cell.of in runs else []
-        runs[key] = begin(run_cell, key, partial(work.run_cell, key), takes, first)
+        first, takes = before(work.params.cells[key]), taken(work.params, key)
+        after = [runs[first]] if first in runs else []
+        runs[key] = begin(run_cell, key, partial(work.run_cell, key), takes, after)
     for run in runs.values():
         run.wait()
     if work.commands.stopped:
@@ -177,12 +177,12 @@ def _run_cells(work: Work, keys: Sequence[str], begin: Begin) -> dict[str, str]:
 
 def _cause(work: Work, key: str, ended: State) -> str:
     """Why a cell is not done, noted where the cell could not."""
-    state, cell = work.folder.cell(key), work.params.cells[key]
+    state, first = work.folder.cell(key), before(work.params.cells[key])
     cause = ended.message or str(ended.name)
     if state.cause and state.cause in cause:
         return state.cause
-    if isinstance(cell, AskedCell) and ended.name == "NotReady":
-        cause = f"cell {cell.of}, whose model it asks, failed"
+    if first is not None and ended.name == "NotReady":
+        cause = f"cell {first}, whose weights it takes, failed"
     work.folder.note(key, state.model_copy(update={"state": "failed", "cause": cause}))
     return cause
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from pipeline.config.models import TinyModel
-from pipeline.config.params import AskedCell, Params, TrainedCell
+from pipeline.config.params import Params, TrainedCell, before
 from pipeline.ops.driver.checkout import ask_dvc
 from pipeline.ops.driver.mend import mend_dvc
 
@@ -61,18 +61,24 @@ class Graph:
     def cells_left(self, params: Params, changed: Collection[str]) -> list[str]:
         """The cells that are not done, in the order in which to start them.
 
-        Those that train come first, as they take longest; those that ask the model of another cell
-        come last, and are left where that is.
+        Each comes after the cell whose weights it takes, and is left where that is. Of those that
+        wait for as many others, those that train come first, as they take longest.
 
         Args:
             params: The study.
             changed: The stages that ``dvc status`` names.
         """
         own = {key for key in params.cells if not set(self.of_cell(key)).isdisjoint(changed)}
-        asked = {key: cell.of for key, cell in params.cells.items() if isinstance(cell, AskedCell)}
-        left = [key for key in params.cells if key in own or asked.get(key) in own]
+        ways = {key: _way(params, key) for key in params.cells}
+        left = [key for key, way in ways.items() if not own.isdisjoint(way)]
         trained = {key for key, cell in params.cells.items() if isinstance(cell, TrainedCell)}
-        return sorted(left, key=lambda key: (key in asked, key not in trained))
+        return sorted(left, key=lambda key: (len(ways[key]), key not in trained))
+
+
+def _way(params: Params, key: str) -> list[str]:
+    """A cell, the one whose weights it takes, and so on; those that were left out are not there."""
+    first = before(params.cells[key])
+    return [key, *(_way(params, first) if first in params.cells else [])]
 
 
 def runs_on_cores(params: Params) -> bool:

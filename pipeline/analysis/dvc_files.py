@@ -9,6 +9,7 @@ from pipeline.formats.files import write_json
 from pipeline.formats.records import Figures
 
 CURVES = ("validation_accuracy", "reward_mean", "accuracy", "length_median")
+"""What is worth a plot; of cells that imitate, their loss in place of the last three."""
 
 
 def write_dvc_files(results: Results, folder: Path) -> None:
@@ -39,4 +40,6 @@ def accuracies(results: Results) -> dict[str, dict[str, float]]:
 def curve(rows: list[Figures]) -> list[Figures]:
     """The validated steps with the figures worth a plot."""
     validated = [row for row in rows if "validation_accuracy" in row]
-    return [{name: row[name] for name in ("step", *CURVES) if name in row} for row in validated]
+    imitates = not any("reward_mean" in row for row in rows)
+    names = (*CURVES[:1], "loss") if imitates else CURVES
+    return [{name: row[name] for name in ("step", *names) if name in row} for row in validated]

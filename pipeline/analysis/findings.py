@@ -10,6 +10,7 @@ from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
 from pipeline.analysis.seeds import validation_changes
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import square_findings
+from pipeline.analysis.steps import step_findings
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
 from pipeline.train.drift import find_drift
@@ -27,6 +28,7 @@ def findings(results: Results, signatures: Sequence[CellSignature]) -> list[str]
         *_over_seeds(results),
         *verdict_findings(results, signatures),
         *(sentence for found in by_cell for sentence in found),
+        *step_findings(results),
         *square_findings(results),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
         *(f"{key}: {why.text().rstrip('.')}." for key, why in results.missing().items()),

@@ -23,6 +23,8 @@ from pipeline.analysis.seeds import change_texts, standing_texts
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
 from pipeline.analysis.square import square_texts
+from pipeline.analysis.steps import HEADINGS as STEP_HEADINGS
+from pipeline.analysis.steps import step_texts
 from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.table import HEADINGS, lines_of, notes
 from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
@@ -98,6 +100,8 @@ def render(
         over_seeds=[change_texts(change) for change in report.over_seeds],
         columns=columns,
         standings=[standing_texts(each, columns) for each in report.standings],
+        step_headings=STEP_HEADINGS,
+        steps=[step_texts(each) for each in report.steps],
         square_headings=SQUARE_HEADINGS,
         squares=[square_texts(each) for each in report.squares],
         probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},

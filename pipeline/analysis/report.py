@@ -13,6 +13,7 @@ from pipeline.analysis.published import published_markdown
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import seeds_markdown
+from pipeline.analysis.steps import steps_markdown
 from pipeline.analysis.summary import StudySummary, summarise
 from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import verdicts_markdown
@@ -69,6 +70,7 @@ def _markdown(results: Results, report: StudySummary) -> str:
         "This report is partial": _partial(report),
         "Verdicts": verdicts_markdown(results, report.verdicts),
         "Results": markdown(results),
+        "Step by step": steps_markdown(report.steps),
         "Against the published results": published_markdown(report.published),
         "Claims": ledger_markdown(report.ledger),
         "What the numbers say": findings,

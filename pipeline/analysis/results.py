@@ -15,6 +15,7 @@ from pipeline.analysis.paired import (
     Answers,
     PairedChange,
     beside_changes,
+    mean_change,
     paired_changes,
     read_answers,
 )
@@ -233,7 +234,7 @@ class Results:
         for task in self.params.suite.columns:
             before, after = base.get(task), result.all_tasks().get(task)
             trained = after if is_trained else None
-            best = self.audit.best_rule(task, cell.combination)
+            best = self.audit.best_rule(task, self._trained_on(cell))
             yield Row(
                 cell=result.key,
                 model=cell.title,
@@ -318,7 +319,7 @@ class Results:
 
         None for the side-check, and where nothing is known to have been shown.
         """
-        key = (task, cell.model, cell.combination)
+        key = (task, cell.model, self._trained_on(cell))
         if key not in self._marks:
             column, shown = self.origins.columns.get(task), self.shown_to(cell)
             found = mark(column, shown) if column is not None and shown.origins else None
@@ -326,8 +327,8 @@ class Results:
         return self._marks[key]
 
     @cached_property
-    def _marks(self) -> dict[tuple[str, str, str | None], Mark | None]:
-        """Marks that were computed, by column, model and combination."""
+    def _marks(self) -> dict[tuple[str, str, tuple[str, ...]], Mark | None]:
+        """Marks that were computed, by column, model and training sets."""
         return {}
 
     def is_trained(self, task: str, cell: Cell) -> bool:
@@ -336,9 +337,21 @@ class Results:
         return found is not None and found.connection is Connection.TRAINED
 
     def shown_to(self, cell: Cell) -> Shown:
-        """What a cell's model was shown: in its warm start, and in training."""
-        trained = None if cell.combination is None else self.origins.training[cell.combination]
+        """What a cell's model was shown: in its warm start, and in all its trainings."""
+        sets = [self.origins.training[key] for key in self._trained_on(cell)]
+        trained = Origin.together(sets) if sets else None
         return Shown(trained=trained, demonstrated=self.bases[cell.model])
+
+    def _trained_on(self, cell: Cell) -> tuple[str, ...]:
+        """The training sets of a cell's model, the first one first."""
+        return tuple(dict.fromkeys(each.combination for each in self.params.chain(cell)))
+
+
+def in_points(before: CellResult, after: CellResult) -> str:
+    """What changes on average over the suite, in points with its 95 % interval."""
+    found = mean_change([(before.answers[name], after.answers[name]) for name in before.tasks])
+    value, low, high = (100 * end for end in (found.value, found.low, found.high))
+    return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
 
 
 def lacking(params: Params, root: Path) -> list[str]:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.analysis.paired import mean_change
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import CellResult, Results, in_points
 from pipeline.config.params import AskedCell
 from pipeline.formats.records import Record
 
@@ -88,17 +87,10 @@ def square_findings(results: Results) -> Iterator[str]:
         prompt, base_prompt = trained.cell.evaluate.prompt, base.cell.evaluate.prompt
         yield (
             f"{trained.key}: from the base model with prompt {base_prompt} to the trained one with "
-            f"{prompt} accuracy changes by {_on_average(base, trained)} points on average over "
+            f"{prompt} accuracy changes by {in_points(base, trained)} points on average over "
             f"{len(trained.tasks)} columns (95 % intervals in brackets). With one prompt for both, "
-            f"training changes it by {_on_average(base, trained_crossed)} ({base_prompt}) and "
-            f"{_on_average(base_crossed, trained)} ({prompt}); in one model, the prompt changes it "
-            f"by {_on_average(base, base_crossed)} (base) and "
-            f"{_on_average(trained_crossed, trained)} (trained)."
+            f"training changes it by {in_points(base, trained_crossed)} ({base_prompt}) and "
+            f"{in_points(base_crossed, trained)} ({prompt}); in one model, the prompt changes it "
+            f"by {in_points(base, base_crossed)} (base) and "
+            f"{in_points(trained_crossed, trained)} (trained)."
         )
-
-
-def _on_average(before: CellResult, after: CellResult) -> str:
-    """What changes on average over the suite, in points with its 95 % interval."""
-    found = mean_change([(before.answers[name], after.answers[name]) for name in before.tasks])
-    value, low, high = (100 * end for end in (found.value, found.low, found.high))
-    return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"

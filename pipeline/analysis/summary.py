@@ -16,6 +16,7 @@ from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import SeedChange, Standing, changes, standings
 from pipeline.analysis.signatures import CellSignature, cell_signatures
 from pipeline.analysis.square import Square, squares
+from pipeline.analysis.steps import StepChange, steps
 from pipeline.analysis.verdicts import CellVerdict, cell_verdicts
 from pipeline.formats.records import Record
 
@@ -31,6 +32,7 @@ class StudySummary(Record):
         over_seeds: What training changed, over seeds.
         standings: What base models, trained cells and rules score, over seeds.
         squares: Both models asked with both prompts, where they were.
+        steps: What each training of a chain changed, beside all of them together.
         probes: Accuracy on trained columns and on others while training went on.
         verdicts: What the answers of each cell follow, and what its reasoning is.
         signatures: Every signature that was looked for, in responses and in training.
@@ -48,6 +50,7 @@ class StudySummary(Record):
     over_seeds: list[SeedChange]
     standings: list[Standing]
     squares: list[Square]
+    steps: list[StepChange] = Field(default_factory=list, exclude_if=lambda found: not found)
     probes: list[ColumnProbe]
     verdicts: list[CellVerdict]
     signatures: list[CellSignature]
@@ -70,6 +73,7 @@ def summarise(results: Results, recorded: Recorded) -> StudySummary:
         over_seeds=changes(results),
         standings=standings(results),
         squares=squares(results),
+        steps=steps(results),
         probes=column_probes(results),
         verdicts=verdicts,
         signatures=signatures,

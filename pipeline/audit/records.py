@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -266,12 +267,12 @@ class Audit(Record):
     leakage: dict[str, dict[str, Leak]]
     validation: dict[str, Leak] = Field(default={})
 
-    def best_rule(self, column: str, combination: str | None) -> Best | None:
+    def best_rule(self, column: str, combinations: Sequence[str]) -> Best | None:
         """The best rule of a column: a listed one, or one learned from a training set."""
         found = self.columns.get(column)
         if found is None:
             return None
-        learned = found.learned_from.get(combination or "", 0.0)
+        learned = max((found.learned_from.get(each, 0.0) for each in combinations), default=0.0)
         listed = found.baselines.best
         return Best(rule=LEARNED, accuracy=learned) if learned > listed.accuracy else listed
 

@@ -117,9 +117,11 @@ def _show(found: StudyPlan, study: str) -> None:
 
     console = Terminal()
     several = len(found.cluster.pools) > 1
+    chained = any(cell.plan.of is not None for cell in found.cells)
+    names = ["cell", *(["after"] if chained else []), *(["pool"] if several else [])]
     table = make_table(
         f"{study} on {found.cluster.describe()}; hours, dollars and GB",
-        ("cell", "pool") if several else ("cell",),
+        tuple(names),
         ("takes", "GiB each", "train", "ask", "$", "GB"),
     )
     for cell in found.cells[:_SHOWN_CELLS]:
@@ -127,6 +129,7 @@ def _show(found: StudyPlan, study: str) -> None:
         trained = cell.hours.get("train")
         table.add_row(
             f"{cell.key}*" if cell.measured else cell.key,
+            *([cell.plan.of or "-"] if chained else []),
             *([cell.pool] if several else []),
             str(cell.main.gpus),
             f"{cell.main.memory / GIB:.1f}",

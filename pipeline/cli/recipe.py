@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pipeline.config.algorithms import Algorithm, Sft
-from pipeline.config.arms import Arm
+from pipeline.config.arms import Arm, Start
 from pipeline.config.data import Part
 from pipeline.config.expand import expand
 from pipeline.config.models import ApiModel, RecordedModel
@@ -59,9 +59,25 @@ def _algorithm(algorithm: Algorithm) -> str:
 
 def _arm(arm: Arm) -> str:
     length = {"steps": arm.steps, "epochs": arm.epochs}
-    own = {"learning rate": arm.learning_rate, **length}
+    own = {
+        "prompts per step": arm.prompts_per_step,
+        "rollouts": arm.rollouts,
+        "temperature": arm.temperature,
+        "learning rate": arm.learning_rate,
+        **length,
+        "validated every": arm.validate_every,
+        "saved every": arm.save_every,
+    }
     said = [f"{name} {value:g}" for name, value in own.items() if value is not None]
-    paid = [f"reward {arm.reward.preset}"] if arm.reward else []
+    if arm.learning_rate_schedule is not None:
+        said.append(f"{arm.learning_rate_schedule} learning rate")
+    if arm.checkpoint is not None:
+        said.append(f"its {arm.checkpoint} checkpoint")
+    paid = [] if arm.starts_from is None else [f"starts from {_start(arm.starts_from)}"]
+    if arm.combinations is not None:
+        paid.append(f"on {', '.join(arm.combinations)}")
+    if arm.reward:
+        paid.append(f"reward {arm.reward.preset}")
     if arm.think is not None:
         paid.append("thinks first" if arm.think else "an empty thought is pre-filled")
     if arm.lora:
@@ -69,6 +85,10 @@ def _arm(arm: Arm) -> str:
     if arm.dynamic_sampling:
         paid.append(f"dynamic sampling, at most {arm.dynamic_sampling.draws} draws")
     return "; ".join([_algorithm(arm.algorithm), *paid, *said])
+
+
+def _start(start: Start) -> str:
+    return start.arm if start.combination is None else f"{start.arm} on {start.combination}"
 
 
 def _value(value: object) -> str:

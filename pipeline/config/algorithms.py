@@ -56,6 +56,7 @@ class AlgorithmBase(Section):
         samples: Whether it learns from completions of the policy's own.
         reference: Whether it is held near a reference model.
         compares: Whether it compares the completions of a prompt, of which there must be two then.
+        weighs: Whether its loss weighs completions by advantages; else it makes them likelier.
         estimator: Name of verl's advantage estimator; None where verl has none.
         surrogate: What its loss makes of the probability ratio.
         aggregation: How token losses become one number, where that is part of the algorithm; else
@@ -66,6 +67,7 @@ class AlgorithmBase(Section):
     samples: ClassVar[bool] = True
     reference: ClassVar[bool] = True
     compares: ClassVar[bool] = False
+    weighs: ClassVar[bool] = True
     estimator: ClassVar[str | None] = None
     surrogate: ClassVar[Surrogate] = "vanilla"
     aggregation: ClassVar[Aggregation | None] = None
@@ -230,11 +232,34 @@ class Sft(AlgorithmBase):
     name: Literal["sft"] = "sft"
     imitates: Imitated = "answers"
     samples = False
+    weighs = False
+    reference = False
+
+
+class Rft(AlgorithmBase):
+    """Rejection sampling: of the policy's own completions of a prompt it imitates the right ones.
+
+    Yuan et al. 2023, arXiv 2308.01825, where they are drawn from the model that training starts
+    from; here from the policy as it is, which is called online RFT (Shao et al. 2024, arXiv
+    2402.03300, section 5.2). Those that are alike count once.
+    """
+
+    name: Literal["rft"] = "rft"
+    weighs = False
     reference = False
 
 
 Algorithm = Annotated[
-    Grpo | Rloo | ReinforcePlusPlus | ReinforcePlusPlusBaseline | Ppo | DrGrpo | Gspo | Cispo | Sft,
+    Grpo
+    | Rloo
+    | ReinforcePlusPlus
+    | ReinforcePlusPlusBaseline
+    | Ppo
+    | DrGrpo
+    | Gspo
+    | Cispo
+    | Sft
+    | Rft,
     Field(discriminator="name"),
 ]
 

@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import TypeGuard
 
 from pipeline.config.algorithms import Imitated, Sft
+from pipeline.config.arms import Arm
+from pipeline.config.chains import start_data
 from pipeline.config.data import Part
 from pipeline.config.models import ApiModel, FolderModel, GgufModel, RecordedModel, TinyModel
 from pipeline.config.params import (
@@ -117,13 +119,13 @@ def _dataset_entry(study: Study, key: str, seed: int) -> DatasetEntry:
         train=combination.train,
         validation=combination.validation,
         probe=_probe_entry(study),
-        imitated=_imitated(study),
+        imitated=_imitated(study, key),
     )
 
 
-def _imitated(study: Study) -> tuple[Imitated, ...]:
-    algorithms = [arm.algorithm for arm in study.arms.values()]
-    return tuple(sorted({each.imitates for each in algorithms if isinstance(each, Sft)}))
+def _imitated(study: Study, key: str) -> tuple[Imitated, ...]:
+    found = (each.algorithm for each in study.arms.values() if key in study.data_of(each))
+    return tuple(sorted({each.imitates for each in found if isinstance(each, Sft)}))
 
 
 def _probe_entry(study: Study) -> ProbeEntry | None:
@@ -192,12 +194,16 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
     grid, arms = study.grid, study.arms
     for model, combination, name, seed in product(grid.models, grid.combinations, arms, grid.seeds):
         arm, data = arms[name], _data_key(study, combination, seed)
+        if combination not in study.data_of(arm):
+            continue
         base = _model_key(study, model, seed)
         think = study.evaluate.think if arm.think is None else arm.think
         asked = {"base_prompt": None, "crossed": False, "think": think}
-        group = "-".join([model, combination, *([name] if len(arms) > 1 else [])])
+        group = _group(study, model, combination, name)
+        first = _start(study, arm, combination)
+        start = None if first is None else _seeded(study, _group(study, model, *first), seed)
         yield (
-            f"{group}-s{seed}" if len(grid.seeds) > 1 else group,
+            _seeded(study, group, seed),
             TrainedCell(
                 model=base,
                 title=study.base.models[model].title,
@@ -205,9 +211,30 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
                 combination=data,
                 algorithm=arm.algorithm,
                 seed=seed,
-                base=f"runs/{study.name}/base/{base}/checkpoints.json",
+                base=f"runs/{study.name}/{f'{start}/train' if start else f'base/{base}'}/"
+                "checkpoints.json",
+                starts_from=start,
                 inputs=f"data/{study.name}/combos/{data}",
                 train=arm.applied_to(study.train.recipe),
                 evaluate=study.evaluate.model_copy(update=asked),
             ),
         )
+
+
+def _group(study: Study, model: str, combination: str, arm: str) -> str:
+    """The key of a trained cell without its seed."""
+    return "-".join([model, combination, *([arm] if len(study.arms) > 1 else [])])
+
+
+def _seeded(study: Study, group: str, seed: int) -> str:
+    return f"{group}-s{seed}" if len(study.grid.seeds) > 1 else group
+
+
+def _start(study: Study, arm: Arm, combination: str) -> tuple[str, str] | None:
+    """Data and arm of the cell that a cell starts from; None for the base model."""
+    if arm.starts_from is None:
+        return None
+    first, named = arm.starts_from.arm, arm.starts_from.combination
+    data = start_data(combination, named, study.data_of(study.arms[first]))
+    assert data is not None  # else the study is refused
+    return data, first

@@ -67,6 +67,10 @@ class BaseEntry(Section):
     sums: ArithmeticSource | None = None
 
 
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class CellBase(Section):
     """What every cell has.
 
@@ -126,6 +130,7 @@ class TrainedCell(CellBase):
         combination: Key of the training data in ``dataset``.
         algorithm: What it is trained with.
         train: The recipe.
+        starts_from: Key of the cell whose weights it starts from; None for those of the base model.
     """
 
     kind: Literal["trained"] = "trained"
@@ -133,6 +138,7 @@ class TrainedCell(CellBase):
     combination: str
     algorithm: Algorithm
     train: Train
+    starts_from: Key | None = Field(default=None, exclude_if=_is_none)
 
 
 class AskedCell(CellBase):
@@ -152,6 +158,19 @@ class AskedCell(CellBase):
 
 
 Cell = BaseCell | ApiCell | TrainedCell | AskedCell
+
+
+def before(cell: Cell) -> str | None:
+    """Key of the cell whose weights a cell takes; None for those of the base model."""
+    match cell:
+        case TrainedCell():
+            return cell.starts_from
+        case AskedCell():
+            return cell.of
+        case _:
+            return None
+
+
 AnyCell = Annotated[Cell, Field(discriminator="kind")]
 """A cell as pydantic reads one of any kind."""
 
@@ -174,6 +193,20 @@ class Params(Section):
             UserError: If there is no such cell; lists those there are.
         """
         return lookup(self.cells, key, f"params.yaml (study {self.study.name}): cell")
+
+    def weights_before(self, cell: Cell) -> str:
+        """The folder of the weights that a cell's training starts from, in the checkout.
+
+        What trains nothing has them among its inputs.
+        """
+        first = cell.starts_from if isinstance(cell, TrainedCell) else None
+        return f"weights/{self.study.name}/{first or f'base/{cell.model}'}"
+
+    def chain(self, cell: Cell) -> tuple[TrainedCell, ...]:
+        """The trainings that a cell's model went through, the first one first."""
+        own = (cell,) if isinstance(cell, TrainedCell) else ()
+        first = before(cell)
+        return own if first is None else (*self.chain(self.cells[first]), *own)
 
     def trained_cell(self, key: str) -> TrainedCell:
         """A cell that trains.

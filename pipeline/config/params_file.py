@@ -14,17 +14,26 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from pipeline.config.chains import chain_mistakes
 from pipeline.config.expand import expand
 from pipeline.config.mistakes import Mistake, Place, as_error, mistakes_of, shown, wrong
 from pipeline.config.params import AnyCell, Cell, Params
 from pipeline.config.reading import check_document
-from pipeline.config.references import cell_mistakes, reserved, study_mistakes
+from pipeline.config.references import (
+    at,
+    cell_mistakes,
+    reserved,
+    section_at,
+    study_mistakes,
+)
 from pipeline.config.section import Key, Listed, Section
 from pipeline.config.study import Study
 from pipeline.config.yaml_file import parse_yaml, read_bytes, write_yaml
 
 _LONGEST = 300
 """Characters of a list of names in a message."""
+_LINE = ("model", "base", "weights", "inputs")
+"""What a cell's entry says for ``dvc.yaml``."""
 _cell: TypeAdapter[Cell] = TypeAdapter(AnyCell)
 
 
@@ -34,6 +43,7 @@ class CellEntry(Section):
     Attributes:
         model: Key of its base model.
         base: Manifest of the model that it starts from.
+        weights: Folder of the weights of that model.
         inputs: Folder that its training reads.
     """
 
@@ -41,6 +51,7 @@ class CellEntry(Section):
 
     model: str
     base: str
+    weights: str
     inputs: str
 
     @property
@@ -79,7 +90,7 @@ def parse_params(path: Path, data: bytes) -> Params:
         UserError: With every mistake in them.
     """
     document = parse_yaml(path, data)
-    written = check_document(path, document, ParamsFile, (study_mistakes, _reserved_cells))
+    written = check_document(path, document, ParamsFile, _CHECKS)
     params = expand(written)
     mistakes = list(_not_of_the_grid(written, params))
     cells = {key: cell for key, cell in params.cells.items() if key in written.cells}
@@ -114,13 +125,16 @@ def params_text(study: Study) -> str:
     entries = {
         "combos": list(params.dataset),
         "models": {key: entry.inputs for key, entry in params.base.items()},
-        "cells": {
-            key: {"model": cell.model, "base": cell.base, "inputs": cell.inputs}
-            for key, cell in params.cells.items()
-        },
+        "cells": {key: _line(params, cell) for key, cell in params.cells.items()},
     }
     lines = write_yaml(entries, default_flow_style=None, width=10_000)  # one for each cell
     return head + write_yaml(study.model_dump(mode="json")) + lines
+
+
+def _line(params: Params, cell: Cell) -> dict[str, str]:
+    """What the entry of a cell says, see :class:`CellEntry`."""
+    said = (cell.model, cell.base, params.weights_before(cell), cell.inputs)
+    return dict(zip(_LINE, said, strict=True))
 
 
 def dump_params(params: Params) -> str:
@@ -142,10 +156,24 @@ def _in_cell(key: str, mistake: Mistake) -> Mistake:
     return Mistake(("cells", key, *mistake.place), mistake.text, mistake.line)
 
 
+def _chained_otherwise(content: object) -> Iterator[Mistake]:
+    """Yield cells that say for themselves what they start from, which their arm says."""
+    for key, entry in section_at(content, "cells").items():
+        if at(entry, "starts_from") is not None:
+            text = (
+                "a cell cannot be given a start of its own; name it in its arm "
+                "(grid.arms.ARM.starts_from), where it is a cell of the same model and seed"
+            )
+            yield Mistake(("cells", key, "starts_from"), text)
+
+
 def _reserved_cells(content: object) -> Iterator[Mistake]:
     cells = content.get("cells") if isinstance(content, dict) else None
     for key in cells if isinstance(cells, dict) else ():
         yield from reserved(key, ("cells", key))
+
+
+_CHECKS = (study_mistakes, chain_mistakes, _reserved_cells, _chained_otherwise)
 
 
 def _not_of_the_grid(written: ParamsFile, params: Params) -> Iterator[Mistake]:
@@ -173,9 +201,8 @@ def _unlike_its_cell(
     if cell is None:
         yield _unlike(("cells", key), key, ", ".join(params.cells), written)
         return
-    for field in ("model", "base", "inputs"):
-        found, expected = getattr(entry, field), getattr(cell, field)
-        if found != expected:
+    for field, expected in _line(params, cell).items():
+        if (found := getattr(entry, field)) != expected:
             yield _unlike(("cells", key, field), found, expected, written)
     if cell.model not in written.models:
         yield wrong(

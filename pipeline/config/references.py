@@ -113,9 +113,17 @@ def _misnamed_sources(sources: dict[str, object]) -> Iterator[Mistake]:
 
 
 def _lone_rollouts(content: object) -> Iterator[Mistake]:
-    compared = [name for name in _algorithms(content) if _compares(name)]
+    own = {
+        key: (at(arm, "rollouts"), at(arm, "algorithm", "name") or at(arm, "algorithm"))
+        for key, arm in section_at(content, "grid", "arms").items()
+    }
+    for key, (rollouts, algorithm) in own.items():
+        if rollouts == 1 and _compares(algorithm):
+            yield _lone_rollout(("grid", "arms", key, "rollouts"), str(algorithm))
+    shared = [algorithm for rollouts, algorithm in own.values() if rollouts is None]
+    compared = [n for n in (*names_at(content, "grid", "algorithms"), *shared) if _compares(n)]
     if compared and at(content, "train", "rollouts") == 1:
-        yield _lone_rollout(("train", "rollouts"), compared[0])
+        yield _lone_rollout(("train", "rollouts"), str(compared[0]))
 
 
 def _drawn_for_nothing(content: object) -> Iterator[Mistake]:
@@ -149,7 +157,8 @@ def _algorithms(content: object) -> list[str]:
 
 
 def _compares(algorithm: object) -> bool:
-    return algorithm in ALGORITHMS and ALGORITHMS[str(algorithm)].compares
+    kind = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
+    return kind is not None and kind.compares
 
 
 def _lone_rollout(place: Place, algorithm: str) -> Mistake:

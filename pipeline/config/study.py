@@ -73,3 +73,7 @@ class Study(Section):
             return self.grid.arms
         names = self.grid.algorithms
         return {name.replace("_", "-"): Arm(algorithm=self.algorithm(name)) for name in names}
+
+    def data_of(self, arm: Arm) -> tuple[str, ...]:
+        """The combinations that an arm trains on."""
+        return arm.combinations or self.grid.combinations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from pipeline.config.chains import chain_mistakes
 from pipeline.config.lookup import lookup
 from pipeline.config.mistakes import Mistake, wrong
 from pipeline.config.reading import Check, read_section
@@ -28,7 +29,7 @@ def load_study(path: Path, checks: Iterable[Check] = ()) -> Study:
         if isinstance(name, str) and name != path.stem:
             yield wrong(("name",), name, f"{path.stem!r}, as the file is called")
 
-    return read_section(path, Study, (study_mistakes, misnamed, *checks))
+    return read_section(path, Study, (study_mistakes, chain_mistakes, misnamed, *checks))
 
 
 def study_files(root: Path) -> dict[str, Path]:

@@ -25,6 +25,16 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+Rollouts = Annotated[int, Field(ge=1, le=1024)]
+"""Completions of one prompt."""
+
+Temperature = Annotated[float, Field(gt=0, le=100)]
+"""Of sampling."""
+
+LearningRateSchedule = Literal["constant", "linear"]
+"""How the learning rate goes: it stays, or falls in a line to nothing after the last step."""
+
+
 class Cluster(Section):
     """Where and how a cell trains on a cluster.
 
@@ -116,7 +126,7 @@ class Train(Section):
         updates_per_batch: Optimiser steps on each rollout batch (1 = on-policy).
         steps: Number of steps; give this or ``epochs``.
         epochs: Passes over the training data; give this or ``steps``.
-        learning_rate: AdamW, constant.
+        learning_rate: AdamW, of the first step.
         clip_range: Clip range of the probability ratio.
         clip_range_high: Clip range above 1, where it differs from that below.
         dual_clip: Bound on the loss of a token with negative advantage, in units of its advantage;
@@ -151,13 +161,17 @@ class Train(Section):
         checkpoint: Which checkpoint is evaluated: ``best`` on validation, or ``last``.
         lora: Train few weights; all of them if absent.
         dynamic_sampling: Leave out prompts that teach nothing; off if absent.
+        learning_rate_schedule: How the learning rate goes from there; ``linear`` with ``backend:
+            local`` only.
+        allow_no_answers: Train by reward also where the model answers no validation prompt before
+            training, so that there is next to nothing to reward.
     """
 
     backend: Annotated[str, one_of(BACKENDS)] = "local"
     cluster: Cluster = Cluster()
     reward: RewardSettings
     prompts_per_step: Batch
-    rollouts: Annotated[int, Field(ge=1, le=1024)]
+    rollouts: Rollouts
     updates_per_batch: Positive = 1
     steps: Positive | None = None
     epochs: float | None = Field(default=None, gt=0, le=100_000)
@@ -171,7 +185,7 @@ class Train(Section):
     kl_in_reward: bool = False
     entropy_coefficient: float = Field(default=0.0, ge=0)
     gradient_clip: float = Field(default=1.0, gt=0)
-    temperature: float = Field(default=1.0, gt=0, le=100)
+    temperature: Temperature = 1.0
     top_p: float = Field(default=1.0, gt=0, le=1)
     think: bool = True
     max_prompt_tokens: Tokens
@@ -189,6 +203,10 @@ class Train(Section):
     importance_cap: float | None = Field(default=None, ge=1, exclude_if=_is_none)
     lora: Lora | None = Field(default=None, exclude_if=_is_none)
     dynamic_sampling: DynamicSampling | None = Field(default=None, exclude_if=_is_none)
+    learning_rate_schedule: LearningRateSchedule = Field(
+        default="constant", exclude_if=lambda value: value == "constant"
+    )
+    allow_no_answers: bool = Field(default=False, exclude_if=lambda value: not value)
 
     @model_validator(mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, Self
 
@@ -113,6 +113,21 @@ class Origin(Record):
             unread=rows - structures.total(),
         )
 
+    @classmethod
+    def together(cls, origins: Sequence[Self]) -> Self:
+        """What several sets were made from; the same set where there is one."""
+        return (
+            origins[0]
+            if len(origins) == 1
+            else cls(
+                rows=sum(each.rows for each in origins),
+                portions=[portion for each in origins for portion in each.portions],
+                stories=_added(each.stories for each in origins),
+                structures=_added(each.structures for each in origins),
+                unread=sum(each.unread for each in origins),
+            )
+        )
+
     def kinds(self) -> set[QuestionKind]:
         """The kinds of question in the set."""
         return {portion.kind for portion in self.portions}
@@ -142,6 +157,13 @@ class StudyOrigins(Record):
 
     columns: dict[str, Origin]
     training: dict[str, Origin]
+
+
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for each in counts:
+        found.update(each)
+    return dict(sorted(found.items()))
 
 
 def _by_text(item: tuple[tuple[str, str, QuestionKind], int]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from pipeline.base.disk import trouble
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.processes import end_with_dvc, raise_on_sigterm
-from pipeline.config.params import AskedCell, Cell, Params
+from pipeline.config.params import Cell, Params, before
 from pipeline.formats.files import digest_of, file_digest, folder_digests
 from pipeline.formats.foreign import visible
 from pipeline.formats.leftovers import remove_leftovers_of
@@ -63,9 +63,8 @@ class Stage:
 
     def start_of(self, cell: Cell) -> WeightsFolder:
         """The folder of the models that a cell starts from."""
-        if isinstance(cell, AskedCell):
-            return self.weights_of(cell.of)
-        return self.weights_of_base(cell.model)
+        first = before(cell)
+        return self.weights_of_base(cell.model) if first is None else self.weights_of(first)
 
     @property
     def _weights(self) -> Path:

@@ -1,4 +1,4 @@
-"""Stage ``train@cell``: reinforcement learning from the base model; best and last checkpoints."""
+"""Stage ``train@cell``: training from a base model or another cell; best and last checkpoints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.stages.common import Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import PATIENCE, StageRun, followed
 from pipeline.stages.resume import read_options, take_up
-from pipeline.stages.training import Training, TrainingConfig, prepare
+from pipeline.stages.training import Training, TrainingConfig, prepare, start_of
 from pipeline.train.contract import History, Outcome
 
 log = logging.getLogger(__name__)
@@ -62,10 +62,12 @@ def _train(
     shown: StageRun,
 ) -> None:
     """Train a cell and write what came of it."""
+    start = start_of(stage, cell)
     take_up(training.work, training.made_from, resume)
     outcome = _followed(training, key, shown)
     stage.weights_of(key).keep_only([each.digest for each in outcome.checkpoints.values()])
-    _write(stage, key, TrainingConfig(cell=cell, libraries=outcome.libraries), outcome.history)
+    config = TrainingConfig(cell=cell, libraries=outcome.libraries, start=start)
+    _write(stage, key, config, outcome.history)
     Manifest(
         model=cell.model,
         use=cell.train.checkpoint,
@@ -98,16 +100,21 @@ def _followed(training: Training, key: str, shown: StageRun) -> Outcome:
         return training.run(report)
 
 
+_VALIDATED = ("validation_accuracy", "validation", ".0%")
+_IMITATED = (("loss", "loss", ".3f"), _VALIDATED)
+_REWARDED = (
+    ("reward_mean", "reward", ".2f"),
+    ("accuracy", "accuracy", ".0%"),
+    ("length_mean", "length", ".1f"),
+    _VALIDATED,
+)
+"""What the terminal shows of a step: the figure, its word, its form."""
+
+
 def _note(metrics: Figures) -> str:
-    if "reward_mean" not in metrics:
-        return f"validation {metrics['validation_accuracy']:.0%}"
-    note = (
-        f"reward {metrics['reward_mean']:.2f}  accuracy {metrics['accuracy']:.0%}  "
-        f"length {metrics['length_mean']:.1f}"
-    )
-    if "validation_accuracy" in metrics:
-        note += f"  validation {metrics['validation_accuracy']:.0%}"
-    return note
+    noted = _REWARDED if "reward_mean" in metrics else _IMITATED
+    said = (f"{word} {metrics[n]:{form}}" for n, word, form in noted if n in metrics)
+    return "  ".join(said)
 
 
 if __name__ == "__main__":

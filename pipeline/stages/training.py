@@ -6,11 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
+from pydantic import Field
+
 from pipeline.base.plugins import BACKENDS
 from pipeline.config.algorithms import Sft
 from pipeline.config.params import Cell, TrainedCell
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Record
+from pipeline.model.manifest import Manifest, StoredModel
 from pipeline.stages.common import Stage
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows
@@ -43,16 +46,45 @@ class Training(Protocol):
         """
 
 
+class Started(StoredModel):
+    """The weights that a chained cell started from.
+
+    Attributes:
+        cell: Key of the cell that left them.
+    """
+
+    cell: str
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
 class TrainingConfig(Record):
     """``config.json``: what a cell was trained with.
 
     Attributes:
         cell: Its parameters.
         libraries: Versions of what computed it; none where nothing was trained.
+        start: The weights of another cell that it started from; None for those of the base model.
     """
 
     cell: Cell
     libraries: Libraries
+    start: Started | None = Field(default=None, exclude_if=_is_none)
+
+
+def start_of(stage: Stage, cell: TrainedCell) -> Started | None:
+    """The weights of another cell that a cell starts from; None for those of the base model.
+
+    Raises:
+        UserError: If the record of that cell is missing or damaged.
+    """
+    if cell.starts_from is None:
+        return None
+    made_by = stage.start_of(cell).made_by
+    used = Manifest.read_of(stage.root / cell.base, cell.model, made_by).used
+    return Started(cell=cell.starts_from, **used.model_dump())
 
 
 def prepare(stage: Stage, key: str, cell: TrainedCell) -> Training:

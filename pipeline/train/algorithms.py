@@ -23,6 +23,7 @@ from pipeline.config.algorithms import (
     Ppo,
     ReinforcePlusPlus,
     ReinforcePlusPlusBaseline,
+    Rft,
     Rloo,
     Sft,
 )
@@ -251,6 +252,6 @@ def _(algorithm: Ppo, signal: Signal) -> AdvantageEstimate:
 
 
 @estimate.register
-def _(algorithm: Sft, signal: Signal) -> AdvantageEstimate:
+def _(algorithm: Sft | Rft, signal: Signal) -> AdvantageEstimate:
     """Weigh every token of what is imitated the same."""
     return AdvantageEstimate(signal.mask.to(signal.rewards.dtype))

@@ -52,7 +52,7 @@ def collapse_at_end(curve: Sequence[Figures]) -> Collapse | None:
 
 
 def _steps(curve: Sequence[Figures]) -> list[Figures]:
-    return [row for row in curve if "length_median" in row]
+    return [row for row in curve if "length_median" in row and "accuracy" in row]
 
 
 def _collapse_at(steps: Sequence[Figures]) -> Collapse | None:

@@ -21,7 +21,7 @@ class Step(Record):
     """A finished step.
 
     Attributes:
-        step: Its number; 0 is the base model.
+        step: Its number; 0 is the model that training starts from.
         metrics: Figures that are the same in every run.
         timing: Seconds, tokens per second, bytes.
         at: When it ended, in seconds since 1970.

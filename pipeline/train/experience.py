@@ -9,7 +9,7 @@ from itertools import chain
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from pipeline.config.algorithms import Algorithm, Sft
+from pipeline.config.algorithms import Algorithm, Rft, Sft
 from pipeline.config.training import Train
 from pipeline.engine.decode import Completion
 from pipeline.engine.recording import Recording
@@ -26,12 +26,15 @@ class Experience:
 
     Attributes:
         rollouts: Prompts with their completions and rewards.
-        metrics: What drawing more than the step's prompts took, where that is asked for.
+        taught: Those of them that are learned from; none where all were rejected.
+        metrics: What drawing more than the step's prompts took, where that is asked for, and how
+            many completions are kept, where some are rejected.
         sampling_seconds: Spent on completions.
         reward_seconds: Spent on rewards.
     """
 
     rollouts: Rollouts
+    taught: Rollouts
     metrics: Figures
     sampling_seconds: float
     reward_seconds: float
@@ -72,7 +75,8 @@ class ExperienceSource:
             more: The prompts after them, as many each time; taken where others are drawn.
         """
         self._sampled = self._rewarded = 0.0
-        dynamic, metrics = self.recipe.dynamic_sampling, {}
+        dynamic = self.recipe.dynamic_sampling
+        metrics: Figures = {}
         if dynamic is None:
             rollouts = self._rollouts((step,), rows)
         else:
@@ -80,7 +84,11 @@ class ExperienceSource:
             each = (self._rollouts((step, n) if n else (step,), rows) for n, rows in drawn)
             found = draw(each, dynamic.draws)
             rollouts, metrics = found.rollouts, found.metrics()
-        return Experience(rollouts, metrics, self._sampled, self._rewarded)
+        taught = rollouts
+        if isinstance(self.algorithm, Rft):
+            taught = rollouts.right()
+            metrics = {"kept": len(taught.completions)}
+        return Experience(rollouts, taught, metrics, self._sampled, self._rewarded)
 
     def _rollouts(self, which: tuple[int, ...], rows: Sequence[TokenisedRow]) -> Rollouts:
         """The completions of prompts with their rewards.

@@ -40,6 +40,11 @@ class Learner:
         """What the optimiser changes."""
         return list(self.model.parameters())
 
+    def set_rate(self, rate: float) -> None:
+        """Set the learning rate."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+
     def step(self, gradient_clip: float) -> float:
         """Clip the gradients, step, forget them; return their norm before clipping.
 

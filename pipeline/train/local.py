@@ -155,9 +155,7 @@ class LocalTrainer:
             rollouts = experience.rollouts
             with refusing(self.work, step, rollouts):
                 judged = time.perf_counter()
-                self.policy.train()
-                batch = self._updater.prepare(rollouts)  # with the advantages
-                statistics = self._updater.update(batch)
+                statistics = self._learn(step, experience.taught)
             updated = time.perf_counter()
             timing: Figures = {
                 "seconds": updated - started,
@@ -167,7 +165,7 @@ class LocalTrainer:
                 "tokens_per_second": rollouts.tokens / (updated - started),
                 "peak_memory_bytes": peak_memory(self.policy.device),
             }
-            metrics = self._metrics(rollouts, statistics) | experience.metrics
+            metrics = self._metrics(step, rollouts, statistics) | experience.metrics
             self._add(Step(step=step, metrics=metrics, timing=timing, at=time.time()))
             self._stopping.step_done()
             self._finish()
@@ -181,8 +179,19 @@ class LocalTrainer:
                 return
             yield self.history.last.step + 1, rows
 
-    def _metrics(self, rollouts: Rollouts, statistics: UpdateStatistics) -> Figures:
-        return step_metrics(rollouts, statistics) | {"learning_rate": self.recipe.learning_rate}
+    def _learn(self, step: int, taught: Rollouts) -> UpdateStatistics | None:
+        """Update the policy; None where there is nothing to learn from."""
+        self._updater.policy.set_rate(self._schedule.learning_rate(step))
+        if not taught.completions:
+            return None
+        self.policy.train()
+        return self._updater.update(self._updater.prepare(taught))  # with the advantages
+
+    def _metrics(
+        self, step: int, rollouts: Rollouts, statistics: UpdateStatistics | None
+    ) -> Figures:
+        measure = step_metrics if self.algorithm.samples else imitation_metrics
+        return measure(rollouts, statistics) | {"learning_rate": self._schedule.learning_rate(step)}
 
     def _add(self, step: Step) -> None:
         self.history = self.history.adding(step)
@@ -235,8 +244,18 @@ class LocalTrainer:
         return Interrupted(f"stopped after step {done} of {total}; run again to go on")
 
 
-def step_metrics(rollouts: Rollouts, statistics: UpdateStatistics) -> Figures:
-    """The metrics of one step; lengths are in tokens."""
+_OF_IMITATION = ("loss", "entropy", "gradient_norm", "length_mean", "length_median", "length_p95")
+"""What there is to measure of given responses: nothing of them is rewarded."""
+
+
+def imitation_metrics(rollouts: Rollouts, statistics: UpdateStatistics | None) -> Figures:
+    """The metrics of one step of imitation; lengths are those of what is imitated, in tokens."""
+    found = step_metrics(rollouts, statistics)
+    return {name: found[name] for name in _OF_IMITATION}
+
+
+def step_metrics(rollouts: Rollouts, statistics: UpdateStatistics | None) -> Figures:
+    """The metrics of one step; lengths are in tokens. Without an update, those of sampling."""
     group, rewards = rollouts.group, [reward.figures() for reward in rollouts.rewards]
     scores = [reward.score for reward in rollouts.rewards]
     responses = [tuple(completion.tokens) for completion in rollouts.completions]
@@ -248,4 +267,5 @@ def step_metrics(rollouts: Rollouts, statistics: UpdateStatistics) -> Figures:
         finished=[completion.finished for completion in rollouts.completions],
         rewards=rewards,
     )
-    return {**measured, **statistics.metrics(), **exceptional_metrics(rewards)}
+    updated = {} if statistics is None else statistics.metrics()
+    return {**measured, **updated, **exceptional_metrics(rewards)}

@@ -34,6 +34,21 @@ class Rollouts:
         """The number of completions per prompt."""
         return len(self.completions) // len(self.rows)
 
+    def right(self) -> Rollouts:
+        """The right ones alone, each with its prompt; of those that are alike the first."""
+        of = {
+            (place // self.group, tuple(self.completions[place].tokens)): place
+            for place in reversed(range(len(self.completions)))
+            if self.rewards[place].right and self.completions[place].finished
+        }
+        kept = sorted(of.values())
+        return Rollouts(
+            tuple(self.rows[place // self.group] for place in kept),
+            tuple(self.completions[place] for place in kept),
+            tuple(self.texts[place] for place in kept),
+            tuple(self.rewards[place] for place in kept),
+        )
+
     @property
     def tokens(self) -> int:
         """The number of tokens of all completions."""

@@ -1,4 +1,4 @@
-"""When a run validates, probes, saves and ends."""
+"""When a run validates, probes, saves and ends, and how its learning rate goes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.train.contract import History
 
 @dataclass(frozen=True)
 class Schedule:
-    """When a run does what; step 0 is the base model.
+    """When a run does what; step 0 is the model that it starts from.
 
     Attributes:
         total: Planned steps.
@@ -19,6 +19,8 @@ class Schedule:
         validate_every: Steps between validations.
         save_every: Steps between checkpoints.
         patience: Validations without a new best after which training ends; None: it never does.
+        first_rate: Learning rate of the first step.
+        falls: Whether the learning rate falls in a line, to nothing after the last step.
     """
 
     total: int
@@ -27,6 +29,8 @@ class Schedule:
     validate_every: int
     save_every: int
     patience: int | None
+    first_rate: float
+    falls: bool
 
     @classmethod
     def of(cls, recipe: Train, rows: int) -> Schedule:
@@ -38,7 +42,13 @@ class Schedule:
             validate_every=recipe.validate_every,
             save_every=recipe.save_every,
             patience=recipe.early_stop_patience,
+            first_rate=recipe.learning_rate,
+            falls=recipe.learning_rate_schedule == "linear",
         )
+
+    def learning_rate(self, step: int) -> float:
+        """The learning rate of a step, from 1 to the last."""
+        return self.first_rate * (1 - (step - 1) / self.total if self.falls else 1)
 
     def validates(self, step: int) -> bool:
         """Whether a validation is due."""

@@ -235,7 +235,7 @@ class Updater:
         rollouts = batch.rollouts
         rows = slice(chosen.start * rollouts.group, chosen.stop * rollouts.group)
         count = self.objective.count(batch.mask[rows])
-        learn = self._policy_loss if self.algorithm.samples else self._imitation_loss
+        learn = self._policy_loss if self.algorithm.weighs else self._imitation_loss
         totals = torch.zeros(5, device=batch.mask.device)
         # In one context the weights are cast once, not for each micro-batch.
         with autocast(batch.mask.device, self.scoring.precision):

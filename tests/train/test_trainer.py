@@ -40,7 +40,7 @@ def outcome(run: LocalTrainer, history: History) -> tuple[str, dict[str, torch.T
     return json.dumps(history.rows()), weights_of(run.policy)
 
 
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
+@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft", "rft"])
 def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path, algorithm: AlgorithmName) -> None:
     whole = trainer(tmp_path / "whole", algorithm=algorithm)
     metrics, weights = outcome(whole, whole.run())

@@ -17,24 +17,28 @@ _PANELS = 4  # side by side
 _METRICS = (
     ("validation_accuracy", "validation accuracy (%)", 100.0),
     ("reward_mean", "mean reward", 1.0),
+    ("loss", "loss of imitation (nats)", 1.0),
     ("length_mean", "mean response length (tokens)", 1.0),
 )
 
 
 def training_curves(results: Results) -> Figure:
-    """Reward, validation accuracy and response length by step, a row for each model.
+    """Validation accuracy, reward, loss and response length by step, a row for each model.
 
+    The loss is that of cells that imitate; of others it says nothing.
     One line for each cell; the seeds of one cell are one line, their mean, in its 95 % interval. Of
     longer curves so many steps are shown, evenly, as a page has room for.
     """
     found = groups(results)
     models, legend = by_model(found), line_styles(map(training_of, found))
     rows = max(1, len(models))
-    figure, axes = panels(rows, len(_METRICS), (3.1, 2.3), legend=dict(legend))
+    measured = {name for group in found for name in _measured(group)}
+    metrics = [each for each in _METRICS if each[0] in measured] or [*_METRICS[:1]]
+    figure, axes = panels(rows, len(metrics), (3.1, 2.3), legend=dict(legend))
     for row, (title, trained) in enumerate(models.items()):
-        for column, (name, label, scale) in enumerate(_METRICS):
-            axis = axes[row * len(_METRICS) + column]
-            for group in trained:
+        for column, (name, label, scale) in enumerate(metrics):
+            axis = axes[row * len(metrics) + column]
+            for group in (each for each in trained if name in _measured(each)):
                 _draw_curve(axis, group, name, scale, legend[training_of(group)])
             axis.grid()
             if row == 0:
@@ -44,6 +48,13 @@ def training_curves(results: Results) -> Figure:
             if row == len(models) - 1:
                 axis.set_xlabel("step")
     return figure
+
+
+def _measured(group: Group) -> set[str]:
+    """The figures that say something of a training."""
+    found = {name for result in group.cells for row in result.curve for name in row}
+    imitates = not group.cells[0].cell.algorithm.samples
+    return found - ({"length_mean"} if imitates else {"loss"})
 
 
 def _draw_curve(axis: Axes, group: Group, name: str, scale: float, look: Line2D) -> None:

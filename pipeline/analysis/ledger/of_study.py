@@ -92,6 +92,7 @@ def _who(params: Params, cell: TrainedCell) -> Who:
         f" of {imitates}" if imitates != "answers" else "",
         "" if cell.train.think else " without thinking",
         f" for {cell.train.reward.preset}" if cell.train.reward.preset in CONTROLS else "",
+        *(f" after {c.algorithm.name} on {c.combination}" for c in params.chain(cell)[-2::-1]),
     )
     return Who(cell.model, data, cell.algorithm.name + "".join(unusual))
 

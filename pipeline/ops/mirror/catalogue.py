@@ -38,7 +38,7 @@ _FILES = (
     *("evaluate/metrics.json", "judge/verdicts.json"),
 )
 _SHOWN = ("task", "id", "response", "correct", "extracted", "tokens")
-_TAGS = ("model", "combination", "algorithm", "seed", "kind", "backend")
+_TAGS = ("model", "combination", "algorithm", "seed", "kind", "backend", "starts_from")
 
 
 @dataclass(frozen=True)

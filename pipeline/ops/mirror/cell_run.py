@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.base.errors import first_line
-from pipeline.config.params import Cell, Params
+from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.formats.files import digest_of
 from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import EXPERIMENT, answering, prepare, tracking_uri
@@ -28,9 +28,15 @@ if TYPE_CHECKING:
 _PARENT = "mlflow.parentRunId"
 
 
+def _start(cell: Cell) -> str | None:
+    """Key of the cell whose weights a trained cell starts from."""
+    return cell.starts_from if isinstance(cell, TrainedCell) else None
+
+
 def cell_digest(params: Params, key: str) -> str:
     """The digest of every parameter that a cell's results depend on."""
     cell = params.cell(key)
+    first = _start(cell)
     data = params.dataset[cell.combination].model_dump(mode="json") if cell.combination else None
     return digest_of(
         [
@@ -38,6 +44,7 @@ def cell_digest(params: Params, key: str) -> str:
             params.base[cell.model].model_dump(mode="json"),
             data,
             params.suite.model_dump(mode="json"),
+            *([] if first is None else [cell_digest(params, first)]),
         ]
     )[:16]
 
@@ -201,7 +208,9 @@ def _make_current(tracker: Tracker, identity: Mapping[str, str], but_for: str) -
 
 def _plain_tags(cell: Cell) -> dict[str, str]:
     """The flat tags that people filter on."""
+    first = _start(cell)
     return {
+        **({} if first is None else {"starts_from": first}),
         "model": cell.model,
         "combination": cell.combination or "none",
         "algorithm": cell.algorithm.name if cell.algorithm else "none",

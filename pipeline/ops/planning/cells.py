@@ -12,7 +12,7 @@ from pipeline.base.errors import UserError
 from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
 from pipeline.config.models import ApiModel, Model, Published, RecordedModel, TinyModel
-from pipeline.config.params import AskedCell, Cell, Params, TrainedCell
+from pipeline.config.params import Cell, Params, TrainedCell, before
 from pipeline.data.named_tasks import row_count
 from pipeline.formats.records import read_figures
 from pipeline.ops.planning import disk
@@ -66,7 +66,7 @@ class CellPlan:
 
     Attributes:
         key: Its key.
-        of: The trained cell whose model it asks.
+        of: The trained cell whose weights it takes.
         pools: Its stages in their order, by the pools in which it fits.
         kept: Bytes that it leaves behind.
         passing: Bytes of checkpoints while it trains.
@@ -132,10 +132,10 @@ class _Planner:
 
     def cell(self, key: str, cell: Cell) -> CellPlan:
         """The plan of a cell."""
-        of = cell.of if isinstance(cell, AskedCell) else None
+        of = before(cell)
         if of is not None and not isinstance(self._params.cells[of], TrainedCell):
             of = None
-        alike = cell.model_dump_json(exclude={"seed", "of"})
+        alike = cell.model_dump_json(exclude={"seed", "of", "starts_from", "base"})
         if alike not in self._known:
             self._known[alike] = self._plan(key, cell)
         return replace(self._known[alike], key=key, of=of)
@@ -299,8 +299,9 @@ def _factor(name: str, cells: list[CellPlan], measured: Mapping[tuple[str, str],
     """The median ratio of a stage's measured hours to those estimated in the fastest pool."""
     known = []
     for cell in cells:
-        if (cell.key, name) in measured:
-            estimate = min(stages[name].hours for stages in cell.pools.values())
+        estimates = [stages[name].hours for stages in cell.pools.values() if name in stages]
+        if (cell.key, name) in measured and estimates:  # what trains nothing has a file too
+            estimate = min(estimates)
             known += [measured[cell.key, name] / estimate] if estimate > 0 else []
     return median(known) if known else 1.0
 

@@ -67,7 +67,7 @@ class StudyPlan:
     Attributes:
         cells: Its cells in the study's order.
         cluster: Where they run.
-        longest: Hours of the longest cell, with the training of the model that it asks.
+        longest: Hours of the longest cell, with the trainings before it.
         shared: Hours of the pool that has most to do, if its accelerators never idle.
         around: Hours of what comes before and after all cells.
         disk_gb: GB at most: what is left behind, and checkpoints of what trains at once.
@@ -123,6 +123,7 @@ class StudyPlan:
     def _cell_as_json(self, cell: PlannedCell) -> dict[str, Any]:
         return {
             "cell": cell.key,
+            "after": cell.plan.of,
             "pool": cell.pool,
             "gpus": cell.main.gpus,
             "memory_gb": round(cell.main.memory / GIB, 2),
@@ -179,8 +180,14 @@ def _spread(cells: list[CellPlan], cluster: ClusterFile) -> tuple[dict[str, str]
 
 
 def _longest(cells: tuple[PlannedCell, ...]) -> float:
-    trained = {cell.key: cell.hours.get("train", 0.0) for cell in cells}
-    return max((_chain(c.stages) + trained.get(c.plan.of or "", 0.0) for c in cells), default=0.0)
+    by_key = {cell.key: cell for cell in cells}
+
+    def trained(key: str | None) -> float:
+        """The hours until the weights of a cell are there."""
+        cell = by_key.get(key or "")
+        return 0.0 if cell is None else cell.hours.get("train", 0.0) + trained(cell.plan.of)
+
+    return max((_chain(cell.stages) + trained(cell.plan.of) for cell in cells), default=0.0)
 
 
 def _chain(stages: Mapping[str, StagePlan]) -> float:

@@ -30,6 +30,12 @@ def check_recipe(recipe: Train, algorithm: Algorithm) -> None:
     Raises:
         UserError: If it cannot; says which field to change.
     """
+    if recipe.learning_rate_schedule != "constant":
+        raise UserError(
+            f"train.learning_rate_schedule: found {recipe.learning_rate_schedule}, which verl does "
+            "not have; allowed with train.backend verl: constant. Leave it out, or set "
+            "train.backend: local"
+        )
     if recipe.dynamic_sampling and not algorithm.compares:
         raise UserError(
             f"train.dynamic_sampling: found it with {algorithm.name}, which compares no "

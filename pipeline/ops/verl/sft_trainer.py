@@ -37,7 +37,7 @@ from pipeline.ops.verl.sft_worker import ENTROPY, MeasuringWorker, SftQuestions,
 from pipeline.ops.verl.spec import JobSpec
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import TokenisedRow, load_rows
-from pipeline.train.local import step_metrics
+from pipeline.train.local import imitation_metrics
 from pipeline.train.probe import load_probe
 from pipeline.train.rollout import Judge
 from pipeline.train.schedule import Schedule
@@ -158,7 +158,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
             advantage_std=0.0,
             gradient_norm=data["train/grad_norm"],
         )
-        metrics = {**step_metrics(rollouts, statistics), "learning_rate": data["train/lr"]}
+        metrics = {**imitation_metrics(rollouts, statistics), "learning_rate": data["train/lr"]}
         return {
             **{f"{BATCH_PREFIX}{name}": value for name, value in metrics.items()},
             "timing_s/step": seconds,
