@@ -137,14 +137,16 @@ class Row(Record):
     """One line of the result table: a cell on one task, beside its base model.
 
     Accuracies are shares from 0 to 1, by the benchmark's published rule; ``base_strict`` and
-    ``trained_strict`` are those by the strict match. ``base`` is None where the model was not run,
-    ``trained`` where it is not trained, ``rule`` where no rule applies. ``mark`` says how the task
-    is connected to what the model was shown; it is None for the side-check, and where nobody here
-    knows what that was. ``beside`` holds the task's other figures, such as pair accuracy.
-    ``change_interval`` is the 95 % interval of the change, paired and by story; ``p_value`` that of
-    McNemar's exact test, corrected for as many comparisons as the cell has columns (Holm);
-    ``table_p_value`` the larger one of McNemar's and Student's by story, corrected for all changes
-    of the table. ``base_missing`` and ``trained_missing`` say why a partial report has no accuracy.
+    ``trained_strict`` are those by the strict match, ``base_no_answer`` and ``trained_no_answer``
+    the shares of responses in which no answer could be read. ``base`` is None where the model was
+    not run, ``trained`` where it is not trained, ``rule`` where no rule applies. ``mark`` says how
+    the task is connected to what the model was shown; it is None for the side-check, and where
+    nobody here knows what that was. ``beside`` holds the task's other figures, such as pair
+    accuracy. ``change_interval`` is the 95 % interval of the change, paired and by story;
+    ``p_value`` that of McNemar's exact test, corrected for as many comparisons as the cell has
+    columns (Holm); ``table_p_value`` the larger one of McNemar's and Student's by story, corrected
+    for all changes of the table. ``base_missing`` and ``trained_missing`` say why a partial report
+    has no accuracy.
     """
 
     cell: str
@@ -169,6 +171,8 @@ class Row(Record):
     absent: str | None
     base_missing: MissingCell | None = None
     trained_missing: MissingCell | None = None
+    base_no_answer: float | None = None
+    trained_no_answer: float | None = None
     beside: dict[str, Figure] = Field(default_factory=dict)
 
 
@@ -258,6 +262,8 @@ class Results:
                 absent=result.absent,
                 base_missing=of_base.missing,
                 trained_missing=result.missing if is_trained else None,
+                base_no_answer=None if before is None else before.no_answer,
+                trained_no_answer=None if trained is None else trained.no_answer,
                 beside=self._beside(result.key, task, before, trained),
             )
 

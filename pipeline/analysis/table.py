@@ -16,6 +16,7 @@ from pipeline.evaluate.statistics import LEVEL
 from pipeline.formats.foreign import markdown_text
 
 _CELL = 2  # headings that say which cell a row belongs to
+_ACCURACIES = slice(4, 6)  # those of the base model and after training
 _CHANGE = 6  # that of the change
 _NUMBERS = ("base", "after RL", "change")
 HEADINGS = ("model", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
@@ -28,6 +29,7 @@ _NO_INTERVAL = "± ?: a change whose interval is not known"
 _HOLDS = " *"
 _CORRECTED = "*: p < 0.05 after correction for all changes of the table (Holm)"
 _STRICT = "in brackets: by the strict match, where that differs"
+_NO_ANSWER = "in square brackets: responses in which no answer could be read"
 
 
 def lines_of(row: Row) -> list[tuple[str, ...]]:
@@ -57,8 +59,10 @@ def cells_of(row: Row) -> tuple[str, ...]:
         row.combination or "-",
         row.task,
         mark_text(row),
-        "absent" if row.absent else _accuracy(row.base, row.base_strict, row.base_missing),
-        _accuracy(row.trained, row.trained_strict, row.trained_missing),
+        "absent"
+        if row.absent
+        else _accuracy(row.base, row.base_strict, row.base_no_answer, row.base_missing),
+        _accuracy(row.trained, row.trained_strict, row.trained_no_answer, row.trained_missing),
         change_text(row.change, row.change_interval, row.table_p_value),
         rule,
     )
@@ -95,19 +99,27 @@ def notes_on(rows: Sequence[Row], *, unknown: bool = False, partial: bool = Fals
             parts.append(meaning)
     if partial:
         parts.append("failed and not run: cells without results, of which the report is partial")
-    if any("(" in cell for row in rows for cell in cells_of(row)[5:7]):
-        parts.append(_STRICT)
+    accuracies = [cell for row in rows for cell in cells_of(row)[_ACCURACIES]]
+    for shown, meaning in (("(", _STRICT), ("[", _NO_ANSWER)):
+        if any(shown in cell for cell in accuracies):
+            parts.append(meaning)
     return parts
 
 
-def _accuracy(published: float | None, strict: float | None, missing: MissingCell | None) -> str:
-    """The accuracy by the published rule, with the strict one in brackets if it differs."""
+def _accuracy(
+    published: float | None,
+    strict: float | None,
+    no_answer: float | None,
+    missing: MissingCell | None,
+) -> str:
+    """The accuracy by the published rule, with the strict one and unread answers if they tell."""
     if missing is not None:
         return missing.word
     if published is None or strict is None:
         return "-"
-    by_rule, by_match = _percent(published), _percent(strict)
-    return by_rule if by_rule == by_match else f"{by_rule} ({by_match})"
+    by_rule, by_match, unread = _percent(published), _percent(strict), _percent(no_answer or 0.0)
+    in_brackets = "" if by_rule == by_match else f" ({by_match})"
+    return f"{by_rule}{in_brackets}{'' if unread == _percent(0.0) else f' [{unread}]'}"
 
 
 def _percent(share: float | None) -> str:

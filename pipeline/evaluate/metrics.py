@@ -51,6 +51,7 @@ def task_metrics(
         prompts_too_long=reasons.count("prompt_too_long"),
         by_order=_grouped(pairs, lambda example: str(example.order)),
         by_question_type=_grouped(pairs, lambda example: example.question_type),
+        unread=sum(not (g.grade.extracted or "").strip() for g in graded),
         too_late=sum(g.grade.too_late for g in graded),
         pairs=pair_scores(pairs),
         own=own,

@@ -11,7 +11,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Record, refuse_foreign
 
-_WHERE_THERE_ARE_ANY = ("too_late", "refused", "pairs", "own", "headline", "samples")
+_WHERE_THERE_ARE_ANY = ("unread", "too_late", "refused", "pairs", "own", "headline", "samples")
 
 PAIR_ACCURACY, SENSITIVITY = "pair accuracy", "intervention sensitivity"
 """The figures of counterfactual pairs, as tables name them."""
@@ -89,6 +89,7 @@ class TaskScores(Share):
         length_median: Of the responses, in tokens.
         unfinished: Responses cut at the longest length allowed.
         prompts_too_long: Prompts that the model has no room for.
+        unread: Responses in which no answer could be read; written only where there are any.
         too_late: Responses that could not be judged in time, and count as wrong; written only where
             there are any.
         refused: Prompts that a server's filter refuses, whose answers count as wrong; written only
@@ -109,12 +110,18 @@ class TaskScores(Share):
     prompts_too_long: int
     by_order: dict[str, Share]
     by_question_type: dict[str, Share]
+    unread: int = 0
     too_late: int = 0
     refused: int = 0
     pairs: PairScores | None = None
     own: dict[str, float] = Field(default_factory=dict)
     headline: list[str] = Field(default_factory=list)
     samples: SampleScores | None = None
+
+    @property
+    def no_answer(self) -> float:
+        """Share of responses in which no answer could be read."""
+        return self.unread / self.count
 
     def beside_accuracy(self) -> dict[str, float]:
         """The other figures of the column that tables show, as shares from 0 to 1."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from gguf import GGUFReader
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils.logging import disable_progress_bar
 
 from pipeline.base.errors import UserError
 from pipeline.model.weights import save_model
@@ -20,12 +21,13 @@ def convert(file: Path, folder: Path) -> str:
         folder: Receives the model.
 
     Returns:
-        What its weights were, such as ``Q4_1, F32``.
+        What a reader should know: what its weights were, and the licence that the file names.
 
     Raises:
         UserError: If it is no GGUF file, or of an architecture that is no causal decoder here.
     """
-    formats = _formats(file)
+    note = _note(file)
+    disable_progress_bar()  # it would fill logs
     where = {"gguf_file": file.name, "local_files_only": True}
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, **where)
@@ -36,12 +38,18 @@ def convert(file: Path, folder: Path) -> str:
         ) from error
     tokenizer.clean_up_tokenization_spaces = False
     save_model(folder, model, tokenizer)
-    return formats
+    return note
 
 
-def _formats(file: Path) -> str:
+def _note(file: Path) -> str:
     try:
         reader = GGUFReader(file)
     except (OSError, ValueError) as error:
         raise UserError(f"{file}: not a GGUF file: {error}") from error
-    return ", ".join(sorted({tensor.tensor_type.name for tensor in reader.tensors}))
+    formats = ", ".join(sorted({tensor.tensor_type.name for tensor in reader.tensors}))
+    licence = reader.get_field("general.license")
+    said = "no licence" if licence is None else f"the licence {licence.contents()}"
+    return (
+        f"de-quantised by transformers from GGUF ({formats}) to single precision; "
+        f"the file names {said}"
+    )

@@ -48,8 +48,7 @@ def _converted(
     stage: Stage, key: str, model: GgufModel | WheelModel, file: Path, work: Path, source: Source
 ) -> Made:
     with replacing(work / "files") as folder:
-        formats = convert(file, folder)
-    note = f"de-quantised by transformers from GGUF ({formats}) to single precision"
+        note = convert(file, folder)
     said = Source(source.name, source.files, note=note)
     made = taken(stage, key, model, work / "files", work, said)
     remove(work / "files")

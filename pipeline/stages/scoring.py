@@ -76,8 +76,9 @@ def score_cell(
         if not isinstance(cell, ApiCell):  # what was paid for is kept
             remove(work_of(stage, key, cell))
     for name, scores in found.tasks.items():
+        none = f"; {scores.unread} without an answer" if scores.unread else ""
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
-        print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{late}")
+        print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{none}{late}")
     if (spent := getattr(engine, "spent", None)) is not None:
         print(f"{stage.name} {key}: {spent}")
     return found

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pipeline.analysis.figures.scores import accuracy_by_order as draw_accuracy_by_order
 from pipeline.analysis.findings import accuracy_by_order, findings
 from pipeline.analysis.results import CellResult, Results
-from pipeline.analysis.table import cells_of, lines_of, markdown
+from pipeline.analysis.table import cells_of, lines_of, markdown, notes_on
 from pipeline.audit.records import (
     Audit,
     Baselines,
@@ -145,6 +145,15 @@ def test_a_strict_accuracy_stands_beside_the_published_one_where_they_differ() -
     assert cells_of(row)[4] == "60.0"
     assert cells_of(row.model_copy(update={"base_strict": 0.512}))[4] == "60.0 (51.2)"
     assert cells_of(row.model_copy(update={"trained_strict": 0.0}))[5] == "60.0 (0.0)"
+
+
+def test_answers_that_could_not_be_read_stand_beside_accuracies_where_there_are_any() -> None:
+    row = study(order_3=0.3, lengths=[20.0] * 20).rows()[0]
+    meaning = "in square brackets: responses in which no answer could be read"
+    assert row.base_no_answer == 0 and meaning not in notes_on([row])
+    unread = row.model_copy(update={"base_strict": 0.512, "base_no_answer": 0.303})
+    assert cells_of(unread)[4] == "60.0 (51.2) [30.3]" and meaning in notes_on([row, unread])
+    assert cells_of(row.model_copy(update={"trained_no_answer": 0.0004}))[5] == "60.0"
 
 
 def test_a_model_that_was_not_run_is_in_the_table_as_absent() -> None:

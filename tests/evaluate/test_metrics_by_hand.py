@@ -61,6 +61,7 @@ def test_all_figures_are_of_the_first_answers_and_samples_of_all() -> None:
     assert found.interval == (first.low, first.high) and found.format_rate == pytest.approx(0.6)
     assert (found.length_mean, found.length_median) == (22, 20)
     assert (found.unfinished, found.prompts_too_long, found.too_late) == (2, 1, 1)
+    assert (found.unread, found.no_answer) == (2, 0.4)
     counts = {order: (each.count, each.correct) for order, each in found.by_order.items()}
     assert list(counts.items()) == [("1", (2, 2)), ("10", (1, 0)), ("2", (1, 0)), ("None", (1, 0))]
     kinds = {

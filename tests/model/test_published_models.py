@@ -166,6 +166,7 @@ def write_gguf(path: Path, model: PreTrainedModel, folder: Path, architecture: s
     """Write a Qwen2 model as llama.cpp's converter does, its matrices with eight bits."""
     config, described = model.config, read_json(folder / "tokenizer.json")
     writer = gguf.GGUFWriter(path, architecture)
+    writer.add_license("apache-2.0")
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers)
@@ -212,6 +213,7 @@ def is_the_model(weights: Path, model: PreTrainedModel, note: str) -> None:
         assert torch.equal(loaded.state_dict()[name], torch.from_numpy(kept)), name
     assert tokenizer.eos_token == IM_END and loaded.config.eos_token_id == tokenizer.eos_token_id
     assert "de-quantised by transformers from GGUF (F32, Q8_0) to single precision" in note
+    assert "the file names the licence apache-2.0" in note
     assert f"the tokenizer's end token is {IM_END}" in note
 
 

@@ -23,7 +23,7 @@ from pipeline.train.drift import find_drift
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-_SCORES = ("accuracy", "strict_accuracy", "format_rate", "length_mean")
+_SCORES = ("accuracy", "strict_accuracy", "format_rate", "no_answer", "length_mean")
 
 
 def mirror(tracker: Tracker, done: Done) -> None:
