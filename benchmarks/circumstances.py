@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pipeline.base.git import checked_out
 from pipeline.formats.provenance import installed
-from pipeline.stages.followed.circumstances import checked_out, processor
+from pipeline.stages.followed.circumstances import processor
 
 LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 

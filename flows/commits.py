@@ -7,9 +7,8 @@ from logging import Logger, LoggerAdapter
 from pathlib import Path
 from typing import Any
 
-from flows.sweeps.pin import git
 from pipeline.base.errors import UserError
-from pipeline.stages.followed.circumstances import checked_out
+from pipeline.base.git import agrees, checked_out
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")  # `prefect deploy` alone gives other versions
 _SHOWN = 12
@@ -26,7 +25,7 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
         log: Receives a warning where the checkout has that commit and newer ones.
 
     Raises:
-        UserError: If the checkout does not have that commit.
+        UserError: If the checkout does not have that commit, or git cannot be asked.
     """
     here = checked_out(root)
     if deployed is None or not _COMMIT.fullmatch(deployed) or here in ("", deployed):
@@ -46,7 +45,5 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
 
 def _has(root: Path, commit: str) -> bool:
     """Whether a commit is the one that is checked out, or before it."""
-    try:
-        return git(root, "merge-base", commit, "HEAD").strip() == commit
-    except UserError:  # it does not know it
-        return False
+    known = agrees(root, "cat-file", "-e", commit)
+    return known and agrees(root, "merge-base", "--is-ancestor", commit, "HEAD")

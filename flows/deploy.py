@@ -18,15 +18,15 @@ import yaml
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentUpdate, WorkPoolCreate
 from prefect.events.schemas.automations import AutomationCore
-from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+from prefect.exceptions import ObjectNotFound
 from prefect.settings import PREFECT_API_URL
 
 from flows.automations import automations
 from flows.pools import POOLS, WorkPool, job_template
 from flows.seen import TAG
 from pipeline.base.errors import TransientError, UserError
+from pipeline.base.git import checked_out
 from pipeline.config.study_files import study_files
-from pipeline.stages.followed.circumstances import checked_out
 
 FILE = "prefect.yaml"
 # What a server changes by itself, or what says when rather than what.
@@ -219,7 +219,7 @@ def notification_block(client: SyncPrefectClient, name: str) -> Any:
     kind, _, own = name.partition("/")
     try:
         return client.read_block_document_by_name(own, kind).id
-    except (ObjectNotFound, PrefectHTTPStatusError):
+    except ObjectNotFound:
         raise UserError(
             f"--notify {name}: the server has no such block; give one of `prefect block ls` as "
             "TYPE/NAME, such as slack-webhook/team, or make one on its page Blocks"

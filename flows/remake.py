@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import yaml
 
 from flows.driver.commands import Commands
 from pipeline.base.errors import UserError
+from pipeline.base.git import git
 from pipeline.ops.driver.checkout import dvc_command
 from pipeline.ops.mirror.server import URI_VARIABLE
 
@@ -41,17 +41,9 @@ def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> 
 
 
 def _clone(root: Path, target: Path) -> Path:
-    done = subprocess.run(
-        ["git", "clone", "--quiet", str(root), str(target)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode or not (target / "dvc.yaml").is_file():
-        raise UserError(
-            f"{root}: cannot be cloned to make results again: {done.stderr.strip()}; it must be "
-            "a git repository with a commit"
-        )
+    git(root, "clone", "--quiet", str(root), str(target))
+    if not (target / "dvc.yaml").is_file():
+        raise UserError(f"{root}: its last commit has no dvc.yaml; commit it, and try again")
     return target
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from flows.commits import check_commit
 from pipeline.base.errors import UserError
-from pipeline.stages.followed.circumstances import checked_out
+from pipeline.base.git import checked_out
 from tests.conftest import commit
 
 LOG = logging.getLogger("worker")

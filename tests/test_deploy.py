@@ -44,9 +44,9 @@ from flows.deploy import DeploymentEntry, deploy, make_automation, make_pool, no
 from flows.pools import WorkPool
 from flows.proof import server
 from pipeline.base.errors import UserError
+from pipeline.base.git import checked_out
 from pipeline.base.ports import free_ports
 from pipeline.cli.app import app
-from pipeline.stages.followed.circumstances import checked_out
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
 
 Deployed = tuple[Path, str, list[DeploymentEntry]]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.base.errors import UserError
+from pipeline.base.git import HEAD, git
 
 _MADE = frozenset({"params.yaml", "dvc.lock"})  # by this program, of whatever study is in use
 _READ = ("dvc.yaml", "pipeline/", "models/", "studies/published/", "studies/records/")
@@ -34,7 +33,7 @@ def pin(root: Path, study: str, allow_edits: bool) -> Pin:
     Raises:
         UserError: If there is no commit, or edits that are not allowed.
     """
-    head = _git(root, "rev-parse", "--verify", "HEAD^{commit}")
+    head = _git(root, *HEAD)
     edited = _edited(root, _MADE | {f"studies/{study}.yaml"})
     if not edited:
         return Pin(head, ())
@@ -85,25 +84,3 @@ def _snapshot(root: Path, parent: str) -> str:
 
 def _git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
     return git(root, *arguments, extra=extra).strip("\n")
-
-
-def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
-    """What a command of git prints.
-
-    Raises:
-        UserError: If it fails; with what git says.
-    """
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=root,
-        env={**os.environ, **(extra or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise UserError(
-            f"git {arguments[0]} failed in {root}, of whose commits a sweep makes worktrees: "
-            f"{done.stderr.strip()}"
-        )
-    return done.stdout

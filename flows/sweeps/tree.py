@@ -11,9 +11,10 @@ from flows.driver.causes import cause
 from flows.driver.commands import Commands
 from flows.driver.record import checkout_owner
 from flows.driver.work import RunFailed, run_logged
-from flows.sweeps.pin import git, same_inputs
+from flows.sweeps.pin import same_inputs
 from flows.sweeps.record import SweepFolder
 from pipeline.base.errors import UserError
+from pipeline.base.git import git
 from pipeline.base.ownership import owned
 from pipeline.formats.files import remove, write_text
 from pipeline.ops.driver.checkout import ask_dvc, dvc_command

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.base.git import agrees, git
+
 _GIT_DIR = "gitdir: "
 
 
@@ -21,9 +23,15 @@ def home_of(root: Path) -> Path:
     if not link.is_file():
         return root
     text = link.read_text(encoding="utf-8").strip()
-    # The link of a worktree names MAIN/.git/worktrees/NAME; a submodule has one too, to elsewhere.
+    # The link of a worktree names MAIN/.git/worktrees/NAME, or that of a submodule's repository,
+    # .../modules/SUBMODULE/worktrees/NAME; a submodule has a link, too, to elsewhere.
     place = (root / text.removeprefix(_GIT_DIR)).resolve()
-    if place.parts[-3:-1] != (".git", "worktrees"):
+    if place.parent.name != "worktrees":
         return root
-    main = place.parents[2]
+    repository = place.parents[1]
+    main = repository.parent
+    if repository.name != ".git":
+        if not agrees(repository, "config", "core.worktree"):
+            return root  # a bare one, which has no checkout of its own
+        main = (repository / git(repository, "config", "core.worktree").strip()).resolve()
     return main if (main / "dvc.yaml").is_file() else root

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 
+from pipeline.base import git
+from pipeline.base.errors import UserError
 from pipeline.data.sources import SOURCES
 from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.plural import counted
@@ -20,6 +22,7 @@ from pipeline.formats.provenance import Libraries, changed
 from pipeline.formats.records import UNREADABLE
 
 _PACKAGES = ("torch", "transformers", "dvc", "prefect", "mlflow", "ray", "math-verify")
+_SHOWN = 12
 _MEMORY_NEEDED = 4 * 2**30
 _DISK_NEEDED = 5 * 2**30
 
@@ -41,6 +44,7 @@ def diagnose(root: Path) -> list[Finding]:
     """Everything worth knowing about this machine."""
     checks: list[Callable[[], Iterator[Finding]]] = [
         _python,
+        lambda: _git(root),
         _packages,
         _hardware,
         lambda: _mirror(os.environ.get(MIRROR_VARIABLE)),
@@ -53,8 +57,25 @@ def diagnose(root: Path) -> list[Finding]:
 def _python() -> Iterator[Finding]:
     ok = sys.version_info >= (3, 11)
     yield Finding("python", sys.version.split()[0], ok, "install Python 3.11 or newer")
-    git = shutil.which("git")
-    yield Finding("git", git or "not found", git is not None, "install git")
+
+
+def _git(root: Path) -> Iterator[Finding]:
+    """The version of git, and what it says of the checkout."""
+    try:
+        found = git.version(root)
+    except UserError as error:
+        yield Finding("git", "not found", False, str(error))
+        return
+    oldest = ".".join(map(str, git.OLDEST))
+    said = f"{'.'.join(map(str, found))}, {shutil.which('git')}"
+    yield Finding("git", said, found >= git.OLDEST, f"install git {oldest} or newer")
+    try:
+        commit = git.git(root, *git.HEAD)[:_SHOWN]
+        edited = git.git(root, "status", "--porcelain", "--untracked-files=no")
+    except UserError as error:
+        yield Finding("commit", "not known", False, str(error))
+    else:
+        yield Finding("commit", f"{commit}, edited" if edited else commit, True)
 
 
 def _packages() -> Iterator[Finding]:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from pipeline.base.errors import UserError
+from pipeline.base.git import git, is_repository
 from pipeline.base.processes import ending_with_this
 from pipeline.config.params_file import params_text, parse_params
 from pipeline.config.study_files import find_study
@@ -61,6 +62,8 @@ def ask_dvc(root: Path, *arguments: str) -> str:
         start_new_session=True,
     )
     if done.returncode:
+        if not is_repository(root):  # which DVC says, too, but not how to mend it
+            git(root, "rev-parse")
         words = " ".join(word for word in arguments if not word.startswith("-"))
         raise UserError(f"dvc {words} failed in {root}:\n{done.stderr.strip()}")
     return done.stdout

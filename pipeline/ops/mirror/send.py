@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.base.git import checked_out
 from pipeline.config.params import Params, TrainedCell
 from pipeline.judge.columns import judged_together
 from pipeline.judge.records import Verdicts
@@ -15,7 +16,7 @@ from pipeline.ops.mirror.done import Done, times_of
 from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import answering, prepare, tracking_uri
 from pipeline.ops.mirror.system import read_samples
-from pipeline.stages.followed.circumstances import COMMIT, checked_out
+from pipeline.stages.followed.circumstances import COMMIT
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
 from pipeline.train.drift import find_drift

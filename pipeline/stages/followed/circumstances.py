@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 from getpass import getuser
 from pathlib import Path
-from subprocess import run
 
 import psutil
 
+from pipeline.base.errors import UserError
+from pipeline.base.git import checked_out, git
 from pipeline.formats.provenance import MODEL, installed
+
+log = logging.getLogger(__name__)
 
 COMMIT = "mlflow.source.git.commit"
 
@@ -28,15 +32,19 @@ def circumstances(root: Path) -> dict[str, str]:
         "version.python": platform.python_version(),
         **{f"version.{name}": number for name, number in installed(*MODEL, "verl").items()},
     }
-    if commit := checked_out(root):
-        edited = bool(_git(root, "status", "--porcelain", "--untracked-files=no"))
-        tags |= {COMMIT: commit, "git.edited": str(edited).lower()}
-    return tags
+    return tags | _commit(root)
 
 
-def checked_out(root: Path) -> str:
-    """The commit of a checkout; empty outside of git."""
-    return _git(root, "rev-parse", "HEAD")
+def _commit(root: Path) -> dict[str, str]:
+    """The commit of a checkout, or why it is not known; nothing outside of a repository."""
+    try:
+        if not (commit := checked_out(root)):
+            return {}
+        edited = bool(git(root, "status", "--porcelain", "--untracked-files=no"))
+    except UserError as error:  # results name their inputs by digest: a label less stops no stage
+        log.warning("MLflow will not have the commit: %s", error)
+        return {"git.unknown": str(error)}
+    return {COMMIT: commit, "git.edited": str(edited).lower()}
 
 
 def processor(cpus: Path = Path("/proc/cpuinfo")) -> str:
@@ -65,13 +73,3 @@ def _user() -> str:
         return getuser()
     except (KeyError, OSError):  # a container without a name for its user
         return str(os.getuid())
-
-
-def _git(root: Path, *arguments: str) -> str:
-    try:
-        found = run(
-            ["git", *arguments], cwd=root, capture_output=True, text=True, timeout=10, check=False
-        )
-    except OSError:
-        return ""
-    return found.stdout.strip() if found.returncode == 0 else ""

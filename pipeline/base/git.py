@@ -1,0 +1,147 @@
+"""Asking git about a checkout: what it cannot be asked is an error that names the repair."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from pipeline.base.errors import UserError
+
+OLDEST = (2, 18)
+"""The oldest git that knows all that is asked here: ``status --no-renames``."""
+
+HEAD = ("rev-parse", "--verify", "HEAD^{commit}")
+"""Asks for the commit that is checked out."""
+
+_LONGEST = 120  # seconds
+_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+"""Set where git calls this program, as in a hook: they name the repository of the caller."""
+
+_UNKNOWN_OPTION = 129
+_OWNER = re.compile(r"dubious ownership|unsafe repository")
+_NO_REPOSITORY = re.compile(r"not a git repository", re.IGNORECASE)
+_NO_COMMIT = re.compile(r"Needed a single revision|ambiguous argument 'HEAD'|bad revision 'HEAD'")
+
+
+def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
+    """What a command of git prints.
+
+    Args:
+        root: The checkout that it is asked about.
+        arguments: The command.
+        extra: Variables that it sees besides.
+
+    Raises:
+        UserError: If git is missing, too old, or cannot be asked about this checkout; names the
+            repair.
+    """
+    done = _run(root, arguments, extra or {})
+    if done.returncode:
+        raise UserError(_why(root, arguments, done))
+    return done.stdout
+
+
+def agrees(root: Path, *arguments: str) -> bool:
+    """What a command of git answers that says yes by its status 0, and no by 1.
+
+    Raises:
+        UserError: As :func:`git`.
+    """
+    done = _run(root, arguments, {})
+    if done.returncode not in (0, 1):
+        raise UserError(_why(root, arguments, done))
+    return done.returncode == 0
+
+
+def is_repository(root: Path) -> bool:
+    """Whether a folder lies in a repository, also one that git cannot be asked about."""
+    return any((folder / ".git").exists() for folder in (root, *root.resolve().parents))
+
+
+def checked_out(root: Path) -> str:
+    """The commit of a checkout; empty outside of a repository.
+
+    Raises:
+        UserError: If there is a repository that git cannot be asked about, or without a commit.
+    """
+    return (
+        git(root, "rev-parse", "--verify", "HEAD^{commit}").strip() if is_repository(root) else ""
+    )
+
+
+def version(root: Path) -> tuple[int, ...]:
+    """The version of git.
+
+    Raises:
+        UserError: If there is no git.
+    """
+    found = re.search(r"(\d+)\.(\d+)[.\d]*", git(root, "version"))
+    return tuple(map(int, found.group().strip(".").split("."))) if found else ()
+
+
+def _run(
+    root: Path, arguments: tuple[str, ...], extra: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    own = {name: value for name, value in os.environ.items() if name not in _HOOKS}
+    try:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=root,
+            env={**own, "LC_ALL": "C", **extra},
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            errors="surrogateescape",
+            timeout=_LONGEST,
+            check=False,
+        )
+    except FileNotFoundError:
+        if not root.is_dir():
+            raise UserError(f"{root}: there is no such folder") from None
+        raise UserError(
+            f"{root}: there is no git to ask about it; install git, or put it on PATH"
+        ) from None
+    except OSError as error:
+        raise UserError(f"{root}: git cannot be started ({error.strerror}); mend PATH") from None
+    except subprocess.TimeoutExpired:
+        raise UserError(
+            f"{root}: git {arguments[0]} did not end within {_LONGEST} s; see whether the disk "
+            "answers"
+        ) from None
+
+
+def _why(root: Path, arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) -> str:
+    """What is wrong with a command that failed, and how to mend it."""
+    said, place = done.stderr.strip(), shlex.quote(str(root.resolve()))
+    if _OWNER.search(said):
+        return (
+            f"{root} belongs to another user, so that git says nothing of it; allow it with: "
+            f"git config --global --add safe.directory {place}"
+        )
+    if _NO_REPOSITORY.search(said):
+        return _no_repository(root, place)
+    if _NO_COMMIT.search(said):
+        return f'{root} has no commit; make one with: git add --all && git commit -m "As it is"'
+    if done.returncode == _UNKNOWN_OPTION or "is not a git command" in said:
+        oldest = ".".join(map(str, OLDEST))
+        return (
+            f"git {arguments[0]} in {root}: this git does not know {' '.join(arguments)} "
+            f"({said.splitlines()[0]}); install git {oldest} or newer"
+        )
+    return f"git {arguments[0]} failed in {root}: {said or f'status {done.returncode}'}"
+
+
+def _no_repository(root: Path, place: str) -> str:
+    if is_repository(root):
+        return (
+            f"{root}: its .git is damaged, or leads to a repository that is gone, as after a move; "
+            "mend a worktree from its main checkout with `git worktree repair`, or clone it again"
+        )
+    return (
+        f"{root} is no git repository, as the files of a downloaded archive are none; make it one "
+        f'with: cd {place} && git init && git add --all && git commit -m "As downloaded"'
+    )

@@ -1,0 +1,138 @@
+"""Asking git about a checkout, in every state that people's checkouts are in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from flows.commits import check_commit
+from pipeline.base.errors import UserError
+from pipeline.base.git import agrees, checked_out, git
+from pipeline.base.home import home_of
+from pipeline.ops.check.doctor import diagnose
+from pipeline.ops.driver.checkout import ask_dvc
+from pipeline.stages.followed.circumstances import COMMIT, circumstances
+from tests.conftest import commit
+from tests.test_commits import LOG
+
+_OLD = """#!/bin/sh
+[ "$1" = version ] && echo "git version 2.17.1" && exit
+for each; do
+  [ "$each" = --no-renames ] && echo "error: unknown option \\`no-renames'" >&2 && exit 129
+done
+exec {git} "$@"
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """One with a commit, in a folder with a space and another script in its name."""
+    root = tmp_path / "a folder 文件"
+    root.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    (root / "dvc.yaml").write_text("stages: {}\n")
+    commit(root)
+    return root
+
+
+def _of_another_user(root: Path, to: pytest.MonkeyPatch) -> None:
+    to.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+
+
+def _without_git(root: Path, to: pytest.MonkeyPatch) -> None:
+    to.setenv("PATH", str(root))
+
+
+def _old(root: Path, to: pytest.MonkeyPatch) -> None:
+    folder = root.parent / "old"
+    folder.mkdir()
+    (folder / "git").write_text(_OLD.format(git=shutil.which("git")))
+    (folder / "git").chmod(0o755)
+    to.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def _archive(root: Path, to: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(root / ".git")
+
+
+def _without_commit(root: Path, to: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(root / ".git")
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+
+
+def _led_away(root: Path, to: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(root / ".git")
+    (root / ".git").write_text("gitdir: /nowhere/.git/worktrees/a\n")
+
+
+def _damaged(root: Path, to: pytest.MonkeyPatch) -> None:
+    (root / ".git" / "config").write_text("[core\n")
+
+
+State = Callable[[Path, pytest.MonkeyPatch], None]
+_STATES: dict[State, str] = {
+    _of_another_user: r"another user.*git config --global --add safe\.directory '/",
+    _without_git: "no git .*install git",
+    _old: r"install git 2\.18 or newer",
+    _archive: "no git repository.*git init && git add",
+    _without_commit: "no commit.*git add",
+    _led_away: "git worktree repair",
+    _damaged: "config",
+}
+
+
+@pytest.mark.parametrize("state", _STATES, ids=lambda state: state.__name__.strip("_"))
+def test_what_cannot_be_looked_up_is_an_error_with_its_repair(
+    state: State, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = checked_out(repository)
+    state(repository, monkeypatch)
+    with pytest.raises(UserError, match=_STATES[state]):
+        git(repository, "rev-parse", "--verify", "HEAD^{commit}")
+        git(repository, "status", "--no-renames")
+    said = [each for each in diagnose(repository) if each.subject in ("git", "commit")]
+    assert any(each.ok is False and re.search(_STATES[state], each.repair) for each in said)
+    if state is not _old:
+        assert COMMIT not in circumstances(repository)
+    if state not in (_old, _archive):
+        with pytest.raises(UserError, match=_STATES[state]):
+            checked_out(repository)
+        with pytest.raises(UserError, match=_STATES[state]):
+            check_commit(repository, known, LOG)
+
+
+def test_dvc_in_a_downloaded_archive_names_the_repair(repository: Path) -> None:
+    shutil.rmtree(repository / ".git")
+    assert checked_out(repository) == ""
+    with pytest.raises(UserError, match="no git repository.*git init"):
+        ask_dvc(repository, "status", "--json")
+
+
+def test_a_hook_of_another_repository_changes_nothing(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = checked_out(repository)
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
+    assert checked_out(repository) == known
+    assert agrees(repository, "cat-file", "-e", known)
+    assert not agrees(repository, "cat-file", "-e", "0" * 40)
+
+
+def test_worktrees_have_the_home_of_what_they_belong_to(repository: Path, tmp_path: Path) -> None:
+    """A worktree that of its main checkout, also where that is a submodule."""
+    project = tmp_path / "project"
+    project.mkdir()
+    git(project, "init", "-q")
+    git(project, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repository), "a")
+    for main in (repository, project / "a"):
+        tree = tmp_path / f"tree of {main.name}"
+        git(main, "worktree", "add", "--detach", str(tree))
+        assert home_of(main) == main
+        assert home_of(tree) == main
