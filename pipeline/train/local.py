@@ -87,7 +87,7 @@ class LocalTrainer:
         """
         check_fit(self.policy.config, self.tokenizer, self.train, self.validation, self.recipe)
         self._prepare()
-        self.history = self._state.restore()
+        self.history = self._state.restore(self._schedule.of_this_length)
         with self._stopping:
             try:
                 self._train()
