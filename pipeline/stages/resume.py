@@ -39,7 +39,7 @@ def begin(work: Path, own: StateOf, total: int) -> None:
     """
     before = _found(work)
     if before is not None and before.finished is not None and before.finished >= total:
-        remove(work)
+        discard(work)
     own.write(work / OF)
 
 
