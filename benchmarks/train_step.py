@@ -109,6 +109,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
         max_new_tokens=NEW_TOKENS,
         validate_every=10**6,
         save_every=10**6,
+        allow_no_answers=True,
         groups_per_micro_batch=4,  # as in studies/mini.yaml
         precision=setting.precision,  # type: ignore[arg-type]
     )

@@ -235,6 +235,7 @@ def test_ctrl_c_in_training_loses_nothing(checkout: Path) -> None:
     longer = params.replace("\n  steps: 4\n", "\n  steps: 12\n")
     assert longer != params
     (checkout / "params.yaml").write_text(longer)
+    shutil.rmtree(checkout / "work", ignore_errors=True)  # from which it would go on
     process = subprocess.Popen(
         ["dvc", "repro", "train@nano-hi"],
         cwd=checkout,

@@ -17,6 +17,7 @@ from pipeline.formats.files import remove, size
 from pipeline.formats.leftovers import MADE, ownerless
 from pipeline.ops.driver.checkout import find_root
 from pipeline.ops.driver.mend import mend_dvc
+from pipeline.stages.resume import what_is_left
 
 _ALL = (".dvc/cache", ".dvc/tmp", "mlartifacts")
 console = Terminal()
@@ -32,7 +33,7 @@ def clean(
         bool, typer.Option("--dry-run", help="Only say what would be removed, with sizes.")
     ] = False,
 ) -> None:
-    """Remove what the pipeline made: data, runs, weights, logs, reports and interrupted work.
+    """Remove what the pipeline made: data, runs, weights, logs, reports and resumable state.
 
     Also what killed processes of other machines, or from before a reboot, left half-written; make
     sure that none of them is running. Without `--all`, `dvc repro` brings everything back from the
@@ -88,7 +89,7 @@ def _show(root: Path, made: list[Path], work: list[Path], elsewhere: list[Path])
         if path == root / "work":
             for folder in work:
                 name, bytes_ = escape(_name(folder, root)), decimal(size(folder))
-                table.add_row(f"  {name}", bytes_, "interrupted work")
+                table.add_row(f"  {name}", bytes_, what_is_left(folder))
     for path in elsewhere:
         table.add_row(escape(_name(path, root)), decimal(size(path)), "left half-written")
     table.add_row("in all", decimal(sum(map(size, [*made, *elsewhere]))), "")

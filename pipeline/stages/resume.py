@@ -1,4 +1,4 @@
-"""Going on from a named folder of resumable state, and only if it was made for the same run."""
+"""Going on from resumable state: of an interrupted run, of a shorter one, of a named folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,76 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipeline.base.errors import UserError
-from pipeline.formats.files import read_json, remove, replacing, write_json
-from pipeline.formats.records import UNREADABLE
+from pipeline.base.ownership import is_owned
+from pipeline.formats.files import discard, read_json, remove, replacing, write_json
+from pipeline.formats.records import UNREADABLE, Record
 
-MADE_FROM = "made_from.json"
+MADE_FROM, OF = "made_from.json", "of.json"
+
+
+class StateOf(Record):
+    """``of.json``: what a folder of resumable state belongs to.
+
+    Attributes:
+        study: The study.
+        cell: The cell.
+        finished: Planned steps of the run that ended here; None while it is under way.
+    """
+
+    study: str
+    cell: str
+    finished: int | None = None
+
+
+def begin(work: Path, own: StateOf, total: int) -> None:
+    """Note what a state belongs to. Of a finished run only a longer one goes on.
+
+    Args:
+        work: Folder of the resumable state.
+        own: What it belongs to.
+        total: Planned steps.
+    """
+    before = _found(work)
+    if before is not None and before.finished is not None and before.finished >= total:
+        discard(work)
+    own.write(work / OF)
+
+
+def leave(work: Path, own: StateOf, steps: int | None) -> None:
+    """Keep the newest state of a finished run, and nothing of other runs of its cell.
+
+    Args:
+        work: Folder of the resumable state.
+        own: What it belongs to.
+        steps: Planned steps of the run; None where a longer one cannot go on from it: it goes.
+    """
+    for folder in (path.parent for path in work.parent.glob(f"*/{OF}")):
+        found = _found(folder)
+        same = found is not None and (found.study, found.cell) == (own.study, own.cell)
+        if same and folder != work and not is_owned(folder):
+            discard(folder)
+    if steps is None:
+        discard(work)
+        return
+    own.model_copy(update={"finished": steps}).write(work / OF)
+    for older in sorted((work / "state").glob("step-*"))[:-1]:
+        discard(older)
+
+
+def what_is_left(work: Path) -> str:
+    """What a folder of resumable state holds, in words."""
+    found = _found(work)
+    if found is None or found.finished is None:
+        return "interrupted work"
+    return f"state of {found.study}/{found.cell}, which more steps go on from"
+
+
+def _found(work: Path) -> StateOf | None:
+    """What a folder says that it belongs to; None where that cannot be read."""
+    try:
+        return StateOf.model_validate(read_json(work / OF))
+    except UNREADABLE:
+        return None
 
 
 def read_options(arguments: Sequence[str]) -> Path | None:

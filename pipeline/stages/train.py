@@ -9,13 +9,13 @@ from pathlib import Path
 from pipeline.base.ownership import owned
 from pipeline.base.progress import ProgressReport
 from pipeline.config.params import ApiCell, TrainedCell
-from pipeline.formats.files import discard, replacing, write_lines
+from pipeline.formats.files import replacing, write_lines
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import NO_WEIGHTS, SERVED_BY, Manifest, ServedManifest
 from pipeline.stages.common import Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import PATIENCE, StageRun, followed
-from pipeline.stages.resume import read_options, take_up
+from pipeline.stages.resume import StateOf, begin, leave, read_options, take_up
 from pipeline.stages.training import Training, TrainingConfig, prepare, start_of
 from pipeline.train.contract import History, Outcome
 
@@ -63,6 +63,8 @@ def _train(
 ) -> None:
     """Train a cell and write what came of it."""
     start = start_of(stage, cell)
+    of = StateOf(study=stage.study, cell=key)
+    begin(training.work, of, training.total)
     take_up(training.work, training.made_from, resume)
     outcome = _followed(training, key, shown)
     stage.weights_of(key).keep_only([each.digest for each in outcome.checkpoints.values()])
@@ -79,7 +81,7 @@ def _train(
         f"train {key}: best validation accuracy {best.validation_accuracy:.1%} at step "
         f"{best.step}, {before.accuracy:.1%} before"
     )
-    discard(training.work)
+    leave(training.work, of, training.total if training.lengthens else None)
 
 
 def _followed(training: Training, key: str, shown: StageRun) -> Outcome:

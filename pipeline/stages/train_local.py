@@ -40,6 +40,16 @@ def made_from(stage: Stage, cell: TrainedCell) -> Settings:
     }
 
 
+def _lengthening(cell: TrainedCell, settings: Settings) -> tuple[Settings, bool]:
+    """What a run is made from, without its length where no step depends on it, and whether so."""
+    recipe = settings["train"]
+    assert isinstance(recipe, dict)
+    if cell.train.learning_rate_schedule != "constant":
+        return settings, False
+    kept = {name: value for name, value in recipe.items() if name not in ("steps", "epochs")}
+    return {**settings, "train": kept}, True
+
+
 class LocalTraining:
     """A run of the local trainer in the stage's own process.
 
@@ -55,7 +65,7 @@ class LocalTraining:
         weights = stage.weights_of(key)
         self._run = LocalRun(cell, threads, base, stage.root / cell.inputs, weights)
         say_left_out(key, self._run.rows, cell)
-        self.made_from = made_from(stage, cell)
+        self.made_from, self.lengthens = _lengthening(cell, made_from(stage, cell))
         self.work = stage.work(*self.made_from.values())
         self.total = cell.train.total_steps(len(self._run.rows.train.rows))
         self.skipped = self._run.rows.train.skipped

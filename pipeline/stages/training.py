@@ -30,12 +30,14 @@ class Training(Protocol):
         skipped: Training prompts that were too long, or had nothing to imitate.
         made_from: Everything that its result depends on.
         work: Folder of its resumable state, named by the digest of ``made_from``.
+        lengthens: Whether a longer run goes on from there: ``made_from`` leaves its length out.
     """
 
     total: int
     skipped: int
     made_from: Settings
     work: Path
+    lengthens: bool
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train to the end, telling of every step with the history up to it.

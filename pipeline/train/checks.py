@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.base.errors import UserError
+from pipeline.config.algorithms import AlgorithmBase
 from pipeline.config.training import Train
 from pipeline.reward.presets import preset_of
 from pipeline.train.data import TokenisedRow
@@ -53,6 +54,22 @@ def check_fit(
     _check_vocabulary(model.vocab_size, tokenizer, max(map(max, prompts)))
     _check_reward(recipe, train)
     _check_context(model.max_position_embeddings, max(map(len, prompts)), recipe.max_new_tokens)
+
+
+def check_answers(answered: int, asked: int, recipe: Train, algorithm: AlgorithmBase) -> None:
+    """Check that a model answers something before it is trained by what it says.
+
+    Raises:
+        UserError: If it does not, and the study does not ask for it.
+    """
+    if answered or not algorithm.samples or recipe.allow_no_answers:
+        return
+    raise UserError(
+        f"the model gives no answer to any of the {asked} validation prompts before training, so "
+        f"that {algorithm.name} finds next to nothing to reward. Warm it up first: give the grid "
+        "an arm that imitates, such as warm: {algorithm: {name: sft, imitates: traces}}, and have "
+        "this one start there with starts_from: warm; or set train.allow_no_answers: true"
+    )
 
 
 def _check_vocabulary(knows: int, tokenizer: PreTrainedTokenizerBase, reach: int) -> None:

@@ -21,7 +21,7 @@ from pipeline.config.training import Train
 from pipeline.engine.device import cast_linear, choose_device, peak_memory
 from pipeline.formats.records import Figures
 from pipeline.reward.presets import preset_of
-from pipeline.train.checks import check_fit
+from pipeline.train.checks import check_answers, check_fit
 from pipeline.train.contract import History, Step
 from pipeline.train.critic import make_critic
 from pipeline.train.data import TokenisedRow, batches
@@ -87,7 +87,7 @@ class LocalTrainer:
         """
         check_fit(self.policy.config, self.tokenizer, self.train, self.validation, self.recipe)
         self._prepare()
-        self.history = self._state.restore()
+        self.history = self._state.restore(self._schedule.of_this_length)
         with self._stopping:
             try:
                 self._train()
@@ -219,7 +219,10 @@ class LocalTrainer:
         if not self._schedule.validates(step):
             return {}
         self.policy.eval()
-        return {"validation_accuracy": self._accuracy(self.policy, self.validation)}
+        found = self._accuracy.measured(self.policy, self.validation)
+        if step == 0:
+            check_answers(found.count, len(self.validation), self.recipe, self.algorithm)
+        return {"validation_accuracy": found.right}
 
     def _probed(self, step: int) -> Figures:
         if self.probe is None or not self._schedule.probes(step):

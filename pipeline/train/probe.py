@@ -17,6 +17,7 @@ from pipeline.config.training import Train
 from pipeline.engine.recording import Recording
 from pipeline.engine.sampling import Sampling
 from pipeline.reward.presets import preset_of
+from pipeline.reward.reward import Reward
 from pipeline.train.data import TokenisedRow, probed_rows
 from pipeline.train.rollout import Judge, sample
 
@@ -25,6 +26,19 @@ Probe = Callable[[PreTrainedModel], Mapping[str, float]]
 
 _BATCH = 100  # prompts decoded at once
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a model answers to some prompts.
+
+    Attributes:
+        right: The share that is right.
+        count: The prompts to which some answer is found, right or wrong.
+    """
+
+    right: float
+    count: int
 
 
 @dataclass(frozen=True)
@@ -47,8 +61,12 @@ class GreedyAccuracy:
 
     def __call__(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> float:
         """The accuracy of a model in evaluation mode."""
+        return self.measured(model, rows).right
+
+    def measured(self, model: PreTrainedModel, rows: Sequence[TokenisedRow]) -> Answered:
+        """What a model in evaluation mode answers."""
         sampling = Sampling(self.max_new_tokens, temperature=0)
-        correct = 0
+        rewards: list[Reward] = []
         for start in range(0, len(rows), _BATCH):
             batch = rows[start : start + _BATCH]
             completions = sample(
@@ -61,8 +79,9 @@ class GreedyAccuracy:
                 precision=self.precision,
                 recording=self.recording,
             )
-            correct += sum(r.right for r in self.judge(batch, completions).rewards)
-        return correct / len(rows)
+            rewards += self.judge(batch, completions).rewards
+        answered = sum(bool(reward.grade.extracted) for reward in rewards)
+        return Answered(sum(reward.right for reward in rewards) / len(rows), answered)
 
 
 @dataclass(frozen=True)

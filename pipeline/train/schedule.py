@@ -64,6 +64,22 @@ class Schedule:
         """Whether a checkpoint is due."""
         return step % self.save_every == 0
 
+    def of_this_length(self, history: History) -> History:
+        """A history as a run of this length has it; an empty one where it is of a longer run.
+
+        A shorter run validates and probes after its last step, where this one may go on.
+        """
+        if not history.steps or history.last.step > self.total:
+            return History()
+        last = history.last
+        due = {"validation_accuracy": self.validates(last.step), "probe": self.probes(last.step)}
+        metrics = {
+            name: value
+            for name, value in last.metrics.items()
+            if due.get(name.partition("/")[0], True)
+        }
+        return history.adding(last.model_copy(update={"metrics": metrics}))
+
     def is_over(self, history: History) -> bool:
         """Whether the run is at its end, planned or early."""
         best = history.best

@@ -7,6 +7,7 @@ from here ends in the same bytes as one that was not killed.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,13 +50,16 @@ class RunState:
         checkpoints.save(self.work / "state", Checkpoint(step, tensors, history.model_dump()))
         self.saved = step
 
-    def restore(self) -> History:
+    def restore(self, fitted: Callable[[History], History]) -> History:
         """Set the models to the newest state that is whole, and return its history.
 
         Without one, or where the best weights so far are lost, everything starts again.
+
+        Args:
+            fitted: Makes the history of a shorter run that of this one; an empty one if it cannot.
         """
         found = checkpoints.load_latest(self.work / "state")
-        history = self._history_of(found)
+        history = fitted(self._history_of(found))
         if found is None or not history.steps or not self._has_best(history):
             for name in ("state", "best"):
                 remove(self.work / name)
@@ -90,7 +94,7 @@ class RunState:
             self.best_weights(history)
         except checkpoints.DAMAGE as error:
             step = history.best.step
-            if checkpoints.newest_step(self.work / "best") > step:
+            if checkpoints.newest_step(self.work / "best") > history.last.step:
                 return True  # a better one came later, and will come again
             log.warning("best checkpoint of step %s is damaged (%s): starting again", step, error)
             return False

@@ -43,6 +43,7 @@ RECIPE = Train(
     max_new_tokens=5,
     validate_every=2,
     save_every=2,
+    allow_no_answers=True,
 )
 
 

@@ -52,7 +52,7 @@ class LocalJobTraining:
         self._threads = stage.params.study.threads
         self._shape = Shape.of(config.to_dict())
         self._base = folder.name
-        self.made_from = made_from(stage, cell)
+        self.made_from, self.lengthens = made_from(stage, cell), False
         self.work = stage.work("job", *self.made_from.values())
         self.total = cell.train.total_steps(len(rows.train.rows))
         self.skipped = rows.train.skipped

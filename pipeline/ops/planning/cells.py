@@ -149,8 +149,9 @@ class _Planner:
         kept = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
         passing = 0
         if trained:
-            kept += disk.weights(shape, trained.train)
             critic = bool(trained.algorithm.critic)
+            kept += disk.weights(shape, trained.train)
+            kept += disk.state(shape, trained.train, critic=critic)
             passing = disk.while_training(shape, trained.train, critic=critic)
         return CellPlan(key, None, self._pools(key, cell, shape, done), kept, passing)
 

@@ -17,6 +17,13 @@ _OF_A_GRADE = 200
 """Bytes of a response's other columns and of its grade."""
 
 
+def state(shape: Shape, recipe: Train, *, critic: bool) -> int:
+    """The bytes of the state that a finished run leaves, for a longer one to go on from."""
+    if recipe.backend != "local" or recipe.learning_rate_schedule != "constant":
+        return 0
+    return (shape.parameters + (shape.trunk if critic else 0)) * _STATE + 4 * shape.parameters
+
+
 def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
     """The bytes of the checkpoints that are there at once while a cell trains."""
     trained = shape.parameters + (shape.trunk if critic else 0)

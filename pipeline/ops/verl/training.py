@@ -79,7 +79,7 @@ class VerlTraining:
             "base": input_digest(base),
             "data": input_digest(inputs),
         }
-        self.work = stage.work("verl", *self.made_from.values())
+        self.work, self.lengthens = stage.work("verl", *self.made_from.values()), False
         model = lookup(stage.params.base, cell.model, "model").model
         placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind)
         self._packages = (_cpu_plugin(),) if placement.on_cpu else ()
