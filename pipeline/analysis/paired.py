@@ -10,6 +10,7 @@ from typing import TypeVar
 import pandas as pd
 
 from pipeline.evaluate.measured import ClusteredValues, measured
+from pipeline.evaluate.records import OPTIONS, OPTIONS_BY_LENGTH
 from pipeline.evaluate.samples import SAMPLE, first_samples
 from pipeline.evaluate.statistics import Estimate, change, changed_by_chance, holm, mcnemar
 from pipeline.judge.recorded import read_table
@@ -93,7 +94,8 @@ def read_answers(
             tokens=_counts(rows, "tokens"),
             words=_counts(rows, "words"),
             samples_right=shares.get(str(task), {}),
-            beside=_beside(samples[samples["task"] == task], (suite or {}).get(str(task), ())),
+            beside=_beside(samples[samples["task"] == task], (suite or {}).get(str(task), ()))
+            | _options(rows),
         )
         for task, rows in frame.groupby("task", sort=False)
     }
@@ -114,6 +116,17 @@ def _beside(rows: pd.DataFrame, examples: Sequence[Example]) -> dict[str, Cluste
         groups.setdefault(name, []).append(Grade(correct, strict, format_ok, extracted))
     asked = [example for example in examples if example.id in groups]
     return measured(asked, [groups[example.id] for example in asked])
+
+
+def _options(rows: pd.DataFrame) -> dict[str, ClusteredValues]:
+    found = {}
+    for name in (OPTIONS, OPTIONS_BY_LENGTH):
+        scored = rows[rows[name].notna()] if name in rows else rows[:0]
+        if len(scored):
+            right = dict(zip(scored["id"], map(float, scored[name]), strict=True))
+            stories = dict(zip(scored["id"], scored["story"], strict=True))
+            found[name] = ClusteredValues(right, stories)
+    return found
 
 
 def answered_by_both(first: Answers, second: Answers) -> list[str]:

@@ -124,6 +124,7 @@ class Figure(Record):
     """A figure beside the accuracy: of the base model, and after training; None where unknown.
 
     The change and its interval are those of a :class:`Row`, paired by pair or by question.
+    ``chance`` is what a guess scores, where that is known.
     """
 
     base: float | None
@@ -131,6 +132,7 @@ class Figure(Record):
     change: float | None
     change_interval: tuple[float, float] | None
     table_p_value: float | None
+    chance: float | None = None
 
 
 class Row(Record):
@@ -272,6 +274,7 @@ class Results:
     ) -> dict[str, Figure]:
         base = {} if before is None else before.beside_accuracy()
         after = {} if trained is None else trained.beside_accuracy()
+        options = next((s.options for s in (before, trained) if s and s.options), None)
         found: dict[str, Figure] = {}
         for name in dict.fromkeys((*base, *after)):
             changed = self._beside_changes.get((key, task, name))
@@ -281,6 +284,7 @@ class Results:
                 change=after[name] - base[name] if name in base and name in after else None,
                 change_interval=None if changed is None else changed.interval,
                 table_p_value=self._corrected.get((key, task, name)),
+                chance=options.chance if options and name in options.figures() else None,
             )
         return found
 

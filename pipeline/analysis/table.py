@@ -47,7 +47,7 @@ def _beside(row: Row, name: str) -> tuple[str, ...]:
         _percent(figure.base),
         _percent(figure.trained),
         change_text(figure.change, figure.change_interval, figure.table_p_value),
-        "-",
+        "-" if figure.chance is None else f"{_percent(figure.chance)} chance",
     )
 
 

@@ -99,6 +99,9 @@ ENGINES: Mapping[str, Plugin] = MappingProxyType(
 )
 """What runs a model over prompts."""
 
+LIKELIHOODS = ("hf",)
+"""The engines that say how likely given texts are."""
+
 SERVED: Mapping[str, Plugin] = MappingProxyType(
     {
         "openai": Plugin("pipeline.evaluate.openai_engine", "open_engine"),

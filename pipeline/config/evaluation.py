@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.base.plugins import ENGINES, SERVED
+from pipeline.base.plugins import ENGINES, LIKELIHOODS, SERVED
 from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Section, Tokens, one_of
 
@@ -30,6 +30,8 @@ class Evaluate(Section):
         max_new_tokens: Longest completion.
         tried: Questions, one of each story, on which it is tried whether the reasoning is used: it
             is edited, and the model goes on from there (0: not tried). Models with weights can.
+        scoring: ``answers`` grades what is written; ``options`` also asks which option of a
+            question is the likeliest, see :mod:`pipeline.evaluate.options`.
         batch: Prompts decoded at once.
     """
 
@@ -43,7 +45,18 @@ class Evaluate(Section):
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_new_tokens: Tokens
     tried: Annotated[int, Field(ge=0, le=10_000)] = 0
+    scoring: Literal["answers", "options"] = "answers"
     batch: Batch = 64
+
+    @model_validator(mode="after")
+    def _likelihoods_are_known(self) -> Evaluate:
+        if self.scoring == "options" and self.engine not in LIKELIHOODS:
+            raise ValueError(
+                f"found scoring: options with engine: {self.engine}, which does not say how likely "
+                f"an option is; engines that do: {', '.join(LIKELIHOODS)}. Name one, or leave "
+                "scoring out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _two_prompts_to_cross(self) -> Evaluate:

@@ -58,6 +58,7 @@ def study_mistakes(content: object) -> Iterator[Mistake]:
     yield from _drawn_for_nothing(content)
     yield from _short_contexts(content)
     yield from _columns(content)
+    yield from _unscored_options(content)
     yield from _cells_of_one_name(content)
 
 
@@ -184,6 +185,21 @@ def _columns(content: object) -> Iterator[Mistake]:
         if check in section_at(content, "suite", "tasks"):
             text = f"a task has the name {shown(check)} already; choose another"
             yield Mistake(("suite", "side_checks", check), text)
+
+
+def _unscored_options(content: object) -> Iterator[Mistake]:
+    """Models without weights do not say how likely an option is."""
+    if at(content, "evaluate", "scoring") != "options":
+        return
+    for number, name in enumerate(names_at(content, "grid", "evaluate_only")):
+        kind = at(content, "base", "models", name, "kind")
+        if kind in ("api", "recorded"):
+            text = (
+                f"found {shown(name)}, a model of kind {kind}, which does not say how likely an "
+                "option is, with evaluate.scoring: options; ask it in a study of its own, or leave "
+                "scoring out"
+            )
+            yield Mistake(("grid", "evaluate_only", number), text)
 
 
 def _cells_of_one_name(content: object) -> Iterator[Mistake]:

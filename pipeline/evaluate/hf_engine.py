@@ -22,9 +22,11 @@ from pipeline.evaluate.engine import (
     complete_alike,
     respond,
 )
-from pipeline.evaluate.journal import Journal
+from pipeline.evaluate.journal import Journal, KeptFigures
+from pipeline.evaluate.option_scoring import Choice, batches
+from pipeline.formats.files import digest_of
 from pipeline.formats.provenance import MODEL, installed
-from pipeline.model.chat import encode_prompt
+from pipeline.model.chat import encode_continued, encode_prompt
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -142,3 +144,38 @@ class TransformersEngine:
                 self.batch,
                 hear,
             )
+
+    def log_likelihoods(
+        self, choices: Sequence[Choice], report: Callable[[int], None]
+    ) -> list[tuple[float, ...]]:
+        """Of each text of each choice, in nats; none where the model has no room for a prompt.
+
+        Which prompts are computed together depends on what is asked alone, and not on what an
+        earlier run has left, so that a run that goes on ends in the same figures.
+
+        Raises:
+            UserError: If another process is at it.
+        """
+        with owned(self.work):
+            model = digest_of([self.folder.name, self.libraries])[:12]
+            kept = KeptFigures(self.work / f"{model}.options.jsonl")
+            found = dict[int, tuple[float, ...]]()
+            for places in batches(choices):
+                batch = [choices[place] for place in places]
+                name = digest_of([[prompt.digest, texts] for prompt, texts in batch])
+                values = kept.get(name, lambda batch=batch: self._scored(batch))  # type: ignore[misc]
+                found.update(zip(places, map(tuple, values), strict=True))
+                report(len(found))
+        return [found[place] for place in range(len(choices))]
+
+    def _scored(self, batch: Sequence[Choice]) -> list[list[float]]:
+        from pipeline.engine.families import context_of
+        from pipeline.engine.likelihood import log_likelihoods
+
+        model, tokenizer = self._loaded
+        room = context_of(model.config)
+        encoded = [encode_continued(tokenizer, p.messages, p.begun, texts) for p, texts in batch]
+        fits = [len(prompt) + max(map(len, texts)) <= room for prompt, texts in encoded]
+        asked = [each for each, fit in zip(encoded, fits, strict=True) if fit]
+        scores = iter(log_likelihoods(model, *zip(*asked, strict=True)) if asked else ())
+        return [next(scores) if fit else [] for fit in fits]

@@ -1,6 +1,6 @@
 """Answers, written down as they come: what was asked once is not asked, or paid for, again.
 
-A line of the file is one answer, found again by a digest of its prompt and random stream. So the
+A line of a journal is one answer, found again by a digest of its prompt and random stream. So the
 order of prompts, and which others stand beside them, play no part.
 """
 
@@ -10,12 +10,16 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.formats.files import digest_of
+
+Figures = list[list[float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +88,54 @@ class Journal:
         return [self._answers[name] for name in self._names]
 
 
+class KeptFigures:
+    """Figures that were computed before, a line of a file for each; for one thread.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._found: dict[str, Figures] = {row["name"]: row["figures"] for row in _rows(path)}
+
+    def get(self, name: str, compute: Callable[[], Figures]) -> Figures:
+        """The figures of a name, computed and written down where they are not there."""
+        if name not in self._found:
+            self._found[name] = compute()
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"name": name, "figures": self._found[name]}) + "\n")
+        return self._found[name]
+
+
 def _name(prompt: Prompt) -> str:
     return digest_of([prompt.messages, prompt.begun, list(prompt.key)])[:20]
 
 
 def _read(path: Path) -> dict[str, JournalAnswer]:
-    """The answers of a file; a line that was cut off counts for nothing."""
     found: dict[str, JournalAnswer] = {}
+    for row in _rows(path):
+        with suppress(TypeError):  # written in another form
+            answer = JournalAnswer(**row)
+            found[answer.prompt] = answer
+    return found
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file; a line that was cut off counts for nothing."""
     if not path.is_file():
-        return found
+        return []
     lines = path.read_text(encoding="utf-8").split("\n")
-    for line in lines:
-        try:
-            answer = JournalAnswer(**json.loads(line))
-        except (ValueError, TypeError):
-            continue
-        found[answer.prompt] = answer
-    if lines[-1]:  # cut off: the next answer begins a line of its own
+    if lines[-1]:  # cut off: the next one begins a line of its own
         with path.open("a", encoding="utf-8") as file:
             file.write("\n")
-    return found
+    return [row for row in map(_row, lines) if row]
+
+
+def _row(line: str) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return {}
+    return row if isinstance(row, dict) else {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from statistics import mean, median
 
 from pipeline.evaluate.measured import ClusteredValues, both_right, moved
-from pipeline.evaluate.records import PairScores, SampleScores, Share, TaskScores
+from pipeline.evaluate.records import OptionScores, PairScores, SampleScores, Share, TaskScores
 from pipeline.evaluate.runner import Graded
 from pipeline.evaluate.samples import depths, majority, mean_pass_at
 from pipeline.evaluate.statistics import share
@@ -57,6 +57,20 @@ def task_metrics(
         own=own,
         headline=[name for name in own if name.endswith(task.headline)],
         samples=None if samples == 1 else _of_samples(examples, groups, samples),
+        options=_of_options(pairs),
+    )
+
+
+def _of_options(answered: Sequence[tuple[Example, Graded]]) -> OptionScores | None:
+    found = [(e.story_id, g.scored) for e, g in answered if g.scored is not None]
+    if not found:
+        return None
+    stories, scored = zip(*found, strict=True)
+    likeliest, by_length = [s.right for s in scored], [s.right_by_length for s in scored]
+    return OptionScores(
+        likeliest=_share_of(likeliest, likeliest, stories),
+        by_length=_share_of(by_length, by_length, stories),
+        chance=mean(1 / len(each.options) for each in scored),
     )
 
 

@@ -11,10 +11,22 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Record, refuse_foreign
 
-_WHERE_THERE_ARE_ANY = ("unread", "too_late", "refused", "pairs", "own", "headline", "samples")
+_WHERE_THERE_ARE_ANY = (
+    "unread",
+    "too_late",
+    "refused",
+    "pairs",
+    "own",
+    "headline",
+    "samples",
+    "options",
+)
 
 PAIR_ACCURACY, SENSITIVITY = "pair accuracy", "intervention sensitivity"
 """The figures of counterfactual pairs, as tables name them."""
+
+OPTIONS, OPTIONS_BY_LENGTH = "options", "options by length"
+"""The figures of option scoring, as tables and ``grades.parquet`` name them."""
 
 
 def sample_figures(samples: int) -> tuple[str, str, str]:
@@ -80,6 +92,24 @@ class SampleScores(Record):
         return dict(zip(sample_figures(self.count), values, strict=True))
 
 
+class OptionScores(Record):
+    """Which option a model finds likeliest; see :mod:`pipeline.evaluate.options`.
+
+    Attributes:
+        likeliest: Questions whose right option has the highest log-likelihood.
+        by_length: Those where it has once divided by the length in characters.
+        chance: What a guess is right on.
+    """
+
+    likeliest: Share
+    by_length: Share
+    chance: float
+
+    def figures(self) -> dict[str, float]:
+        """What tables show, by its name there."""
+        return {OPTIONS: self.likeliest.accuracy, OPTIONS_BY_LENGTH: self.by_length.accuracy}
+
+
 class TaskScores(Share):
     """The scores of one column.
 
@@ -99,6 +129,8 @@ class TaskScores(Share):
         headline: Names of those that tables show.
         samples: Of all answers, where a question has several; written only then. All else is of
             the first answer to each question.
+        options: Of the options of its questions; written only where the study asks for them and
+            there are any.
         by_order: Shares by belief order.
         by_question_type: Shares by the benchmark's own kind of question.
     """
@@ -117,6 +149,7 @@ class TaskScores(Share):
     own: dict[str, float] = Field(default_factory=dict)
     headline: list[str] = Field(default_factory=list)
     samples: SampleScores | None = None
+    options: OptionScores | None = None
 
     @property
     def no_answer(self) -> float:
@@ -128,7 +161,9 @@ class TaskScores(Share):
         found = {} if self.pairs is None else self.pairs.figures()
         shares = {name: share.accuracy for name, share in found.items()}
         of_samples = {} if self.samples is None else self.samples.figures()
-        return shares | {name: self.own[name] for name in self.headline} | of_samples
+        of_options = {} if self.options is None else self.options.figures()
+        own = {name: self.own[name] for name in self.headline}
+        return shares | own | of_samples | of_options
 
     @model_serializer(mode="wrap")
     def _without_empty(self, written: SerializerFunctionWrapHandler) -> dict[str, object]:

@@ -14,6 +14,8 @@ from pipeline.data.original import Frame
 from pipeline.data.prompt import is_prefilled, maker
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Engine, Prompt, Response
+from pipeline.evaluate.options import Scored
+from pipeline.evaluate.records import OPTIONS, OPTIONS_BY_LENGTH
 from pipeline.evaluate.samples import SAMPLE
 from pipeline.formats.files import replacing
 from pipeline.model.chat import EMPTY_THOUGHT, beginning
@@ -27,12 +29,16 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """One example's response with its grade; ``sample`` numbers those of an example from 0."""
+    """One example's response with its grade; ``sample`` numbers those of an example from 0.
+
+    ``scored`` holds the options of the question, where the study asks for them and it has any.
+    """
 
     response: Response
     grade: Grade
     prompt_digest: str
     sample: int = 0
+    scored: Scored | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +190,7 @@ def write_responses(
             "response": [g.response.text for g in graded],
             "completion_tokens": [g.response.completion_tokens for g in graded],
             "finish_reason": [g.response.finish_reason for g in graded],
+            **_scored(graded, {"options": "options", "option_logprobs": "logprobs"}),
         }
     )
     _write(path, frame.assign(**identity))
@@ -205,6 +212,7 @@ def write_grades(
             "extracted": [g.grade.extracted for g in graded],
             "tokens": [g.response.completion_tokens for g in graded],
             "words": [len(g.response.text.split()) for g in graded],
+            **_scored(graded, {OPTIONS: "right", OPTIONS_BY_LENGTH: "right_by_length"}),
         }
     )
     _write(path, frame)
@@ -213,6 +221,14 @@ def write_grades(
 def _samples(graded: Sequence[Graded]) -> dict[str, list[int]]:
     numbers = [each.sample for each in graded]
     return {SAMPLE: numbers} if any(numbers) else {}
+
+
+def _scored(graded: Sequence[Graded], columns: Mapping[str, str]) -> dict[str, list[object]]:
+    """What is known of options, by column; nothing where none were scored."""
+    scored = [each.scored for each in graded]
+    if not any(scored):
+        return {}
+    return {name: [s and getattr(s, of) for s in scored] for name, of in columns.items()}
 
 
 def _write(path: Path, frame: pd.DataFrame) -> None:

@@ -37,7 +37,33 @@ def encode_prompt(
         messages: The chat.
         begun: What the answer begins with, see :func:`beginning`; nothing where it is empty.
     """
-    text = tokenizer.apply_chat_template(
-        [dict(message) for message in messages], tokenize=False, add_generation_prompt=True
-    )
-    return tuple(tokenizer.encode(f"{text}{begun}", add_special_tokens=False))
+    return _encoded(tokenizer, _text(tokenizer, messages, begun))
+
+
+def encode_continued(
+    tokenizer: PreTrainedTokenizerBase,
+    messages: Iterable[Mapping[str, str]],
+    begun: str,
+    texts: Iterable[str],
+) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+    """The tokens of a chat prompt, and those of texts that go on from it.
+
+    They are divided as lm-evaluation-harness divides them (``_encode_pair``): each text is encoded
+    with its prompt, and spaces at the end of the prompt belong to the text.
+    """
+    whole = _text(tokenizer, messages, begun)
+    prompt = _encoded(tokenizer, whole.rstrip())
+    continued = [_encoded(tokenizer, f"{whole}{text}")[len(prompt) :] for text in texts]
+    return prompt, continued
+
+
+def _text(
+    tokenizer: PreTrainedTokenizerBase, messages: Iterable[Mapping[str, str]], begun: str
+) -> str:
+    chat = [dict(message) for message in messages]
+    text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
+    return f"{text}{begun}"
+
+
+def _encoded(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
+    return tuple(tokenizer.encode(text, add_special_tokens=False))

@@ -17,6 +17,7 @@ from pipeline.config.params import ApiCell, Cell
 from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import Engine, EnginePlace
 from pipeline.evaluate.metrics import task_metrics
+from pipeline.evaluate.option_scoring import Likelihoods, choices_of, with_scores
 from pipeline.evaluate.records import Evaluation, TaskScores
 from pipeline.evaluate.runner import (
     Asked,
@@ -156,7 +157,14 @@ def ask_columns(
         def report(count: int) -> None:
             progress.at(count)
 
-        return evaluate(engine, asked, seed=cell.seed, report=report)
+        graded = evaluate(engine, asked, seed=cell.seed, report=report)
+    if cell.evaluate.scoring == "options":
+        suite, likely = asked[0], cast(Likelihoods, engine)  # as the configuration is held to
+        choices = choices_of(suite)
+        with ProgressReport(f"{title}: options", len(choices)) as progress:
+            found = likely.log_likelihoods(list(choices.values()), progress.at)
+        graded[0] = with_scores(suite, graded[0], choices, found)
+    return graded
 
 
 def write_scores(folder: Path, cell: Cell, ran: ModelRun, absent: str | None = None) -> Evaluation:

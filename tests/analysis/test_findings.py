@@ -22,7 +22,7 @@ from pipeline.config.params import ApiCell, Cell, TrainedCell
 from pipeline.config.reward import PublishedReward
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
-from pipeline.evaluate.records import PairScores
+from pipeline.evaluate.records import OptionScores, PairScores
 from pipeline.formats.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores, share, signed
 from tests.conftest import TINY
@@ -178,16 +178,22 @@ def test_figures_beside_the_accuracy_have_lines_of_their_own() -> None:
     results = study(order_3=0.3, lengths=[20.0] * 20)
     found = PairScores(accuracy=share(0.2), sensitivity=share(0.4))
     after = found.model_copy(update={"accuracy": share(0.5)})
+    options = OptionScores(likeliest=share(0.6), by_length=share(0.7), chance=1 / 3)
     for key, pairs in (("nano-base", found), ("nano-hi", after)):
         cell = results.cells[key]
-        scores = cell.tasks["hi_tom_order_3"].model_copy(update={"pairs": pairs})
+        more = {"pairs": pairs, "options": options}
+        scores = cell.tasks["hi_tom_order_3"].model_copy(update=more)
         tasks = {**cell.tasks, "hi_tom_order_3": scores}
         results = replace(results, cells={**results.cells, key: replace(cell, tasks=tasks)})
     row = next(row for row in results.rows() if row.task == "hi_tom_order_3")
     mark = cells_of(row)[3]
-    assert [line[2:7] for line in lines_of(row)[1:]] == [
-        ("hi_tom_order_3: pair accuracy", mark, "20.0", "50.0", "+30.0 ± ?"),
-        ("hi_tom_order_3: intervention sensitivity", mark, "40.0", "40.0", "+0.0 ± ?"),
+    assert [
+        (line[2].removeprefix("hi_tom_order_3: "), *line[3:]) for line in lines_of(row)[1:]
+    ] == [
+        ("pair accuracy", mark, "20.0", "50.0", "+30.0 ± ?", "-"),
+        ("intervention sensitivity", mark, "40.0", "40.0", "+0.0 ± ?", "-"),
+        ("options", mark, "60.0", "60.0", "+0.0 ± ?", "33.3 chance"),
+        ("options by length", mark, "70.0", "70.0", "+0.0 ± ?", "33.3 chance"),
     ]
     text = markdown(results)
     assert f"| hi_tom_order_3: pair accuracy | {mark} | 20.0 | 50.0 | +30.0 ± ? |" in text

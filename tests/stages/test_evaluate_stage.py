@@ -170,3 +170,33 @@ def test_several_samples_stand_beside_the_first(root: Path) -> None:
 def test_samples_that_cannot_differ_are_refused(root: Path) -> None:
     with pytest.raises(UserError, match=r"samples: 4 with temperature: 0.*name a temperature"):
         stage_of(root, temperature=0, samples=4)
+
+
+def test_options_are_scored_beside_the_answers(root: Path) -> None:
+    answers, options = stage_of(root), stage_of(root, scoring="options")
+    folder = answers.runs / KEY / "evaluate"
+    answered(answers)
+    first = {name: pd.read_parquet(folder / f"{name}.parquet") for name in ("responses", "grades")}
+    before = Evaluation.read(folder / "metrics.json", "evaluate")
+    answered(options)
+    names = {
+        "responses": ["options", "option_logprobs"],
+        "grades": ["options", "options by length"],
+    }
+    for name, frame in first.items():
+        found = pd.read_parquet(folder / f"{name}.parquet")
+        scored = found[names[name]].notna()
+        assert scored.all(axis=1).equals(found["task"] != "arithmetic")
+        pd.testing.assert_frame_equal(found.drop(columns=names[name]), frame)
+    after = Evaluation.read(folder / "metrics.json", "evaluate")
+    beside = read_answers(folder / "grades.parquet", "evaluate")
+    for column, scores in after.tasks.items():
+        if scores.options is not None:
+            for name, share in scores.options.figures().items():
+                values = beside[column].beside[name].values
+                assert sum(values.values()) / len(values) == pytest.approx(share)
+        alone = scores.model_copy(update={"options": None})
+        assert alone.model_dump() == before.tasks[column].model_dump()
+    assert {column for column, scores in after.tasks.items() if scores.options} == set(
+        options.params.suite.tasks
+    )

@@ -1,0 +1,43 @@
+"""How likely a model finds texts that could follow a prompt, which is encoded once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from pipeline.engine.batch import real_places
+from pipeline.engine.halves import Halves
+from pipeline.engine.logprobs import completion_states, of_logits
+
+_LOGITS_AT_ONCE = 2**24
+
+
+@torch.no_grad()
+def log_likelihoods(
+    model: PreTrainedModel,
+    prompts: Sequence[Sequence[int]],
+    texts: Sequence[Sequence[Sequence[int]]],
+) -> list[list[float]]:
+    """The log-likelihood (nats) of each text given its prompt, the sum over its tokens.
+
+    Args:
+        model: A causal language model.
+        prompts: P token sequences, none empty.
+        texts: Of each prompt, token sequences, none empty; as many of each prompt.
+    """
+    rows = [text for of_prompt in texts for text in of_prompt]
+    states, ids, mask = completion_states(model, prompts, rows)
+    real = real_places(rows, model.device)
+    states, ids = (each.flatten(0, 1).index_select(0, real) for each in (states, ids))
+    (found,) = of_logits(Halves.of(model).head, states, ids, _logprobs, _LOGITS_AT_ONCE)
+    zeros = torch.zeros(mask.numel(), device=mask.device)
+    sums: list[float] = zeros.index_copy(0, real, found).view_as(mask).sum(-1).tolist()
+    places = iter(sums)
+    return [[next(places) for _ in of_prompt] for of_prompt in texts]
+
+
+def _logprobs(logits: Tensor, ids: Tensor) -> tuple[Tensor]:
+    return (logits.log_softmax(-1).gather(-1, ids.unsqueeze(-1)).squeeze(-1),)
