@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
@@ -22,7 +23,7 @@ def judge(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="JSON lines, parquet or CSV. Columns: story, question, answer and response (or "
+            help=f"{TABLE} Columns: story, question, answer and response (or "
             "model_answer); optional are id, choices and order (or question_order).",
         ),
     ],

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from pipeline.base.errors import UserError
 
+TABLE = "JSON lines, JSON, CSV, parquet, or samples of Inspect (.eval) or lm-evaluation-harness."
+"""What :mod:`pipeline.formats.tables` reads, for whoever asks for help."""
+
 
 def read_input(source: Path) -> bytes:
     """The content of a file.

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
@@ -25,7 +26,7 @@ AnswersArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE",
-        help="JSON lines, parquet or CSV. Columns: response (or model_answer), answer, and where "
+        help=f"{TABLE} Columns: response (or model_answer), answer, and where "
         "there are any: id, story, question, choices, order (or question_order).",
     ),
 ]

@@ -11,7 +11,7 @@ import typer
 
 from pipeline.base.plugins import REWARDS
 from pipeline.cli.output import check_output, is_standard_output, write_output
-from pipeline.cli.reading import refuse_same_file
+from pipeline.cli.reading import TABLE, refuse_same_file
 from pipeline.cli.reward_rows import OPTIONAL, read_rows
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import counted
@@ -38,8 +38,8 @@ def score(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN.jsonl",
-            help="One JSON object a line: completion (the text after the pre-filled `<think>`) and "
+            metavar="FILE",
+            help=f"{TABLE} Columns: completion (the text after the pre-filled `<think>`) and "
             f"ground_truth. Of the example's other fields ({', '.join(OPTIONAL)}) it needs those "
             "that grading its task, or the preset, reads: the one that is missing is named.",
         ),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 from pipeline.base.errors import UserError
-from pipeline.cli.reading import read_input
-from pipeline.config.mistakes import is_writable
-from pipeline.evaluate.answers import refuse_missing, whole_number
+from pipeline.evaluate.answers import (
+    as_choices,
+    as_meta,
+    is_absent,
+    named,
+    refuse_missing,
+    whole_number,
+)
+from pipeline.formats.tables import read_table
 from pipeline.reward.reward import Preset
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
@@ -25,24 +30,26 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _are_texts(value: object) -> bool:
-    return value is None or (isinstance(value, list) and all(map(_is_text, value)))
+def _is_read_by(read: Callable[[object], object]) -> Callable[[object], bool]:
+    """Whether a value has a form that a reader of it knows."""
 
+    def is_read(value: object) -> bool:
+        try:
+            read(value)
+        except (ValueError, RecursionError):
+            return False
+        return True
 
-def _is_order(value: object) -> bool:
-    try:
-        return value is None or whole_number(value) is not None
-    except ValueError:
-        return False
+    return is_read
 
 
 _FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     **{name: (_is_text, "text") for name in (*_NEEDED, "task", "benchmark", "story", "question")},
     "question_type": (_is_text, "text"),
     "answer_kind": (lambda value: value in _KINDS, f"one of {', '.join(_KINDS)}"),
-    "choices": (_are_texts, "a list of texts"),
-    "order": (_is_order, "a whole number"),
-    "meta": (lambda value: isinstance(value, dict), "an object"),
+    "choices": (_is_read_by(as_choices), "a list of texts"),
+    "order": (_is_read_by(whole_number), "a whole number"),
+    "meta": (_is_read_by(as_meta), "an object"),
 }
 """What a field must be, by name; all but the first two are optional."""
 
@@ -50,31 +57,36 @@ OPTIONAL = tuple(name for name in _FIELDS if name not in _NEEDED)
 
 
 def read_rows(source: Path, default_task: str, preset: Preset) -> Iterator[tuple[str, Example]]:
-    """Yield completions with the examples that grade them; blank lines are skipped.
+    """Yield completions with the examples that grade them.
 
     Args:
-        source: JSON lines; ``-`` is standard input.
+        source: A table; see :func:`pipeline.formats.tables.read_table`.
         default_task: The task of rows that name none.
         preset: The reward that will be asked of them.
 
     Raises:
-        UserError: At the first line that is not as it should be, by file and line. It names the
+        UserError: At the first row that is not as it should be, by file and place. It names the
             field that is missing, also where only the grading of this row, or the reward, reads it.
     """
     found = False
-    for number, line in enumerate(read_input(source).split(b"\n"), 1):
-        if line.strip():
-            found = True
-            try:
-                yield _read(line, default_task, preset)
-            except UserError as error:
-                raise UserError(f"{source}:{number}: {error}") from None
+    for where, given in read_table(source):
+        found = True
+        try:
+            yield _read(_named(source, given), default_task, preset)
+        except UserError as error:
+            raise UserError(f"{source}, {where}: {error}") from None
     if not found:
         raise UserError(f"{source} holds no rows; write one JSON object a line")
 
 
-def _read(line: bytes, default_task: str, preset: Preset) -> tuple[str, Example]:
-    row = _checked(line)
+def _named(source: Path, given: Row) -> Row:
+    row = named(source, given)
+    ours = {"completion": "response", "ground_truth": "answer"}
+    return row | {name: row[thing] for name, thing in ours.items() if thing in row}
+
+
+def _read(given: Row, default_task: str, preset: Preset) -> tuple[str, Example]:
+    row = _checked(given)
     task = registry.get(row.get("task", default_task))
     example = _example(row, task)
     refuse_missing(row, task.reads(example), f"grading this row of {task.name}")
@@ -82,14 +94,9 @@ def _read(line: bytes, default_task: str, preset: Preset) -> tuple[str, Example]
     return row["completion"], example
 
 
-def _checked(line: bytes) -> Row:
-    """A row each of whose fields is of its kind."""
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"not valid JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise UserError(f"expected a JSON object, found {type(row).__name__}")
+def _checked(given: Row) -> Row:
+    """A row each of whose fields is of its kind; a cell that is empty has none."""
+    row = {name: value for name, value in given.items() if name in _NEEDED or not is_absent(value)}
     for name in _NEEDED:
         if name not in row:
             raise UserError(f"the field {name!r} is missing; every row needs it")
@@ -98,16 +105,10 @@ def _checked(line: bytes) -> Row:
         if value is not _MISSING and not is_right(value):
             found = repr(value) if _is_text(value) else type(value).__name__
             raise UserError(f"the field {name!r} must be {allowed}, found {found}")
-        if isinstance(value, str) and not is_writable(value):
-            raise UserError(
-                f"the field {name!r} holds half of a surrogate pair (\\ud800 to \\udfff), "
-                "which no text file can hold; remove or complete it"
-            )
     return row
 
 
 def _example(row: Row, task: registry.Task) -> Example:
-    choices = row.get("choices")
     return Example(
         benchmark=row.get("benchmark", task.benchmark),
         task=task.name,
@@ -115,10 +116,10 @@ def _example(row: Row, task: registry.Task) -> Example:
         question=row.get("question", ""),
         answer=row["ground_truth"],
         answer_kind=row.get("answer_kind", "span"),
-        choices=None if choices is None else tuple(choices),
+        choices=as_choices(row.get("choices")),
         order=None if row.get("order") is None else whole_number(row["order"]),
         question_type=row.get("question_type", ""),
-        meta=row.get("meta", {}),
+        meta=as_meta(row.get("meta")),
         story_id="-",
         id="-",
     )

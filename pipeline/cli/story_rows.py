@@ -9,7 +9,8 @@ from typing import Required, TypedDict, cast
 
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
-from pipeline.cli.reading import read_input
+from pipeline.evaluate.answers import named
+from pipeline.formats.tables import read_table
 from pipeline.tom.parse.text import LONGEST_STORY
 
 
@@ -27,29 +28,26 @@ class InputRow(TypedDict, total=False):
 
 
 def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
-    """Yield (line number, row) of a JSON-lines file; blank lines are skipped.
+    """Yield (number from 1, row) of a table.
 
     Args:
         source: The file.
         needed: The fields that every row must have, as text.
 
     Raises:
-        UserError: At the first row that is not as it should be, by file and line.
+        UserError: At the first row that is not as it should be, by file and place.
     """
-    first_with: dict[str, int] = {}
-    found = False
-    for number, line in enumerate(read_input(source).split(b"\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{source}:{number}"
-        row = _checked(where, _parsed(where, decoded(where, line)), needed)
+    first_with: dict[str, str] = {}
+    number = 0
+    for number, (place, given) in enumerate(read_table(source), 1):
+        where = f"{source}, {place}"
+        row = _checked(where, named(source, given), needed)
         if "id" in row:
-            earlier = first_with.setdefault(json.dumps(row["id"]), number)
-            if earlier != number:
-                raise UserError(f"{where}: id {row['id']!r} stands already in line {earlier}")
-        found = True
+            earlier = first_with.setdefault(json.dumps(row["id"]), place)
+            if earlier != place:
+                raise UserError(f"{where}: id {row['id']!r} stands already in {earlier}")
         yield number, row
-    if not found:
+    if not number:
         raise UserError(f"{source} holds no rows; write one JSON object a line")
 
 
@@ -59,22 +57,6 @@ def decoded(where: Path | str, data: bytes) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{where}: byte {error.start} is not UTF-8; convert the file") from None
-
-
-def _parsed(where: str, line: str) -> dict[str, object]:
-    try:
-        row: object = json.loads(line)
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise UserError(
-            f"{where}: holds half of a surrogate pair (\\ud800 to \\udfff), which no text file can "
-            "hold; remove or complete it"
-        ) from None
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{where}: not valid JSON ({error})") from None
-    if not isinstance(row, dict):
-        raise UserError(f"{where}: expected a JSON object, found {type(row).__name__}")
-    return row
 
 
 def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> InputRow:

@@ -11,11 +11,12 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.output import check_output, is_standard_output
-from pipeline.cli.reading import read_input, refuse_same_file
+from pipeline.cli.reading import TABLE, read_input, refuse_same_file
 from pipeline.cli.story_rows import InputRow, check_length, decoded, read_rows, write_rows
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import counted
+from pipeline.formats.tables import is_table
 from pipeline.tom import explain as explaining
 from pipeline.tom.check import Agreement
 from pipeline.tom.check import check as check_rows
@@ -64,8 +65,8 @@ RulesOption = Annotated[
 InputArgument = Annotated[
     Path,
     typer.Argument(
-        metavar="IN.jsonl",
-        help="One JSON object a line, with the fields story and question; optional are id and "
+        metavar="FILE",
+        help=f"{TABLE} Columns: story and question; optional are id and "
         "choices (a list, or text like 'A. red_box, B. blue_jar').",
     ),
 ]
@@ -83,8 +84,8 @@ def solve(
             "--output",
             "-o",
             help="Where to write the answers: one line per question, in the order of the input, "
-            "with id (the line number where the input has none), answer and reason. The answer is "
-            "null where the story implies none; the reason then says why.",
+            "with id (the number of its row where the input has none), answer and reason. The "
+            "answer is null where the story implies none; the reason then says why.",
         ),
     ],
     rules: RulesOption = RuleSet.UPSTREAM,
@@ -115,12 +116,12 @@ def explain(
         Path,
         typer.Argument(
             metavar="STORY",
-            help="A text file with one story, or a .jsonl file whose rows have a field story.",
+            help="A text file with one story, or a table with a column story.",
         ),
     ],
     benchmark: BenchmarkOption,
     row: Annotated[
-        int, typer.Option(min=1, help="Which line of a .jsonl file to explain, counted from 1.")
+        int, typer.Option(min=1, help="Which row of a table to explain, counted from 1.")
     ] = 1,
     rules: RulesOption = RuleSet.UPSTREAM,
 ) -> None:
@@ -141,8 +142,8 @@ def check(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN.jsonl",
-            help="One JSON object a line, with the fields story, question and answer (the label); "
+            metavar="FILE",
+            help=f"{TABLE} Columns: story, question and answer (the label); "
             "optional are id, choices, order and question_type.",
         ),
     ],
@@ -191,8 +192,8 @@ def claims(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="IN.jsonl",
-            help="One JSON object a line, with the fields story, question and response, as text; "
+            metavar="FILE",
+            help=f"{TABLE} Columns: story, question and response, as text; "
             "optional are id and choices (as for `tomrl tom solve`): places that can be claimed.",
         ),
     ],
@@ -280,7 +281,7 @@ def _solved(benchmark: Benchmark, row: InputRow, rules: Rules) -> Answer:
 
 
 def _story_of(source: Path, row: int) -> str:
-    if source.suffix != ".jsonl":
+    if not is_table(source):
         text = decoded(source, read_input(source))
         check_length(str(source), text)
         if not text.strip():
@@ -289,4 +290,4 @@ def _story_of(source: Path, row: int) -> str:
     for number, fields in read_rows(source, "story"):
         if number == row:
             return str(fields["story"])
-    raise UserError(f"{source} has no line {row}; choose another one with --row")
+    raise UserError(f"{source} has no row {row}; choose another one with --row")

@@ -207,13 +207,13 @@ class RecordedModel(Section):
 
     Attributes:
         title: Its name in tables.
-        answers: File of JSON lines or parquet, from the checkout on; see
+        answers: A table, from the checkout on; see
             :mod:`pipeline.evaluate.replay_engine`.
     """
 
     kind: Literal["recorded"]
     title: Text
-    answers: Annotated[str, Field(pattern=r"^[^/].*\.(jsonl|parquet)$")]
+    answers: Annotated[str, Field(pattern=r"^[^/].*\.(jsonl|ndjson|json|csv|tsv|parquet|eval)$")]
 
 
 Published = HubModel | FolderModel | GgufModel | WheelModel

@@ -1,18 +1,16 @@
-"""Files of answers that somebody recorded: JSON lines, parquet, or CSV as its authors left it."""
+"""Answers that somebody recorded, in any file that :mod:`pipeline.formats.tables` reads."""
 
 from __future__ import annotations
 
-import codecs
-import csv
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any, cast, get_args
+from typing import Any, cast, get_args
 
 from pipeline.base.errors import UserError
+from pipeline.formats.tables import LONGEST_FIELD, Row, read_table
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
 from pipeline.tom.parse.text import without_options
@@ -36,16 +34,6 @@ _KINDS = get_args(AnswerKind)
 
 _LARGEST_WHOLE = 1 << 53
 """Up to here every whole number is one of its own as a float."""
-
-LONGEST_FIELD = 1 << 20
-"""Characters; the longest conversation of a benchmark has about 20,000."""
-
-_ENCODINGS = ("utf-8-sig", "cp1252")
-_ENDS = {".jsonl": "\n", ".json": "\n", ".csv": ""}
-_PART, _ROWS = 1 << 20, 1000
-"""Bytes and rows that are read at a time."""
-
-_Row = tuple[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +89,7 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
     """Read a file of answers to questions of a task.
 
     Args:
-        path: ``.jsonl``, ``.parquet``, or ``.csv`` in UTF-8, UTF-16 with a mark, or Windows' code
-            page 1252.
+        path: The file.
         task: Whose questions they are.
         needed: Which of ``NAMES`` every row must have.
 
@@ -118,119 +105,17 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
 
 def open_answers(
     path: Path, task: registry.Task, needed: Sequence[str]
-) -> tuple[Reader, Iterator[_Row]]:
+) -> tuple[Reader, Iterator[Row]]:
     """The reader of a file, and its rows, which are read as they are asked for.
 
     Raises:
         UserError: As :func:`read_answers`; of a damaged row once it is asked for.
     """
-    rows = read_rows(path)
+    rows = read_table(path)
     first = next(rows, None)
     if first is None:
         raise UserError(f"{path} holds no answers; write one row for each answer")
     return Reader.of(path, first[1], task, needed), chain([first], rows)
-
-
-def read_rows(path: Path) -> Iterator[_Row]:
-    """Yield (place in the file, row) of JSON lines, parquet or CSV, as they are asked for.
-
-    Raises:
-        UserError: If the file is missing, of another kind, or damaged.
-    """
-    kinds = {".jsonl": _json_rows, ".json": _json_rows, ".csv": _csv_rows}
-    if path.suffix == ".parquet":
-        yield from _parquet_rows(path)
-        return
-    if path.suffix not in kinds:
-        allowed = ", ".join([*kinds, ".parquet"])
-        raise UserError(f"{path}: a file of this kind is not read; allowed: {allowed}")
-    try:
-        with path.open("rb") as file:
-            encoding = _encoding(path, file)
-            text = io.TextIOWrapper(file, encoding, "replace", newline=_ENDS[path.suffix])
-            yield from kinds[path.suffix](path, text)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
-
-
-def _encoding(path: Path, file: IO[bytes]) -> str:
-    """How the text of a file is encoded, and go back to its beginning."""
-    marked = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
-    found = "utf-16" if marked else next((e for e in _ENCODINGS if _fits(e, file)), None)
-    if found is None:
-        raise UserError(f"{path}: neither UTF-8, UTF-16 nor code page 1252; convert it to UTF-8")
-    file.seek(0)
-    return found
-
-
-def _fits(encoding: str, file: IO[bytes]) -> bool:
-    """Whether all of a file can be decoded."""
-    file.seek(0)
-    decoder = codecs.getincrementaldecoder(encoding)()
-    try:
-        while part := file.read(_PART):
-            decoder.decode(part)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _json_rows(path: Path, text: IO[str]) -> Iterator[_Row]:
-    for number, line in enumerate(text, 1):
-        if line.strip():
-            where = f"line {number}"
-            try:
-                row = json.loads(line.removesuffix("\n"))
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{path}, {where}: not valid JSON ({error})") from None
-            if not isinstance(row, dict):
-                kind = type(row).__name__
-                raise UserError(f"{path}, {where}: expected a JSON object, found {kind}")
-            yield where, row
-
-
-def _csv_rows(path: Path, text: IO[str]) -> Iterator[_Row]:
-    """Yield rows that are read some at a time: the limit of a field holds for the whole process."""
-    rows = _rows_of_csv(path, text)
-    while batch := _with_long_fields(rows):
-        yield from batch
-
-
-def _with_long_fields(rows: Iterator[_Row]) -> list[_Row]:
-    before = csv.field_size_limit(max(csv.field_size_limit(), LONGEST_FIELD))
-    try:
-        return list(islice(rows, _ROWS))
-    finally:
-        csv.field_size_limit(before)
-
-
-def _rows_of_csv(path: Path, text: IO[str]) -> Iterator[_Row]:
-    reader = csv.DictReader(text, strict=True)
-    try:
-        names = reader.fieldnames or ()
-        if twice := [name for name in names if name and names.count(name) > 1]:
-            raise UserError(f"{path}: the column {twice[0]!r} occurs twice; rename or remove one")
-        for row in reader:
-            where = f"line {reader.line_num}"
-            if None in row or None in row.values():
-                raise UserError(f"{path}, {where}: more or fewer fields than the header has")
-            yield where, row
-    except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: not CSV ({error})") from None
-
-
-def _parquet_rows(path: Path) -> Iterator[_Row]:
-    import pyarrow as pa  # type: ignore[import-untyped]
-    import pyarrow.parquet as pq  # type: ignore[import-untyped]
-
-    try:
-        with pq.ParquetFile(path) as file:
-            batches = (batch.to_pylist() for batch in file.iter_batches(_ROWS))
-            rows = enumerate(chain.from_iterable(batches), 1)
-            yield from ((f"row {number}", row) for number, row in rows)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not a readable parquet file ({error})") from None
 
 
 def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[str, str]:
@@ -251,6 +136,44 @@ def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[
             f"{path}: found the columns {', '.join(map(str, row))}; missing: {wanted}; rename "
             "the columns, or name another file"
         )
+    return found
+
+
+def named(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row whose fields have the names of what they hold, and any others their own.
+
+    Raises:
+        UserError: If two of its names mean the same and differ.
+    """
+    return {**row, **{thing: row[name] for thing, name in _columns(path, row, ()).items()}}
+
+
+def as_choices(value: object) -> tuple[str, ...] | None:
+    """Options in any form that a file may have; None where it has none.
+
+    Raises:
+        ValueError: If they are no texts.
+    """
+    if is_absent(value):
+        return None
+    if isinstance(value, str):
+        return split_choices(value)
+    if isinstance(value, list) and all(isinstance(choice, str) for choice in value):
+        return split_choices(value)
+    raise ValueError(value)
+
+
+def as_meta(value: object) -> Mapping[str, Any]:
+    """An object, or the JSON text of one; empty where there is none.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    if is_absent(value):
+        return {}
+    found = json.loads(value) if isinstance(value, str) else value
+    if not isinstance(found, dict):
+        raise ValueError(value)
     return found
 
 
@@ -311,29 +234,22 @@ def refuse_missing(row: Mapping[str, Any], names: Iterable[str], reader: str) ->
 
 
 def _choices(path: Path, where: str, value: object) -> tuple[str, ...] | None:
-    if value is None or value == "":
-        return None
-    if isinstance(value, str):
-        return split_choices(value)
-    if isinstance(value, list) and all(isinstance(choice, str) for choice in value):
-        return split_choices(value)
-    raise UserError(f"{path}, {where}: choices must be texts, found {type(value).__name__}")
+    try:
+        return as_choices(value)
+    except ValueError:
+        kind = type(value).__name__
+        raise UserError(f"{path}, {where}: choices must be texts, found {kind}") from None
 
 
 def _meta(path: Path, where: str, value: object) -> Mapping[str, Any]:
-    if value is None or value == "":
-        return {}
     try:
-        found = json.loads(value) if isinstance(value, str) else value
+        return as_meta(value)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise UserError(f"{path}, {where}: meta must be an object")
-    return found
+        raise UserError(f"{path}, {where}: meta must be an object") from None
 
 
 def _order(path: Path, where: str, value: object) -> int | None:
-    if _is_absent(value):
+    if is_absent(value):
         return None
     try:
         return whole_number(value)
@@ -355,7 +271,7 @@ def whole_number(value: object) -> int:
     return int(number)
 
 
-def _is_absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
     """Whether a field is empty: pandas writes a missing number as NaN."""
     return value is None or value == "" or value != value
 

@@ -1,6 +1,6 @@
 """The engine ``replay``: answers that were recorded, so that they are graded and judged again.
 
-A file of JSON lines or parquet has one row for each answer: ``id`` of the question and
+A file (:mod:`pipeline.formats.tables`) has one row for each answer: ``id`` of the question and
 ``response``; ``sample``, ``prompt_digest``, ``completion_tokens`` and ``finish_reason`` where they
 are known, as in the ``responses.parquet`` of a cell.
 """
@@ -13,10 +13,11 @@ from typing import Any
 
 from pipeline.base.errors import UserError
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.answers import read_rows
+from pipeline.evaluate.answers import is_absent, named, whole_number
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.formats.files import file_digest
 from pipeline.formats.provenance import Libraries
+from pipeline.formats.tables import read_table
 from pipeline.model.chat import EMPTY_THOUGHT
 from pipeline.model.manifest import RecordedManifest
 
@@ -72,12 +73,12 @@ class ReplayEngine:
         if not self.path.is_file() or file_digest(self.path) != self.sha256:
             raise UserError(f"{self.path} is gone or has changed since; run: dvc repro")
         found: dict[tuple[str, int], Mapping[str, Any]] = {}
-        for where, row in read_rows(self.path):
+        for where, given in read_table(self.path):
+            row = named(self.path, given)
             if not isinstance(row.get("id"), str) or not isinstance(row.get("response"), str):
                 raise UserError(f"{self.path}, {where}: id and response must be texts")
-            sample = row.get("sample", 0)
-            if not isinstance(sample, int):
-                raise UserError(f"{self.path}, {where}: sample must be a whole number")
+            sample = self._number(where, row, "sample")
+            self._number(where, row, "completion_tokens")
             if (row["id"], sample) in found:
                 raise UserError(
                     f"{self.path}, {where}: the id {row['id']!r} occurs twice; an id (with its "
@@ -86,8 +87,19 @@ class ReplayEngine:
             found[row["id"], sample] = row
         return found
 
+    def _number(self, where: str, row: Mapping[str, Any], name: str) -> int:
+        """A whole number of a row; 0 where it has none."""
+        value = row.get(name)
+        try:
+            return 0 if is_absent(value) else whole_number(value)
+        except ValueError:
+            raise UserError(
+                f"{self.path}, {where}: {name} must be a whole number, found {value!r}"
+            ) from None
+
     def _response(self, row: Mapping[str, Any], prompt: Prompt) -> Response:
-        if row.get("prompt_digest", prompt.digest) != prompt.digest:
+        put = row.get("prompt_digest")
+        if not is_absent(put) and put != prompt.digest:
             raise UserError(
                 f"{self.path}: {row['id']} was answered to another prompt than the study's; name "
                 "the prompt that was used, or leave prompt_digest out of the file"
@@ -95,5 +107,9 @@ class ReplayEngine:
         text = row["response"]
         if prompt.begun.endswith(EMPTY_THOUGHT):  # it is put before every response
             text = text.removeprefix(EMPTY_THOUGHT)
-        tokens, reason = row.get("completion_tokens", 0), row.get("finish_reason", "stop")
-        return Response(text, int(tokens), str(reason))
+        tokens, reason = row.get("completion_tokens"), row.get("finish_reason")
+        return Response(
+            text,
+            0 if is_absent(tokens) else whole_number(tokens),
+            "stop" if is_absent(reason) else str(reason),
+        )

@@ -77,7 +77,9 @@ def test_fidelity_reads_the_story(tmp_path: Path) -> None:
 
 def test_the_reward_names_what_it_reads_itself(tmp_path: Path) -> None:
     row = {**RIGHT, "task": "hi_tom_style", "story": STORY}
-    with pytest.raises(UserError, match=r":1: the field 'question' is missing; this reward needs"):
+    with pytest.raises(
+        UserError, match=r", line 1: the field 'question' is missing; this reward needs"
+    ):
         score(write(tmp_path, row), preset="fidelity")
 
 
@@ -89,8 +91,8 @@ def test_a_row_that_cannot_be_graded_is_counted_with_the_reason(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        (json.dumps({**RIGHT, "story": None}), r"in.jsonl:2: the field 'story' must be text"),
-        (json.dumps({**RIGHT, "choices": "ab"}), r"'choices' must be a list of texts, found 'ab'"),
+        (json.dumps({**RIGHT, "story": 5}), r"in.jsonl, line 2: the field 'story' must be text"),
+        (json.dumps({**RIGHT, "choices": 5}), r"'choices' must be a list of texts, found int"),
         (json.dumps({**RIGHT, "choices": [1]}), r"'choices' must be a list of texts, found list"),
         (
             json.dumps({**RIGHT, "answer_kind": "word"}),
@@ -101,11 +103,11 @@ def test_a_row_that_cannot_be_graded_is_counted_with_the_reason(tmp_path: Path) 
         (json.dumps({**RIGHT, "meta": []}), r"'meta' must be an object, found list"),
         (
             json.dumps({**RIGHT, "task": "fantom_list"}),
-            r"in.jsonl:2: the field 'answer_kind' is missing; .*row of fantom_list needs it",
+            r"in.jsonl, line 2: the field 'answer_kind' is missing; .*row of fantom_list needs it",
         ),
         (
             json.dumps({**RIGHT, "task": "fantom_list", "answer_kind": "names", "meta": {}}),
-            r"in.jsonl:2: the field 'meta.wrong_names' is missing",
+            r"in.jsonl, line 2: the field 'meta.wrong_names' is missing",
         ),
         (json.dumps({**RIGHT, "task": "opentom"}), r"the field 'meta.kind' is missing"),
     ],

@@ -128,8 +128,8 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tom explain gone.txt -b hi_tom", ("gone.txt", "no such file")),
     ("tom explain studies -b hi_tom", ("studies", "cannot be read")),
     ("tom explain in.jsonl -b hi_tom --row 0", ("--row",)),
-    ("tom explain in.jsonl -b hi_tom --row 7", ("line 7", "--row")),
-    ("tom check in.jsonl -b hi_tom", ("in.jsonl:1", "'answer'", "missing")),
+    ("tom explain in.jsonl -b hi_tom --row 7", ("no row 7", "--row")),
+    ("tom check in.jsonl -b hi_tom", ("in.jsonl, line 1", "'answer'", "missing")),
     ("tom check in.jsonl -b hi_tom -d in.jsonl", ("in.jsonl", "input")),
     ("reward", ("Usage",)),
     ("reward score", ("Missing",)),
@@ -141,7 +141,7 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("reward score in.jsonl -p fidelity -o out.jsonl --weight nan", ("--weight",)),
     ("reward score in.jsonl -p rlvr -o out.jsonl --weight 0.5", ("weight", "rlvr")),
     ("reward score gone.jsonl -p rlvr -o out.jsonl", ("gone.jsonl", "no such file")),
-    ("reward score in.jsonl -p rlvr -o out.jsonl", ("in.jsonl:1", "'completion'", "missing")),
+    ("reward score in.jsonl -p rlvr -o out.jsonl", ("in.jsonl, line 1", "'completion'", "missing")),
 )
 
 # (stage with its arguments, words of the message)

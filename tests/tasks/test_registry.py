@@ -150,7 +150,7 @@ def test_rows_of_a_file_are_graded_as_examples_are(task: Task, tmp_path: Path) -
         row = {key: dict(value) if key == "meta" else value for key, value in rows[0].items()}
         del (row[section] if section else row)[inner]
         write_lines(tmp_path / "row.jsonl", [row])
-        with pytest.raises(UserError, match=f"row.jsonl:1: the field '{name}' is missing"):
+        with pytest.raises(UserError, match=f"row.jsonl, line 1: the field '{name}' is missing"):
             list(read_rows(tmp_path / "row.jsonl", "hi_tom", preset))
 
 

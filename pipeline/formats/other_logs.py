@@ -1,0 +1,129 @@
+"""Rows of what other tools log: samples of lm-evaluation-harness and logs of Inspect.
+
+A row of theirs becomes one with the names that tables have here. What they keep of the example,
+in ``doc`` or ``metadata``, stays under its own names.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from pipeline.base.errors import UserError
+
+INSPECT = "samples"
+_THINK_END = "</think>"
+_AS_JSON = ("choices", "belief_order", "meta")  # fields that ``datasets`` wants to be of one type
+_OTHERS = (("belief_order", "order"),)
+_LARGEST = 256 << 20
+"""Bytes of one sample of a log, unpacked."""
+
+
+def of_other_tool(path: Path, where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row under the names that tables have here; any other stays as it is.
+
+    Raises:
+        UserError: If it has several responses.
+    """
+    if isinstance(row.get("doc"), dict) and "resps" in row:
+        return _renamed(row["doc"]) | _of_harness(path, where, row)
+    if isinstance(row.get("output"), dict) and "target" in row:
+        metadata = row.get("metadata")
+        return _renamed(metadata if isinstance(metadata, dict) else {}) | _of_inspect(row)
+    return row
+
+
+def _of_harness(path: Path, where: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    responses = list(_flat(row["resps"]))
+    if len(responses) != 1:
+        raise UserError(
+            f"{path}, {where}: {len(responses)} responses to one question; keep one, or write a "
+            "row for each"
+        )
+    found = {"response": responses[0]}
+    if not isinstance(row["doc"].get("id"), str | int):
+        found["id"] = str(row.get("doc_id"))
+    if isinstance(row.get("target"), str):
+        found["answer"] = row["target"]
+    return found
+
+
+def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
+    target, epoch = row["target"], row.get("epoch", 1)
+    found = {
+        "id": str(row.get("id")),
+        "answer": target if isinstance(target, str) else next(iter(target or ()), ""),
+        "response": _said(row["output"]),
+        "sample": epoch - 1 if isinstance(epoch, int) else 0,
+    }
+    if isinstance(row.get("choices"), list):
+        found["choices"] = row["choices"]
+    if isinstance(row.get("input"), str):
+        found.setdefault("question", row["input"])
+    return found
+
+
+def _said(output: Mapping[str, Any]) -> str:
+    """What a model answered; reasoning that a server took out stands before ``</think>``."""
+    choices = output.get("choices") or [{}]
+    content = (choices[0].get("message") or {}).get("content", "")
+    if isinstance(content, str):
+        return content
+    parts = [part for part in content if isinstance(part, dict)]
+    thought = "".join(str(part.get("reasoning", "")) for part in parts)
+    text = "".join(str(part.get("text", "")) for part in parts)
+    return f"{thought}{_THINK_END}{text}" if thought else text
+
+
+def _flat(value: object) -> Iterator[object]:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        for each in value:
+            yield from _flat(each)
+    else:
+        yield value
+
+
+def _renamed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of an example, those that are JSON texts parsed."""
+    found = dict(fields)
+    for name in _AS_JSON:
+        if isinstance(text := found.get(name), str):
+            try:
+                found[name] = json.loads(text)
+            except ValueError:
+                continue  # a text of its own, such as "A. red_box, B. blue_jar"
+    for theirs, here in _OTHERS:
+        if theirs in found:
+            found.setdefault(here, found.pop(theirs))
+    return found
+
+
+def eval_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the samples of a log of Inspect.
+
+    Raises:
+        UserError: If it is no such log, is packed in a way that this Python does not know, or is
+            damaged.
+    """
+    try:
+        with zipfile.ZipFile(file) as log:
+            members = [each for each in log.infolist() if each.filename.startswith(f"{INSPECT}/")]
+            for member in members:
+                if member.file_size > _LARGEST:
+                    raise UserError(
+                        f"{path}, {member.filename}: {member.file_size:,} bytes; allowed: "
+                        f"{_LARGEST:,}"
+                    )
+                sample = json.loads(log.read(member))
+                if isinstance(sample, dict):
+                    yield member.filename, sample
+    except NotImplementedError:  # packed with zstandard
+        raise UserError(
+            f"{path}: packed in a way that this Python does not read; write it as JSON with: "
+            f"inspect log convert {path} --to json --output-dir DIR"
+        ) from None
+    except (zipfile.BadZipFile, ValueError, RecursionError, EOFError) as error:
+        raise UserError(f"{path}: not a readable log of Inspect ({error})") from None
