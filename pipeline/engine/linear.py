@@ -77,10 +77,23 @@ def _suits(tensor: Tensor) -> bool:
 def onednn_product(rows: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """Rows [..., in] times the transpose of weight [out, in], plus bias [out]; no gradient.
 
-    All in single precision on a CPU.
+    All in one number format, on a CPU.
     """
     output: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, bias, "none", [], "")
     return output
+
+
+def packed(weight: Tensor) -> Tensor | None:
+    """A weight [out, in] as oneDNN's products read it fastest; None where it takes none such.
+
+    :func:`onednn_product` takes it in the weight's place. Nothing else does.
+    """
+    if weight.device.type != "cpu" or not torch.backends.mkldnn.is_available():
+        return None
+    if weight.dtype == torch.bfloat16 and not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        return None
+    made: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), None)
+    return made
 
 
 class _Linear(torch.autograd.Function):

@@ -1,31 +1,36 @@
-"""Qwen2's layers written out, for models so small that calling modules outweighs their arithmetic.
+"""Layers of Qwen2 and Llama written out, where calling modules and casting outweigh arithmetic.
 
-What is computed is transformers' ``Qwen2ForCausalLM`` up to rounding, in a third of the operations:
+What is computed is transformers' ``Qwen2ForCausalLM`` or ``LlamaForCausalLM`` up to rounding, in a
+third of the operations:
 
 - queries, keys and values come from one product, gate and up from another;
-- the weights of norms, and the scale of queries, are multiplied into the matrices that follow;
+- the scale of queries is multiplied into their matrix;
 - the two numbers that a rotation turns stand beside each other, so that it is one complex product.
-  Queries and keys are then in another order than transformers', which their products do not see.
+  Queries and keys are then in another order than transformers', which their products do not see;
+- large matrices are packed for oneDNN once, not in each product.
+
+Under autocast to bfloat16, products and attention are in it, all else in single precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import rms_norm, scaled_dot_product_attention, silu
-from transformers import PreTrainedModel, Qwen2ForCausalLM
+from torch.nn.functional import linear, rms_norm, scaled_dot_product_attention, silu
+from transformers import LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.engine.batch import pad_right, sent
 from pipeline.engine.key_values import KeyValues
-from pipeline.engine.linear import OneDnnLinear, onednn_product
+from pipeline.engine.linear import OneDnnLinear, onednn_product, packed
 from pipeline.engine.passes import Encoded, ModulePasses, Passes, announce
 from pipeline.engine.shared_prefix import Prefix, attend_both, for_all_heads
 
-LARGEST = 2**25
+LARGEST = 2**29
 """Parameters of the largest model that is written out: its matrices are held twice."""
 
 _WORTH_ONEDNN = 2**20
@@ -34,54 +39,92 @@ _WORTH_ONEDNN = 2**20
 Fewer than of a module (``plain_below``), which also looks at its operands in each call.
 """
 
+_WORTH_PACKING = 2**18
+"""Numbers of a matrix from which it is packed: of smaller ones, MKL's products are as fast."""
+
 Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
 def passes_of(model: PreTrainedModel) -> Passes:
-    """The fastest way to run a model in single precision on the device that it is on."""
-    config = model.config
+    """The fastest way to run a model on the device that it is on."""
+    config, kind = model.config, model.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
     suits = (
-        not torch.is_autocast_enabled(model.device.type)
-        and type(model) is Qwen2ForCausalLM
+        type(model) in (Qwen2ForCausalLM, LlamaForCausalLM)
         and model.dtype == torch.float32
+        and (dtype == torch.float32 or (dtype == torch.bfloat16 and kind == "cpu"))
         and model.num_parameters() <= LARGEST
-        and config.rope_parameters.get("rope_type") == "default"
-        and set(config.layer_types) == {"full_attention"}
+        and config.rope_parameters.get("rope_type") in ("default", "llama3")
+        and set(getattr(config, "layer_types", ["full_attention"])) == {"full_attention"}
+        and not getattr(config, "attention_bias", False)
+        and not getattr(config, "mlp_bias", False)
         and config.hidden_act == "silu"
     )
-    return WrittenOut(model) if suits else ModulePasses(model)
+    return WrittenOut(model, dtype) if suits else ModulePasses(model)
+
+
+class _Matrix:
+    """What rows are multiplied by: a weight [outputs, inputs], packed if it is large."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None, *, onednn: bool) -> None:
+        self.bias, self.size = bias, weight.numel()
+        self.onednn = onednn and weight.dtype == torch.float32
+        self.packed = packed(weight) if self.size >= _WORTH_PACKING else None
+        self.weight = weight if self.packed is None else self.packed
+
+    def times(self, rows: Tensor) -> Tensor:
+        """Rows [N, inputs] times its transpose, plus the bias [N, outputs]."""
+        if self._by_onednn(rows):
+            return onednn_product(rows, self.weight, self.bias)
+        return linear(rows, self.weight, self.bias)
+
+    def added(self, to: Tensor, rows: Tensor) -> Tensor:
+        """What :meth:`times` does of one without bias, added to [N, outputs]."""
+        if self.weight.dtype != to.dtype or self._by_onednn(rows):
+            return self.times(rows).add(to)
+        return torch.addmm(to, rows, self.weight.t())
+
+    def _by_onednn(self, rows: Tensor) -> bool:
+        worth = self.onednn and rows.shape[0] * self.size > _WORTH_ONEDNN
+        return worth or self.packed is not None
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """A layer's matrices, each [outputs, inputs]."""
+    """A layer's matrices, and the weights of its norms."""
 
-    to_heads: Tensor  # queries, keys, values
-    bias: Tensor
-    from_heads: Tensor
-    gate_and_up: Tensor
-    down: Tensor
+    before: Tensor
+    to_heads: _Matrix  # queries, keys, values
+    from_heads: _Matrix
+    after: Tensor
+    gate_and_up: _Matrix
+    down: _Matrix
 
 
 class WrittenOut:
     """See :class:`pipeline.engine.passes.Passes`; takes a copy of the weights.
 
     What asks to be called before passes through the model's layers is called before these.
+
+    Args:
+        model: The model.
+        dtype: Number format of products and attention.
     """
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, dtype: torch.dtype = torch.float32) -> None:
         config = model.config
         inner: Any = model.model
-        self.inner = inner
+        self.inner, self.dtype = inner, dtype
         self.heads, self.key_heads = config.num_attention_heads, config.num_key_value_heads
         self.size = getattr(config, "head_dim", None) or config.hidden_size // self.heads
         self.epsilon = config.rms_norm_eps
+        on_cpu = model.device.type == "cpu"
         # As the model's own layers, though from smaller products on.
-        self.onednn = isinstance(inner.layers[0].mlp.down_proj, OneDnnLinear)
-        with torch.inference_mode():
-            self.embedding = inner.embed_tokens.weight
+        self.onednn = on_cpu and isinstance(inner.layers[0].mlp.down_proj, OneDnnLinear)
+        with torch.inference_mode(), self._as_written():
+            self.embedding, self.norm = inner.embed_tokens.weight, inner.norm.weight
             self.layers = [self._layer(layer) for layer in inner.layers]
-            self.head = model.lm_head.weight * inner.norm.weight
+            self.head = self._matrix([model.lm_head.weight])
             angles = torch.outer(
                 torch.arange(config.max_position_embeddings, device=model.device),
                 inner.rotary_emb.inv_freq,
@@ -91,24 +134,34 @@ class WrittenOut:
     def _layer(self, layer: Any) -> _Layer:
         attention, perceptron = layer.self_attn, layer.mlp
         projections = [attention.q_proj, attention.k_proj, attention.v_proj]
-        before, after = layer.input_layernorm.weight, layer.post_attention_layernorm.weight
-        both = torch.cat([perceptron.gate_proj.weight, perceptron.up_proj.weight])
+        biased = projections[0].bias is not None
         return _Layer(
-            self._joined([each.weight for each in projections]) * before,
-            self._joined([each.bias for each in projections]),
-            attention.o_proj.weight,
-            both * after,
-            perceptron.down_proj.weight,
+            layer.input_layernorm.weight,
+            self._matrix(
+                self._beside([each.weight for each in projections]),
+                self._beside([each.bias for each in projections]) if biased else None,
+            ),
+            self._matrix([attention.o_proj.weight]),
+            layer.post_attention_layernorm.weight,
+            self._matrix([perceptron.gate_proj.weight, perceptron.up_proj.weight]),
+            self._matrix([perceptron.down_proj.weight]),
         )
 
-    def _joined(self, tensors: Sequence[Tensor]) -> Tensor:
-        """Join what makes queries, keys and values; what is turned together stands side by side."""
+    def _matrix(self, weights: Sequence[Tensor], biases: Sequence[Tensor] | None = None) -> _Matrix:
+        bias = None if biases is None else torch.cat([each.to(self.dtype) for each in biases])
+        # One alone is not copied, unless it is cast.
+        first, *others = (each.to(self.dtype) for each in weights)
+        weight = torch.cat([first, *others]) if others else first
+        return _Matrix(weight, bias, onednn=self.onednn)
+
+    def _beside(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """What makes queries, keys and values, with what is turned together side by side."""
         query, key, value = tensors
         beside = (
             each.unflatten(0, (-1, 2, self.size // 2)).transpose(1, 2).flatten(0, 2)
             for each in (query * self.size**-0.5, key)
         )
-        return torch.cat([*beside, value])
+        return [*beside, value]
 
     def encode(self, prompts: Sequence[Sequence[int]]) -> Encoded:
         """See :class:`pipeline.engine.passes.Passes`."""
@@ -187,36 +240,29 @@ class WrittenOut:
             last: Which of the tokens; all of them if absent.
         """
         announce(self.inner)
-        width = (self.embedding.shape[1],)
-        state, turns = self.embedding[tokens], self.turns[positions]
+        with self._as_written():
+            return self._run(self.embedding[tokens], self.turns[positions], attend, last)
+
+    def _run(self, state: Tensor, turns: Tensor, attend: Attend, last: Tensor | None) -> Tensor:
+        """Logits from states of tokens [N, width] and what turns them [N, 1, D / 2]."""
         turned = self.heads + self.key_heads
         for index, layer in enumerate(self.layers):
-            normed = rms_norm(state, width, None, self.epsilon)
-            made = self._added(layer.bias, normed, layer.to_heads).unflatten(1, (-1, self.size))
-            pairs = torch.view_as_complex(made[:, :turned].unflatten(2, (-1, 2)))
-            heads = torch.view_as_real(pairs * turns).flatten(2)
+            made = layer.to_heads.times(self._normed(state, layer.before))
+            made = made.unflatten(1, (-1, self.size))
+            pairs = torch.view_as_complex(made[:, :turned].float().unflatten(2, (-1, 2)))
+            heads = torch.view_as_real(pairs * turns).flatten(2).to(self.dtype)
             found = attend(index, heads[:, : self.heads], heads[:, self.heads :], made[:, turned:])
             if last is not None and index == len(self.layers) - 1:
                 state, found = state[last], found[last]
-            state = self._added(state, found.flatten(1), layer.from_heads)
-            normed = rms_norm(state, width, None, self.epsilon)
-            gate, up = self._times(normed, layer.gate_and_up).chunk(2, 1)
-            state = self._added(state, silu(gate).mul_(up), layer.down)
-        return self._times(rms_norm(state, width, None, self.epsilon), self.head)
+            state = layer.from_heads.added(state, found.flatten(1))
+            gate, up = layer.gate_and_up.times(self._normed(state, layer.after)).chunk(2, 1)
+            state = layer.down.added(state, silu(gate).mul_(up))
+        return self.head.times(self._normed(state, self.norm))
 
-    def _times(self, rows: Tensor, weight: Tensor) -> Tensor:
-        """Rows [N, in] times the transpose of weight [out, in]."""
-        if self._is_worth_onednn(rows, weight):
-            return onednn_product(rows, weight, None)
-        return rows @ weight.t()
+    def _as_written(self) -> AbstractContextManager[object]:
+        """A context in which autocast changes no number format."""
+        on = self.dtype != torch.float32
+        return torch.autocast("cpu", enabled=False) if on else nullcontext()
 
-    def _added(self, to: Tensor, rows: Tensor, weight: Tensor) -> Tensor:
-        """What :meth:`_times` does, added to [N, out] or [out]."""
-        if self._is_worth_onednn(rows, weight):
-            return onednn_product(rows, weight, None).add_(to)
-        return torch.addmm(to, rows, weight.t())
-
-    def _is_worth_onednn(self, rows: Tensor, weight: Tensor) -> bool:
-        if not self.onednn or rows.device.type != "cpu":
-            return False
-        return rows.shape[0] * weight.numel() > _WORTH_ONEDNN
+    def _normed(self, state: Tensor, weight: Tensor) -> Tensor:
+        return rms_norm(state, weight.shape, weight, self.epsilon).to(self.dtype)

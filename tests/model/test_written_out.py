@@ -1,4 +1,4 @@
-"""Qwen2's layers written out, against transformers' own modules."""
+"""Layers of Qwen2 and Llama written out, against transformers' own modules."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
+from transformers import PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.engine import written_out
+from pipeline.engine.device import answering
 from pipeline.engine.key_values import OwnKeyValues, SharedKeyValues
 from pipeline.engine.linear import onednn_product, use_onednn
 from pipeline.engine.passes import ModulePasses, Passes
 from pipeline.engine.written_out import WrittenOut, passes_of
 from pipeline.model.weights import load_model
 from tests.conftest import PROJECT
+from tests.model.families import FAMILIES, made
 from tests.model.grouped import grouped_heads
 
 PROMPTS = [[7, 9, 11], [20, 3, 5, 8, 13, 21], [4]]
@@ -34,6 +36,22 @@ def far() -> PreTrainedModel:
             if "norm" in name or "bias" in name:
                 parameter.add_(torch.randn_like(parameter))
     return made
+
+
+def of_family(name: str) -> PreTrainedModel:
+    """A model of a published architecture."""
+    kind, differing = FAMILIES[name]
+    return made(kind, **differing)
+
+
+def smol() -> PreTrainedModel:
+    """A model of SmolLM2's architecture: no biases, tied embeddings, three heads to a key."""
+    return of_family("SmolLM2")
+
+
+def llama() -> PreTrainedModel:
+    """A model of Llama 3's, which turns far tokens less."""
+    return of_family("Llama 3")
 
 
 @torch.inference_mode()
@@ -57,10 +75,10 @@ def run(passes: Passes, *, grows: bool = True) -> list[Tensor]:
     return logits
 
 
-@pytest.mark.parametrize("onednn", [False, True])
-@pytest.mark.parametrize("build", [shipped, far])
+@pytest.mark.parametrize("way", ["plain", "onednn", "packed"])
+@pytest.mark.parametrize("build", [shipped, far, smol, llama])
 def test_the_logits_are_those_of_the_modules(
-    build: Callable[[], PreTrainedModel], onednn: bool, monkeypatch: pytest.MonkeyPatch
+    build: Callable[[], PreTrainedModel], way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, products = build(), []
 
@@ -69,14 +87,30 @@ def test_the_logits_are_those_of_the_modules(
         return onednn_product(*operands)  # type: ignore[arg-type]
 
     monkeypatch.setattr(written_out, "onednn_product", product)
-    monkeypatch.setattr(written_out, "_WORTH_ONEDNN", 0 if onednn else 2**60)
-    if onednn:
+    monkeypatch.setattr(written_out, "_WORTH_ONEDNN", 0 if way == "onednn" else 2**60)
+    monkeypatch.setattr(written_out, "_WORTH_PACKING", 0 if way == "packed" else 2**60)
+    if way == "onednn":
         use_onednn(model)
-    ours, theirs = run(WrittenOut(model)), run(ModulePasses(model))
-    assert bool(products) is onednn
+    ours, theirs = run(passes_of(model)), run(ModulePasses(model))
+    assert bool(products) is (way != "plain")
     for one, other in zip(ours, theirs, strict=True):
         assert one.shape == other.shape and other.std() > 0.1
         torch.testing.assert_close(one, other, atol=2e-5 * float(other.abs().max()), rtol=0)
+
+
+@pytest.mark.parametrize("packing", [0, 2**60])
+@pytest.mark.parametrize("build", [shipped, far, smol])
+def test_in_bfloat16_the_logits_are_as_near_as_those_of_the_modules(
+    build: Callable[[], PreTrainedModel], packing: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(written_out, "_WORTH_PACKING", packing)
+    model = build()
+    exact = torch.cat(run(ModulePasses(model)))
+    with answering(model, "bfloat16"):
+        passes = passes_of(model)
+        assert isinstance(passes, WrittenOut) and passes.dtype == torch.bfloat16
+        ours, theirs = (torch.cat(run(each)) - exact for each in (passes, ModulePasses(model)))
+    assert 0 < ours.square().mean() < 1.3 * theirs.square().mean()
 
 
 def test_rows_with_all_their_room_from_the_start_give_the_same_logits() -> None:
@@ -116,19 +150,14 @@ def test_who_hears_of_forward_passes_hears_of_these() -> None:
 def test_only_what_is_written_out_is_run_so(monkeypatch: pytest.MonkeyPatch) -> None:
     model = grouped_heads(vocabulary=100)
     assert isinstance(passes_of(model), WrittenOut)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
+    with torch.autocast("cpu", dtype=torch.float16):
         assert isinstance(passes_of(model), ModulePasses)
     assert isinstance(passes_of(model.bfloat16()), ModulePasses)
     model = grouped_heads(vocabulary=100)
     model.config.rope_parameters = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e4}
     assert isinstance(passes_of(Qwen2ForCausalLM(model.config)), ModulePasses)
-    config = LlamaConfig(
-        vocab_size=50,
-        hidden_size=32,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-    )
-    assert isinstance(passes_of(LlamaForCausalLM(config)), ModulePasses)
+    for others in ({"attention_bias": True}, {"mlp_bias": True}):
+        assert isinstance(passes_of(made("llama", **others)), ModulePasses)
+    assert isinstance(passes_of(of_family("Qwen3")), ModulePasses)
     monkeypatch.setattr(written_out, "LARGEST", 10)
     assert isinstance(passes_of(grouped_heads(vocabulary=100)), ModulePasses)
