@@ -77,7 +77,7 @@ def reported(checkout: Path) -> str:
 def test_the_report_says_what_was_measured(checkout: Path, reported: str) -> None:
     assert "…" not in reported
     metrics = json.loads((checkout / "runs/mini/nano-hi/evaluate/metrics.json").read_text())
-    for heading in ("base", "after RL", "change", "rule baseline"):
+    for heading in ("base", "after RL", "change", "rule"):
         assert heading in reported
     rows = json.loads((checkout / "reports/mini/results.json").read_text())["rows"]
     for row in rows:
