@@ -45,12 +45,12 @@ def row_mistakes(
             allowed = f"{', '.join(map(str, there))}, as its stories have {agents} agents"
             yield wrong((*place, "orders"), order, allowed)
     stories, limit = whole_at(acquired, name, split), at(part, "limit")
-    rows = stories * len({*asked} & {*there})
-    if rows < (limit if isinstance(limit, int) else 1):
+    rows = stories * len(fitting := {*asked} & {*there})
+    if fitting and rows < (limit if isinstance(limit, int) else 1):
         text = (
             f"{limit or 'some'} rows are asked for, and there are {rows}: "
             f"acquire.{name}.{split} draws {stories} stories, with one question of each of "
-            f"{counted(len(asked), 'order')}. Draw more stories, or lower the limit"
+            f"{counted(len(fitting), 'order')}. Draw more stories, or lower the limit"
         )
         yield Mistake((*place, "limit"), text)
 

@@ -181,7 +181,6 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("limit: 20", "limit: 61", ("train.0.limit: 61 rows are asked for", "60", "30 stories", "lower the limit")),
     ("limit: 20", "limit: 30, rule: half", ("train.0.limit: found 30", "a multiple of 8")),
     ("orders: [0, 1], limit", "orders: [0, 4], limit", ("train.0.orders: found 4", "0, 1, 2, 3", "3 agents")),
-    ("    train: 30\n", "    train: 0\n", ("train.0.limit", "there are 0", "acquire.hi_tom_style.train")),
     ("limit: 20", "fold: testing", ("train.0.fold: found 'testing'", "validation")),
     ("is_interesting: true", "is_intresting: true", ("validation.0.where", "is_intresting", "is_interesting")),
     ("is_interesting: true", "is_interesting: [true]", ("validation.0.where",)),
