@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pipeline.config.data import Part
 from pipeline.config.mistakes import Mistake, Place, wrong
 from pipeline.config.references import at, repeated, section_at
+from pipeline.data.enough import row_mistakes
 from pipeline.data.original import ORIGINAL, SOURCE
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -89,6 +90,7 @@ def _part_mistakes(place: Place, part: object, acquired: dict[str, object]) -> I
         if name not in known:
             text = f"task {task.name} has no such field; allowed: {', '.join(known)}"
             yield Mistake((*place, "where", name), text)
+    yield from row_mistakes(place, part, task, acquired)
 
 
 def _task_mistakes(place: Place, name: object, acquired: dict[str, object]) -> Iterator[Mistake]:
