@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from pipeline.base.plugins import ENGINES, SERVED
 from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Section, Tokens, one_of
+
+
+def _is_usual(precision: object) -> bool:
+    return precision == "float32"
 
 
 class Evaluate(Section):
@@ -31,6 +35,8 @@ class Evaluate(Section):
         tried: Questions, one of each story, on which it is tried whether the reasoning is used: it
             is edited, and the model goes on from there (0: not tried). Models with weights can.
         batch: Prompts decoded at once.
+        precision: Number format of the engine ``hf``; greedy texts of ``bfloat16`` are often others
+            than those of ``float32``, so that columns compare within one alone.
     """
 
     engine: Annotated[str, one_of((*ENGINES, *SERVED))] = "hf"
@@ -44,6 +50,17 @@ class Evaluate(Section):
     max_new_tokens: Tokens
     tried: Annotated[int, Field(ge=0, le=10_000)] = 0
     batch: Batch = 64
+    # Cells that ask for no other are written as if there were none.
+    precision: Literal["float32", "bfloat16"] = Field(default="float32", exclude_if=_is_usual)
+
+    @model_validator(mode="after")
+    def _precision_is_read(self) -> Evaluate:
+        if self.engine == "vllm" and self.precision != "float32":
+            raise ValueError(
+                f"found precision: {self.precision} with engine: vllm, which chooses its own; "
+                "name engine hf, or leave precision out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _two_prompts_to_cross(self) -> Evaluate:
