@@ -38,8 +38,13 @@ def accuracies(results: Results) -> dict[str, dict[str, float]]:
 
 
 def curve(rows: list[Figures]) -> list[Figures]:
-    """The validated steps with the figures worth a plot."""
+    """The validated steps with the figures worth a plot.
+
+    A figure that some step lacks (the reward before training) is left out of none: ``dvc plots``
+    draws nothing of rows whose keys differ.
+    """
     validated = [row for row in rows if "validation_accuracy" in row]
     imitates = not any("reward_mean" in row for row in rows)
     names = (*CURVES[:1], "loss") if imitates else CURVES
-    return [{name: row[name] for name in ("step", *names) if name in row} for row in validated]
+    known = [name for name in names if any(name in row for row in validated)]
+    return [{name: row.get(name) for name in ("step", *known)} for row in validated]

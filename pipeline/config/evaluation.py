@@ -11,6 +11,10 @@ from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Section, Tokens, one_of
 
 
+def _is_usual(precision: object) -> bool:
+    return precision == "float32"
+
+
 class Evaluate(Section):
     """How completions are sampled for scoring.
 
@@ -33,6 +37,8 @@ class Evaluate(Section):
         scoring: ``answers`` grades what is written; ``options`` also asks which option of a
             question is the likeliest, see :mod:`pipeline.evaluate.options`.
         batch: Prompts decoded at once.
+        precision: Number format of the engine ``hf``; greedy texts of ``bfloat16`` are often others
+            than those of ``float32``, so that columns compare within one alone.
     """
 
     engine: Annotated[str, one_of((*ENGINES, *SERVED))] = "hf"
@@ -47,6 +53,17 @@ class Evaluate(Section):
     tried: Annotated[int, Field(ge=0, le=10_000)] = 0
     scoring: Literal["answers", "options"] = "answers"
     batch: Batch = 64
+    # Cells that ask for no other are written as if there were none.
+    precision: Literal["float32", "bfloat16"] = Field(default="float32", exclude_if=_is_usual)
+
+    @model_validator(mode="after")
+    def _precision_is_read(self) -> Evaluate:
+        if self.engine == "vllm" and self.precision != "float32":
+            raise ValueError(
+                f"found precision: {self.precision} with engine: vllm, which chooses its own; "
+                "name engine hf, or leave precision out"
+            )
+        return self
 
     @model_validator(mode="after")
     def _likelihoods_are_known(self) -> Evaluate:

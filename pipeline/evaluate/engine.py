@@ -75,6 +75,7 @@ class EnginePlace:
         root: The checkout.
         threads: Threads to compute with.
         batch: Prompts decoded at once.
+        precision: Number format to compute in, ``float32`` or ``bfloat16``.
     """
 
     model: Path
@@ -82,6 +83,7 @@ class EnginePlace:
     root: Path
     threads: int
     batch: int
+    precision: str = "float32"
 
 
 class Engine(Protocol):

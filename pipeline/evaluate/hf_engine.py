@@ -39,7 +39,7 @@ SMALL_PRODUCT = 2**22
 
 def open_engine(place: EnginePlace) -> TransformersEngine:
     """The engine of a model."""
-    return TransformersEngine(place.model, place.work, place.batch, place.threads)
+    return TransformersEngine(place.model, place.work, place.batch, place.threads, place.precision)
 
 
 class TransformersEngine:
@@ -50,6 +50,7 @@ class TransformersEngine:
         work: Keeps the answers as they come.
         batch: Completions that are written at a time.
         threads: To compute with, as this process is told when the model is loaded.
+        precision: Number format to compute in, ``float32`` or ``bfloat16``.
     """
 
     name = "hf"
@@ -60,9 +61,10 @@ class TransformersEngine:
         work: Path,
         batch: int,
         threads: int | None = None,
+        precision: str = "float32",
     ) -> None:
         self.folder, self.work, self.batch = folder, work, batch
-        self.threads = threads
+        self.threads, self.precision = threads, precision
         self.libraries = installed(*MODEL)
         self.effort = Effort()
 
@@ -100,7 +102,8 @@ class TransformersEngine:
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
         # The folder's name is its digest: a checkout may be moved.
-        model = [self.folder.name, self.libraries]
+        usual = self.precision == "float32"
+        model = [self.folder.name, self.libraries, *([] if usual else [self.precision])]
         journal = Journal(self.work, model, sampling, prompts, report)
         if missing := journal.missing:
             self._ask(prompts, missing, sampling, journal)
@@ -113,6 +116,7 @@ class TransformersEngine:
         sampling: Sampling,
         journal: Journal,
     ) -> None:
+        from pipeline.engine.device import answering
         from pipeline.engine.families import context_of
         from pipeline.engine.stream import complete
         from pipeline.model.weights import end_ids_of
@@ -134,7 +138,7 @@ class TransformersEngine:
             journal.write(fitting[index][1], response)
             self.effort.add(response.completion_tokens)
 
-        with self.effort.generating():
+        with self.effort.generating(), answering(model, self.precision):
             complete(
                 model,
                 [tokens for tokens, _ in fitting],

@@ -180,6 +180,7 @@ class Evaluation(Record):
         libraries: Versions that the scores depend on.
         tasks: Scores by column; empty where the model was not run.
         absent: Why the model was not run, if it was not.
+        precision: Number format, where the study asks for another than the engine's usual one.
     """
 
     engine: str
@@ -187,6 +188,7 @@ class Evaluation(Record):
     libraries: Libraries
     tasks: dict[str, TaskScores]
     absent: str | None = None
+    precision: str | None = Field(default=None, exclude_if=lambda value: value is None)
 
     @classmethod
     def read_of(cls, path: Path, columns: Iterable[str], made_by: str) -> Self:

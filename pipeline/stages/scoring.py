@@ -134,6 +134,7 @@ def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engi
         root=stage.root,
         threads=stage.params.study.threads,
         batch=cell.evaluate.batch,
+        precision=cell.evaluate.precision,
     )
     open_engine = cast(Callable[[EnginePlace], Engine], ENGINES[cell.evaluate.engine].load())
     return open_engine(place)
@@ -177,12 +178,14 @@ def write_scores(folder: Path, cell: Cell, ran: ModelRun, absent: str | None = N
         folder / "responses.parquet", examples, graded, names, identity | {"seed": cell.seed}
     )
     write_grades(folder / "grades.parquet", examples, graded, names)
+    usual = cell.evaluate.precision == "float32"
     found = Evaluation(
         engine=ran.engine,
         prompt=cell.evaluate.prompt,
         libraries={**ran.libraries, **installed(*GRADING)},
         tasks=_by_column(ran),
         absent=absent,
+        precision=None if ran.engine != "hf" or usual else cell.evaluate.precision,
     )
     found.write(folder / "metrics.json")
     return found

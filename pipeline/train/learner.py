@@ -32,8 +32,8 @@ class Learner:
 
     @staticmethod
     def optimizer_of(parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Optimizer:
-        """A fresh AdamW."""
-        return torch.optim.AdamW(parameters, lr=rate, weight_decay=_WEIGHT_DECAY)
+        """A fresh AdamW, which passes over each tensor once."""
+        return torch.optim.AdamW(parameters, lr=rate, weight_decay=_WEIGHT_DECAY, fused=True)
 
     @property
     def trained(self) -> list[nn.Parameter]:

@@ -54,6 +54,16 @@ class Rollouts:
         """The number of tokens of all completions."""
         return sum(len(c.tokens) for c in self.completions)
 
+    def ordered(self, prompts: Sequence[int]) -> Rollouts:
+        """The same with its prompts in another order, given by their places."""
+        places = [prompt * self.group + n for prompt in prompts for n in range(self.group)]
+        return Rollouts(
+            tuple(self.rows[prompt] for prompt in prompts),
+            tuple(self.completions[place] for place in places),
+            tuple(self.texts[place] for place in places),
+            tuple(self.rewards[place] for place in places),
+        )
+
 
 def sample(
     model: PreTrainedModel,

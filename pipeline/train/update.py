@@ -6,7 +6,8 @@ Shapes: B = completions of the batch, T = tokens of the longest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
 
 import torch
 from torch import Tensor
@@ -79,6 +80,11 @@ class Objective:
             value_clip=algorithm.critic.value_clip if algorithm.critic else 0.0,
         )
 
+    @property
+    def kl_weight(self) -> float:
+        """Weight of the KL penalty in the loss."""
+        return 0.0 if self.kl.in_reward else self.kl.coefficient
+
     def sum(self, losses: Tensor, mask: Tensor) -> Tensor:
         """The sum of token losses [N, T] that :meth:`count` makes a mean."""
         return loss_sum(losses, mask, self.aggregation)
@@ -102,17 +108,38 @@ class Batch:
     reference: Tensor | None = None  # [B, T]
     values: Tensor | None = None  # [B, T], of the critic
     returns: Tensor | None = None  # [B, T], what the critic should have said
+    teaching: int | None = None  # prompts, the first ones, that teach something; all if None
+
+    def sorted(self) -> Batch:
+        """The same with those prompts last whose advantages are all zero.
+
+        One teaches in any case: an optimiser moves on gradients of zero, too.
+        """
+        teaches = self.advantage.view(len(self.rollouts.rows), -1).any(1).tolist()
+        order = sorted(range(len(teaches)), key=lambda prompt: not teaches[prompt])
+        if order == list(range(len(order))):
+            return replace(self, teaching=max(1, sum(teaches)))
+        rows = sent(order, self.mask.device).unsqueeze(1) * self.rollouts.group
+        rows = (rows + torch.arange(self.rollouts.group, device=rows.device)).flatten()
+        mask, advantage, old, reference = (
+            each if each is None else each[rows]
+            for each in (self.mask, self.advantage, self.old, self.reference)
+        )
+        assert mask is not None and advantage is not None
+        rollouts = self.rollouts.ordered(order)
+        return Batch(rollouts, mask, advantage, old, reference, teaching=max(1, sum(teaches)))
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatistics:
     """Token means over the batch, and the gradient norm before clipping; of PPO also the critic's.
 
-    ``explained_variance`` is the share of the returns' variance that the critic foresaw.
+    ``explained_variance`` is the share of the returns' variance that the critic foresaw. ``kl`` is
+    None where nothing weighs it: the reference model is not asked then.
     """
 
     loss: float
-    kl: float
+    kl: float | None
     entropy: float
     clip_share: float
     advantage_std: float
@@ -200,6 +227,8 @@ class Updater:
         Raises:
             NotFinite: If a loss or gradient is not a finite number.
         """
+        if self._can_skip:
+            batch = batch.sorted()
         prompts = len(batch.rollouts.rows)
         part = -(-prompts // self.parts)
         totals = torch.zeros(5, device=batch.mask.device)
@@ -213,6 +242,12 @@ class Updater:
             if self.critic is not None:
                 value_norms.append(self.critic.step(self.gradient_clip))
         return self._statistics(batch, totals, norms, value_norms)
+
+    @property
+    def _can_skip(self) -> bool:
+        """Whether prompts whose advantages are all zero have no gradient."""
+        weighed = self.objective.kl_weight or self.objective.entropy
+        return self.algorithm.samples and not weighed and self.parts == 1 and self.critic is None
 
     def _all_logprobs(self, model: PreTrainedModel, parts: Sequence[MicroBatch]) -> Tensor:
         """The log-probabilities of the whole batch [B, T]."""
@@ -237,12 +272,18 @@ class Updater:
         count = self.objective.count(batch.mask[rows])
         learn = self._policy_loss if self.algorithm.weighs else self._imitation_loss
         totals = torch.zeros(5, device=batch.mask.device)
+        cut = chosen.stop if batch.teaching is None else batch.teaching
         # In one context the weights are cast once, not for each micro-batch.
         with autocast(batch.mask.device, self.scoring.precision):
-            for part in micro_batches(rollouts, self.batching, chosen):
-                loss, sums = learn(score(self.policy.model, part, self.scoring), part, batch)
-                (loss / count).backward()  # type: ignore[no-untyped-call]
-                totals += torch.stack([*sums, self._value_loss(part, batch, count)])
+            for prompts in (range(chosen.start, cut), range(cut, chosen.stop)):
+                silent = prompts.start == cut
+                for part in micro_batches(rollouts, self.batching, prompts) if prompts else ():
+                    with torch.no_grad() if silent else nullcontext():
+                        scores = score(self.policy.model, part, self.scoring)
+                        loss, sums = learn(scores, part, batch)
+                    if not silent:
+                        (loss / count).backward()  # type: ignore[no-untyped-call]
+                    totals += torch.stack([*sums, self._value_loss(part, batch, count)])
         return totals
 
     def _policy_loss(
@@ -255,13 +296,12 @@ class Updater:
         surrogate = surrogate_loss(
             objective.surrogate, scores.logprobs, before, advantage, mask, objective.clip
         )
-        kl = kl_estimate(scores.logprobs, self._anchor(part, batch), objective.kl.kind)
-        weight = 0.0 if objective.kl.in_reward else objective.kl.coefficient
-        loss = (
-            objective.sum(surrogate.losses, mask)
-            + weight * objective.sum(kl, mask)
-            - objective.entropy * objective.sum(scores.entropies, mask)
-        )
+        loss = objective.sum(surrogate.losses, mask)
+        loss = loss - objective.entropy * objective.sum(scores.entropies, mask)
+        kl = torch.zeros_like(scores.logprobs)
+        if objective.kl.coefficient:
+            kl = kl_estimate(scores.logprobs, self._anchor(part, batch), objective.kl.kind)
+            loss = loss + objective.kl_weight * objective.sum(kl, mask)
         clipped = (surrogate.clipped & mask).sum().float()
         sums = [loss, (kl * mask).sum(), scores.entropies.sum(), clipped]
         return loss, [value.detach() for value in sums]
@@ -305,7 +345,15 @@ class Updater:
         counts = torch.tensor([count, tokens, tokens, tokens, count], device=totals.device)
         loss, kl, entropy, clipped, value = (totals / counts).tolist()
         spread = float(batch.advantage[mask].std()) if tokens > 1 else 0.0
-        statistics = (loss, kl, entropy, clipped, spread, sum(norms) / len(norms))
+        measured = self.objective.kl.coefficient or not self.algorithm.samples
+        statistics = (
+            loss,
+            kl if measured else None,
+            entropy,
+            clipped,
+            spread,
+            sum(norms) / len(norms),
+        )
         if batch.values is None or batch.returns is None:
             return UpdateStatistics(*statistics)
         foreseen = explained_variance(batch.values[mask], batch.returns[mask])

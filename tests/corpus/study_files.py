@@ -283,6 +283,12 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("top_p: 1.0", "top_p: 0", ("evaluate.top_p: found 0",)),
     ("top_p: 1.0", "top_p: 1.1", ("evaluate.top_p: found 1.1",)),
     ("batch: 200", "batch: -200", ("evaluate.batch: found -200",)),
+    ("batch: 200", "precision: float16", ("evaluate.precision: found 'float16'", "'bfloat16'")),
+    (
+        "engine: hf",
+        "engine: vllm\n  precision: bfloat16",
+        ("found precision: bfloat16 with engine: vllm", "leave precision out"),
+    ),
     ("batch: 200", "batch: 1000000000000", ("evaluate.batch: found 1000000000000",)),
     ("task: arithmetic,", "task: hi_tom_style,", ("suite.side_checks.arithmetic.task: found 'hi_tom_style'", "arithmetic")),
     ("task: arithmetic,", "task: gsm8k,", ("suite.side_checks.arithmetic.task", "gsm8k", "acquire")),

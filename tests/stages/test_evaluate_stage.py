@@ -10,12 +10,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import torch
+from transformers import PreTrainedModel
 
 from pipeline.analysis.paired import read_answers
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.data.build import select
+from pipeline.engine import stream, written_out
+from pipeline.engine.passes import Passes
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Response
 from pipeline.evaluate.hf_engine import TransformersEngine
@@ -97,6 +101,23 @@ def test_a_side_check_is_asked_in_its_own_way_and_judged_by_nobody(root: Path) -
     assert found == [each.response.text for each in alone]
     verdicts = (stage.runs / KEY / "judge" / "verdicts.json").read_text()
     assert "arithmetic" not in verdicts
+
+
+def test_answers_in_bfloat16_say_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, formats = written_out.passes_of, set[bool]()
+
+    def watched(model: PreTrainedModel) -> Passes:
+        formats.add(torch.is_autocast_enabled("cpu"))
+        return plain(model)
+
+    monkeypatch.setattr(stream, "passes_of", watched)
+    for precision, said in (("bfloat16", "bfloat16"), ("float32", None)):
+        stage = stage_of(root, precision=precision)
+        answered(stage)
+        path = stage.runs / KEY / "evaluate" / "metrics.json"
+        assert Evaluation.read(path, "evaluate").precision == said
+        assert formats == {said is not None}
+        formats.clear()
 
 
 @pytest.mark.parametrize("temperature", [0, 1])

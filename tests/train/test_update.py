@@ -29,7 +29,7 @@ from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
-from pipeline.train import scoring
+from pipeline.train import scoring, update
 from pipeline.train.algorithms import at_last_token
 from pipeline.train.critic import explained_variance, make_critic
 from pipeline.train.data import TokenisedRow
@@ -67,7 +67,7 @@ def learn(
     **settings: Any,
 ) -> tuple[dict[str, torch.Tensor], UpdateStatistics]:
     """Update the tiny model once; return its weights and the statistics."""
-    recipe = tiny.changed(learning_rate=1e-2, kl_coefficient=0.05, **settings)
+    recipe = tiny.changed(**{"learning_rate": 1e-2, "kl_coefficient": 0.05} | settings)
     model, _ = tiny.base()
     reference = copy.deepcopy(model).requires_grad_(False)
     _shake(model)
@@ -150,6 +150,40 @@ def test_weights_are_cast_once_for_all_micro_batches() -> None:
         assert casts.count == 1 + parts + 2 * parts
     assert found[0].gradient_norm == pytest.approx(found[1].gradient_norm, rel=0.02)
     assert found[0].loss == pytest.approx(found[1].loss, rel=0.02)
+
+
+@pytest.mark.parametrize("teaching", [(1, 3), ()])
+@pytest.mark.parametrize("algorithm", ["grpo", "dr_grpo", "gspo", "cispo", "rloo"])
+def test_what_teaches_nothing_costs_nothing(
+    algorithm: AlgorithmName, teaching: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the reference model nor gradients of equal rewards; weights and figures stay."""
+    rollouts, settings = ragged(), {"entropy_coefficient": 0.0, "groups_per_micro_batch": 1}
+    rewards = [r if n // GROUP in teaching else rollouts.rewards[0] for n, r in
+               enumerate(rollouts.rewards)]  # fmt: skip
+    rollouts = replace(rollouts, rewards=tuple(rewards))
+
+    def run() -> tuple[dict[str, torch.Tensor], UpdateStatistics, int]:
+        passes: list[bool] = []
+        plain = score
+
+        def watched(*given: Any) -> scoring.Scores:
+            passes.append(torch.is_grad_enabled())
+            return plain(*given)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(update, "score", watched)
+            patched.setattr(update, "fixed_logprobs", None)
+            found = learn(algorithm, rollouts, kl_coefficient=0.0, **settings)
+        return *found, sum(passes)
+
+    fast, figures, learned = run()
+    with monkeypatch.context() as patched:
+        patched.setattr(Updater, "_can_skip", False)
+        slow, same, all_learned = run()
+    assert (learned, all_learned) == (max(1, len(teaching)), 4) and figures.kl is None
+    assert figures.metrics() == pytest.approx(same.metrics(), rel=1e-5)
+    assert_same(fast, slow)
 
 
 @pytest.mark.parametrize("algorithm", ["grpo", "ppo"])
