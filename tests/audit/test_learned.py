@@ -12,14 +12,7 @@ import pytest
 from pipeline.audit.sets import learned_baseline, learned_from, set_audit
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import pairs, stories
-from pipeline.rules.learned import (
-    FEWEST,
-    FOLDS,
-    LearnedRule,
-    cross_fitted,
-    cross_fitted_list,
-    folds_of,
-)
+from pipeline.rules.learned import FOLDS, LearnedRule, cross_fitted, cross_fitted_list, folds_of
 from pipeline.rules.reading import read_all
 from pipeline.rules.surface import UNDEFINED, SurfaceQuestion, gold_places, surface_of
 from pipeline.tasks.example import Example
@@ -121,10 +114,10 @@ def test_the_same_answers_give_the_same_rule() -> None:
 
 
 def test_too_little_is_not_fitted() -> None:
-    few = asked()[:FEWEST]
-    assert cross_fitted(few, [0] * FEWEST) is None, "four fifths of them are too few"
-    assert cross_fitted_list(few, [0] * FEWEST) is not None
-    assert cross_fitted_list(few[1:], [0] * (FEWEST - 1)) is None
+    few = asked()[:50]
+    assert cross_fitted(few, [0] * 50) is None, "four fifths of them are too few"
+    assert cross_fitted_list(few, [0] * 50) is not None
+    assert cross_fitted_list(few[1:], [0] * 49) is None
     unknown = [UNDEFINED] * len(asked())
     assert LearnedRule.fit(asked(), unknown) is None
     assert learned_baseline(read_all(examples()[:20])) is None

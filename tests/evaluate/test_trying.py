@@ -78,9 +78,12 @@ def test_one_question_of_each_story_is_tried_and_so_many() -> None:
     examples = [example for example, _, _ in recounted_questions()]
     engine = Simulated(examples, by_trace)
     (graded,) = evaluate(engine, [Asked({"c": examples}, ASKING)], seed=0)
-    tries = [each.reasoned.example for each in plan({"a": examples}, graded, 10)]
-    assert len({each.id for each in tries}) == len({each.story_id for each in tries}) == 10
-    assert [each.id for each in tries] == sorted(each.id for each in tries)
+    tries = plan({"a": examples}, graded, len(examples))
+    story = {each.reasoned.example.id: each.reasoned.example.story_id for each in tries}
+    assert list(story) == sorted(story) and 10 < len(story) < len(examples)
+    assert len(set(story.values())) == len(story)
+    few = plan({"a": examples}, graded, 10)
+    assert {each.reasoned.example.id for each in few} == set(list(story)[:10])
 
 
 def test_no_answer_stays_no_answer() -> None:
