@@ -16,10 +16,11 @@ from pipeline.audit.cheats import CHEATS, Constants, won_without_answer
 from pipeline.audit.contamination import NGRAM, Fingerprints, refuse_contamination
 from pipeline.audit.figures import answer_balance, rules_by_order
 from pipeline.audit.lexical import lexical_dependence
-from pipeline.audit.records import ColumnAudit
-from pipeline.audit.sets import set_audit
+from pipeline.audit.records import Audit, ColumnAudit
+from pipeline.audit.sets import kinds_about_minds, set_audit
 from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.base.errors import UserError
+from pipeline.rules.learned import LEARNED
 from pipeline.rules.reading import Reading, read_all
 from pipeline.tasks.example import Example
 
@@ -295,10 +296,22 @@ def test_the_kind_of_a_question_tells_form_and_what_is_asked_of_a_parsed_story()
         row(HALL, about, benchmark="hi_tom", order=1, question_type="order_1"),
         row("s", "Is it?", "no", order=1, answer_kind="yes_no", question_type="order_2"),
     ]
-    assert list(set_audit(rows).lexical) == [
-        "b, order_2, order 1, yes_no",
-        "hi_tom, order 1, container",
-    ]
+    kinds = ["b, order_2, order 1, yes_no", "hi_tom, order 1, container"]
+    assert list(set_audit(rows).lexical) == kinds
+    assert kinds_about_minds(read_all(rows)) == {kinds[0]: [1], kinds[1]: [0]}
+    assert kinds_about_minds(read_all(rows[:1])) == {}
+
+
+def test_the_best_rule_of_a_column_is_listed_or_learned_from_its_training_set() -> None:
+    column = set_audit(optioned(3, 4)).model_copy(update={"learned_from": {"hi": 0.8, "to": 0.75}})
+    audit = Audit(columns={"a": column}, leakage={})
+    best = {name: audit.best_rule("a", name) for name in ("hi", "to", None)}
+    assert {name: (found.rule, found.accuracy) for name, found in best.items() if found} == {
+        "hi": (LEARNED, 0.8),
+        "to": ("first choice", 0.75),
+        None: ("first choice", 0.75),
+    }
+    assert audit.best_rule("b", "hi") is None
 
 
 def test_stories_that_are_not_read_are_counted_where_a_parser_should_read_them() -> None:

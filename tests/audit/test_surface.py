@@ -93,6 +93,8 @@ def test_a_question_without_candidates_has_no_answer_and_one_with_one_teaches_no
     assert rule.answers([made(0, 0)]) == [UNDEFINED]
     assert LearnedRule.fit([made(story, 1) for story in range(60)], [0] * 60) is None
     assert LearnedRule.fit([*asked[:59], made(60, 1)], [0] * 60) is not None
+    assert LearnedRule.fit(asked[:50], [0] * 50) is not None
+    assert LearnedRule.fit(asked[:49], [0] * 49) is None
 
 
 def test_of_too_many_questions_those_of_whole_stories_are_fitted() -> None:

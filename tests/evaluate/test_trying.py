@@ -10,6 +10,7 @@ from statistics import fmean
 import pytest
 
 from pipeline.engine.sampling import Sampling
+from pipeline.evaluate import trying
 from pipeline.evaluate.engine import Engine, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.journal import Journal
@@ -71,6 +72,24 @@ def test_whoever_ignores_the_trace_follows_none(decide: Decide) -> None:
     found = used(decide)
     assert (found.followed.value, found.stays.value) == (0, 1)
     assert found.restated.value == 1, "the last sentence is copied all the same"
+
+
+def test_one_question_of_each_story_is_tried_and_so_many() -> None:
+    examples = [example for example, _, _ in recounted_questions()]
+    engine = Simulated(examples, by_trace)
+    (graded,) = evaluate(engine, [Asked({"c": examples}, ASKING)], seed=0)
+    tries = plan({"a": examples}, graded, len(examples))
+    story = {each.reasoned.example.id: each.reasoned.example.story_id for each in tries}
+    assert list(story) == sorted(story) and 10 < len(story) < len(examples)
+    assert len(set(story.values())) == len(story)
+    few = plan({"a": examples}, graded, 10)
+    assert {each.reasoned.example.id for each in few} == set(list(story)[:10])
+
+
+def test_no_answer_stays_no_answer() -> None:
+    example = questions(1)[0]
+    assert trying._says(example, None, None) and not trying._says(example, "jar", None)
+    assert trying._says(example, "The jar", "jar") and not trying._says(example, None, "jar")
 
 
 def test_false_lines_are_corrected() -> None:

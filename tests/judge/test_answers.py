@@ -97,7 +97,7 @@ def test_a_rule_that_no_list_of_two_tells_is_found_all_the_same() -> None:
         return saying(name)(place, random)
 
     found = judged(answer)
-    assert (found.follow, (found.by or "")[:12]) == ("rule", "learned rule")
+    assert (found.follow, (found.by or "")[:19]) == ("rule", "learned rule, near ")
     assert found.explained > 0.8
 
 

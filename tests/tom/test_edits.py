@@ -13,9 +13,9 @@ from tests.tom.retold import retold_of
 TRUE = (
     Seen("jar", ("Ann", "Ben")),
     Seen("box", ("Ben",)),
-    Heard("bag", "Cara", (("Ben", True), ("Ann", False))),
+    Heard("bag", "Cara", (("Ben", True), ("Ann", False), ("Dan", False))),
 )
-STORY = Retold(TRUE, ("Ann",), ("Ann", "Ben", "Cara"), ("jar", "box", "bag"))
+STORY = Retold(TRUE, ("Ann",), ("Ann", "Ben", "Cara", "Dan"), ("jar", "box", "bag"))
 
 
 def test_each_kind_is_what_it_says() -> None:
@@ -67,7 +67,7 @@ def test_places_witnesses_and_trust_are_falsified() -> None:
         ("jar: Ann Ben.", "box: Ann Ben."),
         ("jar: Ann Ben.", "bag: Ann Ben."),
         ("box: Ben.", "box: Ann Ben."),
-        (str(TRUE[2]), "bag from Cara: Ben trusts. Ann trusts."),
+        (str(TRUE[2]), "bag from Cara: Ben trusts. Ann trusts. Dan doubts."),
     }
 
 

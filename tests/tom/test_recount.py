@@ -113,9 +113,9 @@ def test_every_corrupted_word_makes_a_statement_false_or_unsaid() -> None:
 
 
 def test_a_recount_implies_what_the_engine_computes() -> None:
-    """For every chain of up to three agents, and the world, of 3,000 stories."""
+    """For every chain of up to three agents, and the world, of 500 stories."""
     answered = 0
-    for item in items(3000):
+    for item in items(500):
         known, people = beliefs(item.events), agents_of(item.events)[:4]
         thing = parse_question(item.questions[-1].text).object
         told = recount(WhereQuestion(thing), item.events, known)
@@ -124,7 +124,7 @@ def test_a_recount_implies_what_the_engine_computes() -> None:
                 believed = known.of(chain, thing)
                 assert implied(told, chain) == believed, (told, chain)
                 answered += believed is not None
-    assert answered > 50_000
+    assert answered > 8_000
 
 
 @pytest.mark.parametrize(
