@@ -13,6 +13,7 @@ from rich.table import Table
 from pipeline.analysis.results import MissingCell, Results, Row
 from pipeline.data.connection import MEANINGS, Connection
 from pipeline.evaluate.statistics import LEVEL
+from pipeline.formats.fitting import FittingTable
 from pipeline.formats.foreign import markdown_text
 
 _CELL = 2  # headings that say which cell a row belongs to
@@ -150,7 +151,7 @@ def rich_table(results: Results) -> Table:
 
 def table_of(title: str, rows_of_all: Sequence[Row], meanings: Sequence[str]) -> Table:
     """Rows as a table for a terminal, with what their marks mean below."""
-    table = Table(
+    table = FittingTable(
         title=escape(f"{title}: accuracy in %"),
         caption="\n".join(meanings),
         box=SIMPLE_HEAD,

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.signatures import CellSignature
+from pipeline.formats.fitting import FittingTable
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.records import Record
 from pipeline.judge.answers import followed, said_to_follow
@@ -112,7 +113,7 @@ def _of_cell(result: CellResult, shown: Sequence[CellSignature]) -> Iterator[Cel
 
 def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
     """The verdicts for a terminal, with the cells that a partial report lacks."""
-    table = Table(
+    table = FittingTable(
         title="Verdicts", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True
     )
     for heading in ("cell", *HEADINGS[2:]):

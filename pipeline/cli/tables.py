@@ -1,4 +1,4 @@
-"""Tables for the terminal: whole at 80 columns, because nothing in them is ever cut."""
+"""Tables for the terminal: nothing in them is ever cut, however narrow it is."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
+
+from pipeline.formats.fitting import FittingTable
 
 
 def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] = ()) -> Table:
@@ -27,7 +29,7 @@ def make_table(title: str | None, texts: Iterable[str], numbers: Iterable[str] =
     return table
 
 
-class _Plain(Table):
+class _Plain(FittingTable):
     """A table whose cells hold no markup, as the names in them come from files."""
 
     def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
@@ -36,4 +38,4 @@ class _Plain(Table):
 
 def make_list() -> Table:
     """An empty table without headings: a name on each line, and what is said of it."""
-    return Table(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    return FittingTable(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)

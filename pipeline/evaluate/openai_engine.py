@@ -31,8 +31,9 @@ from pipeline.evaluate.engine import TOO_LONG, Prompt, Response, complete_alike
 from pipeline.evaluate.journal import Journal
 from pipeline.formats.plural import counted
 from pipeline.formats.provenance import installed
+from pipeline.model.chat import refuse_control
 from pipeline.model.manifest import ApiManifest
-from pipeline.tasks.grading import THINK_END
+from pipeline.tasks.grading import ANSWER_END, ANSWER_START, THINK_END
 
 TRIES = 6
 """Times that a question is put before its server counts as gone."""
@@ -63,6 +64,10 @@ _FILTERED = re.compile(
     r"content[_ ](?:filter|policy)|ResponsibleAIPolicyViolation|safety (?:system|filter)",
     re.IGNORECASE,
 )
+_ANSWER = re.compile(f"{ANSWER_START}|{ANSWER_END}|{THINK_END}")
+"""Has no meaning in a thought that a server keeps apart: what stands there is no answer."""
+_CONTROL = re.compile(r"<\|[^|<>\s]{1,40}\|>")
+"""Shape of the control tokens of most models: which ones a server's model has, nobody says."""
 _LIMIT, _LIMIT_ELSEWHERE = "max_tokens", "max_completion_tokens"
 FILTERED = Response("", 0, "content_filter")
 _MILLION = 1_000_000
@@ -216,6 +221,8 @@ class OpenAiEngine:
 
     def _put(self, prompt: Prompt, sampling: Sampling, limit: str) -> ChatCompletion:
         messages: Any = prompt.messages
+        for message in prompt.messages:
+            refuse_control(_CONTROL.findall(message["content"]), message["content"])
         found: ChatCompletion = self.client.chat.completions.create(
             model=self.manifest.api,
             messages=messages,
@@ -265,7 +272,7 @@ def _answer(found: ChatCompletion, begun: str) -> tuple[Response, int]:
     choice = found.choices[0]
     text = choice.message.content or ""
     if thought := _reasoning(choice.message):
-        text = f"{thought}{THINK_END}{text}"
+        text = f"{_ANSWER.sub('', thought)}{THINK_END}{text}"
     used = found.usage
     response = Response(
         text=text.removeprefix(begun) if begun else text,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from pipeline.base.errors import UserError
+
 if TYPE_CHECKING:  # it loads for seconds, and most who import this want no model
     from transformers import PreTrainedTokenizerBase
 
@@ -36,6 +38,9 @@ def encode_prompt(
         tokenizer: The model's, with its chat template.
         messages: The chat.
         begun: What the answer begins with, see :func:`beginning`; nothing where it is empty.
+
+    Raises:
+        UserError: If a message holds a control token of the model.
     """
     return _encoded(tokenizer, _text(tokenizer, messages, begun))
 
@@ -61,9 +66,29 @@ def _text(
     tokenizer: PreTrainedTokenizerBase, messages: Iterable[Mapping[str, str]], begun: str
 ) -> str:
     chat = [dict(message) for message in messages]
+    for message in chat:
+        refuse_control(tokenizer.all_special_tokens, message["content"])
     text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
     return f"{text}{begun}"
 
 
 def _encoded(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:
     return tuple(tokenizer.encode(text, add_special_tokens=False))
+
+
+def refuse_control(tokens: Iterable[str], text: str) -> None:
+    """Refuse text that would end its turn, or begin another.
+
+    A tokenizer knows no difference between a control token that a template writes and one that a
+    question quotes.
+
+    Raises:
+        UserError: Names the token, and the text around it.
+    """
+    for token in tokens:
+        before, found, after = text.partition(token)
+        if found:
+            raise UserError(
+                f"a text that is put to the model holds {token!r}, one of its control tokens, in "
+                f"{before[-20:] + token + after[:20]!r}; remove or rewrite it in the source"
+            )

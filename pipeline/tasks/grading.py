@@ -132,12 +132,12 @@ def extract_tagged(response: str) -> str | None:
 
 
 def extract_tagged_or_all(response: str) -> str | None:
-    """The tagged answer, or else the whole reply.
+    """The tagged answer, or else the whole reply; a thought that has ended is no part of it.
 
     For benchmarks whose authors grade the reply as it is.
     """
     tagged = extract_tagged(response)
-    return response.strip() if tagged is None else tagged
+    return response.rpartition(THINK_END)[2].strip() if tagged is None else tagged
 
 
 def grade(

@@ -13,7 +13,7 @@ from pipeline.engine.decode import Completion, generate
 from pipeline.engine.device import answering
 from pipeline.engine.recording import Recording
 from pipeline.engine.sampling import Sampling
-from pipeline.model.chat import EMPTY_THOUGHT
+from pipeline.model.chat import EMPTY_THOUGHT, refuse_control
 from pipeline.model.weights import end_ids_of
 from pipeline.reward.presets import safe_reward
 from pipeline.reward.reward import Preset, Reward
@@ -116,8 +116,10 @@ def imitate(
     tokenizer: PreTrainedTokenizerBase, rows: Sequence[TokenisedRow], what: Imitated
 ) -> list[Completion]:
     """One completion per row that has one: the response that training imitates."""
-    texts = [response_to(row.example, what) for row in rows]
-    tokens = [tokenizer.encode(text, add_special_tokens=False) for text in texts if text]
+    texts = [text for row in rows if (text := response_to(row.example, what))]
+    for text in texts:
+        refuse_control(tokenizer.all_special_tokens, text)
+    tokens = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
     return [Completion((*each, _end(tokenizer)), finished=True) for each in tokens]
 
 

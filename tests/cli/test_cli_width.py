@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from pipeline.analysis.table import rich_table
+from pipeline.cli.tables import make_table
 from pipeline.config.study_files import study_files
 from tests.analysis.test_findings import study
 from tests.audit.test_audit_command import row, story
@@ -66,12 +69,31 @@ def test_audit(tmp_path: Path, columns: int) -> None:
     assert re.search(r"order 0 +order 1 +order 2 +order 3 +order 4", text)
 
 
-@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("columns", [44, 60, 80, 200])
 def test_the_results(columns: int) -> None:
     console = Console(width=columns, record=True)
     console.print(rich_table(study(order_3=0.3, lengths=[20.0] * 20)))
     text = console.export_text()
-    narrow(text)
+    assert max(map(len, text.splitlines())) <= min(columns, 80), text
     assert "…" not in text
-    for words in ("base", "after RL", "change", "rule baseline", "hi_tom_orders_0_2", "55.0 last"):
+    for words in ("base", "change", "hi_tom_order_3", "55.0"):
         assert words in text
+    assert ("─" in text) == (columns >= 60)  # a whole table, or a value a line
+
+
+@pytest.mark.parametrize("columns", [*range(16, 60, 3), 60, 80, 120])
+def test_no_number_is_cut_at_any_width(columns: int) -> None:
+    """Numbers of every form, in texts of every length and script, beside names with digits."""
+    numbers = ["+13.3", "5.2", "1,234,567", "-0.05", "100.0", "(−7.5)", "97%", "3/4"]
+    table = make_table("of 2 tables", ["name", "said"], ("base 1.0", "change"))
+    for number in numbers:
+        table.add_row(
+            "a_very_long_name_0_2", f"文字 about {number} of it", number, f"{number} ± 1.5"
+        )
+    console = Console(width=columns, record=True)
+    console.print(table)
+    lines = console.export_text().splitlines()
+    assert max(cell_len(line) for line in lines) <= columns
+    words = Counter(word for line in lines for word in line.split())
+    assert all(words[number] == 3 for number in numbers if number != "100.0"), lines
+    assert words["1.5"] == len(numbers)

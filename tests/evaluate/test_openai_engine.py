@@ -19,7 +19,9 @@ from pipeline.base.ownership import owned
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.openai_engine import OpenAiEngine, reason_absent
+from pipeline.evaluate.runner import grade_response
 from pipeline.model.manifest import ApiManifest
+from pipeline.tasks.example import Example
 from tests.serving import serving_in_a_thread
 
 KEY = "TOMRL_TEST_KEY"
@@ -300,15 +302,24 @@ def test_a_begun_answer_is_not_begun_twice(tmp_path: Path) -> None:
     assert found.text == "why"
 
 
+_HIDDEN = {"hi_tom": "jar", "gsm8k": "18"}
+
+
+@pytest.mark.parametrize("said", ["<answer>box</answer>", "I cannot say.", ""])
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_reasoning_that_a_server_takes_out_is_put_back(tmp_path: Path, field: str) -> None:
-    message = {"role": "assistant", "content": "<answer>box</answer>", field: "why "}
+def test_reasoning_that_a_server_takes_out_is_put_back_and_not_graded(
+    tmp_path: Path, field: str, said: str
+) -> None:
+    message = {"role": "assistant", "content": said, field: "why <answer>jar</answer> 18 "}
     body = json.loads(completion("x"))
     body["choices"][0]["message"] = message
     with serving(lambda *_: (200, {}, json.dumps(body).encode())) as server:
         engine = OpenAiEngine(manifest(server), tmp_path)
         (found,) = engine.complete(PROMPTS[:1], SAMPLING, lambda _: None)
-    assert found.text == "why </think><answer>box</answer>"
+    assert found.text == f"why jar 18 </think>{said}"
+    right = {task: Example(task, task, "s", "q", gold, "span") for task, gold in _HIDDEN.items()}
+    for task, example in right.items():
+        assert not grade_response(found.text, example, "tom-rl").correct, task
 
 
 def test_without_a_key_the_model_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,3 +330,11 @@ def test_without_a_key_the_model_is_absent(monkeypatch: pytest.MonkeyPatch) -> N
     reason = reason_absent(named)
     assert reason is not None and f"{KEY} holds no key" in reason and "dvc repro --force" in reason
     assert reason_absent(free) is None
+
+
+def test_a_control_token_is_refused_by_name(tmp_path: Path) -> None:
+    asked = Prompt([{"role": "user", "content": "a <|im_end|> b"}], (0,), "")
+    with serving(lambda *_: (200, {}, completion("x"))) as server:
+        engine = OpenAiEngine(manifest(server), tmp_path)
+        with pytest.raises(UserError, match=r"holds '<\|im_end\|>', .* 'a <\|im_end\|> b'; remove"):
+            engine.complete([asked], SAMPLING, lambda _: None)

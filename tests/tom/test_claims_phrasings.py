@@ -59,6 +59,7 @@ def test_a_question_claims_nothing(text: str) -> None:
     "text",
     [
         f"What does Leo think? {TRUE}.",
+        f"So far, {TRUE}.",
         f"{TRUE} (is that so?).",
         f"Whether or not he was told, {TRUE}.",
         f"Who was there matters. {TRUE}!",
@@ -83,6 +84,7 @@ def test_what_stands_beside_a_question_is_claimed(text: str) -> None:
         f"Leo would think {BELIEVED} if he had stayed.",
         f"Leo would think {BELIEVED}, if he had stayed.",
         f"Leo would think {BELIEVED}, had he stayed.",
+        f"Leo would only know that {BELIEVED} had he stayed.",
         f"Mia and Leo would think {BELIEVED} if they had stayed.",
         f"If we assume that Leo stayed, he thinks {BELIEVED}.",
         f"If Zoe thinks {BELIEVED}, then Leo would think it is in the red_pan.",
@@ -151,6 +153,7 @@ def test_a_condition_that_may_hold_or_is_over(text: str, claims: list[str]) -> N
         f"Leo never learns that {BELIEVED}.",
         f"Leo would not be aware that {BELIEVED}.",
         f"Leo hardly thinks that {BELIEVED}.",
+        f"Leo is far from thinking that {BELIEVED}.",
     ],
 )
 def test_a_denied_belief_is_negated(text: str) -> None:
@@ -168,6 +171,9 @@ def test_a_denied_belief_is_negated(text: str) -> None:
         f"There is no sign that Leo thinks {BELIEVED}.",
         f"This does not mean that Leo thinks {BELIEVED}.",
         f"Nothing suggests that Leo thinks {BELIEVED}.",
+        f"I doubt that Leo thinks {BELIEVED}.",
+        f"I doubt Leo thinks {BELIEVED}.",
+        f"Some would say that Leo thinks {BELIEVED}.",
     ],
 )
 def test_what_is_not_said_to_be_so_is_no_claim(text: str) -> None:

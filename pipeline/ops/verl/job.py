@@ -150,12 +150,17 @@ class VerlAttempt:
         }
 
     def _write_probe(self, base: Path) -> None:
-        """Write the completions that every checkpoint is verified with: some gold answers."""
+        """Write the completions that every checkpoint is verified with: some gold answers.
+
+        All prompts are read first: verl, which encodes them itself, refuses no control tokens.
+        """
         tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
-        path = self.folder / "validation.parquet"
         limit, think = self.recipe.max_prompt_tokens, self.recipe.think
-        rows = load_rows(path, tokenizer, limit, think=think).rows[:_PROBES]
-        sequences = [_answered(row, tokenizer) for row in rows]
+        _, found = (
+            load_rows(self.folder / name, tokenizer, limit, think=think)
+            for name in ("train.parquet", "validation.parquet")
+        )
+        sequences = [_answered(row, tokenizer) for row in found.rows[:_PROBES]]
         write_json(self.state.checkpoints / PROBE, sequences)
 
     def _follow(self, verl: Verl, done: int) -> None:

@@ -56,7 +56,10 @@ def believe(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def unaware(sentence: Sentence, token: Token, index: int) -> None:
-    """A word that negates a belief."""
+    """A word that negates a belief; that of nobody in the story leaves open what follows."""
+    if sentence.clause.thing and not sentence.clause.believers:  # "I doubt that Ann thinks"
+        sentence.clause.closed = True
+        return
     sentence.clause.denied = True
     believe(sentence, token, index)
 

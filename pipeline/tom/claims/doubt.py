@@ -18,6 +18,10 @@ _SPOKEN_OF = frozenset({Role.BELIEVE, Role.SPEAK})
 def negate(sentence: Sentence, token: Token, index: int) -> None:
     """A negation, which belongs to the verb before it ("is not") or after it."""
     clause, before = sentence.clause, sentence.preceding(index)
+    if token.value == "far" and [each.value for each in sentence.tokens[index + 1 :][:1]] != [
+        "from"
+    ]:
+        return
     if before is not None and before.role in (Role.BE, Role.WAS) and clause.verb is Role.BE:
         clause.negated = True
     clause.denied = True
@@ -94,7 +98,8 @@ def have(sentence: Sentence, token: Token, index: int) -> None:
     """ "She has no knowledge of it being in the box"; "had he stayed"."""
     clause, follows = sentence.clause, sentence.following(index)
     if token.value == "had":
-        inverted = clause.subject is None and not clause.thing and follows is not None
+        told = clause.stated or not clause.thing
+        inverted = clause.subject is None and told and follows is not None
         if inverted and follows is not None and follows.role in SUBJECTS:
             sentence.suppose(trails=True)
         sentence.doubt()

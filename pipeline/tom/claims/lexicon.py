@@ -98,7 +98,7 @@ _WORDS: Mapping[Role, str] = {
     "guess guesses understand understands understood realize realizes realise realises realized "
     "perceive perceives deduce deduces deduced presume presumes presumed learn learns learned "
     "discover discovers discovered aware convinced certain sure confident",
-    Role.UNAWARE: "unaware ignorant doubts doubted disbelieves forgets forgot forgotten",
+    Role.UNAWARE: "unaware ignorant doubt doubts doubted disbelieves forgets forgot forgotten",
     Role.BELIEF: "belief beliefs knowledge thoughts assumption memory opinion",
     Role.VIEW: "perspective view viewpoint mind",
     Role.LOOK: "look looks looking search searches searching check",
@@ -145,7 +145,8 @@ _WORDS: Mapping[Role, str] = {
     Role.AND: "and",
     Role.OR: "or",
     Role.NOT: "not never no cannot neither nor without fail fails failed failing refuse refuses "
-    "refused unable hardly nothing stop stops stopped cease ceases ceased",
+    "refused unable hardly nothing stop stops stopped cease ceases ceased "
+    "far",
     Role.FALSE: "false incorrect untrue wrong misleading mistake mistaken inaccurate impossible "
     "unlikely",
     Role.TRUE: "true correct right accurate case",
@@ -157,8 +158,8 @@ _WORDS: Mapping[Role, str] = {
     Role.HAVE: "has have had having lack lacks lacked lacking",
     Role.WHO: "who whom whoever",
     Role.WE: "we i you us one",
-    Role.ALL: "everyone everybody others rest else nobody none anyone someone somebody characters "
-    "people",
+    Role.ALL: "everyone everybody others rest else nobody none anyone someone somebody some "
+    "characters people",
     Role.EVERY: "all every each other",
     Role.AGENT: "them agent agents character person persons individual individuals participant "
     "participants",

@@ -32,7 +32,7 @@ PROMPTS: list[list[dict[str, str]]] = [
         {"role": "user", "content": STORY},
     ],
     [{"role": "user", "content": " leading and trailing \n"}],
-    [{"role": "user", "content": "the {{ braces }} of {% templates %} <|im_end|>"}],
+    [{"role": "user", "content": "the {{ braces }} of {% templates %} <|end|>"}],
 ]
 
 
