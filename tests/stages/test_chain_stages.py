@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.analysis.dvc_files import curve
+from pipeline.analysis.figures.curves import training_curves
 from pipeline.analysis.results import Results, collect
 from pipeline.analysis.steps import HEADINGS, step_findings, step_texts, steps
 from pipeline.base.errors import UserError
@@ -101,3 +103,13 @@ def test_the_report_shows_each_step_beside_the_whole(results: Results) -> None:
         assert each.interval is not None and len(step_texts(each)) == len(HEADINGS)
     sentences = list(step_findings(results))
     assert sentences[0].startswith(f"{GRPO} starts from {WARM}: on average over 2 columns")
+
+
+def test_what_imitates_shows_its_loss_in_place_of_a_reward(results: Results) -> None:
+    titles = [axis.get_title() for axis in training_curves(results).axes]
+    drawn = {axis.get_title(): len(axis.lines) for axis in training_curves(results).axes}
+    assert titles[:3] == ["validation accuracy (%)", "mean reward", "loss of imitation (nats)"]
+    assert [drawn[title] for title in titles[:3]] == [3, 2, 1]
+    curves = {result.key: curve(result.curve)[-1].keys() for result in results.trained()}
+    assert "loss" in curves[WARM] and "reward_mean" not in curves[WARM]
+    assert "reward_mean" in curves[GRPO] and "loss" not in curves[GRPO]

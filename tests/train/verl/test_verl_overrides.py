@@ -261,6 +261,7 @@ def test_an_empty_thought_is_the_rewards_to_know() -> None:
 # Fields that change nothing of verl's settings: another owner, or the local trainer's own.
 OTHERS = {
     *("backend", "checkpoint", "device", "groups_per_micro_batch"),
+    "allow_no_answers",  # verl says of its validation how much is right, not how much is answered
 }
 CHANGED: dict[str, Any] = {
     **UNUSUAL,
@@ -280,6 +281,7 @@ CHANGED: dict[str, Any] = {
     "lora": Lora(rank=4),
     "dynamic_sampling": DynamicSampling(draws=4),
     "importance_cap": 2.0,
+    "learning_rate_schedule": "linear",
     "save_every": 5,
 }
 
@@ -388,6 +390,7 @@ def test_less_than_one_batch_of_data() -> None:
     ("algorithm", "changes", "message"),
     [
         ("sft", {}, "verl has no algorithm 'sft'; allowed with train.backend verl: grpo, rloo"),
+        ("rft", {}, "verl has no algorithm 'rft'; allowed with train.backend verl: grpo, rloo"),
         ("grpo", {"early_stop_patience": 3}, "train.early_stop_patience: found 3"),
         ("grpo", {"updates_per_batch": 3}, "train.updates_per_batch: found 3; with verl it must"),
         (

@@ -189,6 +189,7 @@ OTHERS = {
     *("backend", "checkpoint", "device", "groups_per_micro_batch"),
     *("rollouts", "top_p", "clip_range", "clip_range_high", "dual_clip"),
     *("kl_coefficient", "kl_kind", "kl_in_reward", "entropy_coefficient"),
+    "allow_no_answers",  # imitation needs none
     *("reward", "max_new_tokens"),  # of what is measured: from the job's description
 }
 CHANGED: dict[str, Any] = {
@@ -210,6 +211,7 @@ CHANGED: dict[str, Any] = {
     "tokens_per_micro_batch": 170,
     "think": False,
     "importance_cap": 2.0,
+    "learning_rate_schedule": "linear",
     "save_every": 5,
 }
 
