@@ -37,7 +37,7 @@ def accuracies(results: Results) -> dict[str, dict[str, float]]:
     }
 
 
-def curve(rows: list[Figures]) -> list[Figures]:
+def curve(rows: list[Figures]) -> list[dict[str, float | None]]:
     """The validated steps with the figures worth a plot.
 
     A figure that some step lacks (the reward before training) is left out of none: ``dvc plots``

@@ -277,7 +277,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("save_every: 1", "save_every: 1\n  precision: float8", ("train.precision: found 'float8'",)),
     ("save_every: 1", "save_every: 1\n  checkpoint: worst", ("train.checkpoint: found 'worst'",)),
     # evaluation
-    ("engine: hf", "engine: vllm\n  scoring: options", ("evaluate: found scoring: options with engine: vllm", "engines that do: hf")),
+    ("engine: hf", "engine: vllm\n  scoring: options", ("line 70", "evaluate: found scoring: options with engine: vllm", "engines that do: hf")),
     ("engine: hf", "engine: llama", ("evaluate.engine: found 'llama'", "'hf'")),
     ("  temperature: 0\n", "  temperature: -1\n", ("evaluate.temperature: found -1",)),
     ("top_p: 1.0", "top_p: 0", ("evaluate.top_p: found 0",)),
