@@ -86,6 +86,7 @@ def test_a_rule_that_nobody_listed_is_named(cue: str, otherwise: str, named: str
     assert found.by.startswith(named)
     assert found.explained > 0.75
     assert found.best == found.by
+    assert [each.kind.name for each in found.rules if each.rule == found.by] == ["LIST"]
 
 
 def test_a_rule_that_no_list_of_two_tells_is_found_all_the_same() -> None:

@@ -288,6 +288,7 @@ SILENT = Statements(0, 0, 0, 0, 2, 0, 0, None)
 @pytest.mark.parametrize(
     ("stated", "word"),
     [
+        ([], "unreadable"),
         ([STATED] * 41 + [None] * 40, "plausible"),
         ([STATED] * 40 + [None] * 40, "unreadable"),
         ([STATED] * 40 + [SILENT] * 40, "plausible"),
