@@ -42,6 +42,7 @@ class Setting:
     threads: int
     steps: int
     precision: str = "float32"
+    kl: float = KL
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
 
     set_up_torch(setting.threads)  # as the stage does
     grade = Grade(correct=False, strict=False, format_ok=False, extracted=None)
-    rollout._end = lambda _: -1  # every completion has all its tokens, as on the other side
+    rollout.end_ids_of = lambda *_: (-1,)  # type: ignore[attr-defined]  # every completion has all its tokens, as on the other side
     rollout.safe_reward = lambda _, text, __: Reward(reward_of(text), 0, 0, grade)  # type: ignore[attr-defined]
     model, tokenizer = load_model(folder)
     texts = json.loads((folder / "prompts.json").read_text())
@@ -104,7 +105,7 @@ def run_ours(folder: Path, setting: Setting) -> None:
         rollouts=setting.completions,
         steps=10**6,
         learning_rate=1e-6,
-        kl_coefficient=KL,
+        kl_coefficient=setting.kl,
         max_prompt_tokens=PROMPT_TOKENS,
         max_new_tokens=NEW_TOKENS,
         validate_every=10**6,
@@ -166,7 +167,7 @@ def run_trl(folder: Path, setting: Setting) -> None:
         generation_kwargs={"min_new_tokens": NEW_TOKENS},
         temperature=1.0,
         top_k=0,
-        beta=KL,
+        beta=setting.kl,
         max_steps=10**6,
         save_strategy="no",
         report_to=[],
@@ -314,19 +315,28 @@ def workers(python: Path, folder: Path, setting: Setting) -> Iterator[tuple[Work
 
 
 def compare(python: Path, setting: Setting) -> dict[str, Any]:
-    """Run both sides in turns; return medians, the ratio of each pair of steps, and memory."""
+    """Compare on a tiny model."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        parameters = write_inputs(folder, setting.size)
-        with workers(python, folder, setting) as (ours, trl):
-            for _ in range(setting.steps):
-                ours.step()
-                trl.step()
-            mine, theirs = ours.finish(), trl.finish()
+        parameters = write_inputs(Path(name), setting.size)
+        return {"parameters": parameters, **compare_on(python, Path(name), setting)}
+
+
+def compare_on(python: Path, folder: Path, setting: Setting) -> dict[str, Any]:
+    """Run both sides in turns; return medians, the ratio of each pair of steps, and memory.
+
+    Args:
+        python: Of the environment with TRL.
+        folder: A model in Hugging Face layout, with ``prompts.json``.
+        setting: The comparison.
+    """
+    with workers(python, folder, setting) as (ours, trl):
+        for _ in range(setting.steps):
+            ours.step()
+            trl.step()
+        mine, theirs = ours.finish(), trl.finish()
     ratios = sorted(b / a for a, b in zip(mine.seconds, theirs.seconds, strict=True))
     return {
         **asdict(setting),
-        "parameters": parameters,
         "ours_seconds": median(mine.seconds),
         "trl_seconds": median(theirs.seconds),
         "ratio": median(ratios),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 from transformers import PreTrainedModel
 
 from pipeline.engine.batch import sent
@@ -29,6 +30,11 @@ _DROP_SHARE, _DROP_SELDOM = 0.25, 0.5
 # After how many tokens to look for rows that have finished, on an accelerator: it is some tokens
 # behind what it has been told, and must be waited for.
 _LOOK_SELDOM = 16
+
+
+# In larger vocabularies, sums of blocks are searched first: a running sum in double precision over
+# all tokens takes longer than everything else about choosing one.
+_SUMMED_AT_ONCE, _BLOCK = 4096, 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,14 +205,39 @@ def choose(logits: Tensor, sampling: Sampling, draws: Tensor) -> Tensor:
     """One token for each row [N, V] by inverting the distribution at ``draws`` [N]."""
     if sampling.temperature == 0:
         return logits.argmax(-1)
-    probabilities = torch.softmax(logits.float() / sampling.temperature, dim=-1)
+    scaled = logits.float()
+    if sampling.temperature != 1:
+        scaled = scaled / sampling.temperature
+    probabilities = torch.softmax(scaled, dim=-1)
     if sampling.top_p < 1:
         ordered, order = probabilities.sort(dim=-1, descending=True)
         outside = ordered.cumsum(-1) - ordered >= sampling.top_p
         probabilities = probabilities.masked_fill(outside.gather(-1, order.argsort(-1)), 0)
+    return _inverted(probabilities, draws.unsqueeze(-1))
+
+
+def _inverted(weights: Tensor, draws: Tensor) -> Tensor:
+    """Where the running sums of weights [N, V] first exceed shares ``draws`` [N, 1] of all [N]."""
+    count = weights.shape[-1]
+    if count <= _SUMMED_AT_ONCE:
+        return _exceeding(weights, draws)[0].squeeze(-1)
+    if rest := -count % _BLOCK:
+        weights = pad(weights, (0, rest))
+    blocks = weights.unflatten(-1, (-1, _BLOCK))
+    block, share = _exceeding(blocks.sum(-1), draws)
+    inside = blocks.take_along_dim(block.unsqueeze(-1), 1).squeeze(1)
+    return (block * _BLOCK + _exceeding(inside, share)[0]).squeeze(-1)
+
+
+def _exceeding(weights: Tensor, draws: Tensor) -> tuple[Tensor, Tensor]:
+    """Where running sums first exceed shares of all, and which share of the weight there is left.
+
+    What is found has a weight above zero, whatever rounding does.
+    """
     # In float32 the steps of unlikely tokens would vanish in the sum of those before them.
-    ladder = probabilities.double().cumsum(-1)
-    target = draws.unsqueeze(-1) * ladder[:, -1:]
-    return (
-        torch.searchsorted(ladder, target, right=True).squeeze(-1).clamp_max(logits.shape[-1] - 1)
-    )
+    ladder = weights.double().cumsum(-1)
+    most = ladder[:, -1:] * (1 - torch.finfo(torch.float64).eps)
+    target = (draws * ladder[:, -1:]).minimum(most)
+    place = torch.searchsorted(ladder, target, right=True)
+    own = weights.gather(-1, place).double()
+    return place, ((target - (ladder.gather(-1, place) - own)) / own).clamp(0, 1)

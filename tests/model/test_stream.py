@@ -8,7 +8,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from pipeline.engine import stream
-from pipeline.engine.decode import Completion, generate
+from pipeline.engine.decode import Completion, choose, generate
 from pipeline.engine.key_values import KeyValues, OwnKeyValues
 from pipeline.engine.passes import ModulePasses
 from pipeline.engine.sampling import Sampling
@@ -115,3 +115,23 @@ def test_rows_lie_without_gaps_whatever_was_in_them_before(
     ]
     assert [found[n] for n in range(len(prompts))] == alone
     assert min(widths) < 60 and max(widths) > 200  # as long as the rows that are there
+
+
+@pytest.mark.parametrize("count", [10_000, 10_240])
+@pytest.mark.parametrize("top_p", [1.0, 0.3])
+def test_a_large_vocabulary_is_drawn_from_as_by_one_running_sum(count: int, top_p: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = 3 * torch.randn(400, count, generator=generator)
+    draws = torch.rand(400, dtype=torch.float64, generator=generator)
+    draws[:2] = torch.tensor([0.0, 1 - 2.0**-53])
+    found = choose(logits, Sampling(1, 1.0, top_p), draws)
+    weights = logits.softmax(-1)
+    if top_p < 1:
+        ordered, order = weights.sort(-1, descending=True)
+        weights = weights.scatter(-1, order, ordered * (ordered.cumsum(-1) - ordered < top_p))
+    assert (weights.gather(-1, found.unsqueeze(-1)) > 0).all()
+    ladder = weights.double().cumsum(-1)
+    before, after = (ladder.gather(-1, (found - n).clamp_min(0).unsqueeze(-1)) for n in (1, 0))
+    target = draws.unsqueeze(-1) * ladder[:, -1:]
+    before = before * (found > 0).unsqueeze(-1)
+    assert ((before - 1e-6 <= target) & (target <= after + 1e-6)).all()
