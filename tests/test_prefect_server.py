@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 
 from flows.proof import list_all, server
 from flows.server import start_temporary_server
@@ -37,5 +37,17 @@ def test_an_address_where_no_server_answers_is_refused() -> None:
     with (
         temporary_settings({PREFECT_API_URL: address}),
         pytest.raises(UserError, match=f"PREFECT_API_URL={address}: no Prefect server answers"),
+    ):
+        start_temporary_server()
+
+
+@pytest.mark.parametrize("home", ["/proc", "/dev/null"])
+def test_a_home_that_cannot_be_written_is_named(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", home)
+    with (
+        temporary_settings(
+            {PREFECT_HOME: Path(home) / ".prefect"}, restore_defaults={PREFECT_API_URL}
+        ),
+        pytest.raises(UserError, match=f"HOME is {home}; set PREFECT_HOME to a folder"),
     ):
         start_temporary_server()

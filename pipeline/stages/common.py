@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipeline.base.disk import trouble
 from pipeline.base.errors import TransientError, UserError
+from pipeline.base.ports import keep_loopback_direct
 from pipeline.base.processes import end_with_dvc, raise_on_sigterm
 from pipeline.config.params import Cell, Params, before
 from pipeline.formats.files import digest_of, file_digest, folder_digests
@@ -84,6 +85,7 @@ def run(name: str, body: Callable[..., None], params: Reader = shared) -> None:
     """
     raise_on_sigterm()
     end_with_dvc()
+    keep_loopback_direct(os.environ)
     try:
         _check_arguments(name, body, sys.argv[1:])
         stage = Stage(name, Path.cwd(), params(Path.cwd(), sys.argv[1:]))
