@@ -85,7 +85,7 @@ def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
     return {
         "ours": {
             "loss": statistics.loss,
-            "kl": statistics.kl,
+            "kl": statistics.kl or 0.0,
             "entropy": statistics.entropy,
             "gradient_norm": statistics.gradient_norm,
         },
