@@ -152,8 +152,8 @@ def _parsed(path: Path, where: str, data: bytes) -> object:
     place = f"{path}, {where}" if where else str(path)
     try:
         text = data.decode()
-        value: object = json.loads(text, object_pairs_hook=_without_repeats)
-        if "\\ud" in text.lower():
+        value: object = _DECODER.decode(text)
+        if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
         return value
     except UnicodeDecodeError as error:
@@ -179,6 +179,9 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise _KeyTwice(f"the field {name[:80]!r} stands twice in one object")
     return found
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeats)
 
 
 def _object(path: Path, where: str, value: object) -> dict[str, Any]:

@@ -193,15 +193,6 @@ _VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:////dev/null/x.db"}, ("/dev/null/x.db", "MLFLOW_TRACKING_URI")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:///params.yaml"}, ("params.yaml", "database")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "http://["}, ("http://[", "MLFLOW_TRACKING_URI")),
-    *(
-        (f"tomrl {command}", variables, says)
-        for command in ("sweep", "sweep --no-push", "run --pin", "run mini --pin")
-        for variables, says in (
-            ({"PATH": "@"}, ("no git", "install git")),
-            ({"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}, ("another user", "safe.directory")),
-            ({"GIT_DIR": "/nowhere"}, ("no commit", "git add --all")),
-        )
-    ),
     ("tomrl ui", {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, ("http://127.0.0.1:9", "MLFLOW_TRACKING_URI")),
 )  # fmt: skip
 
