@@ -29,20 +29,6 @@ class StateOf(Record):
     finished: int | None = None
 
 
-def begin(work: Path, own: StateOf, total: int) -> None:
-    """Note what a state belongs to. Of a finished run only a longer one goes on.
-
-    Args:
-        work: Folder of the resumable state.
-        own: What it belongs to.
-        total: Planned steps.
-    """
-    before = _found(work)
-    if before is not None and before.finished is not None and before.finished >= total:
-        discard(work)
-    own.write(work / OF)
-
-
 def leave(work: Path, own: StateOf, steps: int | None) -> None:
     """Keep the newest state of a finished run, and nothing of other runs of its cell.
 
@@ -98,12 +84,18 @@ def read_options(arguments: Sequence[str]) -> Path | None:
     return found
 
 
-def take_up(work: Path, made_from: Mapping[str, object], resume: Path | None) -> None:
-    """Note what a run is made from beside its state; with ``resume``, take that state over first.
+def begin(
+    work: Path, own: StateOf, total: int, made_from: Mapping[str, object], resume: Path | None
+) -> None:
+    """Note what a run and its state belong to; with ``resume``, take that state over first.
+
+    Of a finished run only a longer one goes on.
 
     Args:
         work: Folder of the run's resumable state.
-        made_from: Everything its result depends on.
+        own: What it belongs to.
+        total: Planned steps.
+        made_from: Everything the run's result depends on.
         resume: A folder to go on from.
 
     Raises:
@@ -115,6 +107,10 @@ def take_up(work: Path, made_from: Mapping[str, object], resume: Path | None) ->
             remove(work)
             with replacing(work) as temporary:
                 shutil.copytree(resume, temporary)
+    before = _found(work)
+    if before is not None and before.finished is not None and before.finished >= total:
+        discard(work)
+    own.write(work / OF)
     write_json(work / MADE_FROM, made_from)
 
 

@@ -15,7 +15,7 @@ from pipeline.model.manifest import NO_WEIGHTS, SERVED_BY, Manifest, ServedManif
 from pipeline.stages.common import Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import PATIENCE, StageRun, followed
-from pipeline.stages.resume import StateOf, begin, leave, read_options, take_up
+from pipeline.stages.resume import StateOf, begin, leave, read_options
 from pipeline.stages.training import Training, TrainingConfig, prepare, start_of
 from pipeline.train.contract import History, Outcome
 
@@ -64,8 +64,7 @@ def _train(
     """Train a cell and write what came of it."""
     start = start_of(stage, cell)
     of = StateOf(study=stage.study, cell=key)
-    begin(training.work, of, training.total)
-    take_up(training.work, training.made_from, resume)
+    begin(training.work, of, training.total, training.made_from, resume)
     outcome = _followed(training, key, shown)
     stage.weights_of(key).keep_only([each.digest for each in outcome.checkpoints.values()])
     config = TrainingConfig(cell=cell, libraries=outcome.libraries, start=start)

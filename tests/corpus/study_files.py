@@ -287,7 +287,7 @@ EDITS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     (
         "engine: hf",
         "engine: vllm\n  precision: bfloat16",
-        ("found precision: bfloat16 with engine: vllm", "leave precision out"),
+        ("line 70", "found precision: bfloat16 with engine: vllm", "leave precision out"),
     ),
     ("batch: 200", "batch: 1000000000000", ("evaluate.batch: found 1000000000000",)),
     ("task: arithmetic,", "task: hi_tom_style,", ("suite.side_checks.arithmetic.task: found 'hi_tom_style'", "arithmetic")),
