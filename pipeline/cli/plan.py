@@ -120,7 +120,7 @@ def _show(found: StudyPlan, study: str) -> None:
     chained = any(cell.plan.of is not None for cell in found.cells)
     names = ["cell", *(["after"] if chained else []), *(["pool"] if several else [])]
     table = make_table(
-        f"{study} on {found.cluster.describe()}; hours, dollars and GB",
+        f"{study} on {found.cluster.describe()}; time, dollars and GB",
         tuple(names),
         ("takes", "GiB each", "train", "ask", "$", "GB"),
     )
@@ -133,8 +133,8 @@ def _show(found: StudyPlan, study: str) -> None:
             *([cell.pool] if several else []),
             str(cell.main.gpus),
             f"{cell.main.memory / GIB:.1f}",
-            "-" if trained is None else _hours(trained),
-            _hours(asked),
+            "-" if trained is None else _time(trained),
+            _time(asked),
             f"{found.cost_of(cell):.0f}",
             f"{cell.plan.kept / 1e9:.1f}",
         )
@@ -151,16 +151,20 @@ def _show(found: StudyPlan, study: str) -> None:
 def _sentence(found: StudyPlan) -> str:
     from pipeline.ops.planning.hours import RANGE
 
-    low, high = (_hours(factor * found.makespan) for factor in RANGE)
+    low, high = (_time(factor * found.makespan) for factor in RANGE)
     bound = "longest cell" if found.longest >= found.shared else "number of accelerators"
     return (
-        f"{counted(len(found.cells), 'cell')} would be done after {_hours(found.makespan)} hours "
+        f"{counted(len(found.cells), 'cell')} would be done after {_time(found.makespan)} "
         f"at the soonest (an estimate: {low} to {high}), which the {bound} bounds, take "
-        f"{_hours(found.gpu_hours)} accelerator-hours, which cost {found.cost:,.0f} dollars "
+        f"{_time(found.gpu_hours)} of accelerators, which cost {found.cost:,.0f} dollars "
         f"({found.cost_held:,.0f} for the whole cluster until then), and {found.disk_gb:,.1f} GB "
         "of disk at most."
     )
 
 
-def _hours(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 1 else f"{value:.2g}"
+def _time(hours: float) -> str:
+    """Hours as people say them: ``120 h``, ``3.4 h``, ``12 min``, ``< 1 min``."""
+    if hours >= 1:
+        return f"{hours:,.0f} h" if hours >= 100 else f"{hours:.1f} h"
+    minutes = round(60 * hours)
+    return f"{minutes} min" if minutes else "< 1 min"
