@@ -27,8 +27,10 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
     Raises:
         UserError: If the checkout does not have that commit, or git cannot be asked.
     """
+    if deployed is None or not _COMMIT.fullmatch(deployed):
+        return
     here = checked_out(root)
-    if deployed is None or not _COMMIT.fullmatch(deployed) or here in ("", deployed):
+    if here in ("", deployed):
         return
     if not _has(root, deployed):
         raise UserError(

@@ -20,6 +20,7 @@ from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.ops.planning.cluster import ClusterFile
+    from pipeline.ops.planning.phases import Phases
     from pipeline.ops.planning.study import StudyPlan
 
 _SHOWN_CELLS = 100
@@ -118,11 +119,12 @@ def _show(found: StudyPlan, study: str) -> None:
     console = Terminal()
     several = len(found.cluster.pools) > 1
     chained = any(cell.plan.of is not None for cell in found.cells)
+    phased = any(cell.main.phases is not None for cell in found.cells)
     names = ["cell", *(["after"] if chained else []), *(["pool"] if several else [])]
     table = make_table(
         f"{study} on {found.cluster.describe()}; time, dollars and GB",
         tuple(names),
-        ("takes", "GiB each", "train", "ask", "$", "GB"),
+        ("takes", "GiB each", "train", *(["by phases"] if phased else []), "ask", "$", "GB"),
     )
     for cell in found.cells[:_SHOWN_CELLS]:
         asked = sum(value for name, value in cell.hours.items() if name != "train")
@@ -134,6 +136,7 @@ def _show(found: StudyPlan, study: str) -> None:
             str(cell.main.gpus),
             f"{cell.main.memory / GIB:.1f}",
             "-" if trained is None else _time(trained),
+            *([_phases(cell.main.phases)] if phased else []),
             _time(asked),
             f"{found.cost_of(cell):.0f}",
             f"{cell.plan.kept / 1e9:.1f}",
@@ -143,6 +146,11 @@ def _show(found: StudyPlan, study: str) -> None:
         console.say(f"and {len(found.cells) - _SHOWN_CELLS} more: --json has them all")
     if any(cell.measured for cell in found.cells):
         console.say("*: at least one stage was measured on this checkout, and others follow it")
+    if phased:
+        console.say(
+            "train: solved from the 12 hours that one paper states for 7B on 4 x a100-80. By "
+            "phases: prefill + decode + update, from the peaks of the data sheets"
+        )
     if found.unplanned:
         console.say(f"not planned, behind an address: {', '.join(found.unplanned)}")
     console.say(_sentence(found))
@@ -160,6 +168,14 @@ def _sentence(found: StudyPlan) -> str:
         f"({found.cost_held:,.0f} for the whole cluster until then), and {found.disk_gb:,.1f} GB "
         "of disk at most."
     )
+
+
+def _phases(found: Phases | None) -> str:
+    """The sum of a training's phases, and its parts."""
+    if found is None:
+        return "-"
+    parts = " + ".join(_time(hours) for hours in (found.prefill, found.decode, found.update))
+    return f"{_time(found.sum)} ({parts})"
 
 
 def _time(hours: float) -> str:

@@ -20,12 +20,14 @@ from pipeline.ops.planning.cluster import ClusterFile, Pool
 from pipeline.ops.planning.hours import (
     PROMPT_TOKENS,
     Lengths,
+    TrainingWork,
     answer_operations,
     download_hours,
     hours,
     run_of,
     train_operations,
 )
+from pipeline.ops.planning.phases import BANDWIDTH, Phases, phases
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import count_rows
 from pipeline.tasks import registry
@@ -47,12 +49,14 @@ class StagePlan:
         hours: How long it runs.
         memory: Bytes on each accelerator (of a process, on cores).
         measured: Whether the hours were measured on this checkout.
+        phases: Of a training on accelerators, the hours by phases.
     """
 
     gpus: int
     hours: float
     memory: int
     measured: bool = False
+    phases: Phases | None = None
 
     @property
     def work(self) -> float:
@@ -144,7 +148,8 @@ class _Planner:
         shape = shape_of(_model(self._params, cell))
         trained = cell if isinstance(cell, TrainedCell) else None
         asked = list(self._asked(cell))
-        done = {"train": self._training(trained, shape)} if trained else {}
+        run = self._run(trained) if trained else None
+        done = {"train": train_operations(shape, run)} if run else {}
         done["evaluate"] = sum(answer_operations(shape, *each) for each in asked)
         kept = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
         passing = 0
@@ -153,10 +158,15 @@ class _Planner:
             kept += disk.weights(shape, trained.train)
             kept += disk.state(shape, trained.train, critic=critic)
             passing = disk.while_training(shape, trained.train, critic=critic)
-        return CellPlan(key, None, self._pools(key, cell, shape, done), kept, passing)
+        return CellPlan(key, None, self._pools(key, cell, shape, done, run), kept, passing)
 
     def _pools(
-        self, key: str, cell: Cell, shape: Shape, done: Mapping[str, float]
+        self,
+        key: str,
+        cell: Cell,
+        shape: Shape,
+        done: Mapping[str, float],
+        run: TrainingWork | None,
     ) -> dict[str, dict[str, StagePlan]]:
         """What stages take, from their operations, in each pool where they all fit."""
         found, refused = {}, []
@@ -170,6 +180,11 @@ class _Planner:
                 stage: StagePlan(gpus, _hours(done[stage], gpus, pool), memory)
                 for stage, (gpus, memory) in places.items()
             }
+            if run is not None and pool.accelerator != "cpu":
+                train = found[name]["train"]
+                reach = BANDWIDTH[pool.accelerator]
+                by_phases = phases(shape, run, train.gpus, pool.speed, reach)
+                found[name]["train"] = replace(train, phases=by_phases)
         if not found:
             first = next(iter(done))
             raise UserError(f"{first}@{key} fits in no pool of the cluster. {'; '.join(refused)}")
@@ -184,11 +199,11 @@ class _Planner:
         for name, check in suite.side_checks.items():
             yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
 
-    def _training(self, cell: TrainedCell, shape: Shape) -> float:
-        """The operations of a training run, with its validations and probes."""
+    def _run(self, cell: TrainedCell) -> TrainingWork:
+        """A training run, with its validations and probes."""
         schedule = Schedule.of(cell.train, count_rows(self._params, cell, self._root))
         asked = self._asked_while_training(cell, schedule)
-        return train_operations(shape, run_of(cell.train, cell.algorithm, schedule.total, asked))
+        return run_of(cell.train, cell.algorithm, schedule.total, asked)
 
     def _asked_while_training(self, cell: TrainedCell, schedule: Schedule) -> int:
         """How many questions of validations and probes are answered in a training run."""

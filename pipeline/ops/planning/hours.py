@@ -109,15 +109,19 @@ def run_of(recipe: Train, algorithm: Algorithm, steps: int, asked: int) -> Train
 
 def train_operations(shape: Shape, run: TrainingWork) -> float:
     """The operations of a training run."""
-    learning = 8.0 if run.recomputes else 6.0
-    tokens = run.tokens
-    step = learning * shape.parameters * tokens
+    sampled = 0.0
     if run.samples:
         sampled = run.prompts * (run.lengths.prompt + run.group * run.lengths.answer)
-        step += 2.0 * shape.parameters * (sampled + 2 * tokens)  # policy and reference score
-    if run.critic:
-        step += (2.0 + learning) * shape.trunk * tokens
+    step = 2.0 * shape.parameters * sampled + update_operations(shape, run)
     return run.steps * step + answer_operations(shape, run.asked, run.lengths)
+
+
+def update_operations(shape: Shape, run: TrainingWork) -> float:
+    """The operations of a step once its completions are there: scores, gradients, the critic."""
+    learning = 8.0 if run.recomputes else 6.0
+    scored = 4.0 if run.samples else 0.0  # by the policy and the reference model
+    critic = (2.0 + learning) * shape.trunk if run.critic else 0.0
+    return ((learning + scored) * shape.parameters + critic) * run.tokens
 
 
 def answer_operations(shape: Shape, questions: int, lengths: Lengths) -> float:
