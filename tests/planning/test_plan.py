@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,10 @@ from pipeline.config.expand import expand
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
 from pipeline.ops.planning.cluster import ASSUMED, ClusterFile, Pool
-from pipeline.ops.planning.hours import PUBLISHED_HOURS, SHARE
+from pipeline.ops.planning.hours import PUBLISHED_HOURS, SHARE, Lengths, TrainingWork
+from pipeline.ops.planning.phases import OF_ARITHMETIC, OF_MEMORY, phases
 from pipeline.ops.planning.study import StudyPlan, plan_study
+from pipeline.train.shapes import QWEN25
 from tests.conftest import PROJECT
 
 KEYS = {"cells", "gpu_hours", "makespan_hours", "cost", "disk_gb"}
@@ -230,3 +233,31 @@ def test_a_cell_that_fits_nowhere_says_where_it_would(
     with pytest.raises(UserError, match="fits in no pool of the cluster") as caught:
         planned(study, cluster, tmp_path)
     assert said in str(caught.value) and "small: " in str(caught.value)
+
+
+def test_phases_follow_the_data_sheets() -> None:
+    shape = QWEN25["7B"]
+    run = TrainingWork(
+        steps=10, prompts=8, group=16, lengths=Lengths(512, 256), asked=0, shares=False
+    )
+    found = phases(shape, run, gpus=4, speed=312e12, bandwidth=2.0e12)
+    tokens = 8 * 16 * (512 + 256)
+    arithmetic = 4 * 312e12 * OF_ARITHMETIC * 3600
+    assert found.prefill == pytest.approx(10 * 2 * shape.parameters * 8 * 512 / arithmetic)
+    assert found.update == pytest.approx(10 * 12 * shape.parameters * tokens / arithmetic)
+    weights = 10 * 256 * 2 * shape.parameters / (2.0e12 * OF_MEMORY) / 3600
+    assert weights < found.decode < 1.2 * weights  # the rest is read of keys and values
+    twice = phases(shape, run, gpus=4, speed=312e12, bandwidth=4.0e12)
+    assert twice.decode == pytest.approx(found.decode / 2)
+    assert twice.sum < found.sum
+    given = replace(run, samples=False, group=1)
+    assert phases(shape, given, 4, 312e12, 2.0e12).decode == 0
+
+
+def test_both_estimates_are_printed_where_there_are_accelerators() -> None:
+    trained = [c for c in read("--study", "tom-rl")["cells"] if c["train_phases"]]
+    assert len(trained) == 5
+    assert set(trained[0]["train_phases"]) == {"prefill", "decode", "update"}
+    shown = " ".join(run("--study", "tom-rl").split())
+    assert "By phases: prefill + decode + update" in shown
+    assert all(cell["train_phases"] is None for cell in read("--study", "mini")["cells"])
