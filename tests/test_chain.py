@@ -74,6 +74,20 @@ def reported(checkout: Path) -> str:
     return shown.stdout
 
 
+def test_a_cell_is_judged_by_its_name(checkout: Path) -> None:
+    shown = type_command(checkout, checkout.parent, "tomrl", "judge", "mini/nano-hi", "--json")
+    assert shown.returncode == 0, shown.stderr
+    found = json.loads(shown.stdout)
+    stored = json.loads((checkout / "runs/mini/nano-hi/judge/verdicts.json").read_text())["tasks"]
+    assert found.keys() == stored.keys()
+    for task, verdict in stored.items():
+        assert {key: found[task][key] for key in ("answers", "by", "explained", "found")} == {
+            key: verdict[key] for key in ("answers", "by", "explained", "found")
+        }
+    shown = type_command(checkout, checkout.parent, "tomrl", "judge", "mini/nano-ho")
+    assert shown.returncode == 2 and "there are of mini: nano-base, nano-hi" in shown.stderr
+
+
 def test_the_report_says_what_was_measured(checkout: Path, reported: str) -> None:
     assert "…" not in reported
     metrics = json.loads((checkout / "runs/mini/nano-hi/evaluate/metrics.json").read_text())

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.base.errors import UserError
+from pipeline.cli.cells import GRADES, Side, cell_side, evaluated_cells, side_of
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
-from pipeline.config.params_file import read_params
 from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
@@ -23,24 +20,6 @@ if TYPE_CHECKING:
     from pipeline.analysis.paired import Answers
 
 _LONGEST_SHOWN = 300  # characters of a response
-_GRADES = "grades.parquet"
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """What is compared: the answers of a cell, of one of its checkpoints, or in a folder.
-
-    Attributes:
-        text: Its name.
-        answers: Folder of the answers, with their grades.
-        study: Whose suite was asked; None where nobody says.
-        made_by: What writes the files, for error messages.
-    """
-
-    text: str
-    answers: Path
-    study: str | None
-    made_by: str
 
 
 def compare(
@@ -99,68 +78,19 @@ def compare(
 def _pairs(root: Path, first: str, second: str) -> list[tuple[Side, Side]]:
     runs = root / "runs"
     if "/" not in first + second and all((runs / name).is_dir() for name in (first, second)):
-        cells = [name for name in _cells(runs / first) if name in _cells(runs / second)]
+        cells = [
+            name for name in evaluated_cells(runs / first) if name in evaluated_cells(runs / second)
+        ]
         if not cells:
             raise UserError(f"the studies {first} and {second} have no evaluated cell in common")
-        return [(_cell(root, first, cell), _cell(root, second, cell)) for cell in cells]
-    return [(_side(root, first), _side(root, second))]
-
-
-def _cells(folder: Path) -> list[str]:
-    return sorted(path.parent.parent.name for path in folder.glob(f"*/evaluate/{_GRADES}"))
-
-
-def _cell(root: Path, study: str, cell: str) -> Side:
-    folder = root / "runs" / study / cell
-    return Side(f"{study}/{cell}", folder / "evaluate", study, f"evaluate@{cell}")
-
-
-def _side(root: Path, name: str) -> Side:
-    for folder in (Path(name), Path(name) / "evaluate"):
-        if (folder / _GRADES).is_file():
-            return Side(name, folder, _study_of(root, folder), "evaluate")
-    cell, _, checkpoint = name.partition("@")
-    study, slash, key = cell.rpartition("/")
-    in_use = read_params(root / "params.yaml")
-    found = _cell(root, study if slash else in_use.study.name, key)
-    if checkpoint:
-        return _checkpoint(root, found, key, checkpoint)
-    if not found.answers.is_dir():
-        there = _cells(root / "runs" / str(found.study))
-        allowed = ", ".join(there) or "none yet; run the study first: tomrl repro"
-        raise UserError(
-            f"no evaluated cell {found.text}, and no folder {name} with {_GRADES}; there are of "
-            f"{found.study}: {allowed}"
-        )
-    return found
-
-
-def _checkpoint(root: Path, cell: Side, key: str, name: str) -> Side:
-    from pipeline.stages.checkpoint import checkpoint_answers
-    from pipeline.stages.common import Stage
-
-    params = read_params(root / "params.yaml")
-    if cell.study != params.study.name:
-        raise UserError(
-            f"{cell.text}@{name}: a checkpoint is asked as the study in use says, which is "
-            f"{params.study.name}; run: tomrl study use {cell.study}"
-        )
-    with redirect_stdout(sys.stderr):  # standard output is the comparison's
-        folder = checkpoint_answers(Stage("evaluate", root, params), key, name)
-    return Side(f"{cell.text}@{name}", folder, cell.study, cell.made_by)
-
-
-def _study_of(root: Path, folder: Path) -> str | None:
-    """The study in whose runs a folder lies."""
-    runs = (root / "runs").resolve()
-    found = folder.resolve()
-    return found.relative_to(runs).parts[0] if found.is_relative_to(runs) else None
+        return [(cell_side(root, first, cell), cell_side(root, second, cell)) for cell in cells]
+    return [(side_of(root, first), side_of(root, second))]
 
 
 def _answers(side: Side) -> dict[str, Answers]:
     from pipeline.analysis.paired import read_answers
 
-    return read_answers(side.answers / _GRADES, side.made_by)
+    return read_answers(side.answers / GRADES, side.made_by)
 
 
 def _show(console: Terminal, one: Side, other: Side, found: Sequence[ColumnCompared]) -> None:

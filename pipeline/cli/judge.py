@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pipeline.base.errors import UserError
+from pipeline.cli.cells import side_of
 from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
+from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.judge.answers import AgainstRule, AnswerVerdict
+    from pipeline.judge.signatures import Signature
+    from pipeline.judge.verdict import Verdict
+
+    Judged = tuple[Verdict, Sequence[Signature]]
 
 RULES_SHOWN = 6
 
@@ -22,14 +30,21 @@ def judge(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE",
+            metavar="FILE|CELL",
             help=f"{TABLE} Columns: story, question, answer and response (or "
-            "model_answer); optional are id, choices and order (or question_order).",
+            "model_answer); optional are id, choices and order (or question_order). Or a cell that "
+            "was evaluated: CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last.",
         ),
     ],
     benchmark: Annotated[
-        str, typer.Option("--benchmark", "-b", help="The task whose questions were answered.")
-    ] = "hi_tom",
+        str | None,
+        typer.Option(
+            "--benchmark",
+            "-b",
+            help="The task whose questions were answered: of a file hi_tom, unless it is named; of "
+            "a cell each of its tasks.",
+        ),
+    ] = None,
     before: Annotated[
         Path | None,
         typer.Option(help="What the same model answered before training, to compare with."),
@@ -44,24 +59,75 @@ def judge(
     Answers are read from tags, from JSON, or as they are where they are short. Intervals are 95 %,
     by story. What decides is described in docs/verdict.md.
 
-    Example: `tomrl judge responses.jsonl --benchmark hi_tom`
+    Example: `tomrl judge responses.jsonl --benchmark hi_tom` or `tomrl judge mini/nano-cued`
     """
-    from pipeline.evaluate.statistics import Estimate
-    from pipeline.judge.answers import followed
+    if source.is_file() or source.suffix:
+        _judge_file(source, benchmark or "hi_tom", before, as_json=as_json)
+        return
+    if before is not None:
+        raise UserError(
+            "--before goes with a file; of a cell the report has what training did to its "
+            "responses: tomrl report"
+        )
+    judged = dict(_judge_cell(str(source), benchmark))
+    if as_json:
+        print(json.dumps({task: _as_json(*found) for task, found in judged.items()}))
+        return
+    for task, found in judged.items():
+        Terminal().say(f"{source}, {task}:")
+        _show(*found)
+
+
+def _judge_file(source: Path, benchmark: str, before: Path | None, *, as_json: bool) -> None:
     from pipeline.judge.counted import judge_file, reasons_of
-    from pipeline.judge.found import could_be_found
     from pipeline.judge.signatures import response_collapse, single_signatures
     from pipeline.tasks import registry
 
     task = registry.get(benchmark)
     judged = judge_file(source, task)
-    found, signatures = judged.verdict, single_signatures(judged.items, judged.reasons)
+    signatures = single_signatures(judged.items, judged.reasons)
     if before is not None:
         signatures.append(response_collapse(reasons_of(before, task), judged.reasons))
     if as_json:
-        shown = [signature.as_json() for signature in signatures]
-        print(json.dumps({**found.as_json(), "signatures": shown}))
-        return
+        print(json.dumps(_as_json(judged.verdict, signatures)))
+    else:
+        _show(judged.verdict, signatures)
+
+
+def _judge_cell(name: str, benchmark: str | None) -> Iterator[tuple[str, Judged]]:
+    """Yield the verdict on each task of a cell, or on one of them."""
+    from pipeline.config.expand import expand
+    from pipeline.config.study_files import find_study
+    from pipeline.judge.columns import judged_together
+    from pipeline.judge.recorded import read_suite, recorded_items
+    from pipeline.judge.signatures import single_signatures
+    from pipeline.judge.verdict import judge as judge_items
+
+    root = find_root()
+    side = side_of(root, name)
+    if side.study is None:
+        raise UserError(f"{name}: nobody says whose suite was asked; name a cell, as STUDY/CELL")
+    columns = expand(find_study(root, side.study)).suite.tasks
+    tasks = judged_together(columns)
+    if benchmark is not None and benchmark not in tasks:
+        raise UserError(
+            f"--benchmark {benchmark}: {side.text} was not asked it; allowed: {', '.join(tasks)}"
+        )
+    suite = read_suite(root / "data" / side.study / "suite", columns)
+    answered = recorded_items(side.answers, suite, side.made_by)
+    for task in tasks if benchmark is None else [benchmark]:
+        items = [item for column in tasks[task] for item in answered[column]]
+        yield task, (judge_items(items), single_signatures(items))
+
+
+def _as_json(found: Verdict, signatures: Sequence[Signature]) -> dict[str, Any]:
+    return {**found.as_json(), "signatures": [signature.as_json() for signature in signatures]}
+
+
+def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
+    from pipeline.evaluate.statistics import Estimate
+    from pipeline.judge.answers import followed
+    from pipeline.judge.found import could_be_found
 
     def percent(share: Estimate) -> str:
         return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
