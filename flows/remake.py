@@ -10,7 +10,7 @@ import yaml
 
 from flows.driver.commands import Commands
 from pipeline.base.errors import UserError
-from pipeline.base.git import git
+from pipeline.base.git import checked_out, git
 from pipeline.ops.driver.checkout import dvc_command
 from pipeline.ops.mirror.server import URI_VARIABLE
 
@@ -41,6 +41,8 @@ def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> 
 
 
 def _clone(root: Path, target: Path) -> Path:
+    if not checked_out(root):
+        raise UserError(f"{root} must be a git repository with a commit; make one with: git init")
     git(root, "clone", "--quiet", str(root), str(target))
     if not (target / "dvc.yaml").is_file():
         raise UserError(f"{root}: its last commit has no dvc.yaml; commit it, and try again")

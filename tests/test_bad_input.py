@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.conftest import Run, shrink
+from tests.conftest import Run, commit, shrink
 
 
 def test_outside_a_checkout(typed: Run, tmp_path: Path) -> None:
@@ -40,7 +40,8 @@ def test_full_disk(typed: Run, checkout: Path) -> None:
     assert [path for path in (checkout / "data").rglob("*") if path.is_file()] == []
 
 
-def test_doctor_names_what_is_missing(typed: Run, tmp_path: Path) -> None:
+def test_doctor_names_what_is_missing(typed: Run, checkout: Path, tmp_path: Path) -> None:
+    commit(checkout)
     shown = typed("tomrl", "doctor", TOMRL_DATA_MIRROR=str(tmp_path / "gone"))
     assert shown.returncode == 1
     assert "lacks the folders" in shown.stdout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -70,16 +70,21 @@ def demonstrated(entry: BaseEntry) -> list[Example] | None:
     return [d.example for d in warm_start.demonstrations(recipe, entry.stories, entry.sums)]
 
 
-def told_in(example: Example) -> str:
+def told_in(example: Example, brief: Collection[str]) -> str:
     """The benchmark and its words; a look-alike in the benchmark's own words counts as it."""
+    if example.benchmark in brief:
+        return f"{example.benchmark} in brief"
     retold = " retold" if example.task.endswith("_infilled") else ""
     return example.benchmark.removesuffix("_style") + retold
 
 
 def truth(
-    column: Iterable[Example], training: Iterable[Example], shown: Iterable[Example]
+    column: Iterable[Example],
+    training: Iterable[Example],
+    shown: Iterable[Example],
+    brief: Collection[str],
 ) -> Connection:
-    """The mark that a person would give who looks at the rows."""
+    """The mark that a person would give who looks at the rows, and knows what is told in brief."""
     column, training, shown = list(column), list(training), list(shown)
     both = [*training, *shown]
 
@@ -88,7 +93,7 @@ def truth(
         return any(found(row) in known for row in column)
 
     def asked(row: Example) -> tuple[object, ...]:
-        return (told_in(row), row.order, row.answer_kind)
+        return (told_in(row, brief), row.order, row.answer_kind)
 
     if share(asked, training):
         return Connection.TRAINED
@@ -109,6 +114,7 @@ def test_no_mark_of_a_study_is_false(
 ) -> None:
     params = expand(find_study(PROJECT, name))
     rows, sources = rows_of(params, tmp_path, request), tuple(params.acquire.values())
+    brief = {key for key, each in params.acquire.items() if getattr(each, "telling", "") == "brief"}
     columns = {key: rows(column) for key, column in params.suite.tasks.items()}
     training = {
         key: [row for part in entry.train for row in rows(part)]
@@ -128,7 +134,7 @@ def test_no_mark_of_a_study_is_false(
             seen = Shown(trained=origin, demonstrated=base)
             for key, column in columns.items():
                 computed = mark(found.columns[key], seen).connection
-                expected = truth(column, training[combination], shown or ())
+                expected = truth(column, training[combination], shown or (), brief)
                 assert computed == expected, (model, combination, key)
 
 

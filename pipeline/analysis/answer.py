@@ -23,14 +23,14 @@ def answer(results: Results, verdicts: Sequence[CellVerdict]) -> list[str]:
 
     Nothing where no trained cell has a verdict.
     """
-    of_trained = [each for each in verdicts if each.combination]
+    trained = {each.key: training_name(each.cell) for each in results.trained()}
+    of_trained = [each for each in verdicts if each.cell in trained]
     if not of_trained:
         return []
     if len(of_trained) > MOST_TOLD:
         return list(_counted(of_trained))
     several = len({each.task for each in of_trained}) > 1
     rows = results.rows()
-    trained = {each.key: training_name(each.cell) for each in results.trained()}
     return [_sentence(each, trained[each.cell], rows, several) for each in of_trained]
 
 

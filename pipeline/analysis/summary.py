@@ -44,7 +44,7 @@ class StudySummary(Record):
     """
 
     study: str
-    answer: list[str]
+    answer: list[str] = Field(default_factory=list)
     missing: dict[str, str]
     rows: list[Row]
     over_seeds: list[SeedChange]

@@ -305,7 +305,7 @@ def test_the_kind_of_a_question_tells_form_and_what_is_asked_of_a_parsed_story()
 def test_the_best_rule_of_a_column_is_listed_or_learned_from_its_training_set() -> None:
     column = set_audit(optioned(3, 4)).model_copy(update={"learned_from": {"hi": 0.8, "to": 0.75}})
     audit = Audit(columns={"a": column}, leakage={})
-    best = {name: audit.best_rule("a", name) for name in ("hi", "to", None)}
+    best = {name: audit.best_rule("a", [name] if name else []) for name in ("hi", "to", None)}
     assert {name: (found.rule, found.accuracy) for name, found in best.items() if found} == {
         "hi": (LEARNED, 0.8),
         "to": ("first choice", 0.75),

@@ -67,7 +67,7 @@ def test_answers_in_half_precision_cast_each_weight_once() -> None:
     assert casts.count == layers
     with Casts(shape) as casts, autocast(CPU, "bfloat16"):
         assert generate(model, prompts, keys, Sampling(tokens), stops=()) == once
-    assert casts.count == layers * tokens
+    assert casts.count == layers
     for name, weight in model.state_dict().items():
         assert weight.dtype == torch.float32 and torch.equal(weight, weights[name])
 
@@ -81,7 +81,7 @@ def test_what_prompts_leave_is_cast_once_not_for_every_token() -> None:
         with Casts(shape) as casts, answering(model, "bfloat16"):
             generate(model, prompts, [(0,), (1,)], Sampling(tokens), stops=())
         counts.append(casts.count)
-    assert 0 < counts[0] == counts[1]
+    assert counts[0] == counts[1]
 
 
 def test_a_frozen_model_held_in_half_precision_says_the_same() -> None:

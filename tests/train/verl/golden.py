@@ -27,9 +27,16 @@ STAND_IN = 1000
 
 
 def plans_of_study(path: Path) -> dict[str, Plan]:
-    """The plans of a study's first trained cell and of its first that imitates, by cell."""
+    """The plans of a study's first trained cell and of its first that imitates, by cell.
+
+    Cells with a schedule of the learning rate are for the local trainer; verl refuses them by name.
+    """
     params = expand(load_study(path))
-    trained = {key: cell for key, cell in params.cells.items() if isinstance(cell, TrainedCell)}
+    trained = {
+        key: cell
+        for key, cell in params.cells.items()
+        if isinstance(cell, TrainedCell) and cell.train.learning_rate_schedule == "constant"
+    }
     imitating = [key for key, cell in trained.items() if isinstance(cell.algorithm, Sft)]
     return {key: _plan(params, trained, key) for key in (next(iter(trained)), *imitating[:1])}
 
