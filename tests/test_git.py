@@ -100,7 +100,9 @@ def test_what_cannot_be_looked_up_is_an_error_with_its_repair(
     assert any(each.ok is False and re.search(_STATES[state], each.repair) for each in said)
     if state is not _old:
         assert COMMIT not in circumstances(repository)
-    if state not in (_old, _archive):
+    if state in (_archive, _without_commit):  # these are answers: there is no commit
+        assert checked_out(repository) == ""
+    elif state is not _old:
         with pytest.raises(UserError, match=_STATES[state]):
             checked_out(repository)
         with pytest.raises(UserError, match=_STATES[state]):

@@ -63,14 +63,14 @@ def is_repository(root: Path) -> bool:
 
 
 def checked_out(root: Path) -> str:
-    """The commit of a checkout; empty outside of a repository.
+    """The commit of a checkout; empty outside of a repository, and before its first commit.
 
     Raises:
-        UserError: If there is a repository that git cannot be asked about, or without a commit.
+        UserError: If there is a repository that git cannot be asked about.
     """
-    return (
-        git(root, "rev-parse", "--verify", "HEAD^{commit}").strip() if is_repository(root) else ""
-    )
+    if not is_repository(root) or not agrees(root, HEAD[0], "--quiet", *HEAD[1:]):
+        return ""
+    return git(root, *HEAD).strip()
 
 
 def version(root: Path) -> tuple[int, ...]:
