@@ -27,6 +27,8 @@ HEADINGS = (
     "signatures",
 )
 NO_SIGNATURE = "-"
+_ALIKE = ("task", "could be found")
+"""Columns of the terminal's table that go where all verdicts have the same in them."""
 
 
 class CellVerdict(Record):
@@ -112,16 +114,31 @@ def _of_cell(result: CellResult, shown: Sequence[CellSignature]) -> Iterator[Cel
 
 
 def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
-    """The verdicts for a terminal, with the cells that a partial report lacks."""
+    """The verdicts for a terminal, with the cells that a partial report lacks.
+
+    A column in which all say the same is told below the table instead.
+    """
+    headings = ("cell", *HEADINGS[2:])
+    lines = [(each.cell, *each.texts()[2:]) for each in found]
+    lines += [(key, *texts[2:]) for key, texts in missing_texts(results).items()]
+    alike = {
+        place: lines[0][place]
+        for place, heading in enumerate(headings)
+        if heading in _ALIKE and len({line[place] for line in lines}) == 1
+    }
     table = FittingTable(
-        title="Verdicts", box=SIMPLE_HEAD, padding=(0, 1), pad_edge=False, collapse_padding=True
+        title="Verdicts",
+        caption="; ".join(f"{headings[p]}: {escape(text)}" for p, text in alike.items()) or None,
+        box=SIMPLE_HEAD,
+        padding=(0, 1),
+        pad_edge=False,
+        collapse_padding=True,
     )
-    for heading in ("cell", *HEADINGS[2:]):
-        table.add_column(heading, overflow="fold")
-    for each in found:
-        table.add_row(*map(escape, (each.cell, *each.texts()[2:])))
-    for key, texts in missing_texts(results).items():
-        table.add_row(*map(escape, (key, *texts[2:])))
+    for place, heading in enumerate(headings):
+        if place not in alike:
+            table.add_column(heading, overflow="fold")
+    for line in lines:
+        table.add_row(*(escape(t) for place, t in enumerate(line) if place not in alike))
     return table
 
 

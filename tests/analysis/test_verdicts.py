@@ -97,11 +97,17 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     assert sentence in findings(*signed(results))
 
 
-def test_what_could_be_found_stands_beside_every_verdict() -> None:
+def test_what_could_be_found_stands_beside_every_verdict_or_once_below() -> None:
     results = made({})
-    table = verdict_table(results, cell_verdicts(*signed(results)))
+    found = cell_verdicts(*signed(results))
+    table = verdict_table(results, found)
+    assert table.caption == "task: hi_tom_style; could be found: rule from 60%"
+    assert "could be found" not in [column.header for column in table.columns]
+    other = found[0].model_copy(update={"task": "tomi", "found": {"beliefs": None, "rule": None}})
+    table = verdict_table(results, [other, *found[1:]])
     (column,) = (each for each in table.columns if each.header == "could be found")
-    assert list(column.cells) == ["rule from 60%"] * len(results.cells)
+    assert list(column.cells) == ["nothing", *["rule from 60%"] * (len(results.cells) - 1)]
+    assert not table.caption
 
 
 @pytest.mark.parametrize(
