@@ -42,7 +42,10 @@ def differing(root: Path, stages: Sequence[str], say: Callable[[str], None]) -> 
 
 def _clone(root: Path, target: Path) -> Path:
     if not checked_out(root):
-        raise UserError(f"{root} must be a git repository with a commit; make one with: git init")
+        raise UserError(
+            f"{root} must be a git repository with a commit; make one with: git init && "
+            'git add --all && git commit -m "As it is"'
+        )
     git(root, "clone", "--quiet", str(root), str(target))
     if not (target / "dvc.yaml").is_file():
         raise UserError(f"{root}: its last commit has no dvc.yaml; commit it, and try again")

@@ -78,9 +78,8 @@ def compare(
 def _pairs(root: Path, first: str, second: str) -> list[tuple[Side, Side]]:
     runs = root / "runs"
     if "/" not in first + second and all((runs / name).is_dir() for name in (first, second)):
-        cells = [
-            name for name in evaluated_cells(runs / first) if name in evaluated_cells(runs / second)
-        ]
+        others = evaluated_cells(runs / second)
+        cells = [name for name in evaluated_cells(runs / first) if name in others]
         if not cells:
             raise UserError(f"the studies {first} and {second} have no evaluated cell in common")
         return [(cell_side(root, first, cell), cell_side(root, second, cell)) for cell in cells]
