@@ -228,11 +228,10 @@ def test_an_imitating_cell_has_the_local_trainers_metrics(imitated: tuple[Path, 
     assert [row["step"] for row in rows] == list(range(SFT_STEPS + 1))
     assert set(rows[0]) == {"step", "validation_accuracy"} | PROBES
     assert probed(rows) == SFT_PROBED
-    sampled = set(curve(imitated[0], GRPO)[1])
+    shown = {"loss", "entropy", "gradient_norm", "learning_rate"}  # nothing is sampled or rewarded
+    shown |= {"length_mean", "length_median", "length_p95"}
     for row in rows[1:]:
-        assert set(row) - PROBES == (sampled - DRIFT - {"distinct_share"}) | {"advantage_std"}
-        assert row["accuracy"] == row["format_rate"] == row["no_signal_share"] == 1
-        assert row["kl"] == row["clip_share"] == row["unfinished_share"] == 0
+        assert set(row) - PROBES == {"step", "validation_accuracy"} | shown
         assert 0 < row["entropy"] < 6 and row["gradient_norm"] > 0
     assert len({row["loss"] for row in rows[1:]}) == SFT_STEPS
     assert len({row["length_mean"] for row in rows[1:]}) > 1  # of traces of several lengths
@@ -302,9 +301,9 @@ def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) 
             assert tags["backend"] == "verl"
             assert tags["mlflow.parentRunId"] == runs["study mini"]
             assert tags["checkpoint"] == manifest(checkout, cell)["checkpoints"]["best"]["digest"]
-            wanted = {"train/reward_mean", "train/validation_accuracy", "train/length_median"}
+            wanted = {"train/loss", "train/validation_accuracy", "train/length_median"}
             if cell != SFT:  # it samples nothing
-                wanted |= {f"train/{name}" for name in DRIFT | WATCHED}
+                wanted |= {f"train/{name}" for name in DRIFT | WATCHED | {"reward_mean"}}
             assert wanted | {"evaluate/hi_tom_order_3/accuracy"} <= set(metrics)
             linked = json.loads((checkout / "logs/mini" / cell / "tracking.json").read_text())
             assert linked["run_id"] == runs[cell]
