@@ -118,7 +118,9 @@ def summary(published: PublishedResults, found: Sequence[BesidePublished]) -> st
 
 
 def published_markdown(found: Sequence[BesidePublished]) -> str:
-    """The figures as a Markdown table."""
+    """The figures as a Markdown table; nothing where there are none."""
+    if not found:
+        return ""
     lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
     return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
 

@@ -86,6 +86,7 @@ def test_a_failed_cell_is_told_as_failed_and_the_rest_is_complete(study: Path) -
     assert "<td>micro</td><td>hi</td><td>hi_tom_order_3</td>" in rest.replace("\n", "")
     assert ">failed</td>" in rest and ">not run</td>" in rest
     assert "## This report is partial" in text
+    assert "Against the published results" not in text  # the study re-runs no paper
     assert "\n- hi: split by-story; train: 900 rows, stories: " in text
     assert "\n- seed of the study: 0\n" in text
     assert text.count(f"failed: {CAUSE.replace('<', '&lt;')}") == 3

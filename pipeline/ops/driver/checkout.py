@@ -70,6 +70,11 @@ def ask_dvc(root: Path, *arguments: str) -> str:
 
 
 def stage_environment(**extra: str) -> dict[str, str]:
-    """An environment in which stage commands find this environment's Python."""
+    """An environment in which stage commands find this environment's Python.
+
+    Threads of OpenMP sleep while they wait for each other, unless the user has said otherwise. By
+    default they spin, and beside other work each takes the core that another of them waits for.
+    """
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    return {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", **extra}
+    ours = {"PATH": path, "PYTHONUNBUFFERED": "1"}
+    return {"OMP_WAIT_POLICY": "passive", **os.environ, **ours, **extra}
