@@ -8,8 +8,9 @@ joined under one softmax. Nothing of the prompt is computed or copied for each c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -23,6 +24,9 @@ _NAME = "shared_prefix"
 Attend = Callable[..., tuple[Tensor, None]]
 _flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
 _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+_FEW = 256
+"""Most queries of a row for which the CPU kernel's backward pass is faster in float32 than in
+bfloat16, casts included: two to three times up to here, and slower from about 1,000 on."""
 
 
 @dataclass(frozen=True)
@@ -143,16 +147,49 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
     """Encode some prompts, none empty, by a causal language model's own modules."""
     ids, mask = pad_left(prompts, int(model.config.pad_token_id or 0), model.device)
     cache = DynamicCache(config=model.config)
-    states = Halves.of(model).body(
-        input_ids=ids,
-        attention_mask=visible(model, mask) if len(set(map(len, prompts))) > 1 else None,
-        position_ids=positions(mask),
-        past_key_values=cache,
-        use_cache=True,
-        last=1,
-    )[:, -1]
+    seen = visible(model, mask) if len(set(map(len, prompts))) > 1 else None
+    with _alone(model, seen):
+        states = Halves.of(model).body(
+            input_ids=ids,
+            attention_mask=seen,
+            position_ids=positions(mask),
+            past_key_values=cache,
+            use_cache=True,
+            last=1,
+        )[:, -1]
     keys, values = held(cache)
     return EncodedPrompts(states, keys, values)
+
+
+def _alone(model: PreTrainedModel, seen: Tensor | None) -> AbstractContextManager[None]:
+    """Where gradients in bfloat16 are wanted of a CPU, let layers attend by :class:`_Flash`."""
+    half = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    wanted = half and torch.is_grad_enabled() and model.device.type == "cpu"
+    if not wanted or model.config._attn_implementation != "sdpa":
+        return nullcontext()
+    bias = None
+    if seen is not None:
+        bias = torch.zeros(seen.shape, dtype=torch.bfloat16).masked_fill(~seen, -torch.inf)
+    return attending(model, partial(_attend_alone, bias=bias))
+
+
+def _attend_alone(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    scaling: float,
+    bias: Tensor | None,
+    **_: object,
+) -> tuple[Tensor, None]:
+    """Attend to a row's own tokens; ``bias`` [N, 1, T, T] is added to scores, else causality."""
+    # Under autocast the rotation and the cache leave them in float32.
+    query, key, value = (tensor.bfloat16() for tensor in (query, key, value))
+    own = (for_all_heads(tensor, query.shape[1]) for tensor in (key, value))
+    output = _Flash.apply(query, *own, bias, scaling)  # type: ignore[no-untyped-call]
+    return output.transpose(1, 2).contiguous(), None
 
 
 def held(cache: DynamicCache) -> tuple[list[Tensor], list[Tensor]]:
@@ -333,11 +370,53 @@ class _Joined(torch.autograd.Function):
         # joint softmax for its keys, and so returns this part's share of the gradient.
         lay = [prefix.stack(by_key_head(tensor, heads)) for tensor in (gradient, output)]
         sums = prefix.stack(by_key_head(total.unsqueeze(-1), heads)).squeeze(-1)
-        far, of_keys, of_values = _flash_backward(
+        far, of_keys, of_values = _shares(
             lay[0], stacked, keys, values, lay[1], sums, 0.0, False, attn_mask=prefix.bias, **scale
         )
-        near, of_key, of_value = _flash_backward(
+        near, of_key, of_value = _shares(
             gradient.contiguous(), query, key, value, output, total, 0.0, True, **scale
         )
         of_query = prefix.unstack(far).reshape_as(near) + near
         return of_query, of_key, of_value, of_keys, of_values, None, None
+
+
+class _Flash(torch.autograd.Function):
+    """Flash attention of rows to their own tokens, with the backward pass of :func:`_shares`."""
+
+    @staticmethod
+    def forward(
+        context: Any, query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: float
+    ) -> Tensor:
+        """The attention output [N, heads, T, D]; key and value have all heads."""
+        output: Tensor
+        output, total = _flash(query, key, value, 0.0, bias is None, attn_mask=bias, scale=scale)
+        context.save_for_backward(query, key, value, output, total, bias)
+        context.scale = scale
+        return output
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
+        """The gradients of query, key and value."""
+        query, key, value, output, total, bias = context.saved_tensors
+        tensors = (gradient.contiguous(), query, key, value, output, total)
+        causal, how = bias is None, {"attn_mask": bias, "scale": context.scale}
+        return *_shares(*tensors, 0.0, causal, **how), None, None
+
+
+def _shares(
+    gradient: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    output: Tensor,
+    *others: Any,
+    attn_mask: Tensor | None = None,
+    scale: float,
+) -> Sequence[Tensor]:
+    """The gradients of query, key and value by the kernel, in the faster number format."""
+    given, dtype = [gradient, query, key, value, output], query.dtype
+    if dtype == torch.bfloat16 and query.shape[2] <= _FEW:
+        given = [tensor.float() for tensor in given]
+        attn_mask = None if attn_mask is None else attn_mask.float()
+    found = _flash_backward(*given, *others, attn_mask=attn_mask, scale=scale)
+    return [each.to(dtype) for each in found]

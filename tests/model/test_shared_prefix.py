@@ -49,6 +49,24 @@ def test_grouped_heads_give_the_plain_logits_and_gradients(model: PreTrainedMode
         torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize("prompts", [PROMPTS, [[5, 6], [10, 11], [12, 13]]], ids=["ragged", "even"])
+@pytest.mark.parametrize("few", [256, 0], ids=["in float32", "in bfloat16"])
+def test_gradients_in_bfloat16_point_where_those_in_float32_do(
+    model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch, prompts: list[list[int]], few: int
+) -> None:
+    monkeypatch.setattr(shared_prefix, "_FEW", few)
+    directions = []
+    for dtype in (torch.float32, torch.bfloat16):
+        with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
+            logits, mask = completion_logits(model, prompts, COMPLETIONS)
+            loss = logits[mask].float().square().mean()
+        directions.append(torch.autograd.grad(loss, list(model.parameters())))
+        assert model.config._attn_implementation == "sdpa"
+    for exact, near in zip(*directions, strict=True):
+        alike = torch.nn.functional.cosine_similarity(exact.flatten(), near.flatten(), dim=0)
+        assert alike > 0.995 and near.norm() == pytest.approx(exact.norm(), rel=0.05)
+
+
 def test_the_model_attends_as_before_afterwards(model: PreTrainedModel) -> None:
     before = model(torch.tensor([[5, 6, 7]])).logits
     generate(model, PROMPTS, [(i,) for i in range(3)], Sampling(3), stops=())
