@@ -39,7 +39,7 @@ from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params_file import read_params
 from pipeline.formats.plural import counted
-from pipeline.ops.driver.checkout import find_root, use_study
+from pipeline.ops.driver.checkout import find_root, set_values, use_study
 
 app = typer.Typer(
     name="tomrl",
@@ -136,14 +136,25 @@ def run(
             help="In a git worktree at the commit that is checked out, as `tomrl sweep --no-push`.",
         ),
     ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Write this to params.yaml first, for all cells: --set train.steps=20. Give it "
+            "again for several.",
+        ),
+    ] = None,
 ) -> None:
     """Run a study as a Prefect flow: the DVC stages of `dvc repro`, its cells side by side.
 
-    Needs no server: without one, Prefect starts its own for the time of the run. What is up to date
-    is skipped; cells go on when others fail; an interrupted run goes on where it was. Studies of
-    published models run one cell at a time, unless `--jobs` says otherwise.
+    Use it to run a study; use `dvc repro` to run one stage, or without Prefect: both do the same
+    stages, one by one. Needs no server: without one, Prefect starts its own for the time of the
+    run. What is up to date is skipped; cells go on when others fail; an interrupted run goes on
+    where it was. Studies of published models run one cell at a time, unless `--jobs` says
+    otherwise.
 
-    Example: `tomrl run mini --jobs 2`
+    Example: `tomrl run mini --jobs 2` or `tomrl run mini --set train.learning_rate=0.0002`
     """
     from flows.driver.graph import changed_stages
     from flows.driver.record import RunFolder, checkout_owner
@@ -158,12 +169,19 @@ def run(
                 "--jobs counts cells of a run here; with --pin, say what cells may take at a time "
                 "by: tomrl sweep --no-push --concurrency N"
             )
+        if settings:
+            raise UserError(
+                "--set edits params.yaml here, and --pin runs what is committed; edit "
+                "studies/STUDY.yaml and commit it, or leave out --pin"
+            )
         sweep.begin(study, pushing=False)
         return
     raise_on_sigterm()
     with owned(checkout_owner(root), patience=0.0):
         if study is not None:
             use_study(root, study)
+        if settings:
+            set_values(root, settings)
         params = read_params(root / "params.yaml")
         left = changed_stages(root)
     if left:
