@@ -1,4 +1,4 @@
-"""The report's page: one file without network. Everything from models or data is escaped."""
+"""The report's page, which needs no network. Everything from models or data is escaped."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from pipeline.analysis.decisive import panels
 from pipeline.analysis.ledger.ledger import HEADINGS as LEDGER_HEADINGS
 from pipeline.analysis.ledger.ledger import ledger_summary
 from pipeline.analysis.looks import SHAPES, looks
-from pipeline.analysis.packed import packed
+from pipeline.analysis.packed import PARTS
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
 from pipeline.analysis.run_links import run_link
-from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import change_texts, standing_texts
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
@@ -51,7 +50,7 @@ def render(
     results: Results,
     report: StudySummary,
     figures: Mapping[str, str],
-    recorded: Recorded,
+    packed: str,
     runs: str,
 ) -> str:
     """The page.
@@ -60,7 +59,7 @@ def render(
         results: The results of the study.
         report: What there is to say of them.
         figures: SVG texts by name.
-        recorded: What was answered, and what it was made from.
+        packed: Some samples, see :func:`pipeline.analysis.packed.packed`.
         runs: The folder of the cells' results, as the page's links name it.
     """
     columns = list(report.standings[0].columns) if report.standings else []
@@ -73,7 +72,8 @@ def render(
         style=_vendored("report.css", "vendor/uPlot.min.css"),
         script=_vendored("vendor/uPlot.min.js", "report.js"),
         licence=_vendored("vendor/uPlot.LICENSE"),
-        packed=packed(results, recorded),
+        packed=packed,
+        body=body(PARTS),
         provenance=report.provenance,
         headings=HEADINGS,
         notes="; ".join(notes(results)),
@@ -119,6 +119,19 @@ def render(
         ledger=report.ledger,
         won=results.audit.won_without_answer(),
     )
+
+
+def body(parts: str, server: str = "", experiment: str = "") -> Markup:
+    """The tag that says where things are: a copy of the page elsewhere has another one.
+
+    Args:
+        parts: The folder of what is shown on demand, as seen from the page.
+        server: The address of MLflow, if not the usual one.
+        experiment: The id of the experiment there.
+    """
+    found = {"parts": parts, "mlflow": server, "experiment": experiment}
+    said = [Markup(' data-{}="{}"').format(name, value) for name, value in found.items() if value]
+    return Markup("<body{}>").format(Markup().join(said))
 
 
 def _glossary(report: StudySummary) -> dict[str, str]:

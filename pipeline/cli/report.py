@@ -17,6 +17,7 @@ from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.analysis.results import Results
+    from pipeline.analysis.run_links import RunsAt
 
 console = Terminal()
 
@@ -34,17 +35,23 @@ def report(
 
     Example: `tomrl report`
     """
+    from pipeline.ops.mirror.ran import copied_page, write_with_runs
+
     root = find_root()
     params = read_params(root / "params.yaml")
     results, page = _partial(params, root) if partial else _whole(params, root)
     _show(results)
     _show_ledger(page.parent / "results.json")
-    copy = page if partial else _copy(params, root, page)
+    runs_at, where = _runs_at(root)
+    copy = page
+    if page.is_file():
+        copy = page if partial else copied_page(root, params.study.name)
+        write_with_runs(params, root, page, copy, runs_at)
     console.print(f"\nReport:  {escape(str(copy))}", soft_wrap=True, highlight=False)
     if copy != page:
         text = f"Tracked: {page}, the same without commit, machines and durations"
         console.print(escape(text), soft_wrap=True, highlight=False)
-    console.print(f"MLflow:  {escape(_runs_at(root, copy))}", soft_wrap=True, highlight=False)
+    console.print(f"MLflow:  {escape(where)}", soft_wrap=True, highlight=False)
 
 
 def _whole(params: Params, root: Path) -> tuple[Results, Path]:
@@ -88,17 +95,6 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     return found, target / "index.html"
 
 
-def _copy(params: Params, root: Path, page: Path) -> Path:
-    """Write the copy of a page that says what differs from run to run, where there is a page."""
-    from pipeline.ops.mirror.ran import copied_page, write_with_runs
-
-    if not page.is_file():
-        return page
-    target = copied_page(root, params.study.name)
-    write_with_runs(params, root, page, target)
-    return target
-
-
 def _show(results: Results) -> None:
     from pipeline.analysis.answer import answer
     from pipeline.analysis.findings import findings
@@ -126,16 +122,17 @@ def _show_ledger(path: Path) -> None:
         console.print(f"- {escape(ledger_summary(found))}; the report has each.", highlight=False)
 
 
-def _runs_at(root: Path, page: Path) -> str:
-    """Where the runs are: at a server, with what to open so that the report leads there."""
-    from pipeline.analysis.run_links import page_query
-    from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
+def _runs_at(root: Path) -> tuple[RunsAt | None, str]:
+    """Where the runs are, if at a server, and what to say of it."""
+    from pipeline.analysis.run_links import RunsAt
+    from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri, without_secrets
 
     uri = tracking_uri(root)
     if not uri.startswith("http"):
-        return ".venv/bin/tomrl ui"
+        return None, ".venv/bin/tomrl ui"
+    server = without_secrets(uri).rstrip("/")
     try:
         experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
     except UserError:
-        return f"{uri}, which does not answer"
-    return f"{uri}; links to it: {page.as_uri()}{page_query(uri, str(experiment))}"
+        return None, f"{server}, which does not answer"
+    return RunsAt(server, str(experiment)), server

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.terminal import Terminal
+from pipeline.config.params_file import read_params
 from pipeline.ops.driver.checkout import find_root
+
+if TYPE_CHECKING:
+    from pipeline.analysis.run_links import RunsAt
 
 _SERVER = "mlflow.server.fastapi_app:app"
 console = Terminal()
@@ -24,6 +29,7 @@ def ui(
 
     Example: `tomrl ui --port 5001`, then open the address that it prints
     """
+    from pipeline.analysis.run_links import RunsAt
     from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri, without_secrets
 
     root = find_root()
@@ -35,7 +41,20 @@ def ui(
         console.print(f"the runs are on an MLflow server: {address}/{page}", soft_wrap=True)
         return
     console.print(f"MLflow: http://{host}:{port}/{page}", highlight=False, soft_wrap=True)
+    _link_report(root, RunsAt(f"http://{host}:{port}", str(experiment)))
     _serve(uri, host, port)
+
+
+def _link_report(root: Path, runs_at: RunsAt) -> None:
+    """Have the report of the study in use lead to these runs, if there is one."""
+    from pipeline.ops.mirror.ran import copied_page, write_with_runs
+
+    params = read_params(root / "params.yaml")
+    page = root / "reports" / params.study.name / "index.html"
+    if page.is_file():
+        copy = copied_page(root, params.study.name)
+        write_with_runs(params, root, page, copy, runs_at)
+        console.print(f"Report: {copy}, which links to it", highlight=False, soft_wrap=True)
 
 
 def _refuse_taken(host: str, port: int) -> None:
