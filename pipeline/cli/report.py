@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from pipeline.base.errors import UserError
+from pipeline.cli.output import write_output
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
@@ -30,16 +31,22 @@ def report(
             help="Of the cells that are there: the others are marked failed, or not run.",
         ),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all that the report says as JSON: results.json.")
+    ] = False,
 ) -> None:
     """Print the result table of the present study, and where its report and its runs are.
 
-    Example: `tomrl report`
+    Example: `tomrl report` or `tomrl report --json`
     """
     from pipeline.ops.mirror.ran import copied_page, write_with_runs
 
     root = find_root()
     params = read_params(root / "params.yaml")
     results, page = _partial(params, root) if partial else _whole(params, root)
+    if as_json:
+        write_output(Path("-"), _results_text(page.parent / "results.json"))
+        return
     _show(results)
     _show_ledger(page.parent / "results.json")
     runs_at, where = _runs_at(root)
@@ -93,6 +100,12 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     missing = found.missing()
     console.say(f"partial: {len(missing)} of {counted(len(found.cells), 'cell')} have no results")
     return found, target / "index.html"
+
+
+def _results_text(path: Path) -> str:
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file; make the report with: dvc repro report")
+    return path.read_text(encoding="utf-8")
 
 
 def _show(results: Results) -> None:

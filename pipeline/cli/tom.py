@@ -12,7 +12,7 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import CELL, items_by_task, names_cell
-from pipeline.cli.output import check_output, is_standard_output
+from pipeline.cli.output import JsonOption, check_output, is_standard_output, print_json
 from pipeline.cli.reading import TABLE, read_input, refuse_same_file
 from pipeline.cli.story_rows import InputRow, check_length, decoded, read_rows, write_rows
 from pipeline.cli.tables import make_table
@@ -173,6 +173,7 @@ def check(
         ),
     ] = None,
     rules: RulesOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare a benchmark's labels with what its stories imply, by belief order and type."""
     if names_cell(source):
@@ -189,14 +190,17 @@ def check(
         for task, rows in by_task.items()
         for language, chosen in [_language(task, rules)]
     }
+    found = [each for report in reports.values() for each in report.disagreements]
+    if output is not None:
+        _write_disagreements(output, found)
+    if as_json:
+        print_json({task: report.as_json() for task, report in reports.items()})
+        return
     terminal = Terminal(stderr=output is not None and is_standard_output(output))
     for task, report in reports.items():
         if len(reports) > 1:
             terminal.say(f"{task}:")
         _print_agreement(report, terminal)
-    found = [each for report in reports.values() for each in report.disagreements]
-    if output is not None:
-        _write_disagreements(output, found)
     where = "" if output is None else f" written to {output}"
     terminal.say(f"{counted(len(found), 'disagreement')}{where}")
 
@@ -283,7 +287,10 @@ def _claims(name: str, row: InputRow, rules: Rules) -> list[dict[str, object]] |
 
 
 def _print_agreement(report: Agreement, console: Terminal) -> None:
-    for title, counts in (("belief order", report.by_order), ("question type", report.by_type)):
+    counted_by = {"belief order": report.by_order, "question type": report.by_type}
+    if {f"order_{order}": each for order, each in report.by_order.items()} == report.by_type:
+        del counted_by["question type"]  # it says the same
+    for title, counts in counted_by.items():
         heading = f"Labels that agree with the solver, by {title}"
         table = make_table(heading, [title], ("agree", "of", "%"))
         for name, (agreed, total) in counts.items():
