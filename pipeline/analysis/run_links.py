@@ -21,8 +21,8 @@ class RunsAt:
         experiment: The id of the experiment.
     """
 
-    server: str = UI
-    experiment: str = EXPERIMENT
+    server: str
+    experiment: str
 
 
 def run_link(study: str, key: str) -> str:
