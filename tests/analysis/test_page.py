@@ -168,7 +168,7 @@ def test_a_sample_leads_to_the_file_of_its_cell(page: Path, made: tuple[Results,
     *_, key = made[0].cells
     with opened(page, WIDE) as (window, _):
         window.select_option("#sample-cell", key)
-        window.locator(".sample summary").first.click()
+        window.locator(f".sample:has-text('{key}') summary").first.click()
         links = window.locator(".sample[open] > p a")
         href = links.first.get_attribute("href") or ""
         assert (page.parent / href).resolve().is_file() and f"/{key}/" in href
@@ -198,6 +198,7 @@ def test_filters_and_links_find_samples(page: Path, made: tuple[Results, Recorde
         cell = list(made[0].cells)[-1]
         window.click(f'a[data-cell="{cell}"] >> nth=0')
         assert window.input_value("#sample-cell") == cell
+        window.wait_for_selector(".sample")
         badges = window.locator(".sample").first.locator(".badge").all_text_contents()
         assert cell in badges and badges[0] in KINDS
         window.fill("#sample-search", "surely no sample says this")

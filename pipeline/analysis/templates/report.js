@@ -139,6 +139,7 @@
       const mine = ++latest, columns = column.value ? [column.value] : Object.keys(packed.columns);
       let read = few, said = "";
       if (cell.value) {
+        samples = []; refresh();
         try {
           read = await all(cell.value, columns, (done) => { if (mine === latest) count.value = `${done} are read`; });
         } catch (error) {
