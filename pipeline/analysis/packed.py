@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.analysis.details import details
 from pipeline.analysis.looks import looks
 from pipeline.analysis.marked import pieces, shortened
 from pipeline.analysis.results import Results
@@ -20,7 +21,7 @@ from pipeline.tasks.example import Example
 MOST_OF_EACH_KIND = 8
 """Samples of each kind that a cell shows of a column inside the page, where they fit."""
 
-LARGEST = 1_000_000
+LARGEST = 500_000
 """Characters that samples may take inside the page."""
 
 PARTS = "parts"
@@ -83,18 +84,21 @@ def _base(results: Results, recorded: Recorded, key: str) -> str | None:
 
 
 def write_parts(folder: Path, results: Results, samples: Samples, marked: Marked) -> None:
-    """Write curves and all samples as scripts, which a page that is itself a file may load.
+    """Write curves, tables and samples as scripts, which a page that is itself a file may load.
 
-    ``curves.js``; ``COLUMN-PAGE.js`` with stories and questions; ``CELL/COLUMN-PAGE.js`` with what
-    was answered to them. Claims are marked in the samples that are inside the page as well.
+    ``curves.js``; ``tables.js`` in the order of the page; ``COLUMN-PAGE.js`` with stories and
+    questions; ``CELL/COLUMN-PAGE.js`` with what was answered to them. Claims are marked in the
+    samples that are inside the page as well.
     """
     _write_part(folder, "curves", curves(results))
+    tables = [[each.headings, *each.rows] for each in details(results)]
+    _write_part(folder, "tables", tables)
     asked = {column: of_cell for (_, column), of_cell in samples.items()}
     for column, of_cell in asked.items():
         for name, page in _pages(column, of_cell):
-            tables = _Tables(marked)
-            questions = [tables.question(sample.item.example) for sample in page]
-            _write_part(folder, name, {"stories": tables.stories.rows, "questions": questions})
+            asking = _Tables(marked)
+            questions = [asking.question(sample.item.example) for sample in page]
+            _write_part(folder, name, {"stories": asking.stories.rows, "questions": questions})
     for (key, column), of_cell in samples.items():
         for name, page in _pages(column, of_cell):
             rows = [[KINDS.index(s.kind), marked.plain(s.item), s.rule] for s in page]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -10,11 +10,11 @@ from markupsafe import Markup
 
 from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
 from pipeline.analysis.decisive import panels
+from pipeline.analysis.details import details
 from pipeline.analysis.ledger.ledger import HEADINGS as LEDGER_HEADINGS
 from pipeline.analysis.ledger.ledger import ledger_summary
 from pipeline.analysis.looks import SHAPES, looks
 from pipeline.analysis.packed import PARTS
-from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
 from pipeline.analysis.run_links import run_link
@@ -42,6 +42,9 @@ _FIGURE_TITLES = {
     "against-rules": "Against rules that learn nothing",
 }
 """The figures on the page; training curves are drawn there from their numbers."""
+
+LARGEST_FIGURES = 600_000
+"""Characters that all figures may take inside the page."""
 
 _TEMPLATES = "templates"
 
@@ -104,10 +107,10 @@ def render(
         steps=[step_texts(each) for each in report.steps],
         square_headings=SQUARE_HEADINGS,
         squares=[square_texts(each) for each in report.squares],
-        probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
-        figures=[(_FIGURE_TITLES[n], Markup(s)) for n, s in figures.items() if n in _FIGURE_TITLES],
+        details=details(results),
+        figures=list(_shown(figures)),
+        has_curves=any(result.curve for result in results.trained()),
         cells=results.cells,
-        own_figures=any(s.own for r in results.cells.values() for s in r.tasks.values()),
         cards=results.cards,
         audit=results.audit,
         against=results.against,
@@ -132,6 +135,14 @@ def body(parts: str, server: str = "", experiment: str = "") -> Markup:
     found = {"parts": parts, "mlflow": server, "experiment": experiment}
     said = [Markup(' data-{}="{}"').format(name, value) for name, value in found.items() if value]
     return Markup("<body{}>").format(Markup().join(said))
+
+
+def _shown(figures: Mapping[str, str]) -> Iterator[tuple[str, str, Markup | None]]:
+    """Yield name, title and drawing of the page's figures; large ones are read from beside it."""
+    shown = {name: figures[name] for name in _FIGURE_TITLES if name in figures}
+    fit = sum(map(len, shown.values())) <= LARGEST_FIGURES
+    for name, drawing in shown.items():
+        yield name, _FIGURE_TITLES[name], Markup(drawing) if fit else None
 
 
 def _glossary(report: StudySummary) -> dict[str, str]:

@@ -35,7 +35,7 @@
 
   const number = (text) => { const found = text.match(/^\s*[+-]?\d+(?:\.\d+)?/); return found ? Number(found[0]) : null; };
   const compare = (a, b) => number(a) !== null && number(b) !== null ? number(a) - number(b) : a.localeCompare(b);
-  for (const head of document.querySelectorAll(".sorts thead th")) {
+  const sortable = (head) => {
     const sort = () => {
       const table = head.closest("table"), body = table.tBodies[0], column = head.cellIndex;
       const down = head.getAttribute("aria-sort") === "ascending";
@@ -48,7 +48,8 @@
     head.tabIndex = 0; head.title = "sort";
     head.addEventListener("click", sort);
     head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
-  }
+  };
+  document.querySelectorAll(".sorts thead th").forEach(sortable);
 
   for (const panel of document.querySelectorAll(".panels svg")) {
     const points = [...panel.querySelectorAll(".point")], named = panel.parentElement.querySelector(".pointed");
@@ -89,6 +90,28 @@
       }).then(unpack));
     }
     return parts.get(name);
+  }
+
+  for (const image of document.querySelectorAll("img[data-figure]")) image.src = `${folder}/../figures/${image.dataset.figure}.svg`;
+
+  for (const made of document.querySelectorAll("details[data-table]")) {
+    const box = made.querySelector(".scroll");
+    made.addEventListener("toggle", () => {
+      if (made.open && !box.children.length) load("tables").then((tables) => box.append(table(tables[made.dataset.table])),
+        () => { box.textContent = "This table is in a file that should lie beside the page."; });
+    });
+  }
+  function table([headings, ...rows]) {
+    const made = make("table", "sorts"), body = make("tbody"), head = make("tr"), top = make("thead");
+    for (const heading of headings) head.append(make("th", "", heading));
+    for (const row of rows) {
+      const line = make("tr");
+      for (const text of row) line.append(make("td", number(text) === null ? "" : "number", text));
+      body.append(line);
+    }
+    top.append(head); made.append(top, body);
+    [...head.cells].forEach(sortable);
+    return made;
   }
 
   function options(select, names, every) {
