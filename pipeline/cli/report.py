@@ -120,7 +120,7 @@ def _show(results: Results) -> None:
     for sentence in answer(results, verdicts):
         console.print(escape(sentence), style="bold", highlight=False)
     console.print(verdict_table(results, verdicts))
-    console.print(rich_table(results))
+    console.print(rich_table(results, console.width))
     for sentence in findings(results, signatures):
         console.print(f"- {escape(sentence)}", highlight=False)
 
