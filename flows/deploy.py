@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +27,7 @@ from flows.pools import POOLS, WorkPool, job_template
 from flows.seen import TAG
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.git import checked_out
-from pipeline.config.study_files import study_files
+from pipeline.config.study_files import find_study, study_files
 
 FILE = "prefect.yaml"
 # What a server changes by itself, or what says when rather than what.
@@ -174,7 +175,7 @@ def _deployments(
         raise UserError(
             f"`prefect deploy --all` refuses {root / FILE}:\n{(done.stdout + done.stderr).strip()}"
         )
-    _record_commit(client, checked_out(root), named)
+    _complete(client, root, named)
     for name, content in _present(client, named).items():
         made = name not in before
         same = before.get(name) == content
@@ -183,11 +184,34 @@ def _deployments(
         )
 
 
-def _record_commit(client: SyncPrefectClient, commit: str, named: list[str]) -> None:
-    """Give deployments the commit that they are made from as their version; none outside of git."""
-    for each in client.read_deployments() if commit else ():
+def _complete(client: SyncPrefectClient, root: Path, named: list[str]) -> None:
+    """Give deployments what their files cannot say.
+
+    The commit that they are made from is their version; outside of git they have none. Their forms
+    offer the studies that fit their pool: those that train here, or on a cluster.
+    """
+    commit = checked_out(root)
+    backends = {name: find_study(root, name).train.backend for name in study_files(root)}
+    kinds = {pool.name: pool.kind for pool in POOLS}
+    for each in client.read_deployments():
         if each.name in named and TAG in each.tags:
-            client.update_deployment(each.id, DeploymentUpdate(version=commit))
+            here = kinds.get(each.work_pool_name or "") == "process"
+            fitting = [name for name, backend in backends.items() if (backend == "local") is here]
+            schema = _offering(fitting, each.parameter_openapi_schema or {})
+            update = DeploymentUpdate(parameter_openapi_schema=schema)
+            client.update_deployment(
+                each.id, update.model_copy(update={"version": commit}) if commit else update
+            )
+
+
+def _offering(studies: list[str], schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema of a form whose choice of studies is another one."""
+    found = deepcopy(schema)
+    asked = found.get("properties", {}).get("study", {})
+    for choice in (asked, *asked.get("anyOf", ())):
+        if "enum" in choice:
+            choice["enum"] = studies
+    return found
 
 
 def _present(client: SyncPrefectClient, named: list[str]) -> dict[str, Any]:

@@ -30,6 +30,11 @@ def find_chromium() -> str:
     pytest.skip("no Chromium: scripts/setup_browser.sh installs it, or name it in TOMRL_CHROMIUM")
 
 
+def _from_elsewhere(address: str) -> list[str]:
+    """What is asked of the network: the page and the files beside it are not."""
+    return [] if address.startswith("file:") else [f"asks for {address[:80]}"]
+
+
 @contextmanager
 def opened(page: Path, width: int, scheme: str = "light") -> Iterator[tuple[Page, list[str]]]:
     """Yield a page of the report in a window, with what its console says."""
@@ -44,10 +49,9 @@ def opened(page: Path, width: int, scheme: str = "light") -> Iterator[tuple[Page
         said = list[str]()
         window.on("console", lambda message: said.append(message.text))
         window.on("pageerror", lambda error: said.append(str(error)))
-        window.on("request", lambda request: said.append(f"asks for {request.url[:80]}"))
+        window.on("request", lambda asked: said.extend(_from_elsewhere(asked.url)))
         window.goto(page.as_uri())
         window.wait_for_selector("body[data-ready]")
-        said.remove(f"asks for {page.as_uri()[:80]}")
         try:
             yield window, said
         finally:

@@ -47,6 +47,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
 from pipeline.base.ports import free_ports
 from pipeline.cli.app import app
+from pipeline.config.study_files import study_files
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
 
 Deployed = tuple[Path, str, list[DeploymentEntry]]
@@ -134,8 +135,9 @@ def test_forms_offer_choices(deployed: Deployed, client: SyncPrefectClient) -> N
     form = client.read_deployment_by_name("study/mini").parameter_openapi_schema["properties"]
     (offered,) = [each["enum"] for each in form["study"]["anyOf"] if "enum" in each]
     swept = client.read_deployment_by_name("scheduled sweep/tom-rl").parameter_openapi_schema
-    assert offered == swept["properties"]["study"]["enum"]
-    assert set(offered) == {path.stem for path in (PROJECT / "studies").glob("*.yaml")}
+    on_cluster = swept["properties"]["study"]["enum"]
+    assert "mini" in offered and "tom-rl" in on_cluster and not set(offered) & set(on_cluster)
+    assert {*offered, *on_cluster} == set(study_files(PROJECT))
     form = client.read_deployment_by_name("check/nightly").parameter_openapi_schema["properties"]
     assert form["parts"]["items"]["enum"] == ["results", "upstream", "servers", "disk"]
 

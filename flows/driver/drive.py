@@ -131,6 +131,7 @@ def _drive(work: Work, begin: Begin, only: Sequence[str]) -> bool:
     log = get_run_logger()
     if not changed:
         log.info("study %s is up to date: nothing to run", params.study.name)
+        _publish(work)
         return True
     log.info("%d of %d cells are left to do", len(left), len(params.cells))
     chosen = [key for key in left if not only or key in only]

@@ -34,12 +34,20 @@ class Piece:
 
 def pieces(item: Item) -> list[Piece]:
     """A response in pieces, in order; one piece where the engine reads no claim in it."""
-    text = item.response[:LONGEST_SHOWN]
-    left_out = len(item.response) - len(text)
-    found = _cut(text, _claims(item))
-    if left_out:
-        found.append(Piece(f" [... {left_out} more characters]"))
+    found = _cut(item.response[:LONGEST_SHOWN], _claims(item))
+    if rest := _rest(item.response):
+        found.append(Piece(rest))
     return found
+
+
+def shortened(response: str) -> str:
+    """A response as the page shows it, without its claims."""
+    return response[:LONGEST_SHOWN] + _rest(response)
+
+
+def _rest(response: str) -> str:
+    left_out = len(response) - LONGEST_SHOWN
+    return f" [... {left_out} more characters]" if left_out > 0 else ""
 
 
 def _claims(item: Item) -> list[tuple[BeliefClaim, bool]]:

@@ -1,26 +1,34 @@
-"""What the report's page shows on demand, packed to travel inside it: samples and curves."""
+"""What the report's page shows on demand: a few samples inside it, and all in files beside it."""
 
 from __future__ import annotations
 
 import base64
 import gzip
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from pipeline.analysis.details import details
 from pipeline.analysis.looks import looks
-from pipeline.analysis.marked import pieces
+from pipeline.analysis.marked import pieces, shortened
 from pipeline.analysis.results import Results
-from pipeline.analysis.samples import KINDS, Recorded, Sample, choose
+from pipeline.analysis.samples import KINDS, Recorded, Sample, Samples, choose
 from pipeline.judge.items import Item
 from pipeline.tasks.example import Example
 
 MOST_OF_EACH_KIND = 8
-"""Samples of each kind that a cell shows of a column, where they fit."""
+"""Samples of each kind that a cell shows of a column inside the page, where they fit."""
 
-LARGEST = 2_500_000
-"""Characters that samples and curves may take on the page."""
+LARGEST = 500_000
+"""Characters that samples may take inside the page."""
+
+PARTS = "parts"
+"""The folder beside the page with all samples and the curves."""
+
+PAGE = 250
+"""Questions of a file."""
 
 MOST_POINTS = 200
 """Points of a curve: more than can be told apart."""
@@ -28,14 +36,14 @@ MOST_POINTS = 200
 _LONGEST_STORY = 20_000  # characters
 
 
-def packed(results: Results, recorded: Recorded) -> str:
-    """Samples and curves as base64 of gzipped JSON, the same text for the same results.
+def packed(results: Results, recorded: Recorded, samples: Samples, marked: Marked) -> str:
+    """A few samples of each kind as base64 of gzipped JSON, the same text for the same results.
 
-    Each kind of sample has fewer members where they would take more than :data:`LARGEST`.
+    Each kind has fewer members where they would take more than :data:`LARGEST`.
     """
-    count, marked = MOST_OF_EACH_KIND, Marked()
+    count = MOST_OF_EACH_KIND
     while True:
-        text = pack(contents(results, recorded, choose(results, recorded, count), marked))
+        text = pack(contents(results, recorded, samples, choose(samples, count), marked))
         if len(text) <= LARGEST or count == 1:
             return text
         count //= 2
@@ -49,21 +57,63 @@ def pack(value: object) -> str:
 
 
 def contents(
-    results: Results, recorded: Recorded, samples: list[Sample], marked: Marked
+    results: Results, recorded: Recorded, every: Samples, chosen: list[Sample], marked: Marked
 ) -> dict[str, Any]:
-    """Samples and curves as tables that name each story and each response once."""
+    """Samples as tables that name each story and each response once, and what lies beside."""
     tables = _Tables(marked)
-    rows = [tables.row(sample) for sample in samples]
+    rows = [tables.row(sample) for sample in chosen]
     return {
+        "page": PAGE,
+        "columns": {column: len(samples) for (_, column), samples in every.items()},
+        "bases": {key: _base(results, recorded, key) for key in recorded.items},
         "kinds": KINDS,
         "prompts": dict(recorded.prompts),
         "stories": tables.stories.rows,
         "questions": tables.questions.rows,
         "responses": tables.responses.rows,
         "samples": rows,
-        "curves": curves(results),
         "looks": looks(results).cells,
     }
+
+
+def _base(results: Results, recorded: Recorded, key: str) -> str | None:
+    """The cell whose answers are those before training."""
+    result = results.cells[key]
+    base = None if result.cell.combination is None else results.base_of(result).key
+    return base if base in recorded.items else None
+
+
+def write_parts(folder: Path, results: Results, samples: Samples, marked: Marked) -> None:
+    """Write curves, tables and samples as scripts, which a page that is itself a file may load.
+
+    ``curves.js``; ``tables.js`` in the order of the page; ``COLUMN-PAGE.js`` with stories and
+    questions; ``CELL/COLUMN-PAGE.js`` with what was answered to them. Claims are marked in the
+    samples that are inside the page as well.
+    """
+    _write_part(folder, "curves", curves(results))
+    tables = [[each.headings, *each.rows] for each in details(results)]
+    _write_part(folder, "tables", tables)
+    asked = {column: of_cell for (_, column), of_cell in samples.items()}
+    for column, of_cell in asked.items():
+        for name, page in _pages(column, of_cell):
+            asking = _Tables(marked)
+            questions = [asking.question(sample.item.example) for sample in page]
+            _write_part(folder, name, {"stories": asking.stories.rows, "questions": questions})
+    for (key, column), of_cell in samples.items():
+        for name, page in _pages(column, of_cell):
+            rows = [[KINDS.index(s.kind), marked.plain(s.item), s.rule] for s in page]
+            _write_part(folder, f"{key}/{name}", rows)
+
+
+def _pages(column: str, samples: Sequence[Sample]) -> Iterator[tuple[str, Sequence[Sample]]]:
+    for number, start in enumerate(range(0, len(samples), PAGE)):
+        yield f"{column}-{number}", samples[start : start + PAGE]
+
+
+def _write_part(folder: Path, name: str, value: object) -> None:
+    path = folder / f"{name}.js"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'part({json.dumps(name)},"{pack(value)}")\n', encoding="ascii")
 
 
 @dataclass
@@ -94,6 +144,11 @@ class Marked:
             self._rows[key] = [item.extracted, int(item.right), shown]
         return self._rows[key]
 
+    def plain(self, item: Item) -> list[Any]:
+        """The same, without its claims if it has not been read: reading takes most of the time."""
+        known = self._rows.get((item.example.id, item.response))
+        return known or [item.extracted, int(item.right), [shortened(item.response)]]
+
 
 @dataclass
 class _Tables:
@@ -103,19 +158,21 @@ class _Tables:
     responses: _Table = field(default_factory=_Table)
 
     def row(self, sample: Sample) -> list[Any]:
-        """Cell, column, kind, question, response, response before, rule."""
+        """Cell, column, place, kind, question, response, response before, rule."""
         question, before = sample.item.example, sample.before
         return [
             sample.cell,
             sample.column,
+            sample.place,
             KINDS.index(sample.kind),
-            self.questions.place(question.id, lambda: self._question(question)),
+            self.questions.place(question.id, lambda: self.question(question)),
             self._response(sample.item),
             None if before is None else self._response(before),
             sample.rule,
         ]
 
-    def _question(self, example: Example) -> list[Any]:
+    def question(self, example: Example) -> list[Any]:
+        """Place of the story, question, answer, choices, order, id."""
         story = example.story[:_LONGEST_STORY]
         place = self.stories.place(story, lambda: story)
         choices = list(example.choices or ())

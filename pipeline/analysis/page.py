@@ -1,8 +1,8 @@
-"""The report's page: one file without network. Everything from models or data is escaped."""
+"""The report's page, which needs no network. Everything from models or data is escaped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -10,15 +10,14 @@ from markupsafe import Markup
 
 from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
 from pipeline.analysis.decisive import panels
+from pipeline.analysis.details import details
 from pipeline.analysis.ledger.ledger import HEADINGS as LEDGER_HEADINGS
 from pipeline.analysis.ledger.ledger import ledger_summary
 from pipeline.analysis.looks import SHAPES, looks
-from pipeline.analysis.packed import packed
-from pipeline.analysis.probes import probe_points
+from pipeline.analysis.packed import PARTS
 from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
 from pipeline.analysis.run_links import run_link
-from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import change_texts, standing_texts
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
@@ -44,6 +43,9 @@ _FIGURE_TITLES = {
 }
 """The figures on the page; training curves are drawn there from their numbers."""
 
+LARGEST_FIGURES = 600_000
+"""Characters that all figures may take inside the page."""
+
 _TEMPLATES = "templates"
 
 
@@ -51,7 +53,7 @@ def render(
     results: Results,
     report: StudySummary,
     figures: Mapping[str, str],
-    recorded: Recorded,
+    packed: str,
     runs: str,
 ) -> str:
     """The page.
@@ -60,7 +62,7 @@ def render(
         results: The results of the study.
         report: What there is to say of them.
         figures: SVG texts by name.
-        recorded: What was answered, and what it was made from.
+        packed: Some samples, see :func:`pipeline.analysis.packed.packed`.
         runs: The folder of the cells' results, as the page's links name it.
     """
     columns = list(report.standings[0].columns) if report.standings else []
@@ -73,7 +75,8 @@ def render(
         style=_vendored("report.css", "vendor/uPlot.min.css"),
         script=_vendored("vendor/uPlot.min.js", "report.js"),
         licence=_vendored("vendor/uPlot.LICENSE"),
-        packed=packed(results, recorded),
+        packed=packed,
+        body=body(PARTS),
         provenance=report.provenance,
         headings=HEADINGS,
         notes="; ".join(notes(results)),
@@ -104,10 +107,10 @@ def render(
         steps=[step_texts(each) for each in report.steps],
         square_headings=SQUARE_HEADINGS,
         squares=[square_texts(each) for each in report.squares],
-        probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},
-        figures=[(_FIGURE_TITLES[n], Markup(s)) for n, s in figures.items() if n in _FIGURE_TITLES],
+        details=details(results),
+        figures=list(_shown(figures)),
+        has_curves=any(result.curve for result in results.trained()),
         cells=results.cells,
-        own_figures=any(s.own for r in results.cells.values() for s in r.tasks.values()),
         cards=results.cards,
         audit=results.audit,
         against=results.against,
@@ -119,6 +122,27 @@ def render(
         ledger=report.ledger,
         won=results.audit.won_without_answer(),
     )
+
+
+def body(parts: str, server: str = "", experiment: str = "") -> Markup:
+    """The tag that says where things are: a copy of the page elsewhere has another one.
+
+    Args:
+        parts: The folder of what is shown on demand, as seen from the page.
+        server: The address of MLflow, if not the usual one.
+        experiment: The id of the experiment there.
+    """
+    found = {"parts": parts, "mlflow": server, "experiment": experiment}
+    said = [Markup(' data-{}="{}"').format(name, value) for name, value in found.items() if value]
+    return Markup("<body{}>").format(Markup().join(said))
+
+
+def _shown(figures: Mapping[str, str]) -> Iterator[tuple[str, str, Markup | None]]:
+    """Yield name, title and drawing of the page's figures; large ones are read from beside it."""
+    shown = {name: figures[name] for name in _FIGURE_TITLES if name in figures}
+    fit = sum(map(len, shown.values())) <= LARGEST_FIGURES
+    for name, drawing in shown.items():
+        yield name, _FIGURE_TITLES[name], Markup(drawing) if fit else None
 
 
 def _glossary(report: StudySummary) -> dict[str, str]:

@@ -8,10 +8,11 @@ from pathlib import Path
 from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.ledger.ledger import ledger_markdown
+from pipeline.analysis.packed import PARTS, Marked, packed, write_parts
 from pipeline.analysis.page import render
 from pipeline.analysis.published import published_markdown
 from pipeline.analysis.results import Results
-from pipeline.analysis.samples import Recorded
+from pipeline.analysis.samples import Recorded, every_sample
 from pipeline.analysis.seeds import seeds_markdown
 from pipeline.analysis.steps import steps_markdown
 from pipeline.analysis.summary import StudySummary, summarise
@@ -25,7 +26,8 @@ from pipeline.formats.plural import counted
 def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
     """Write ``index.html``, ``results.json``, ``report.md`` and the figures into a folder.
 
-    A study with several seeds also gets ``seeds.md``: what training changed, with intervals.
+    What the page shows on demand lies in ``parts``. A study with several seeds also gets
+    ``seeds.md``: what training changed, with intervals.
     """
     folder.mkdir(parents=True, exist_ok=True)
     figures = draw_all(results)
@@ -40,8 +42,12 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
         text = seeds_markdown(report.standings, report.over_seeds)
         (folder / "seeds.md").write_text(text, encoding="utf-8")
     runs = Path(os.path.relpath(recorded.runs, folder)).as_posix()
-    page = render(results, report, figures, recorded, runs)
-    (folder / "index.html").write_text(page, encoding="utf-8")
+    samples, marked = every_sample(results, recorded), Marked()
+    inside = packed(results, recorded, samples, marked)
+    (folder / "index.html").write_text(
+        render(results, report, figures, inside, runs), encoding="utf-8"
+    )
+    write_parts(folder / PARTS, results, samples, marked)
 
 
 def _partial(report: StudySummary) -> str:

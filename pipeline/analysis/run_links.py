@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import quote, urlencode
 
 UI = "http://127.0.0.1:5000"
@@ -9,6 +10,19 @@ UI = "http://127.0.0.1:5000"
 
 EXPERIMENT = "1"
 """Id of the first experiment of a database that this project has made."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunsAt:
+    """Where MLflow has the runs.
+
+    Attributes:
+        server: Its address.
+        experiment: The id of the experiment.
+    """
+
+    server: str
+    experiment: str
 
 
 def run_link(study: str, key: str) -> str:
@@ -25,8 +39,3 @@ def run_link(study: str, key: str) -> str:
         "workflowType": "machine_learning",
     }
     return f"{UI}/#/experiments/{EXPERIMENT}/runs?{urlencode(query, quote_via=quote)}"
-
-
-def page_query(uri: str, experiment: str) -> str:
-    """What to append to the report's address for links to another MLflow."""
-    return f"?{urlencode({'mlflow': uri.rstrip('/'), 'experiment': experiment})}"

@@ -37,6 +37,7 @@ class Sample:
     Attributes:
         cell: Its key.
         column: The column of the suite.
+        place: The place of the question in its column.
         kind: One of :data:`KINDS`.
         item: The question with what was answered.
         before: The same question with what the base model answered; None for base models.
@@ -45,10 +46,15 @@ class Sample:
 
     cell: str
     column: str
+    place: int
     kind: str
     item: Item
     before: Item | None
     rule: str | None
+
+
+Samples = Mapping[tuple[str, str], Sequence[Sample]]
+"""All samples, by cell and column."""
 
 
 @dataclass(frozen=True)
@@ -122,22 +128,26 @@ def _wrong_answers(examples: Sequence[Example]) -> WrongAnswers:
     return found
 
 
-def choose(results: Results, recorded: Recorded, count: int) -> list[Sample]:
+def every_sample(results: Results, recorded: Recorded) -> Samples:
+    """Every answer that was recorded, in the order of the questions."""
+    judged = judged_together(results.params.suite.tasks)
+    task_of = {column: task for task, columns in judged.items() for column in columns}
+    return {
+        (key, column): list(
+            _samples(results, recorded, results.cells[key], column, task_of[column])
+        )
+        for key, items in recorded.items.items()
+        for column in items
+    }
+
+
+def choose(samples: Samples, count: int) -> list[Sample]:
     """``count`` answers of each kind, and as many of a rule, by cell and column.
 
     Which they are depends on the questions' ids alone, so that cells show the same ones where they
     can.
     """
-    judged = judged_together(results.params.suite.tasks)
-    task_of = {column: task for task, columns in judged.items() for column in columns}
-    return [
-        sample
-        for key, items in recorded.items.items()
-        for column in items
-        for sample in _chosen(
-            _samples(results, recorded, results.cells[key], column, task_of[column]), count
-        )
-    ]
+    return [sample for each in samples.values() for sample in _chosen(each, count)]
 
 
 def _chosen(samples: Iterable[Sample], count: int) -> Iterator[Sample]:
@@ -160,10 +170,10 @@ def _samples(
         before = before if of_base is None else of_base[column]
     rule = _rule_of(result, task)
     wrong = recorded.wrong[task].get(rule, {}) if rule else {}
-    for item, was in zip(items, before, strict=True):
+    for place, (item, was) in enumerate(zip(items, before, strict=True)):
         answer = wrong.get(item.example.id)
         followed = rule if answer is not None and item.says(answer) else None
-        yield Sample(result.key, column, _kind(item, was), item, was, followed)
+        yield Sample(result.key, column, place, _kind(item, was), item, was, followed)
 
 
 def _rule_of(result: CellResult, task: str) -> str | None:

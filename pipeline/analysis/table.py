@@ -22,6 +22,8 @@ _CHANGE = 6  # that of the change
 _NUMBERS = ("base", "after RL", "change")
 HEADINGS = ("model", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
 _INDENT, _NAME_WIDTH = "  ", 18  # of the names of tasks, in characters
+_WIDE = 100
+"""Characters of a terminal from which on a table has a column for the rules."""
 _SIDE_CHECK = "side-check"
 _NOT_KNOWN = "not known"
 _INTERVAL = "±: half the 95 % interval of a change, paired and by story"
@@ -144,16 +146,31 @@ def change_text(
     return f"{100 * change:+.1f}{reach}{_HOLDS if holds else ''}"
 
 
-def rich_table(results: Results) -> Table:
+def rich_table(results: Results, width: int = _WIDE) -> Table:
     """The table for a terminal; accuracies in percent, cell by cell under its name."""
-    return table_of(results.params.study.title, results.rows(), notes(results))
+    return table_of(results.params.study.title, results.rows(), notes(results), width)
 
 
-def table_of(title: str, rows_of_all: Sequence[Row], meanings: Sequence[str]) -> Table:
-    """Rows as a table for a terminal, with what their marks mean below."""
+def table_of(
+    title: str, rows_of_all: Sequence[Row], meanings: Sequence[str], width: int = _WIDE
+) -> Table:
+    """Rows as a table for a terminal, with what their marks mean below.
+
+    Args:
+        title: What they are of.
+        rows_of_all: The rows.
+        meanings: See :func:`notes`.
+        width: Of the terminal; on a narrow one the rules, too, stand below.
+    """
+    narrow = width < _WIDE
+    shown = HEADINGS[_CELL : -1 if narrow else None]
+    rules = dict.fromkeys(
+        f"{row.task}: {cells_of(row)[-1]}" for row in rows_of_all if row.rule is not None
+    )
+    below = [f"{HEADINGS[-1]}: {'; '.join(rules)}"] if rules and narrow else []
     table = FittingTable(
         title=escape(f"{title}: accuracy in %"),
-        caption="\n".join(meanings),
+        caption=escape("\n".join([*below, *meanings])),
         box=SIMPLE_HEAD,
         padding=(0, 1),
         pad_edge=False,
@@ -161,7 +178,7 @@ def table_of(title: str, rows_of_all: Sequence[Row], meanings: Sequence[str]) ->
     )
     # On narrow terminals other words are folded before the names of tasks.
     longest = max((len(row.task) for row in rows_of_all), default=0)
-    for heading in HEADINGS[_CELL:]:
+    for heading in shown:
         justify: Literal["right", "left"] = "right" if heading in _NUMBERS else "left"
         width = min(len(_INDENT) + longest, _NAME_WIDTH) if heading == "task" else None
         table.add_column(heading, justify=justify, overflow="fold", min_width=width)
@@ -170,7 +187,7 @@ def table_of(title: str, rows_of_all: Sequence[Row], meanings: Sequence[str]) ->
         table.add_row(f"[bold]{escape(cell)}[/]")
         for line in (line for row in rows for line in lines_of(row)):
             task, *values = line[_CELL:]
-            table.add_row(f"{_INDENT}{escape(task)}", *map(escape, values))
+            table.add_row(f"{_INDENT}{escape(task)}", *map(escape, values[: len(shown) - 1]))
     return table
 
 

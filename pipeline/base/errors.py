@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class UserError(Exception):
     """Bad input or a missing prerequisite.
@@ -22,3 +25,9 @@ class TransientError(UserError):
 def first_line(error: BaseException) -> str:
     """The first line of what an error says, or its name; at most 200 characters."""
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A question that names the nearest name, to end a sentence with; nothing if none is near."""
+    near = get_close_matches(name, list(names), n=1)
+    return f" (did you mean {near[0]!r}?)" if near else ""

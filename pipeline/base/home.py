@@ -1,12 +1,26 @@
-"""The checkout that keeps what others share: the runs of MLflow."""
+"""Which checkout a command works on, and which one keeps what others share: the runs of MLflow."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from pipeline.base.errors import UserError
 from pipeline.base.git import agrees, git
 
 _GIT_DIR = "gitdir: "
+
+
+def find_root(start: Path | None = None) -> Path:
+    """The nearest folder upwards that holds ``dvc.yaml``.
+
+    Raises:
+        UserError: If there is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "dvc.yaml").is_file():
+            return folder
+    raise UserError(f"{here} is not inside a tomrl checkout (no dvc.yaml upwards); cd into one")
 
 
 def home_of(root: Path) -> Path:

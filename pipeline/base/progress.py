@@ -13,20 +13,27 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class ProgressReport:
-    """Shows how far a piece of work is; use as a context manager and call :meth:`at`."""
+    """Shows how far a piece of work is; use as a context manager and call :meth:`at`.
 
-    def __init__(self, title: str, total: int) -> None:
+    Args:
+        title: What is done.
+        total: How much there is of it.
+        beside: Say it on standard error, where standard output is for what was found.
+    """
+
+    def __init__(self, title: str, total: int, *, beside: bool = False) -> None:
         self.title, self.total = title, total
+        self.stream = sys.stderr if beside else sys.stdout
         self.started = self.last_line = time.monotonic()
         self.bar: Progress | None = None
-        if sys.stdout.isatty():
+        if self.stream.isatty():
             self.bar = Progress(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeRemainingColumn(),
                 TextColumn("{task.fields[note]}", markup=False),
-                console=Console(),
+                console=Console(file=self.stream),
             )
             self.task = self.bar.add_task(title, total=total, note="")
 
@@ -53,4 +60,8 @@ class ProgressReport:
         if done >= self.total or now - self.last_line >= _SECONDS_BETWEEN_LINES:
             self.last_line = now
             spent = f"{now - self.started:.0f} s"
-            print(f"{self.title}: {done}/{self.total} ({spent}) {note}".rstrip(), flush=True)
+            print(
+                f"{self.title}: {done}/{self.total} ({spent}) {note}".rstrip(),
+                file=self.stream,
+                flush=True,
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Annotated
 
@@ -33,18 +34,18 @@ from pipeline.cli import (
     train,
     ui,
 )
-from pipeline.cli.output import drop_standard_output
+from pipeline.cli.completion import study_names
+from pipeline.cli.output import JsonOption, drop_standard_output, print_json
 from pipeline.cli.study import check
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params_file import read_params
 from pipeline.formats.plural import counted
-from pipeline.ops.driver.checkout import find_root, use_study
+from pipeline.ops.driver.checkout import find_root, set_values, use_study
 
 app = typer.Typer(
     name="tomrl",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -52,23 +53,25 @@ app = typer.Typer(
     "Start with `tomrl doctor`, then `tomrl run` (or `dvc repro`), then `tomrl report`.",
     epilog="Example: `tomrl run mini`; what a command does and needs: `tomrl run --help`",
 )
-app.add_typer(study.app, name="study")
-app.add_typer(tom.app, name="tom")
-app.add_typer(reward.app, name="reward")
-app.add_typer(train.app, name="train")
-app.add_typer(models.app, name="models")
-app.add_typer(export.app, name="export")
-app.add_typer(sweep.app, name="sweep")
-app.command()(audit.audit)
-app.command()(audit.gallery)
-app.command()(regrade.regrade)
-app.command()(judge.judge)
-app.command()(compare.compare)
-app.command()(report.report)
-app.command()(plan.plan)
-app.command()(deploy.deploy)
-app.command()(ui.ui)
-app.command()(clean.clean)
+_RUN, _READ = "Choose and run a study", "Read what it found"
+_ANSWERS, _KEEP = "Look at answers, benchmarks and rewards", "Keep the checkout"
+app.add_typer(study.app, name="study", rich_help_panel=_RUN)
+app.add_typer(sweep.app, name="sweep", rich_help_panel=_RUN)
+app.add_typer(train.app, name="train", rich_help_panel=_RUN)
+app.command(rich_help_panel=_RUN)(plan.plan)
+app.command(rich_help_panel=_RUN)(deploy.deploy)
+app.command(rich_help_panel=_READ)(report.report)
+app.command(rich_help_panel=_READ)(ui.ui)
+app.command(rich_help_panel=_READ)(compare.compare)
+app.add_typer(export.app, name="export", rich_help_panel=_READ)
+app.command(rich_help_panel=_ANSWERS)(judge.judge)
+app.command(rich_help_panel=_ANSWERS)(regrade.regrade)
+app.command(rich_help_panel=_ANSWERS)(audit.audit)
+app.command(rich_help_panel=_ANSWERS)(audit.gallery)
+app.add_typer(reward.app, name="reward", rich_help_panel=_ANSWERS)
+app.add_typer(tom.app, name="tom", rich_help_panel=_ANSWERS)
+app.add_typer(models.app, name="models", rich_help_panel=_KEEP)
+app.command(rich_help_panel=_KEEP)(clean.clean)
 console = Terminal()
 _LONGEST_MESSAGE = 4000  # characters
 
@@ -91,7 +94,7 @@ def _options(
     pass
 
 
-@app.command()
+@app.command(rich_help_panel=_RUN)
 def doctor(
     gpu: Annotated[
         bool,
@@ -99,6 +102,7 @@ def doctor(
             "--gpu", help="Ask for what a GPU run needs: of this machine, and of RAY_ADDRESS."
         ),
     ] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Say what this machine has, what is missing, and how to mend it.
 
@@ -115,15 +119,22 @@ def doctor(
     for finding in findings:
         repair = "" if finding.ok else escape(finding.repair)
         table.add_row(marks[finding.ok], finding.subject, escape(finding.found), repair)
-    console.print(table)
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        console.print(table)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(rich_help_panel=_RUN)
 def run(
     study: Annotated[
-        str | None, typer.Argument(help="A study of `tomrl study list`; else params.yaml as it is.")
+        str | None,
+        typer.Argument(
+            help="A study of `tomrl study list`; else params.yaml as it is.",
+            autocompletion=study_names,
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -136,14 +147,25 @@ def run(
             help="In a git worktree at the commit that is checked out, as `tomrl sweep --no-push`.",
         ),
     ] = False,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Write this to params.yaml first, for all cells: --set train.steps=20. Give it "
+            "again for several.",
+        ),
+    ] = None,
 ) -> None:
     """Run a study as a Prefect flow: the DVC stages of `dvc repro`, its cells side by side.
 
-    Needs no server: without one, Prefect starts its own for the time of the run. What is up to date
-    is skipped; cells go on when others fail; an interrupted run goes on where it was. Studies of
-    published models run one cell at a time, unless `--jobs` says otherwise.
+    Use it to run a study; use `dvc repro` to run one stage, or without Prefect: both do the same
+    stages, one by one. Needs no server: without one, Prefect starts its own for the time of the
+    run. What is up to date is skipped; cells go on when others fail; an interrupted run goes on
+    where it was. Studies of published models run one cell at a time, unless `--jobs` says
+    otherwise.
 
-    Example: `tomrl run mini --jobs 2`
+    Example: `tomrl run mini --jobs 2` or `tomrl run mini --set train.learning_rate=0.0002`
     """
     from flows.driver.graph import changed_stages
     from flows.driver.record import RunFolder, checkout_owner
@@ -158,12 +180,19 @@ def run(
                 "--jobs counts cells of a run here; with --pin, say what cells may take at a time "
                 "by: tomrl sweep --no-push --concurrency N"
             )
+        if settings:
+            raise UserError(
+                "--set edits params.yaml here, and --pin runs what is committed; edit "
+                "studies/STUDY.yaml and commit it, or leave out --pin"
+            )
         sweep.begin(study, pushing=False)
         return
     raise_on_sigterm()
     with owned(checkout_owner(root), patience=0.0):
         if study is not None:
             use_study(root, study)
+        if settings:
+            set_values(root, settings)
         params = read_params(root / "params.yaml")
         left = changed_stages(root)
     if left:
@@ -176,10 +205,15 @@ def run(
     report.report()
 
 
-app.command("repro", help=(run.__doc__ or "").replace("tomrl run", "tomrl repro"))(run)
+app.command(
+    "repro",
+    help=(run.__doc__ or "").replace("tomrl run", "tomrl repro"),
+    short_help="The same as `tomrl run`.",
+    rich_help_panel=_RUN,
+)(run)
 
 
-@app.command()
+@app.command(rich_help_panel=_READ)
 def sync() -> None:
     """Send the results of every finished stage to MLflow again, with models, report and sweeps.
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pipeline.base.errors import UserError
+from pipeline.base.progress import ProgressReport
 from pipeline.cli.output import check_output, is_standard_output, write_output
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -27,7 +28,6 @@ MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
 _FEW_TYPES = 4
 _GROUPS_IN_TABLE = 5  # so many fit on 80 columns
 _RESPONSE_WIDTH = 30  # a constant may be as long as a sentence
-console = Terminal()
 RawOption = Annotated[
     Path | None,
     typer.Option(
@@ -40,7 +40,7 @@ RawOption = Annotated[
 def audit(
     tasks: Annotated[
         list[str],
-        typer.Argument(metavar="TASK...", help="Registered tasks; `tomrl gallery` shows them all."),
+        typer.Argument(metavar="TASK", help="Registered tasks; `tomrl gallery` shows them all."),
     ],
     against: Annotated[
         list[str] | None,
@@ -49,7 +49,8 @@ def audit(
     raw: RawOption = None,
     ngram: Annotated[int, typer.Option(help="Words in an n-gram.", min=1)] = 13,
     json: Annotated[
-        Path | None, typer.Option(help="Also write everything, ids included, to this file.")
+        Path | None,
+        typer.Option(help="Also write everything, ids included, as JSON to this file, or to -."),
     ] = None,
     fail_on_leak: Annotated[
         bool, typer.Option("--fail-on-leak", help="Exit 1 if a test row uses a training story.")
@@ -75,29 +76,40 @@ def audit(
 
     if json is not None:
         check_output(json)
-    tests = {name: _examples(name, raw) for name in dict.fromkeys(tasks)}
-    columns = {name: set_audit(examples) for name, examples in tests.items()}
+    asked, trained = dict.fromkeys(tasks), dict.fromkeys(against or ())
+    tests, columns, overlaps, training = {}, {}, {}, {}
+    with ProgressReport("audit", len(asked) + len(trained), beside=True) as progress:
+        for done, name in enumerate(asked, 1):
+            tests[name] = _examples(name, raw)
+            columns[name] = set_audit(tests[name])
+            progress.at(done, name)
+        for done, name in enumerate(trained, 1 + len(asked)):
+            examples = _examples(name, raw)
+            known = Fingerprints.of(examples, ngram)
+            overlaps[name] = {test: known.overlap(rows) for test, rows in tests.items()}
+            training[name] = won_without_answer(read_all(examples))
+            progress.at(done, name)
+    found = Audit(columns=columns, training=training, leakage=leakage(overlaps))
+    console = Terminal(stderr=json is not None and is_standard_output(json))
+    _show(console, found)
+    if json is not None:
+        write_output(json, found.text())
+        console.say(f"written: {json}")
+    if fail_on_leak:
+        _fail_on_leak(console, overlaps)
+
+
+def _show(console: Terminal, found: Audit) -> None:
+    columns = found.columns
     console.print(_sizes_table(columns), _best_table(columns))
     if (learned := _learned_table(columns)) is not None:
         console.print(learned)
     for name, column in columns.items():
         console.print(*_rules_tables(name, column))
-    overlaps, training = {}, {}
-    for name in dict.fromkeys(against or ()):
-        examples = _examples(name, raw)
-        known = Fingerprints.of(examples, ngram)
-        overlaps[name] = {test: known.overlap(rows) for test, rows in tests.items()}
-        training[name] = won_without_answer(read_all(examples))
-    found = Audit(columns=columns, training=training, leakage=leakage(overlaps))
     console.print(_won_table(found))
     for name, leaks in found.leakage.items():
         console.print(_leak_table(name, leaks))
-    _print_flags(columns)
-    if json is not None:
-        write_output(json, found.text())
-        console.say(f"written: {json}")
-    if fail_on_leak:
-        _fail_on_leak(overlaps)
+    _print_flags(console, columns)
 
 
 def gallery(
@@ -123,6 +135,7 @@ def gallery(
     Examples: `tomrl gallery`, `tomrl gallery --real`, `tomrl gallery --real -o /tmp/real.md`
     """
     from pipeline.data.gallery import page, show_all
+    from pipeline.tasks.registry import all_tasks
 
     root = find_root()
     if real and output is not None and output.resolve().is_relative_to(root.resolve()):
@@ -132,9 +145,10 @@ def gallery(
         )
     if output is not None:
         check_output(output)
-    text = page(show_all(_folders(raw), real))
+    with ProgressReport("gallery", len(all_tasks()), beside=True) as progress:
+        text = page(show_all(_folders(raw), real, progress.at))
     if real and output is None:
-        console.say(text)
+        Terminal().say(text)
         return
     target = output or root / "reports" / "gallery.md"
     if output is None:
@@ -143,7 +157,7 @@ def gallery(
     Terminal(stderr=is_standard_output(target)).say(f"written: {target}")
 
 
-def _fail_on_leak(overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
+def _fail_on_leak(console: Terminal, overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
     from pipeline.audit.contamination import refuse_contamination
 
     try:
@@ -254,7 +268,8 @@ def _groups(rules: Baselines) -> dict[str, RuleGroup]:
         for order, group in orders.items()
         if len(orders) > 1
     }
-    if 1 < len(types) <= _FEW_TYPES:
+    of_orders = {f"order_{order}" for order in orders}
+    if 1 < len(types) <= _FEW_TYPES and not of_orders.issuperset(types):
         groups |= {kind or "no type": group for kind, group in types.items()}
     return groups
 
@@ -284,7 +299,7 @@ def _leak_table(training: str, leaks: Mapping[str, Leak]) -> Table:
     return table
 
 
-def _print_flags(columns: Mapping[str, ColumnAudit]) -> None:
+def _print_flags(console: Terminal, columns: Mapping[str, ColumnAudit]) -> None:
     flags = [(name, flag) for name, column in columns.items() for flag in column.flags]
     if not flags:
         console.print("no flags")

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from pipeline.base.errors import UserError
+from pipeline.base.errors import UserError, did_you_mean
+from pipeline.config.expand import expand
 from pipeline.config.params_file import read_params
+from pipeline.config.study_files import find_study, study_files
+from pipeline.ops.driver.checkout import find_root
+
+if TYPE_CHECKING:
+    from pipeline.judge.items import Item
+
+CELL = "a cell that was evaluated: CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last"
+"""What a command takes in place of a file, for whoever asks for help."""
 
 GRADES = "grades.parquet"
 
@@ -28,6 +39,42 @@ class Side:
     answers: Path
     study: str | None
     made_by: str
+
+
+def names_cell(source: Path) -> bool:
+    """Whether an argument names a cell or a folder: a file is there, or has an ending."""
+    return source.is_dir() or not (source.is_file() or source.suffix)
+
+
+def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[Item]]:
+    """What a cell answered, joined with its suite, by task.
+
+    Args:
+        name: See :func:`side_of`.
+        benchmark: The one task that is wanted.
+
+    Raises:
+        UserError: If there is no such cell, or it was not asked this task.
+    """
+    from pipeline.judge.columns import judged_together
+    from pipeline.judge.recorded import read_suite, recorded_items
+
+    root = find_root()
+    side = side_of(root, name)
+    if side.study is None:
+        raise UserError(f"{name}: nobody says whose suite was asked; name a cell, as STUDY/CELL")
+    columns = expand(find_study(root, side.study)).suite.tasks
+    tasks = judged_together(columns)
+    if benchmark is not None and benchmark not in tasks:
+        raise UserError(
+            f"--benchmark {benchmark}: {side.text} was not asked it; allowed: {', '.join(tasks)}"
+        )
+    suite = read_suite(root / "data" / side.study / "suite", columns)
+    answered = recorded_items(side.answers, suite, side.made_by)
+    wanted = tasks if benchmark is None else {benchmark: tasks[benchmark]}
+    return {
+        task: [i for column in names for i in answered[column]] for task, names in wanted.items()
+    }
 
 
 def evaluated_cells(folder: Path) -> list[str]:
@@ -52,16 +99,19 @@ def side_of(root: Path, name: str) -> Side:
             return Side(name, folder, _study_of(root, folder), "evaluate")
     cell, _, checkpoint = name.partition("@")
     study, slash, key = cell.rpartition("/")
-    in_use = read_params(root / "params.yaml")
-    found = cell_side(root, study if slash else in_use.study.name, key)
+    if not slash:
+        study = read_params(root / "params.yaml").study.name
+    elif not (root / "runs" / study).is_dir() and study not in study_files(root):
+        find_study(root, study)  # says which there are
+    found = cell_side(root, study, key)
     if checkpoint:
         return _checkpoint(root, found, key, checkpoint)
     if not found.answers.is_dir():
         there = evaluated_cells(root / "runs" / str(found.study))
         allowed = ", ".join(there) or "none yet; run the study first: tomrl repro"
         raise UserError(
-            f"no evaluated cell {found.text}, and no folder {name} with {GRADES}; there are of "
-            f"{found.study}: {allowed}"
+            f"no evaluated cell {found.text}{did_you_mean(key, there)}, and no folder {name} with "
+            f"{GRADES}; there are of {found.study}: {allowed}"
         )
     return found
 

@@ -11,6 +11,7 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import GRADES, Side, cell_side, evaluated_cells, side_of
+from pipeline.cli.completion import cell_names
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.ops.driver.checkout import find_root
@@ -24,9 +25,17 @@ _LONGEST_SHOWN = 300  # characters of a response
 
 def compare(
     first: Annotated[
-        str, typer.Argument(metavar="A", help="A cell, a checkpoint, a folder or a study.")
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A cell, a checkpoint, a folder or a study.",
+            autocompletion=cell_names,
+        ),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="What it is compared with.")],
+    second: Annotated[
+        str,
+        typer.Argument(metavar="B", help="What it is compared with.", autocompletion=cell_names),
+    ],
     examples: Annotated[
         int, typer.Option(min=0, help="Questions to show of each kind whose answer turned.")
     ] = 1,

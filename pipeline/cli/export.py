@@ -30,7 +30,7 @@ app = typer.Typer(
 CellsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[CELL]...",
+        metavar="CELL",
         help="Cells of the study in use, or STUDY/CELL; all that are evaluated if left out.",
     ),
 ]

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.base.errors import UserError
-from pipeline.cli.cells import side_of
+from pipeline.cli.cells import CELL, items_by_task, names_cell
 from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
-from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.judge.answers import AgainstRule, AnswerVerdict
@@ -32,8 +31,7 @@ def judge(
         typer.Argument(
             metavar="FILE|CELL",
             help=f"{TABLE} Columns: story, question, answer and response (or "
-            "model_answer); optional are id, choices and order (or question_order). Or a cell that "
-            "was evaluated: CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last.",
+            f"model_answer); optional are id, choices and order (or question_order). Or {CELL}.",
         ),
     ],
     benchmark: Annotated[
@@ -61,7 +59,7 @@ def judge(
 
     Example: `tomrl judge responses.jsonl --benchmark hi_tom` or `tomrl judge mini/nano-cued`
     """
-    if source.is_file() or source.suffix:
+    if not names_cell(source):
         _judge_file(source, benchmark or "hi_tom", before, as_json=as_json)
         return
     if before is not None:
@@ -96,27 +94,10 @@ def _judge_file(source: Path, benchmark: str, before: Path | None, *, as_json: b
 
 def _judge_cell(name: str, benchmark: str | None) -> Iterator[tuple[str, Judged]]:
     """Yield the verdict on each task of a cell, or on one of them."""
-    from pipeline.config.expand import expand
-    from pipeline.config.study_files import find_study
-    from pipeline.judge.columns import judged_together
-    from pipeline.judge.recorded import read_suite, recorded_items
     from pipeline.judge.signatures import single_signatures
     from pipeline.judge.verdict import judge as judge_items
 
-    root = find_root()
-    side = side_of(root, name)
-    if side.study is None:
-        raise UserError(f"{name}: nobody says whose suite was asked; name a cell, as STUDY/CELL")
-    columns = expand(find_study(root, side.study)).suite.tasks
-    tasks = judged_together(columns)
-    if benchmark is not None and benchmark not in tasks:
-        raise UserError(
-            f"--benchmark {benchmark}: {side.text} was not asked it; allowed: {', '.join(tasks)}"
-        )
-    suite = read_suite(root / "data" / side.study / "suite", columns)
-    answered = recorded_items(side.answers, suite, side.made_by)
-    for task in tasks if benchmark is None else [benchmark]:
-        items = [item for column in tasks[task] for item in answered[column]]
+    for task, items in items_by_task(name, benchmark).items():
         yield task, (judge_items(items), single_signatures(items))
 
 

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.filesize import decimal
 
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
+from pipeline.cli.output import JsonOption, print_json
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.lookup import lookup
 from pipeline.formats.files import size
 from pipeline.ops.driver.checkout import find_root
+
+if TYPE_CHECKING:
+    from pipeline.stages.shipping import ShippedModel
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -25,7 +31,7 @@ _NONE = "no study takes a model from models/; `shipped: NAME` in base.models doe
 
 
 @app.command(name="list")
-def list_models() -> None:
+def list_models(as_json: JsonOption = False) -> None:
     """List the shipped models: which study states the recipe, its size, and whether it is whole.
 
     Exits 1 if one is missing, altered, or made by another recipe than its study states.
@@ -33,26 +39,45 @@ def list_models() -> None:
     Example: `tomrl models list`
     """
     from pipeline.stages.shipping import FOLDER, shipped_models
-    from pipeline.train.shipped import check
 
     root = find_root()
-    models = shipped_models(root)
-    if not models:
+    found = [_listed(root / FOLDER / name, model) for name, model in shipped_models(root).items()]
+    if as_json:
+        print_json([asdict(each) for each in found])
+    elif not found:
         console.say(_NONE)
-        return
-    table = make_table(None, ("model", "study", "state"), ("weights", "steps", "size"))
-    whole = True
-    for name, model in models.items():
-        folder = root / FOLDER / name
-        try:
-            weights, state = f"{check(folder, model.entry).parameters:,}", "as stated"
-        except UserError as error:
-            weights, state, whole = "", str(error), False
-        steps, bytes_ = f"{model.steps:,}", decimal(size(folder)) if folder.exists() else ""
-        table.add_row(name, model.study, state, weights, steps, bytes_)
-    console.print(table)
-    if not whole:
+    else:
+        table = make_table(None, ("model", "study", "state"), ("weights", "steps", "size"))
+        for each in found:
+            weights = "" if each.weights is None else f"{each.weights:,}"
+            bytes_ = "" if each.bytes is None else decimal(each.bytes)
+            table.add_row(each.model, each.study, each.state, weights, f"{each.steps:,}", bytes_)
+        console.print(table)
+    if any(each.weights is None for each in found):
         raise typer.Exit(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A shipped model; ``weights`` are None where it is missing, altered or made otherwise."""
+
+    model: str
+    study: str
+    state: str
+    weights: int | None
+    steps: int
+    bytes: int | None
+
+
+def _listed(folder: Path, model: ShippedModel) -> _Listed:
+    from pipeline.train.shipped import check
+
+    try:
+        weights, state = check(folder, model.entry).parameters, "as stated"
+    except UserError as error:
+        weights, state = None, str(error)
+    there = size(folder) if folder.exists() else None
+    return _Listed(model.name, model.study, state, weights, model.steps, there)
 
 
 @app.command()

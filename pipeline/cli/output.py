@@ -6,15 +6,20 @@ at all; where a link leads to it, the link stays. A folder is refused.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
 import sys
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
+
+import typer
 
 from pipeline.base.errors import UserError
 from pipeline.formats.files import replacing
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 CLOSED_PIPE = 141
 """Status where the reader of the output has gone: 128 + SIGPIPE, as a shell has it."""
@@ -80,6 +85,11 @@ def write_output(target: Path, text: str) -> None:
         if is_standard_output(target):
             drop_standard_output()
         raise UserError(f"{target}: cannot be written ({_why(error)})") from None
+
+
+def print_json(value: object) -> None:
+    """Print a value as one line of JSON; raises as :func:`write_output`."""
+    write_output(_STANDARD_OUTPUT, json.dumps(value) + "\n")
 
 
 def drop_standard_output() -> None:

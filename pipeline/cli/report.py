@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from pipeline.base.errors import UserError
+from pipeline.cli.output import write_output
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
@@ -17,6 +18,7 @@ from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.analysis.results import Results
+    from pipeline.analysis.run_links import RunsAt
 
 console = Terminal()
 
@@ -29,22 +31,34 @@ def report(
             help="Of the cells that are there: the others are marked failed, or not run.",
         ),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print all that the report says as JSON: results.json.")
+    ] = False,
 ) -> None:
     """Print the result table of the present study, and where its report and its runs are.
 
-    Example: `tomrl report`
+    Example: `tomrl report` or `tomrl report --json`
     """
+    from pipeline.ops.mirror.ran import copied_page, write_with_runs
+
     root = find_root()
     params = read_params(root / "params.yaml")
     results, page = _partial(params, root) if partial else _whole(params, root)
+    if as_json:
+        write_output(Path("-"), _results_text(page.parent / "results.json"))
+        return
     _show(results)
     _show_ledger(page.parent / "results.json")
-    copy = page if partial else _copy(params, root, page)
+    runs_at, where = _runs_at(root)
+    copy = page
+    if page.is_file():
+        copy = page if partial else copied_page(root, params.study.name)
+        write_with_runs(params, root, page, copy, runs_at)
     console.print(f"\nReport:  {escape(str(copy))}", soft_wrap=True, highlight=False)
     if copy != page:
         text = f"Tracked: {page}, the same without commit, machines and durations"
         console.print(escape(text), soft_wrap=True, highlight=False)
-    console.print(f"MLflow:  {escape(_runs_at(root, copy))}", soft_wrap=True, highlight=False)
+    console.print(f"MLflow:  {escape(where)}", soft_wrap=True, highlight=False)
 
 
 def _whole(params: Params, root: Path) -> tuple[Results, Path]:
@@ -88,15 +102,10 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     return found, target / "index.html"
 
 
-def _copy(params: Params, root: Path, page: Path) -> Path:
-    """Write the copy of a page that says what differs from run to run, where there is a page."""
-    from pipeline.ops.mirror.ran import copied_page, write_with_runs
-
-    if not page.is_file():
-        return page
-    target = copied_page(root, params.study.name)
-    write_with_runs(params, root, page, target)
-    return target
+def _results_text(path: Path) -> str:
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file; make the report with: dvc repro report")
+    return path.read_text(encoding="utf-8")
 
 
 def _show(results: Results) -> None:
@@ -111,7 +120,7 @@ def _show(results: Results) -> None:
     for sentence in answer(results, verdicts):
         console.print(escape(sentence), style="bold", highlight=False)
     console.print(verdict_table(results, verdicts))
-    console.print(rich_table(results))
+    console.print(rich_table(results, console.width))
     for sentence in findings(results, signatures):
         console.print(f"- {escape(sentence)}", highlight=False)
 
@@ -126,16 +135,17 @@ def _show_ledger(path: Path) -> None:
         console.print(f"- {escape(ledger_summary(found))}; the report has each.", highlight=False)
 
 
-def _runs_at(root: Path, page: Path) -> str:
-    """Where the runs are: at a server, with what to open so that the report leads there."""
-    from pipeline.analysis.run_links import page_query
-    from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri
+def _runs_at(root: Path) -> tuple[RunsAt | None, str]:
+    """Where the runs are, if at a server, and what to say of it."""
+    from pipeline.analysis.run_links import RunsAt
+    from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri, without_secrets
 
     uri = tracking_uri(root)
     if not uri.startswith("http"):
-        return ".venv/bin/tomrl ui"
+        return None, ".venv/bin/tomrl ui"
+    server = without_secrets(uri).rstrip("/")
     try:
         experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
     except UserError:
-        return f"{uri}, which does not answer"
-    return f"{uri}; links to it: {page.as_uri()}{page_query(uri, str(experiment))}"
+        return None, f"{server}, which does not answer"
+    return RunsAt(server, str(experiment)), server

@@ -9,8 +9,9 @@ import typer
 from rich.markup import escape
 
 from pipeline.base.errors import UserError
+from pipeline.cli.completion import study_names
 from pipeline.cli.diff import diff
-from pipeline.cli.output import write_output
+from pipeline.cli.output import JsonOption, print_json, write_output
 from pipeline.cli.recipe import recipe
 from pipeline.cli.tables import make_list, make_table
 from pipeline.cli.terminal import Terminal
@@ -29,7 +30,10 @@ app = typer.Typer(
 )
 app.command()(diff)
 console = Terminal()
-Name = Annotated[str, typer.Argument(help="Name of a study, see `tomrl study list`.")]
+Name = Annotated[
+    str,
+    typer.Argument(help="Name of a study, see `tomrl study list`.", autocompletion=study_names),
+]
 
 
 def check(root: Path, name: str) -> Study:
@@ -44,25 +48,33 @@ def check(root: Path, name: str) -> Study:
 
 
 @app.command("list")
-def list_studies() -> None:
+def list_studies(as_json: JsonOption = False) -> None:
     """List the studies, their size, and with an asterisk the one that params.yaml holds.
 
     Example: `tomrl study list`
     """
     root = find_root()
-    table = make_table(None, ("", "study", "cells", "models", "backend", "title"))
     present = _in_use(root)
-    for name in study_files(root):
-        study = find_study(root, name)
-        params = expand(study)
-        table.add_row(
-            "*" if name == present else "",
-            name,
-            str(len(params.cells)),
-            str(len(params.base)),
-            study.train.backend,
-            study.title,
-        )
+    found = {name: find_study(root, name) for name in study_files(root)}
+    rows = [
+        {
+            "study": name,
+            "in_use": name == present,
+            "cells": len(params.cells),
+            "models": len(params.base),
+            "backend": study.train.backend,
+            "title": study.title,
+        }
+        for name, study in found.items()
+        for params in [expand(study)]
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    table = make_table(None, ("", "study", "cells", "models", "backend", "title"))
+    for row in rows:
+        name, in_use, *others = row.values()
+        table.add_row("*" if in_use else "", *map(str, (name, *others)))
     console.print(table)
 
 
@@ -72,12 +84,18 @@ def show(
     expanded: Annotated[
         bool, typer.Option("--expanded", help="Print every resolved parameter of every cell.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print every resolved parameter as JSON.")
+    ] = False,
 ) -> None:
     """Print the recipe of a study: models, data, reward, schedule, evaluation, cells.
 
     Example: `tomrl study show tom-rl`
     """
     study = check(find_root(), name)
+    if as_json:
+        print_json(expand(study).model_dump(mode="json"))
+        return
     if expanded:
         write_output(Path("-"), dump_params(expand(study)))
         return

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pipeline.base.errors import UserError
-from pipeline.cli.output import check_output, is_standard_output
+from pipeline.cli.cells import CELL, items_by_task, names_cell
+from pipeline.cli.output import JsonOption, check_output, is_standard_output, print_json
 from pipeline.cli.reading import TABLE, read_input, refuse_same_file
 from pipeline.cli.story_rows import InputRow, check_length, decoded, read_rows, write_rows
 from pipeline.cli.tables import make_table
@@ -18,28 +20,23 @@ from pipeline.cli.terminal import Terminal
 from pipeline.formats.plural import counted
 from pipeline.formats.tables import is_table
 from pipeline.tom import explain as explaining
-from pipeline.tom.check import Agreement
+from pipeline.tom.check import Agreement, Disagreement
 from pipeline.tom.check import check as check_rows
 from pipeline.tom.claims.story import read_story
-from pipeline.tom.language import get_language
+from pipeline.tom.language import LANGUAGES, get_language, language_of
 from pipeline.tom.parse.text import ParseError, without_options
 from pipeline.tom.rules import Rules
 from pipeline.tom.solve import Answer, split_choices
 from pipeline.tom.solve import solve as solve_question
+
+if TYPE_CHECKING:
+    from pipeline.judge.items import Item
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Answer Theory-of-Mind questions by logic: who believes what, and why. No model involved.",
     epilog="Example: `tomrl tom explain --benchmark hi_tom story.txt`",
 )
-
-
-class Benchmark(StrEnum):
-    """Whose language the stories are in."""
-
-    HI_TOM = "hi_tom"
-    TOMI = "tomi"
-    EXPLORE_TOM = "explore_tom"
 
 
 class RuleSet(StrEnum):
@@ -50,16 +47,23 @@ class RuleSet(StrEnum):
     RELEASED = "released"
 
 
+_LANGUAGES = f"Whose language the stories are in: {', '.join(LANGUAGES)}, or one of their tasks"
 BenchmarkOption = Annotated[
-    Benchmark,
-    typer.Option("--benchmark", "-b", help="Whose language the stories and questions are in."),
+    str, typer.Option("--benchmark", "-b", metavar="TASK", help=f"{_LANGUAGES}.")
+]
+CellBenchmarkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--benchmark", "-b", metavar="TASK", help=f"{_LANGUAGES}. Of a cell, one of its tasks."
+    ),
 ]
 RulesOption = Annotated[
-    RuleSet,
+    RuleSet | None,
     typer.Option(
         "--rules",
         help="plain: as a person reads the story. upstream: as the benchmark's labels were made, "
         "with its generator's quirks. released: as ToMi's older, published archive was made.",
+        show_default="as the labels were made: upstream, and plain of generated look-alikes",
     ),
 ]
 InputArgument = Annotated[
@@ -88,17 +92,17 @@ def solve(
             "answer is null where the story implies none; the reason then says why.",
         ),
     ],
-    rules: RulesOption = RuleSet.UPSTREAM,
+    rules: RulesOption = None,
 ) -> None:
     """Answer every question of a file, and say which sentence decided it."""
-    chosen = _rules(benchmark, rules)
+    language, chosen = _language(benchmark, rules)
     refuse_same_file(source, output)
     check_output(output)
     rows = list(read_rows(source, "story", "question"))
     answers = [
         {"id": row.get("id", number), "answer": found.answer, "reason": found.reason}
         for number, row in rows
-        for found in [_solved(benchmark, row, chosen)]
+        for found in [_solved(language, row, chosen)]
     ]
     write_rows(output, answers)
     unsolved = sum(row["answer"] is None for row in answers)
@@ -108,31 +112,41 @@ def solve(
 
 
 @app.command(
-    epilog="Example: tomrl tom explain --benchmark hi_tom story.txt; or the third row of a file of "
-    "questions: tomrl tom explain --benchmark tomi questions.jsonl --row 3"
+    epilog="Example: tomrl tom explain -b hi_tom story.txt; the third row of a file of questions: "
+    "tomrl tom explain -b tomi questions.jsonl --row 3; or the third question of a cell, with what "
+    "it answered: tomrl tom explain mini/nano-cued --row 3"
 )
 def explain(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="STORY",
-            help="A text file with one story, or a table with a column story.",
+            metavar="STORY|CELL",
+            help=f"A text file with one story, or a table with a column story. Or {CELL}.",
         ),
     ],
-    benchmark: BenchmarkOption,
+    benchmark: CellBenchmarkOption = None,
     row: Annotated[
-        int, typer.Option(min=1, help="Which row of a table to explain, counted from 1.")
+        int, typer.Option(min=1, help="Which row of a table or cell to explain, counted from 1.")
     ] = 1,
-    rules: RulesOption = RuleSet.UPSTREAM,
+    rules: RulesOption = None,
 ) -> None:
     """Show a story with what everybody believes after each sentence that changes a belief."""
-    chosen = _rules(benchmark, rules)
-    story = _story_of(source, row)
+    answered = None
+    if names_cell(source):
+        benchmark, answered = _asked(str(source), benchmark, row)
+        story = answered.example.story
+    else:
+        story = _story_of(source, row)
+    language, chosen = _language(_named(benchmark), rules)
     try:
-        text = explaining.explain(benchmark.value, story, chosen)
+        text = explaining.explain(language, story, chosen)
     except ParseError as error:
         raise UserError(f"{source}: {error}") from None
-    Terminal().say(text)
+    terminal = Terminal()
+    terminal.say(text)
+    if answered is not None:
+        asked, said = answered.example, "right" if answered.right else "wrong"
+        terminal.say(f"\n{asked.question} {asked.answer}.\n{source}, {said}: {answered.response}")
 
 
 @app.command(
@@ -142,32 +156,56 @@ def check(
     source: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE",
+            metavar="FILE|CELL",
             help=f"{TABLE} Columns: story, question and answer (the label); "
-            "optional are id, choices, order and question_type.",
+            f"optional are id, choices, order and question_type. Or {CELL}: the labels of its "
+            "suite.",
         ),
     ],
-    benchmark: BenchmarkOption,
+    benchmark: CellBenchmarkOption = None,
     disagreements: Annotated[
         Path | None,
         typer.Option(
             "--disagreements",
             "-d",
             help="Where to write every row whose label differs from the solver's answer "
-            "[default: IN.disagreements.jsonl beside the input].",
+            "[default: IN.disagreements.jsonl beside the input; of a cell, none].",
         ),
     ] = None,
-    rules: RulesOption = RuleSet.UPSTREAM,
+    rules: RulesOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare a benchmark's labels with what its stories imply, by belief order and type."""
-    chosen = _rules(benchmark, rules)
-    output = disagreements or source.with_suffix(".disagreements.jsonl")
-    refuse_same_file(source, output)
-    check_output(output)
-    rows = [
-        {**row, "line": number} for number, row in read_rows(source, "story", "question", "answer")
-    ]
-    report = check_rows(benchmark.value, rows, chosen)
+    if names_cell(source):
+        by_task, output = _suite_rows(str(source), benchmark), disagreements
+    else:
+        rows = read_rows(source, "story", "question", "answer")
+        by_task = {_named(benchmark): [{**row, "line": number} for number, row in rows]}
+        output = disagreements or source.with_suffix(".disagreements.jsonl")
+        refuse_same_file(source, output)
+    if output is not None:
+        check_output(output)
+    reports = {
+        task: check_rows(language, rows, chosen)
+        for task, rows in by_task.items()
+        for language, chosen in [_language(task, rules)]
+    }
+    found = [each for report in reports.values() for each in report.disagreements]
+    if output is not None:
+        _write_disagreements(output, found)
+    if as_json:
+        print_json({task: report.as_json() for task, report in reports.items()})
+        return
+    terminal = Terminal(stderr=output is not None and is_standard_output(output))
+    for task, report in reports.items():
+        if len(reports) > 1:
+            terminal.say(f"{task}:")
+        _print_agreement(report, terminal)
+    where = "" if output is None else f" written to {output}"
+    terminal.say(f"{counted(len(found), 'disagreement')}{where}")
+
+
+def _write_disagreements(output: Path, disagreements: Iterable[Disagreement]) -> None:
     write_rows(
         output,
         (
@@ -179,12 +217,9 @@ def check(
                 "answer": found.answer,
                 "reason": found.reason,
             }
-            for found in report.disagreements
+            for found in disagreements
         ),
     )
-    terminal = Terminal(stderr=is_standard_output(output))
-    _print_agreement(report, terminal)
-    terminal.say(f"{counted(len(report.disagreements), 'disagreement')} written to {output}")
 
 
 @app.command(epilog="Example: tomrl tom claims responses.jsonl -o claims.jsonl")
@@ -207,18 +242,18 @@ def claims(
             "or earlier), true (by the engine), start and end (characters of the response).",
         ),
     ],
-    benchmark: BenchmarkOption = Benchmark.HI_TOM,
-    rules: RulesOption = RuleSet.UPSTREAM,
+    benchmark: BenchmarkOption = "hi_tom",
+    rules: RulesOption = None,
 ) -> None:
     """Read what responses say about who believes what, and check it against their stories.
 
     A response to a story that is not in the benchmark's language has no claims.
     """
-    chosen = _rules(benchmark, rules)
+    language, chosen = _language(benchmark, rules)
     refuse_same_file(source, output)
     check_output(output)
     rows = list(read_rows(source, "story", "question", "response"))
-    read = [_claims(benchmark, row, chosen) for _, row in rows]
+    read = [_claims(language, row, chosen) for _, row in rows]
     write_rows(
         output,
         (
@@ -235,9 +270,9 @@ def claims(
     )
 
 
-def _claims(benchmark: Benchmark, row: InputRow, rules: Rules) -> list[dict[str, object]] | None:
+def _claims(name: str, row: InputRow, rules: Rules) -> list[dict[str, object]] | None:
     """The claims of a response as rows; None where its story cannot be read."""
-    language = get_language(benchmark.value)
+    language = get_language(name)
     try:
         asked = language.question(without_options(row["question"]))
         thing = getattr(asked, "object", "")
@@ -252,7 +287,10 @@ def _claims(benchmark: Benchmark, row: InputRow, rules: Rules) -> list[dict[str,
 
 
 def _print_agreement(report: Agreement, console: Terminal) -> None:
-    for title, counts in (("belief order", report.by_order), ("question type", report.by_type)):
+    counted_by = {"belief order": report.by_order, "question type": report.by_type}
+    if {f"order_{order}": each for order, each in report.by_order.items()} == report.by_type:
+        del counted_by["question type"]  # it says the same
+    for title, counts in counted_by.items():
         heading = f"Labels that agree with the solver, by {title}"
         table = make_table(heading, [title], ("agree", "of", "%"))
         for name, (agreed, total) in counts.items():
@@ -264,18 +302,51 @@ def _print_agreement(report: Agreement, console: Terminal) -> None:
         console.print(table)
 
 
-def _rules(benchmark: Benchmark, name: RuleSet) -> Rules:
+def _language(benchmark: str, rules: RuleSet | None) -> tuple[str, Rules]:
+    """The language of a benchmark or task, and the rules that are named, or its labels'."""
+    language = language_of(benchmark)
+    if language is None:
+        raise UserError(
+            f"--benchmark {benchmark}: the engine does not read its stories; allowed: "
+            f"{', '.join(LANGUAGES)}, and tasks in their words such as hi_tom_style"
+        )
+    labelled = RuleSet.PLAIN if "_style" in benchmark else RuleSet.UPSTREAM
     try:
-        return get_language(benchmark.value).rules_named(name.value)
+        return language.name, language.rules_named((rules or labelled).value)
     except ValueError as error:
         raise UserError(f"--rules: {error}") from None
 
 
-def _solved(benchmark: Benchmark, row: InputRow, rules: Rules) -> Answer:
-    try:
-        return solve_question(
-            benchmark.value, row["story"], row["question"], row.get("choices"), rules
+def _named(benchmark: str | None) -> str:
+    if benchmark is None:
+        raise UserError(
+            "--benchmark: say whose language the stories of the file are in, as -b hi_tom"
         )
+    return benchmark
+
+
+def _asked(name: str, benchmark: str | None, row: int) -> tuple[str, Item]:
+    """A question of a cell with its answer, counted over its tasks in their order."""
+    asked = [
+        (task, item) for task, items in items_by_task(name, benchmark).items() for item in items
+    ]
+    if row > len(asked):
+        raise UserError(f"--row {row}: {name} answered {counted(len(asked), 'question')}")
+    return asked[row - 1]
+
+
+def _suite_rows(name: str, benchmark: str | None) -> dict[str, list[dict[str, Any]]]:
+    """The questions of a cell's suite that the engine can read, by task."""
+    return {
+        task: [{**asdict(item.example), "line": number} for number, item in enumerate(items, 1)]
+        for task, items in items_by_task(name, benchmark).items()
+        if language_of(task) is not None
+    }
+
+
+def _solved(language: str, row: InputRow, rules: Rules) -> Answer:
+    try:
+        return solve_question(language, row["story"], row["question"], row.get("choices"), rules)
     except ParseError as error:
         return Answer(None, str(error))
 

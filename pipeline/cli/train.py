@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,6 +18,8 @@ from pipeline.analysis.against_paper import (
     unlike_papers,
 )
 from pipeline.base.errors import UserError
+from pipeline.cli.completion import cell_names, study_names
+from pipeline.cli.output import JsonOption, print_json
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
@@ -53,9 +56,16 @@ app = typer.Typer(
     help="Look at training before it starts: does a cell fit, and what would be launched?",
     epilog="Example: `tomrl train plan --cell nano-hi`",
 )
-CellOption = Annotated[str, typer.Option(help="A cell; `tomrl study show NAME` lists them.")]
+CellOption = Annotated[
+    str,
+    typer.Option(help="A cell; `tomrl study show NAME` lists them.", autocompletion=cell_names),
+]
 StudyOption = Annotated[
-    str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
+    str | None,
+    typer.Option(
+        help="A study of `tomrl study list`; else params.yaml as it is.",
+        autocompletion=study_names,
+    ),
 ]
 
 
@@ -75,22 +85,33 @@ def plan(
     config: Annotated[
         Path | None, typer.Option(help="config.json of a model whose shape is not known here.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """State the memory that the local trainer needs for a cell; exits 2 if it cannot fit."""
     from pipeline.engine.device import available_memory, choose_device
     from pipeline.train.footprint import plan as memory_plan
     from pipeline.train.shapes import shape_of
 
-    params = _params(find_root(), study)
+    root = find_root()
+    params = _params(root, study)
     chosen = params.trained_cell(cell)
-    shape = (
-        _read_shape(config)
-        if config
-        else shape_of(lookup(params.base, chosen.model, "model").model)
-    )
+    model = lookup(params.base, chosen.model, "model").model
+    shape = _read_shape(config) if config else shape_of(model, root)
     device = choose_device(chosen.train.device)
     found = memory_plan(shape, chosen.train, chosen.algorithm, on_gpu=device.type == "cuda")
     available = round(memory * _GIB) if memory is not None else available_memory(device)
+    if as_json:
+        print_json(
+            {
+                "cell": cell,
+                "parameters": shape.parameters,
+                "device": device.type,
+                "bytes": dict(found.rows()),
+                "available": available,
+                "fits": found.peak <= available,
+            }
+        )
+        raise typer.Exit(0 if found.peak <= available else 2)
     _print(found.rows(), f"{cell}: {shape.parameters:,} parameters on {device.type}")
     if found.peak > available:
         raise UserError(
@@ -122,6 +143,7 @@ def show(
     ] = None,
     gpus: Annotated[int | None, typer.Option(min=1, help="Accelerators per node.")] = None,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes.")] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """State what training a cell would launch: where, with which settings, how unlike its paper.
 
@@ -135,12 +157,26 @@ def show(
     chosen = params.trained_cell(cell)
     rows = count_rows(params, chosen, root)
     if (backend or chosen.train.backend) == "local":
-        _show_local(cell, chosen, rows)
+        if as_json:
+            print_json({"cell": cell, "backend": "local", "steps": chosen.train.total_steps(rows)})
+        else:
+            _show_local(cell, chosen, rows, study)
         return
     asked = {"accelerator": accelerator, "gpus": gpus, "nodes": nodes}
     changes = {name: value for name, value in asked.items() if value is not None}
     found = plan_of(params, cell, rows, changes)
     composed = compose(found.overrides, found.trainer.config)
+    if as_json:
+        print_json(
+            {
+                "cell": cell,
+                "backend": "verl",
+                "placement": asdict(found.placement),
+                "settings": found.overrides,
+                "command": _command(found),
+            }
+        )
+        return
     _show_verl(cell, found, composed, params, root)
 
 
@@ -187,14 +223,15 @@ _HELD = {
 }
 
 
-def _show_local(key: str, cell: TrainedCell, rows: int) -> None:
+def _show_local(key: str, cell: TrainedCell, rows: int, study: str | None) -> None:
+    of_study = "" if study is None else f"--study {study} "
     _say(
         f"{key}: train.backend is local, so that `dvc repro` trains it in its own process:\n"
         f"  python -m pipeline.stages.train {key}\n"
         f"{counted(cell.train.total_steps(rows), 'step')} of "
         f"{counted(cell.train.prompts_per_step, 'prompt')} x "
         f"{counted(cell.train.rollouts, 'completion')}, {counted(rows, 'training prompt')}\n"
-        f"memory: tomrl train plan --cell {key}; what verl would do: --backend verl"
+        f"memory: tomrl train plan {of_study}--cell {key}; what verl would do: --backend verl"
     )
     _say_own_ways(cell)
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pipeline.base.errors import UserError
 from pipeline.cli.terminal import Terminal
+from pipeline.config.params import Params
+from pipeline.config.params_file import read_params
 from pipeline.ops.driver.checkout import find_root
+
+if TYPE_CHECKING:
+    from pipeline.analysis.run_links import RunsAt
 
 _SERVER = "mlflow.server.fastapi_app:app"
 console = Terminal()
@@ -22,20 +28,39 @@ def ui(
 ) -> None:
     """Open MLflow on the runs of this checkout; stop it with Ctrl-C.
 
+    Its page shows the cells of the study in use with their accuracies and verdicts, and the report
+    links to it.
+
     Example: `tomrl ui --port 5001`, then open the address that it prints
     """
+    from pipeline.analysis.run_links import RunsAt
     from pipeline.ops.mirror.server import EXPERIMENT, prepare, tracking_uri, without_secrets
+    from pipeline.ops.mirror.view import save_view
 
     root = find_root()
+    params = read_params(root / "params.yaml")
     _refuse_taken(host, port)
-    experiment = prepare(root).get_experiment_by_name(EXPERIMENT).experiment_id
-    uri, page = tracking_uri(root), f"#/experiments/{experiment}/runs"
-    if uri.startswith("http"):
-        address = without_secrets(uri)
-        console.print(f"the runs are on an MLflow server: {address}/{page}", soft_wrap=True)
-        return
-    console.print(f"MLflow: http://{host}:{port}/{page}", highlight=False, soft_wrap=True)
-    _serve(uri, host, port)
+    client, uri = prepare(root), tracking_uri(root)
+    experiment = str(client.get_experiment_by_name(EXPERIMENT).experiment_id)
+    elsewhere = uri.startswith("http")
+    address = without_secrets(uri).rstrip("/") if elsewhere else f"http://{host}:{port}"
+    page = f"{address}/{save_view(client, experiment, params)}"
+    said = "the runs are on an MLflow server" if elsewhere else "MLflow"
+    console.print(f"{said}: {page}", highlight=False, soft_wrap=True)
+    _link_report(params, root, RunsAt(address, experiment))
+    if not elsewhere:
+        _serve(uri, host, port)
+
+
+def _link_report(params: Params, root: Path, runs_at: RunsAt) -> None:
+    """Have the report of the study in use lead to these runs, if there is one."""
+    page = root / "reports" / params.study.name / "index.html"
+    if page.is_file():
+        from pipeline.ops.mirror.ran import copied_page, write_with_runs
+
+        copy = copied_page(root, params.study.name)
+        write_with_runs(params, root, page, copy, runs_at)
+        console.print(f"report: {copy}, which links to it", highlight=False, soft_wrap=True)
 
 
 def _refuse_taken(host: str, port: int) -> None:

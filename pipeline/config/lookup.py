@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from pipeline.base.errors import UserError
+from pipeline.base.errors import UserError, did_you_mean
 
 Value = TypeVar("Value")
 
 
 def lookup(mapping: dict[str, Value], key: str, what: str) -> Value:
-    """An entry, or raise a UserError that lists the entries there are."""
+    """An entry, or raise a UserError that names the nearest and lists the entries there are."""
     if key not in mapping:
-        raise UserError(f"{what} {key!r} does not exist; there are: {', '.join(mapping) or 'none'}")
+        raise UserError(
+            f"{what} {key!r} does not exist{did_you_mean(key, mapping)}; there are: "
+            f"{', '.join(mapping) or 'none'}"
+        )
     return mapping[key]

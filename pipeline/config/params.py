@@ -192,7 +192,7 @@ class Params(Section):
         Raises:
             UserError: If there is no such cell; lists those there are.
         """
-        return lookup(self.cells, key, f"params.yaml (study {self.study.name}): cell")
+        return lookup(self.cells, key, f"study {self.study.name}: cell")
 
     def weights_before(self, cell: Cell) -> str:
         """The folder of the weights that a cell's training starts from, in the checkout.

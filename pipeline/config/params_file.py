@@ -8,12 +8,14 @@ thousand cells is read in a second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from pipeline.base.errors import UserError
 from pipeline.config.chains import chain_mistakes
 from pipeline.config.expand import expand
 from pipeline.config.mistakes import Mistake, Place, as_error, mistakes_of, shown, wrong
@@ -32,6 +34,7 @@ from pipeline.config.yaml_file import parse_yaml, read_bytes, write_yaml
 
 _LONGEST = 300
 """Characters of a list of names in a message."""
+_ENTRIES = ("combos", "models", "cells")
 _LINE = ("model", "base", "weights", "inputs")
 """What a cell's entry says for ``dvc.yaml``."""
 _cell: TypeAdapter[Cell] = TypeAdapter(AnyCell)
@@ -127,8 +130,47 @@ def params_text(study: Study) -> str:
         "models": {key: entry.inputs for key, entry in params.base.items()},
         "cells": {key: _line(params, cell) for key, cell in params.cells.items()},
     }
-    lines = write_yaml(entries, default_flow_style=None, width=10_000)  # one for each cell
-    return head + write_yaml(study.model_dump(mode="json")) + lines
+    return head + write_yaml(study.model_dump(mode="json")) + _entries_text(entries)
+
+
+def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
+    """The text of ``params.yaml`` with other values, for all cells.
+
+    Args:
+        path: The file.
+        data: Its bytes, of which comments at the top stay.
+        settings: ``KEY=VALUE``, the key with dots, such as ``train.steps=20``.
+
+    Raises:
+        UserError: If a setting has no key, or the file would have mistakes; names each.
+    """
+    content = parse_yaml(path, data).content
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        *sections, name = key.split(".")
+        section = content
+        for each in sections:
+            section = section.get(each) if isinstance(section, dict) else None
+        if not equals or not isinstance(section, dict):
+            raise UserError(
+                f"--set {setting}: write KEY=VALUE with a key of {path.name}, such as "
+                "--set train.steps=20"
+            )
+        section[name] = parse_yaml(Path(f"--set {key}"), f"{name}: {value}".encode()).content[name]
+    entries = {name: content.pop(name) for name in _ENTRIES}
+    head = "".join(takewhile(_is_comment, data.decode().splitlines(keepends=True)))
+    text = head + write_yaml(content) + _entries_text(entries)
+    parse_params(path, text.encode())
+    return text
+
+
+def _is_comment(line: str) -> bool:
+    return line.startswith("#")
+
+
+def _entries_text(entries: Mapping[str, Any]) -> str:
+    """What the templates of ``dvc.yaml`` need, one line for each cell."""
+    return write_yaml(dict(entries), default_flow_style=None, width=10_000)
 
 
 def _line(params: Params, cell: Cell) -> dict[str, str]:

@@ -7,7 +7,7 @@ stands a look-alike from this project's generators, in the same form and graded 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -65,7 +65,11 @@ def restricted(task: Task) -> str:
     return " and ".join(dict.fromkeys(reasons))
 
 
-def show_all(folders: Iterable[Path], real: bool = False) -> list[GalleryTask]:
+def show_all(
+    folders: Iterable[Path],
+    real: bool = False,
+    report: Callable[[int, str], None] = lambda done, name: None,
+) -> list[GalleryTask]:
     """An example of every task, in the order of the registry.
 
     A task whose own row is to be shown and whose sources are nowhere is left out.
@@ -73,15 +77,16 @@ def show_all(folders: Iterable[Path], real: bool = False) -> list[GalleryTask]:
     Args:
         folders: Where raw sources may lie, the first that has a task's sources counts.
         real: Show the task's own rows whatever their terms.
+        report: Called after each task with how many are done, and its name.
     """
-    folders = list(folders)
+    folders, found = list(folders), list[GalleryTask]()
     with TemporaryDirectory(prefix="tomrl-gallery-") as made:
-        return [
-            shown
-            for task in registry.all_tasks()
-            if not (_is_generated(task) and task.name.endswith(_OTHER_SPLITS))
-            if (shown := _show(task, folders, real, Path(made))) is not None
-        ]
+        for done, task in enumerate(registry.all_tasks(), 1):
+            if not (_is_generated(task) and task.name.endswith(_OTHER_SPLITS)):
+                shown = _show(task, folders, real, Path(made))
+                found += [] if shown is None else [shown]
+            report(done, task.name)
+    return found
 
 
 def _show(task: Task, folders: list[Path], real: bool, made: Path) -> GalleryTask | None:

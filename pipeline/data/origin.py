@@ -188,7 +188,7 @@ def _read(benchmark: str, text: str) -> str | None:
     language = language_of(benchmark)
     assert language is not None
     try:
-        return structure_id(language.story(language.in_full(text)).events)
+        return structure_id(language.story(text).events)
     except ParseError:
         return None
 

@@ -9,13 +9,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 
 from pipeline.base.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 _KIB = 1024
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h

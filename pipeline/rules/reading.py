@@ -99,7 +99,7 @@ class _Library:
 
 def _parsed(language: Language[Never], text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
     try:
-        story = language.story(language.in_full(text), thing)
+        story = language.story(text, thing)
     except ParseError:
         return None
     return story, beliefs(story.events, language.rules[PLAIN])

@@ -12,11 +12,10 @@ from pipeline.config.expand import expand
 from pipeline.config.models import TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.config.study_files import load_study, study_files
-from pipeline.engine.device import set_up_torch
 from pipeline.formats.files import digest_of, folder_digests, remove, replacing
 from pipeline.formats.provenance import MODEL, installed
-from pipeline.train import shipped, tiny_base
-from pipeline.train.shipped import ShippedCard
+from pipeline.train import shipped
+from pipeline.train.shipped import ShippedCard, recipe_of
 
 FOLDER = "models"
 
@@ -77,6 +76,9 @@ def remake(
     Raises:
         Interrupted: If ``should_stop`` said so; the model that was there stays.
     """
+    from pipeline.engine.device import set_up_torch  # to list models takes no torch
+    from pipeline.train import tiny_base
+
     set_up_torch(model.threads)
     work = root / "work" / digest_of(["shipped", *_made_by(model)])[:20]
     with owned(work):
@@ -85,7 +87,7 @@ def remake(
             model.entry, examples, (), work / shipped.MODEL, work / "state", report, should_stop
         )
         card = ShippedCard(
-            recipe=tiny_base.recipe_of(model.entry),
+            recipe=recipe_of(model.entry),
             threads=model.threads,
             processor=tiny_base.processor(),
             libraries=installed(*MODEL),
@@ -103,4 +105,4 @@ def remake(
 
 
 def _made_by(model: ShippedModel) -> tuple[object, int]:
-    return tiny_base.recipe_of(model.entry), model.threads
+    return recipe_of(model.entry), model.threads

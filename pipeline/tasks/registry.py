@@ -17,7 +17,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from pipeline.base.errors import UserError
+from pipeline.base.errors import UserError, did_you_mean
 from pipeline.base.plugins import BENCHMARKS
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import Extractor, Grade, Matcher, extract_tagged, grade
@@ -161,7 +161,10 @@ def get(name: str) -> Task:
     try:
         return _TASKS[name]
     except KeyError:
-        raise UserError(f"unknown task {name!r}; there are: {', '.join(sorted(_TASKS))}") from None
+        raise UserError(
+            f"unknown task {name!r}{did_you_mean(name, _TASKS)}; there are: "
+            f"{', '.join(sorted(_TASKS))}"
+        ) from None
 
 
 def module_of(name: str) -> str:

@@ -37,6 +37,11 @@ class Agreement:
         """The number of rows on which label and solver agree."""
         return self.total - len(self.disagreements)
 
+    def as_json(self) -> dict[str, Any]:
+        """It for machines: (agreeing, all) rows, in all and by order and type."""
+        counts = {"agree": self.agreed, "of": self.total}
+        return {**counts, "by_order": self.by_order, "by_type": self.by_type}
+
     @property
     def share(self) -> float:
         """The share of rows on which they agree; 1 for no rows."""

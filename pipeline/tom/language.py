@@ -68,7 +68,7 @@ class Language(Generic[Settings]):
         """
         check_length(self.name, text, LONGEST_STORY)
         check_length(self.name, hint, LONGEST_QUESTION)
-        return self.parse(text, self.objects(text, hint))
+        return self.parse(self.in_full(text), self.objects(text, hint))
 
     def objects(self, text: str, hint: str) -> tuple[str, ...]:
         """What of the hint matters to reading the story."""

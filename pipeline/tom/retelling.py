@@ -43,7 +43,7 @@ def retell(benchmark: str, story: str, question: str) -> Retold | None:
         asked = language.question(question)
         if not isinstance(asked, WhereQuestion) or asked.when != NOW:
             return None
-        told, known = read(language, language.in_full(story), rules, asked.object)
+        told, known = read(language, story, rules, asked.object)
     except (ValueError, KeyError):
         return None
     lines = recount(asked, told.events, known)

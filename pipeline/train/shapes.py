@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from pipeline.base.errors import UserError
 from pipeline.config.models import (
@@ -16,6 +16,7 @@ from pipeline.config.models import (
     TinyModel,
     WheelModel,
 )
+from pipeline.formats.files import read_json
 from pipeline.train.shape import Shape
 
 # From the config.json of the repositories on the Hugging Face hub.
@@ -33,13 +34,20 @@ PUBLISHED = {f"Qwen/Qwen2.5-{size}": shape for size, shape in QWEN25.items()} | 
 """Shapes by repository; a name covers its variants, such as ``-Instruct``."""
 
 
-def shape_of(model: Model) -> Shape:
+def shape_of(model: Model, root: Path | None = None) -> Shape:
     """The shape of a model of a study.
+
+    Args:
+        model: The model.
+        root: The checkout, whose shipped models state their own vocabulary; without it, a tiny
+            model is taken to fill the vocabulary that it may have.
 
     Raises:
         UserError: If it is behind an API, or none of those whose shape is known.
     """
     match model:
+        case TinyModel(shipped=str(name)) if root is not None:
+            return Shape.of(read_json(root / "models" / name / "model" / "config.json"))
         case TinyModel():
             size = SIZES[model.size]
             return Shape(

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import UserError
+from pipeline.config.models import TinyModel
 from pipeline.config.params import BaseEntry
 from pipeline.formats.files import folder_digests
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import UNREADABLE, Record
-from pipeline.train.tiny_base import recipe_of
 
 CARD, MODEL = "card.json", "model"
 
@@ -41,6 +41,19 @@ class ShippedCard(Record):
     tokens: int
     losses: tuple[float, ...]
     files: dict[str, str]
+
+
+def recipe_of(entry: BaseEntry) -> dict[str, Any]:
+    """What decides a model that is made for no study: all but names and amounts of data."""
+    assert isinstance(entry.model, TinyModel)
+    amounts = {"train", "validation", "test", "pairs", "proof"}
+    return {
+        "size": entry.model.size,
+        "seed": entry.seed,
+        "warm_start": entry.model.warm_start.model_dump(mode="json"),
+        "stories": [source.model_dump(mode="json", exclude=amounts) for source in entry.stories],
+        "sums": entry.sums and entry.sums.model_dump(mode="json", exclude=amounts),
+    }
 
 
 def read_card(folder: Path) -> ShippedCard:

@@ -6,7 +6,6 @@ import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -35,19 +34,6 @@ class TinyBase:
     parameters: int
     tokens: int
     losses: tuple[float, ...]
-
-
-def recipe_of(entry: BaseEntry) -> dict[str, Any]:
-    """What decides a model that is made for no study: all but names and amounts of data."""
-    assert isinstance(entry.model, TinyModel)
-    amounts = {"train", "validation", "test", "pairs", "proof"}
-    return {
-        "size": entry.model.size,
-        "seed": entry.seed,
-        "warm_start": entry.model.warm_start.model_dump(mode="json"),
-        "stories": [source.model_dump(mode="json", exclude=amounts) for source in entry.stories],
-        "sums": entry.sums and entry.sums.model_dump(mode="json", exclude=amounts),
-    }
 
 
 def demonstrations_of(entry: BaseEntry) -> list[Demonstration]:

@@ -130,7 +130,7 @@ def test_bad_files(tmp_path: Path, name: str, content: str, words: tuple[str, ..
 def test_a_task_that_needs_more_fields_says_which(tmp_path: Path) -> None:
     path = lines(tmp_path / "in.jsonl", ROW)
     with pytest.raises(UserError, match="is missing; grading fantom_sets needs it"):
-        run("regrade", path, "--task", "fantom_sets")
+        run("regrade", path, "-b", "fantom_sets")
 
 
 def test_judge_gives_the_verdict_in_words_and_as_json(tmp_path: Path) -> None:

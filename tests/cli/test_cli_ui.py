@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from pipeline.base.ports import free_ports
+from pipeline.config.params_file import read_params
 from tests.conftest import Run, environment
 
 
@@ -61,7 +62,13 @@ def test_the_runs_are_served_until_the_signal(
     process.send_signal(signal.SIGTERM)
     shown, _ = process.communicate(timeout=15)
     page = f"http://127.0.0.1:{port}/#/experiments/{found['experiment']['experiment_id']}/runs"
-    assert shown == f"MLflow: {page}\n"
+    assert shown == f"MLflow: {page}?viewStateShareKey=mini&workflowType=machine_learning\n"
+    tags = {tag["key"]: tag["value"] for tag in found["experiment"]["tags"]}
+    saved = json.loads(tags["mlflow.sharedViewState.mini"])
+    assert "tags.study = 'mini'" in saved["searchFilter"]
+    columns = read_params(checkout / "params.yaml").suite.columns
+    shown_metrics = [f"metrics.`evaluate/{column}/accuracy`" for column in columns]
+    assert set(shown_metrics) <= set(saved["selectedColumns"])
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
     assert not (checkout / "mlruns").exists()

@@ -30,8 +30,12 @@ _BASE_DOT: dict[str, Artist] = {
     "base": Line2D([], [], color=BASE, marker="o", markersize=4, linestyle="")
 }
 _RULE: dict[str, Artist] = {
-    "best rule": Line2D([], [], color=RULE, marker="|", markersize=9, linestyle="")
+    "best rule": Line2D(
+        [], [], color=RULE, marker="|", markersize=11, markeredgewidth=2, linestyle=""
+    )
 }
+_ON_THE_EDGE: dict[str, Any] = {"clip_on": False, "zorder": 3}
+"""Whole marks at 0 and 100 %, before the frame."""
 
 
 def accuracy_by_order(results: Results) -> Figure | None:
@@ -111,7 +115,8 @@ def against_rules(results: Results) -> Figure | None:
     for axis, (title, trained) in zip(axes, models.items(), strict=True):
         _draw_columns(axis, results, trained, columns, dots)
         rows = range(len(columns))
-        axis.plot([100 * rules[name] for name in columns], rows, "|", color=RULE, markersize=9)
+        places = [100 * rules[name] for name in columns]
+        axis.plot(places, rows, "|", color=RULE, markersize=11, markeredgewidth=2, **_ON_THE_EDGE)
         axis.set_yticks(rows, columns, fontsize=8)
         axis.set_ylim(len(columns) - 0.5, -0.5)
         axis.set_xlim(0, 100)
@@ -129,5 +134,6 @@ def _draw_columns(
     for group in trained:
         shares = [100 * fmean(c.tasks[name].accuracy for c in group.cells) for name in columns]
         colour = dots[training_of(group)].get_color()
-        axis.plot(shares, places, "o", color=colour, markersize=4, alpha=0.8)
-    axis.plot([100 * base[n].accuracy for n in columns], places, "o", color=BASE, markersize=4)
+        axis.plot(shares, places, "o", color=colour, markersize=4, alpha=0.8, **_ON_THE_EDGE)
+    shares = [100 * base[n].accuracy for n in columns]
+    axis.plot(shares, places, "o", color=BASE, markersize=4, **_ON_THE_EDGE)

@@ -13,10 +13,10 @@
   const words = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
   const hasAll = (text, asked) => asked.every((word) => text.includes(word));
 
-  const asked = new URLSearchParams(location.search), server = asked.get("mlflow");
-  if (server && /^https?:/.test(server)) {
+  const { parts: folder, mlflow: server, experiment } = document.body.dataset;
+  if (server) {
     for (const link of document.querySelectorAll("a.run")) {
-      const page = new URL(link.href).hash.replace(/experiments\/[^/]+/, `experiments/${asked.get("experiment") || 1}`);
+      const page = new URL(link.href).hash.replace(/experiments\/[^/]+/, `experiments/${experiment}`);
       link.href = `${server}/${page}`;
     }
   }
@@ -35,7 +35,7 @@
 
   const number = (text) => { const found = text.match(/^\s*[+-]?\d+(?:\.\d+)?/); return found ? Number(found[0]) : null; };
   const compare = (a, b) => number(a) !== null && number(b) !== null ? number(a) - number(b) : a.localeCompare(b);
-  for (const head of document.querySelectorAll(".sorts thead th")) {
+  const sortable = (head) => {
     const sort = () => {
       const table = head.closest("table"), body = table.tBodies[0], column = head.cellIndex;
       const down = head.getAttribute("aria-sort") === "ascending";
@@ -48,7 +48,8 @@
     head.tabIndex = 0; head.title = "sort";
     head.addEventListener("click", sort);
     head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
-  }
+  };
+  document.querySelectorAll(".sorts thead th").forEach(sortable);
 
   for (const panel of document.querySelectorAll(".panels svg")) {
     const points = [...panel.querySelectorAll(".point")], named = panel.parentElement.querySelector(".pointed");
@@ -74,6 +75,45 @@
     return JSON.parse(await new Response(stream).text());
   }
 
+  // What lies beside the page are scripts: a page that is itself a file may load no other kind.
+  const parts = new Map(), come = new Map();
+  window.part = (name, text) => come.get(name)(text);
+  function load(name) {
+    if (!parts.has(name)) {
+      parts.set(name, new Promise((resolve, reject) => {
+        const script = make("script");
+        come.set(name, resolve);
+        script.onload = () => script.remove();
+        script.onerror = () => { script.remove(); parts.delete(name); reject(new Error(name)); };
+        script.src = `${folder}/${name.split("/").map(encodeURIComponent).join("/")}.js`;
+        document.head.append(script);
+      }).then(unpack));
+    }
+    return parts.get(name);
+  }
+
+  for (const image of document.querySelectorAll("img[data-figure]")) image.src = `${folder}/../figures/${image.dataset.figure}.svg`;
+
+  for (const made of document.querySelectorAll("details[data-table]")) {
+    const box = made.querySelector(".scroll");
+    made.addEventListener("toggle", () => {
+      if (made.open && !box.children.length) load("tables").then((tables) => box.append(table(tables[made.dataset.table])),
+        () => { box.textContent = "This table is in a file that should lie beside the page."; });
+    });
+  }
+  function table([headings, ...rows]) {
+    const made = make("table", "sorts"), body = make("tbody"), head = make("tr"), top = make("thead");
+    for (const heading of headings) head.append(make("th", "", heading));
+    for (const row of rows) {
+      const line = make("tr");
+      for (const text of row) line.append(make("td", number(text) === null ? "" : "number", text));
+      body.append(line);
+    }
+    top.append(head); made.append(top, body);
+    [...head.cells].forEach(sortable);
+    return made;
+  }
+
   function options(select, names, every) {
     if (every) select.append(new Option(every, ""));
     for (const name of names) select.append(new Option(name, name));
@@ -82,33 +122,56 @@
   function showSamples(packed) {
     const [cell, column, kind, search, beside] = ["cell", "column", "kind", "search", "beside"].map((name) => byId(`sample-${name}`));
     const list = byId("sample-list"), count = byId("sample-count"), more = byId("sample-more");
-    const samples = packed.samples.map(([cell, column, kind, question, own, before, rule]) => {
-      const [story, asked, gold, choices, order, id] = packed.questions[question];
-      return { cell, column, kind: packed.kinds[kind], story: packed.stories[story], asked, gold, choices, order, id,
-        own: packed.responses[own], before: before === null ? null : packed.responses[before], rule };
-    });
+    const asSample = (cell, column, place, kind, stories, [story, asked, gold, choices, order, id], own, before, rule) =>
+      ({ cell, column, place, kind: packed.kinds[kind], story: stories[story], asked, gold, choices, order, id, own, before, rule });
+    const few = packed.samples.map(([cell, column, place, kind, question, own, before, rule]) =>
+      asSample(cell, column, place, kind, packed.stories, packed.questions[question], packed.responses[own], before === null ? null : packed.responses[before], rule));
+    const answers = (cell, column, page) => load(`${cell}/${column}-${page}`);
+    async function all(cell, columns, progress) {
+      const found = [], base = packed.bases[cell], wanted = columns.flatMap((column) =>
+        Array.from({ length: Math.ceil(packed.columns[column] / packed.page) }, (_, page) => [column, page]));
+      for (const [column, page] of wanted) {
+        progress(found.length);
+        const [asked, own, before] = await Promise.all([load(`${column}-${page}`), answers(cell, column, page), base && answers(base, column, page)]);
+        own.forEach(([kind, response, rule], place) => found.push(asSample(cell, column, page * packed.page + place, kind, asked.stories, asked.questions[place], response, before ? before[place][1] : null, rule)));
+      }
+      return found;
+    }
     const plain = (response) => response === null ? "" : response[2].map((piece) => typeof piece === "string" ? piece : piece[0]).join("");
     const texts = new Map();
     const textOf = (sample) => {
       if (!texts.has(sample)) texts.set(sample, [sample.asked, sample.story, sample.gold, sample.id, plain(sample.own), plain(sample.before)].join("\n").toLowerCase());
       return texts.get(sample);
     };
-    options(cell, new Set(samples.map((each) => each.cell)), "every cell");
-    options(beside, new Set(samples.map((each) => each.cell)), "no other cell");
-    const known = new Map(packed.samples.map(([cell, column, , question], place) => [`${cell}\n${column}\n${question}`, samples[place]]));
-    packed.samples.forEach(([, , , question], place) => { samples[place].question = question; });
-    options(column, new Set(samples.map((each) => each.column)), "every column");
-    options(kind, ["rule followed", "false claim", ...packed.kinds.filter((name) => samples.some((each) => each.kind === name))], "every kind");
+    options(cell, Object.keys(packed.bases), "some of every cell");
+    options(beside, Object.keys(packed.bases), "no other cell");
+    options(column, Object.keys(packed.columns), "every column");
+    options(kind, ["rule followed", "false claim", ...packed.kinds.filter((name) => few.some((each) => each.kind === name))], "every kind");
     const isFalse = (sample) => sample.own[2].some((piece) => typeof piece !== "string" && !piece[1]);
     const isKind = (sample) => kind.value === "" || sample.kind === kind.value ||
       (kind.value === "rule followed" && sample.rule !== null) || (kind.value === "false claim" && isFalse(sample));
-    let found = [], shown = 0;
-    const page = 25;
+    let samples = few, found = [], shown = 0, latest = 0, note = "";
+    const screen = 25;
     function next() {
-      for (const sample of found.slice(shown, shown + page)) list.append(card(sample));
-      shown = Math.min(found.length, shown + page);
+      for (const sample of found.slice(shown, shown + screen)) list.append(card(sample));
+      shown = Math.min(found.length, shown + screen);
       more.hidden = shown >= found.length;
-      count.value = `${found.length} of ${samples.length}`;
+      count.value = `${found.length} of ${samples.length}${note}`;
+    }
+    async function read() {
+      const mine = ++latest, columns = column.value ? [column.value] : Object.keys(packed.columns);
+      let read = few, said = "";
+      if (cell.value) {
+        samples = []; refresh();
+        try {
+          read = await all(cell.value, columns, (done) => { if (mine === latest) count.value = `${done} are read`; });
+        } catch (error) {
+          said = " on this page; the others are in files that should lie beside it";
+        }
+      }
+      if (mine !== latest) return;  // something else was chosen meanwhile
+      [samples, note] = [read, said];
+      refresh();
     }
     function refresh() {
       const asked = words(search.value);
@@ -142,10 +205,13 @@
       const said = make("div", "said");
       if (sample.before !== null) said.append(response("Base model", sample.before));
       said.append(response(sample.before === null ? "Response" : "After training", sample.own));
-      const other = beside.value && beside.value !== sample.cell && known.get(`${beside.value}\n${sample.column}\n${sample.question}`);
-      if (other) said.append(response(other.cell, other.own));
-      else if (beside.value && beside.value !== sample.cell) said.append(make("p", "quiet", `${beside.value}: no sample of this question`));
       made.append(said);
+      const other = beside.value;
+      if (other && other !== sample.cell) {
+        answers(other, sample.column, Math.floor(sample.place / packed.page)).then(
+          (rows) => said.append(response(other, rows[sample.place % packed.page][1])),
+          () => said.append(make("p", "quiet", `${other}: its answers should lie in files beside this page`)));
+      }
     }
     function response(title, [answer, right, pieces]) {
       const made = make("div");
@@ -160,21 +226,21 @@
       made.append(text);
       return made;
     }
-    for (const select of [cell, column, kind, beside]) select.addEventListener("change", refresh);
+    for (const select of [cell, column]) select.addEventListener("change", read);
+    for (const select of [kind, beside]) select.addEventListener("change", refresh);
     search.addEventListener("input", refresh);
     more.addEventListener("click", next);
     document.addEventListener("click", (event) => {
       const link = event.target.closest("a[data-cell]");
       if (!link) return;
       cell.value = link.dataset.cell; column.value = link.dataset.column || ""; kind.value = ""; search.value = "";
-      refresh();
+      read();
     });
     refresh();
   }
 
   function showCurves(curves, looks) {
     const box = byId("curve-plot"), near = byId("curve-near"), choice = byId("curve-name"), list = byId("curve-cells");
-    if (!box) return;
     const cells = Object.keys(curves);
     const first = ["validation_accuracy", "reward_mean", "length_mean"];
     const all = new Set(cells.flatMap((cell) => Object.keys(curves[cell])));
@@ -223,13 +289,15 @@
       drawn = cells.filter((cell) => curves[cell][choice.value] && !hidden.has(cell));
       const style = getComputedStyle(document.documentElement), ink = style.getPropertyValue("--ink").trim(), line = style.getPropertyValue("--line").trim();
       const axis = { stroke: ink, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
-      const tables = drawn.map((cell) => smoothed(curves[cell][choice.value], Number(byId("curve-smooth").value)));
+      const shares = choice.value.includes("accuracy"), label = choice.value.replaceAll("_", " ") + (shares ? " (%)" : "");
+      const scaled = ([steps, values]) => [steps, shares ? values.map((value) => 100 * value) : values];
+      const tables = drawn.map((cell) => smoothed(scaled(curves[cell][choice.value]), Number(byId("curve-smooth").value)));
       const data = tables.length ? uPlot.join(tables) : [[]];
       plot = new uPlot({
         width: box.clientWidth, height: 320, scales: { x: { time: false } }, legend: { show: drawn.length > 0 && drawn.length <= 12 },
         cursor: { focus: { prox: 24 } }, focus: { alpha: 0.25 },
         hooks: { setSeries: [(_, series) => { if (series) near.value = drawn[series - 1]; }] },
-        axes: [{ ...axis, label: "step" }, { ...axis, label: choice.value.replaceAll("_", " "), size: 64 }],
+        axes: [{ ...axis, label: "step" }, { ...axis, label, size: 64 }],
         series: [{ label: "step" }, ...drawn.map((cell) => ({ label: cell, stroke: stroke(cell), dash: dash(cell), width: 1.6, spanGaps: true, points: { show: false } }))],
       }, data, box);
     }
@@ -242,8 +310,15 @@
   }
 
   unpack(byId("packed").textContent.trim()).then((packed) => {
-    showCurves(packed.curves, packed.looks);
     showSamples(packed);
+    if (byId("curves")) {
+      const watch = new IntersectionObserver((seen) => {
+        if (!seen.some((each) => each.isIntersecting)) return;
+        watch.disconnect();
+        load("curves").then((curves) => showCurves(curves, packed.looks), () => { byId("curve-near").value = "The curves are in files that should lie beside this page."; });
+      }, { rootMargin: "500px" });
+      watch.observe(byId("curves"));
+    }
     document.body.dataset.ready = "true";
   });
 })();

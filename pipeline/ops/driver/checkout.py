@@ -5,27 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.base.errors import UserError
 from pipeline.base.git import git, is_repository
+from pipeline.base.home import find_root as find_root
 from pipeline.base.processes import ending_with_this
-from pipeline.config.params_file import params_text, parse_params
+from pipeline.config.params_file import params_text, parse_params, with_settings
 from pipeline.config.study_files import find_study
+from pipeline.config.yaml_file import read_bytes
 from pipeline.formats.files import write_text
-
-
-def find_root(start: Path | None = None) -> Path:
-    """The nearest folder upwards that holds ``dvc.yaml``.
-
-    Raises:
-        UserError: If there is none.
-    """
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
-        if (folder / "dvc.yaml").is_file():
-            return folder
-    raise UserError(f"{here} is not inside a tomrl checkout (no dvc.yaml upwards); cd into one")
 
 
 def use_study(root: Path, name: str) -> Path:
@@ -39,6 +29,16 @@ def use_study(root: Path, name: str) -> Path:
     parse_params(target, text.encode())
     write_text(target, text)
     return target
+
+
+def set_values(root: Path, settings: Sequence[str]) -> None:
+    """Give values of ``params.yaml`` that hold for all cells, as ``KEY=VALUE``.
+
+    Raises:
+        UserError: If a value could not be read back; then nothing is written.
+    """
+    target = root / "params.yaml"
+    write_text(target, with_settings(target, read_bytes(target), settings))
 
 
 def dvc_command(*arguments: str) -> list[str]:

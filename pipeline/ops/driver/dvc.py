@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +56,7 @@ def main() -> int:
     from dvc.cli import main as run
 
     dvcfile.modify_yaml = modify
+    logging.getLogger("dvc.repo.scm_context").setLevel(logging.WARNING)  # no hints to `git add`
     return int(run(sys.argv[1:]))
 
 

@@ -199,12 +199,16 @@ class Catalogue:
 
     def _report(self) -> None:
         """Send the report with the accuracies in it, if there is one."""
+        from pipeline.analysis.packed import PARTS
+
         folder = self.root / "reports" / self.params.study.name
         if not (folder / "index.html").is_file():
             return
         figures = read_json(folder / "metrics.json")
         self.parent.step("accuracy", 0, figures, (folder / "metrics.json").stat().st_mtime)
-        self.parent.artifact(folder)
+        for path in sorted(folder.iterdir()):
+            if path.name != PARTS:  # MLflow shows a page without the files beside it
+                self.parent.artifact(path, path.name if path.is_dir() else None)
 
 
 def _by_column(stages: Mapping[str, Mapping[str, TaskScores]]) -> dict[str, TaskScores]:

@@ -18,6 +18,7 @@ from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.formats.files import digest_of
 from pipeline.ops.mirror.run import Tracker
 from pipeline.ops.mirror.server import EXPERIMENT, answering, prepare, tracking_uri
+from pipeline.ops.mirror.view import COLOUR, colour
 from pipeline.stages.followed.circumstances import COMMIT, circumstances
 from pipeline.stages.followed.ended import Ended
 
@@ -183,7 +184,7 @@ def cell_tracker(
     """
     cell, digest = params.cell(key), cell_digest(params, key)
     identity = {"study": params.study.name, "cell": key, "digest": digest, "level": "cell"}
-    extra = {_PARENT: parent.run_id, **_plain_tags(cell)}
+    extra = {_PARENT: parent.run_id, COLOUR: colour(params, key), **_plain_tags(cell)}
     tracker = _find_or_create(client, key, identity, extra, began)
     if tracker.known.get(_PARENT) != parent.run_id:
         tracker.tags({_PARENT: parent.run_id})

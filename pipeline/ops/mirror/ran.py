@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+from pipeline.analysis.packed import PARTS
+from pipeline.analysis.page import body
+from pipeline.analysis.run_links import RunsAt
 from pipeline.analysis.runs import StageRun, with_runs
 from pipeline.config.params import Params
 from pipeline.formats.files import write_text
@@ -23,10 +27,17 @@ def stages_that_ran(params: Params, root: Path) -> list[StageRun]:
     ]
 
 
-def write_with_runs(params: Params, root: Path, page: Path, target: Path) -> None:
-    """Write a copy of a report's page with what the logs of a checkout say of the runs."""
-    ran = stages_that_ran(params, root)
-    write_text(target, with_runs(page.read_text(encoding="utf-8"), ran))
+def write_with_runs(
+    params: Params, root: Path, page: Path, target: Path, runs_at: RunsAt | None = None
+) -> None:
+    """Write a copy of a report's page with what the logs of a checkout say of the runs.
+
+    Its links to runs lead to the MLflow that is named.
+    """
+    text = with_runs(page.read_text(encoding="utf-8"), stages_that_ran(params, root))
+    parts = Path(os.path.relpath(page.parent / PARTS, target.parent)).as_posix()
+    led = body(parts) if runs_at is None else body(parts, runs_at.server, runs_at.experiment)
+    write_text(target, text.replace(body(PARTS), led, 1))
 
 
 def copied_page(root: Path, study: str) -> Path:

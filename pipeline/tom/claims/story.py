@@ -78,7 +78,7 @@ def read_story(language: Language[Never], story: str, rules: Rules, thing: str =
         ParseError: At the first sentence that is not in the language.
         KeyError: If an agent moves something before having entered any room.
     """
-    parsed, beliefs = read(language, language.in_full(story), rules, thing)
+    parsed, beliefs = read(language, story, rules, thing)
     return ReadStory(
         beliefs=beliefs,
         vocabulary=_vocabulary(parsed.events, beliefs, story, thing),

@@ -1,0 +1,103 @@
+"""The long tables of the page, which it reads from beside it once somebody opens them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pipeline.analysis.probes import probe_points
+from pipeline.analysis.results import Results
+from pipeline.evaluate.records import TaskScores
+
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Details:
+    """A table.
+
+    Attributes:
+        title: What it shows.
+        note: What its figures mean; may be empty.
+        headings: Of its columns.
+        rows: Its texts.
+    """
+
+    title: str
+    note: str
+    headings: Row
+    rows: tuple[Row, ...]
+
+
+def details(results: Results) -> list[Details]:
+    """The tables that have rows."""
+    return [
+        table
+        for table in (
+            Details(
+                "Probes",
+                "Mean accuracy in % over the columns that a cell trains on, and over the others.",
+                ("cell", "step", "epoch", "trained on", "not trained on"),
+                tuple(_probes(results)),
+            ),
+            Details(
+                "Accuracy by cell, task and order",
+                "",
+                (
+                    *("cell", "task", "questions", "accuracy", "95 % interval", "strict"),
+                    *("format", "no answer", "mean length", "cut off", "prompt too long"),
+                    "by order (strict)",
+                ),
+                tuple(_accuracies(results)),
+            ),
+            Details(
+                "The benchmarks' own figures",
+                "As their authors report them, from 0 to 1: macro-F1 of OpenToM's kinds of "
+                "question, FANToM's scores by kind and by whole set of questions.",
+                ("cell", "task", "figure", "value"),
+                tuple(_own(results)),
+            ),
+        )
+        if table.rows
+    ]
+
+
+def _probes(results: Results) -> Iterator[Row]:
+    for result in results.trained():
+        for point in probe_points(results, result):
+            means = (_percent(point.inside), _percent(point.outside))
+            yield (result.key, str(point.step), f"{point.epoch:.1f}", *means)
+
+
+def _accuracies(results: Results) -> Iterator[Row]:
+    for key, result in results.cells.items():
+        for task, scores in (*sorted(result.tasks.items()), *sorted(result.side_check.items())):
+            low, high = scores.interval
+            shares = (scores.strict_accuracy, scores.format_rate, scores.no_answer)
+            yield (
+                *(key, task, str(scores.count), _percent(scores.accuracy)),
+                f"{_percent(low)} - {_percent(high)}",
+                *map(_percent, shares),
+                f"{scores.length_mean:.1f}",
+                *map(str, (scores.unfinished, scores.prompts_too_long)),
+                _by_order(scores),
+            )
+
+
+def _by_order(scores: TaskScores) -> str:
+    return ", ".join(
+        f"{order}: {_percent(entry.accuracy)} ({_percent(entry.strict_accuracy)})"
+        for order, entry in scores.by_order.items()
+        if order != "None"
+    )
+
+
+def _own(results: Results) -> Iterator[Row]:
+    for key, result in results.cells.items():
+        for task, scores in sorted(result.tasks.items()):
+            for name, value in scores.own.items():
+                yield (key, task, name, f"{value:.3f}")
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"

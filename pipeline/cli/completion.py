@@ -1,0 +1,26 @@
+"""What the shell offers where a study or a cell is asked for."""
+
+from __future__ import annotations
+
+from pipeline.base.errors import UserError
+from pipeline.config.params_file import read_params
+from pipeline.config.study_files import study_files
+from pipeline.ops.driver.checkout import find_root
+
+
+def study_names(incomplete: str) -> list[str]:
+    """The studies of this checkout that begin so; none outside of one."""
+    try:
+        names = study_files(find_root())
+    except UserError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def cell_names(incomplete: str) -> list[str]:
+    """The cells of the study in use that begin so; none where params.yaml cannot be read."""
+    try:
+        cells = read_params(find_root() / "params.yaml").cells
+    except UserError:
+        return []
+    return [key for key in cells if key.startswith(incomplete)]

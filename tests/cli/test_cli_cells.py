@@ -1,0 +1,81 @@
+"""Commands that take a cell in place of a file: they join its answers with its suite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from benchmarks.made_study import write_results
+from pipeline.base.errors import UserError
+from pipeline.cli.app import app
+from pipeline.config.expand import expand
+from pipeline.config.params import TrainedCell
+from pipeline.config.params_file import params_text, read_params
+from pipeline.config.study_files import find_study
+from pipeline.ops.driver.checkout import set_values
+from tests.conftest import TINY
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("checkout")
+    (root / "dvc.yaml").touch()
+    (root / "studies").symlink_to(TINY / "studies")
+    (root / "params.yaml").write_text(params_text(find_study(TINY, "mini")))
+    write_results(expand(find_study(TINY, "mini")), root)
+    return root
+
+
+@pytest.fixture(autouse=True)
+def inside(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkout)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def run(*words: str) -> str:
+    result = CliRunner().invoke(app, words)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_its_answers_are_graded_as_they_were(checkout: Path) -> None:
+    metrics = json.loads((checkout / "runs/mini/nano-hi/evaluate/metrics.json").read_text())
+    graded = json.loads(run("regrade", "mini/nano-hi", "--json"))
+    columns = expand(find_study(TINY, "mini")).suite.tasks
+    for name, column in columns.items():
+        if [c.task for c in columns.values()].count(column.task) == 1:
+            accuracy = metrics["tasks"][name]["accuracy"]
+            assert graded[column.task]["accuracy"]["all"]["value"] == pytest.approx(accuracy)
+    assert json.loads(run("regrade", "nano-hi", "--json")) == graded
+
+
+def test_its_questions_are_explained_and_checked() -> None:
+    shown = run("tom", "explain", "nano-hi", "-b", "hi_tom_style", "--row", "2")
+    assert "really" in shown and "mini/nano-hi" not in shown and "nano-hi, " in shown
+    assert run("tom", "check", "nano-hi", "-b", "hi_tom_style").endswith("0 disagreements\n")
+    with pytest.raises(UserError, match=r"--row 100000: nano-hi answered"):
+        run("tom", "explain", "nano-hi", "--row", "100000")
+
+
+def test_what_was_meant_is_asked() -> None:
+    with pytest.raises(UserError, match=r"mini/nano-hii \(did you mean 'nano-hi'\?\)"):
+        run("judge", "nano-hii")
+    with pytest.raises(UserError, match=r"'minii' does not exist \(did you mean 'mini'\?\)"):
+        run("regrade", "minii/nano-hi")
+
+
+def test_a_setting_holds_for_all_cells(checkout: Path) -> None:
+    before = (checkout / "params.yaml").read_text()
+    set_values(checkout, ["train.steps=3", "audit.ngram=5"])
+    params = read_params(checkout / "params.yaml")
+    trained = [cell for cell in params.cells.values() if isinstance(cell, TrainedCell)]
+    assert {cell.train.steps for cell in trained} == {3}
+    assert params.audit.ngram == 5
+    with pytest.raises(UserError, match=r"line \d+: train.stesp: there is no such field"):
+        set_values(checkout, ["train.stesp=3"])
+    (checkout / "params.yaml").write_text(before)
