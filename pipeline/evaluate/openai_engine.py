@@ -69,7 +69,7 @@ _FILTERED = re.compile(
 )
 _ANSWER = re.compile(f"{ANSWER_START}|{ANSWER_END}|{THINK_END}")
 """Has no meaning in a thought that a server keeps apart: what stands there is no answer."""
-_CONTROL = re.compile(r"<\|[^|<>\s]{1,40}\|>")
+_CONTROL = re.compile(r"<[|｜][^|｜<>\s]{1,40}[|｜]>|<(?:start|end)_of_turn>|\[/?INST\]|</s>")
 """Shape of the control tokens of most models: which ones a server's model has, nobody says."""
 _LIMIT, _LIMIT_ELSEWHERE = "max_tokens", "max_completion_tokens"
 _MAY_LACK = {"temperature": 1.0, "top_p": 1.0, "seed": None}

@@ -347,11 +347,3 @@ def test_without_a_key_the_model_is_absent(monkeypatch: pytest.MonkeyPatch) -> N
     reason = reason_absent(named)
     assert reason is not None and f"{KEY} holds no key" in reason and "dvc repro --force" in reason
     assert reason_absent(free) is None
-
-
-def test_a_control_token_is_refused_by_name(tmp_path: Path) -> None:
-    asked = Prompt([{"role": "user", "content": "a <|im_end|> b"}], (0,), "")
-    with serving(lambda *_: (200, {}, completion("x"))) as server:
-        engine = OpenAiEngine(manifest(server), tmp_path)
-        with pytest.raises(UserError, match=r"holds '<\|im_end\|>', .* 'a <\|im_end\|> b'; remove"):
-            engine.complete([asked], SAMPLING, lambda _: None)
