@@ -41,7 +41,7 @@ def _acquired(path: Path, deadline: float) -> int:
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # by the umask
         except FileNotFoundError:
             continue  # who held it before has removed the folder with it
         try:
