@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import UserError
-from pipeline.base.git import agrees, checked_out
+from pipeline.base.git import agrees, checked_out, git
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")  # `prefect deploy` alone gives other versions
 _SHOWN = 12
@@ -33,6 +33,12 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
     if here in ("", deployed):
         return
     if not _has(root, deployed):
+        if git(root, "rev-parse", "--is-shallow-repository").strip() == "true":
+            raise UserError(
+                f"{root} is a shallow clone at {here[:_SHOWN]}, so that nobody knows whether it "
+                f"has commit {deployed[:_SHOWN]}, which the deployment was made from; get its "
+                "history with: git fetch --unshallow"
+            )
         raise UserError(
             f"the deployment was made from commit {deployed[:_SHOWN]}, which the worker's checkout "
             f"{root} at {here[:_SHOWN]} does not have: bring it there with `git pull` or `git "

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 from prefect.server.api.server import SubprocessASGIServer
-from prefect.settings import PREFECT_API_URL, PREFECT_HOME, get_current_settings
+from prefect.settings import PREFECT_API_URL, get_current_settings
 
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
@@ -40,7 +40,6 @@ def start_temporary_server() -> None:
     if named := PREFECT_API_URL.value():
         _check_answer(named)
         return
-    _check_home()
     (port,) = free_ports(1)
     settings = get_current_settings().to_environment_variables(exclude_unset=True)
     # It complains when it is stopped, which nobody needs to read.
@@ -62,20 +61,6 @@ def start_temporary_server() -> None:
         output.seek(0)
         raise UserError(f"{error}. It said:\n{''.join(output.readlines()[-15:])}") from None
     _hand_over(process, port)
-
-
-def _check_home() -> None:
-    """Refuse a folder of Prefect's, in HOME, in which its server could not keep its database."""
-    home = PREFECT_HOME.value()
-    try:
-        home.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=home).close()
-    except OSError as error:
-        raise UserError(
-            f"{home}: Prefect cannot keep its database there ({error.strerror}), as HOME is "
-            f"{os.environ.get('HOME') or 'not set'}; set PREFECT_HOME to a folder that may be "
-            "written, or use `dvc repro`, which needs none"
-        ) from None
 
 
 def _check_answer(address: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from flows.commits import check_commit
 from pipeline.base.errors import UserError
-from pipeline.base.git import agrees, checked_out, git
+from pipeline.base.git import HEAD, agrees, checked_out, git
 from pipeline.base.home import home_of
 from pipeline.ops.check.doctor import diagnose
 from pipeline.ops.driver.checkout import ask_dvc
@@ -71,8 +71,28 @@ def _led_away(root: Path, to: pytest.MonkeyPatch) -> None:
     (root / ".git").write_text("gitdir: /nowhere/.git/worktrees/a\n")
 
 
+def _led_nowhere(root: Path, to: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(root / ".git")
+    (root / ".git").symlink_to("/nowhere")
+
+
 def _damaged(root: Path, to: pytest.MonkeyPatch) -> None:
     (root / ".git" / "config").write_text("[core\n")
+
+
+def _without_branch(root: Path, to: pytest.MonkeyPatch) -> None:
+    """As a full disk leaves it: this is no branch before its first commit."""
+    (branch,) = (root / ".git" / "refs" / "heads").iterdir()
+    branch.write_text("")
+
+
+def _without_objects(root: Path, to: pytest.MonkeyPatch) -> None:
+    shutil.rmtree(root / ".git" / "objects")
+    (root / ".git" / "objects").mkdir()
+
+
+def _newer(root: Path, to: pytest.MonkeyPatch) -> None:
+    (root / ".git" / "config").write_text("[core]\nrepositoryformatversion = 99\n")
 
 
 State = Callable[[Path, pytest.MonkeyPatch], None]
@@ -83,7 +103,11 @@ _STATES: dict[State, str] = {
     _archive: "no git repository.*git init && git add",
     _without_commit: "no commit.*git add",
     _led_away: "git worktree repair",
+    _led_nowhere: "git worktree repair",
     _damaged: "config",
+    _without_branch: "damaged.*git fsck",
+    _without_objects: "damaged.*git fsck",
+    _newer: "a newer git",
 }
 
 
@@ -94,7 +118,7 @@ def test_what_cannot_be_looked_up_is_an_error_with_its_repair(
     known = checked_out(repository)
     state(repository, monkeypatch)
     with pytest.raises(UserError, match=_STATES[state]):
-        git(repository, "rev-parse", "--verify", "HEAD^{commit}")
+        git(repository, *HEAD)
         git(repository, "status", "--no-renames")
     said = [each for each in diagnose(repository) if each.subject in ("git", "commit")]
     assert any(each.ok is False and re.search(_STATES[state], each.repair) for each in said)
@@ -107,6 +131,18 @@ def test_what_cannot_be_looked_up_is_an_error_with_its_repair(
             checked_out(repository)
         with pytest.raises(UserError, match=_STATES[state]):
             check_commit(repository, known, LOG)
+
+
+def test_a_shallow_clone_does_not_know_what_it_has(repository: Path, tmp_path: Path) -> None:
+    first = checked_out(repository)
+    (repository / "more").write_text("")
+    commit(repository)
+    shallow = tmp_path / "shallow"
+    address = repository.as_uri()
+    subprocess.run(["git", "clone", "-q", "--depth", "1", address, str(shallow)], check=True)
+    assert checked_out(shallow) == checked_out(repository)
+    with pytest.raises(UserError, match="shallow clone.*git fetch --unshallow"):
+        check_commit(shallow, first, LOG)
 
 
 def test_dvc_in_a_downloaded_archive_names_the_repair(repository: Path) -> None:

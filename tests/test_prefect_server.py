@@ -6,12 +6,14 @@ from pathlib import Path
 
 import psutil
 import pytest
-from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.proof import list_all, server
 from flows.server import start_temporary_server
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
+from pipeline.ops.check.doctor import diagnose
+from pipeline.ops.check.prefect_home import usable_home
 
 
 @pytest.mark.nightly
@@ -41,13 +43,20 @@ def test_an_address_where_no_server_answers_is_refused() -> None:
         start_temporary_server()
 
 
-@pytest.mark.parametrize("home", ["/proc", "/dev/null"])
-def test_a_home_that_cannot_be_written_is_named(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "home", ["/proc", "/dev/null", "/proc/1/root/nowhere", "@file", "@profiles"]
+)
+def test_a_home_that_cannot_be_used_is_named(
+    home: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "profiles" / ".prefect" / "profiles.toml").mkdir(parents=True)
+    home = home.replace("@", f"{tmp_path}/")
+    monkeypatch.delenv("PREFECT_HOME", raising=False)
     monkeypatch.setenv("HOME", home)
-    with (
-        temporary_settings(
-            {PREFECT_HOME: Path(home) / ".prefect"}, restore_defaults={PREFECT_API_URL}
-        ),
-        pytest.raises(UserError, match=f"HOME is {home}; set PREFECT_HOME to a folder"),
-    ):
-        start_temporary_server()
+    with pytest.raises(UserError, match=f"HOME is {home}; set PREFECT_HOME to a folder"):
+        usable_home()
+    (found,) = (each for each in diagnose(tmp_path) if each.subject == "prefect's home")
+    assert not found.ok and "PREFECT_HOME" in found.repair
+    monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "a home"))
+    assert usable_home() == tmp_path / "a home"

@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from pipeline.base.ports import NO_SOCKS, keep_loopback_direct
 from pipeline.base.processes import began, ending_with_this, lives
 from tests.alive import alive, until
 from tests.conftest import PROJECT, edited, environment, type_command
@@ -242,19 +239,3 @@ def test_a_second_training_of_the_same_cell_is_told_of_the_first(
     third.terminate()
     assert third.wait(60) == 130
     assert not list((training / "work").glob("*.lock"))
-
-
-def test_no_proxy_stands_between_processes_of_this_machine() -> None:
-    found = {"NO_PROXY": "a.example, ", "http_proxy": "http://proxy.example"}
-    socks = {"ALL_PROXY": "socks5://a:1", "all_proxy": "socks4://a:1", "https_proxy": "SOCKS5H://a"}
-    found |= socks
-    keep_loopback_direct(found)
-    assert found["NO_PROXY"] == found["no_proxy"] == "a.example,127.0.0.1,127.0.0.2,localhost,::1"
-    assert found["http_proxy"] == "http://proxy.example"
-    assert {found[name] for name in socks} == {NO_SOCKS}
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        environ = {**os.environ, **found, "http_proxy": NO_SOCKS}
-        client = "import httpx; httpx.get('http://127.0.0.1:%d', timeout=0.5)"
-        line = [sys.executable, "-c", client % server.getsockname()[1]]
-        said = subprocess.run(line, env=environ, capture_output=True, text=True, check=False)
-    assert "ReadTimeout" in said.stderr  # it came through

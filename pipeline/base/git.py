@@ -14,8 +14,9 @@ from pipeline.base.errors import UserError
 OLDEST = (2, 18)
 """The oldest git that knows all that is asked here: ``status --no-renames``."""
 
-HEAD = ("rev-parse", "--verify", "HEAD^{commit}")
-"""Asks for the commit that is checked out."""
+HEAD = ("log", "-1", "--no-show-signature", "--format=%H")
+"""Asks for the commit that is checked out; ``rev-parse`` says the same of a branch that is damaged
+and of one before its first commit."""
 
 _LONGEST = 120  # seconds
 _HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
@@ -24,7 +25,9 @@ _HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_P
 _UNKNOWN_OPTION = 129
 _OWNER = re.compile(r"dubious ownership|unsafe repository")
 _NO_REPOSITORY = re.compile(r"not a git repository", re.IGNORECASE)
-_NO_COMMIT = re.compile(r"Needed a single revision|ambiguous argument 'HEAD'|bad revision 'HEAD'")
+_NO_COMMIT = re.compile(r"does not have any commits yet")
+_NEWER = re.compile(r"repository extension|git repo version")
+_DAMAGED = re.compile(r"appears to be broken|bad object|object file|loose object|index file")
 
 
 def git(root: Path, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
@@ -59,7 +62,7 @@ def agrees(root: Path, *arguments: str) -> bool:
 
 def is_repository(root: Path) -> bool:
     """Whether a folder lies in a repository, also one that git cannot be asked about."""
-    return any((folder / ".git").exists() for folder in (root, *root.resolve().parents))
+    return any(os.path.lexists(folder / ".git") for folder in (root, *root.resolve().parents))
 
 
 def checked_out(root: Path) -> str:
@@ -68,9 +71,12 @@ def checked_out(root: Path) -> str:
     Raises:
         UserError: If there is a repository that git cannot be asked about.
     """
-    if not is_repository(root) or not agrees(root, HEAD[0], "--quiet", *HEAD[1:]):
+    if not is_repository(root):
         return ""
-    return git(root, *HEAD).strip()
+    done = _run(root, HEAD, {})
+    if done.returncode and not _NO_COMMIT.search(done.stderr):
+        raise UserError(_why(root, HEAD, done))
+    return done.stdout.strip()
 
 
 def version(root: Path) -> tuple[int, ...]:
@@ -126,6 +132,14 @@ def _why(root: Path, arguments: tuple[str, ...], done: subprocess.CompletedProce
         return _no_repository(root, place)
     if _NO_COMMIT.search(said):
         return f'{root} has no commit; make one with: git add --all && git commit -m "As it is"'
+    if _NEWER.search(said):
+        return f"{root} was made by a newer git ({' '.join(said.split())}); install that here"
+    if _DAMAGED.search(said):
+        return (
+            f"{root}: its repository is damaged, as after a crash or on a full disk "
+            f"({said.splitlines()[0]}); git fsck --full names what is lost; clone it again, or "
+            "bring that from another clone"
+        )
     if done.returncode == _UNKNOWN_OPTION or "is not a git command" in said:
         oldest = ".".join(map(str, OLDEST))
         return (

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipeline.base.folders import folder_of
+
 _SECONDS_BETWEEN_TRIES = 0.05
 
 
@@ -26,18 +28,22 @@ def locked(path: Path, patience: float = float("inf")) -> Iterator[int]:
     Raises:
         BlockingIOError: If another process still holds it then.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = _acquired(path, time.monotonic() + patience)
-    try:
-        yield handle
-    finally:
-        path.unlink(missing_ok=True)  # while it is held: nobody can have a new one by this name
-        os.close(handle)
+    with folder_of(path):
+        handle = _acquired(path, time.monotonic() + patience)
+        try:
+            yield handle
+        finally:
+            path.unlink(missing_ok=True)  # while it is held: nobody can have a new one of this name
+            os.close(handle)
 
 
 def _acquired(path: Path, deadline: float) -> int:
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # by the umask
+        except FileNotFoundError:
+            continue  # who held it before has removed the folder with it
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(handle, path):

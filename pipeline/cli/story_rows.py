@@ -9,7 +9,7 @@ from typing import Required, TypedDict, cast
 
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
-from pipeline.evaluate.answers import named
+from pipeline.evaluate.answers import as_choices, name_of, named
 from pipeline.formats.tables import read_table
 from pipeline.tom.parse.text import LONGEST_STORY
 
@@ -41,7 +41,7 @@ def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
     number = 0
     for number, (place, given) in enumerate(read_table(source), 1):
         where = f"{source}, {place}"
-        row = _checked(where, named(source, given), needed)
+        row = _checked(where, _in_usual_form(where, named(source, given)), needed)
         if "id" in row:
             earlier = first_with.setdefault(json.dumps(row["id"]), place)
             if earlier != place:
@@ -59,6 +59,27 @@ def decoded(where: Path | str, data: bytes) -> str:
         raise UserError(f"{where}: byte {error.start} is not UTF-8; convert the file") from None
 
 
+def _in_usual_form(where: str, row: dict[str, object]) -> dict[str, object]:
+    """A row whose id, where it has one, is text or a whole number, and whose choices are texts."""
+    try:
+        name = name_of(row.get("id"))
+    except ValueError:
+        raise UserError(f"{where}: the field 'id' must be text or a whole number") from None
+    if name is None:
+        row.pop("id", None)
+    elif isinstance(row["id"], float):
+        row["id"] = int(name)
+    try:
+        choices = as_choices(row.get("choices"))
+    except ValueError:
+        raise UserError(
+            f"{where}: the field 'choices' must be a list of texts, or one text"
+        ) from None
+    if str(row.get("choices")).startswith("["):
+        row["choices"] = list(choices or ())
+    return row
+
+
 def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> InputRow:
     for name in needed:
         if name not in row:
@@ -67,12 +88,6 @@ def _checked(where: str, row: Mapping[str, object], needed: Iterable[str]) -> In
             kind = type(row[name]).__name__
             raise UserError(f"{where}: the field {name!r} must be text, found {kind}")
     check_length(where, str(row["story"]))
-    if not isinstance(row.get("id", ""), str | int):
-        raise UserError(f"{where}: the field 'id' must be text or a whole number")
-    choices = row.get("choices")
-    listed = isinstance(choices, list) and all(isinstance(choice, str) for choice in choices)
-    if not (choices is None or isinstance(choices, str) or listed):
-        raise UserError(f"{where}: the field 'choices' must be a list of texts, or one text")
     return cast(InputRow, row)
 
 

@@ -84,9 +84,9 @@ def begin(
     from pipeline.config.params_file import read_params
 
     root = find_root()
-    study = study or read_params(root / "params.yaml").study.name
+    study = read_params(root / "params.yaml").study.name if study is None else study
     check(root, study)
-    folder = sweep_folder(root, name or study)
+    folder = sweep_folder(root, study if name is None else name)
     raise_on_sigterm()
     with owned(folder.path, patience=0.0):
         if not ready(folder, study, allow_edits):

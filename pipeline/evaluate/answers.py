@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -31,6 +33,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """What a column or field may be called, by what it holds; the first name found counts."""
 
 _KINDS = get_args(AnswerKind)
+
+_LONGEST_WRITTEN_OUT = 10_000
+_TEXTS_ABREAST = re.compile(r"['\"]\s+['\"]")
 
 _LARGEST_WHOLE = 1 << 53
 """Up to here every whole number is one of its own as a float."""
@@ -156,25 +161,44 @@ def as_choices(value: object) -> tuple[str, ...] | None:
     """
     if is_absent(value):
         return None
-    if isinstance(value, str):
-        return split_choices(value)
-    if isinstance(value, list) and all(isinstance(choice, str) for choice in value):
-        return split_choices(value)
+    found = _written_out(value) if isinstance(value, str) and value.startswith("[") else value
+    if isinstance(found, str):
+        return split_choices(found)
+    if isinstance(found, list) and all(isinstance(choice, str) for choice in found):
+        return split_choices(found)
     raise ValueError(value)
 
 
 def as_meta(value: object) -> Mapping[str, Any]:
-    """An object, or the JSON text of one; empty where there is none.
+    """An object, or the text of one; empty where there is none.
 
     Raises:
         ValueError: If it is none.
     """
     if is_absent(value):
         return {}
-    found = json.loads(value) if isinstance(value, str) else value
+    found = _written_out(value) if isinstance(value, str) else value
     if not isinstance(found, dict):
         raise ValueError(value)
     return found
+
+
+def _written_out(text: str) -> object:
+    """The list or object that a cell of a table holds: as JSON, or as pandas writes one of Python.
+
+    Raises:
+        ValueError: If it is neither, or texts stand in it with nothing between them, as in what is
+            left of an array of numpy.
+    """
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        if len(text) > _LONGEST_WRITTEN_OUT or _TEXTS_ABREAST.search(text):
+            raise ValueError(text) from None
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, TypeError, MemoryError, RecursionError):
+        raise ValueError(text) from None
 
 
 def _answered(
@@ -195,7 +219,12 @@ def _answered(
     def held_in(thing: str) -> object:
         return row.get(columns[thing]) if thing in columns else None
 
-    given = held_in("id")
+    try:
+        name = name_of(held_in("id"))
+    except ValueError:
+        raise UserError(
+            f"{path}, {where}: the id must be text or a whole number, found {held_in('id')!r}"
+        ) from None
     kind = text("answer_kind") or "span"
     if kind not in _KINDS:
         allowed = ", ".join(_KINDS)
@@ -217,7 +246,7 @@ def _answered(
         refuse_missing(held, task.reads(example), f"grading {task.name}")
     except UserError as error:
         raise UserError(f"{path}, {where}: {error}") from None
-    return AnsweredQuestion(where if given is None else str(given), example, text("response"))
+    return AnsweredQuestion(where if name is None else name, example, text("response"))
 
 
 def refuse_missing(row: Mapping[str, Any], names: Iterable[str], reader: str) -> None:
@@ -237,14 +266,14 @@ def _choices(path: Path, where: str, value: object) -> tuple[str, ...] | None:
     try:
         return as_choices(value)
     except ValueError:
-        kind = type(value).__name__
-        raise UserError(f"{path}, {where}: choices must be texts, found {kind}") from None
+        found = repr(value)[:80]
+        raise UserError(f"{path}, {where}: choices must be texts, found {found}") from None
 
 
 def _meta(path: Path, where: str, value: object) -> Mapping[str, Any]:
     try:
         return as_meta(value)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise UserError(f"{path}, {where}: meta must be an object") from None
 
 
@@ -265,10 +294,24 @@ def whole_number(value: object) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(value)
-    number = float(value)  # of "1_0", which no file has, it says 10
-    if not number.is_integer() or abs(number) > _LARGEST_WHOLE:
+    try:
+        number = float(value)
+    except OverflowError:  # of hundreds of digits
+        raise ValueError(value) from None
+    if not number.is_integer() or abs(number) > _LARGEST_WHOLE or "_" in str(value):
         raise ValueError(value)
     return int(number)
+
+
+def name_of(value: object) -> str | None:
+    """An id in any form that a file may have, as text; None where it has none.
+
+    Raises:
+        ValueError: If it is neither text nor a whole number.
+    """
+    if is_absent(value):
+        return None
+    return value if isinstance(value, str) else str(whole_number(value))
 
 
 def is_absent(value: object) -> bool:

@@ -53,22 +53,27 @@ LONGEST_NAMED_WAIT = 3600.0
 SAID_FROM = 10.0
 """Seconds from which on a wait is said."""
 
-# How servers say that a prompt has no room: OpenAI's and llama.cpp's by a code or type, vLLM's and
-# others by a sentence.
+# How servers say that a prompt has no room, or that a filter refuses it: by a code, a type or a
+# sentence, in the words of the servers that docs/models.md lists.
 _TOO_LONG = re.compile(
-    r"context_length_exceeded|exceed_context_size|(?:maximum|max) (?:context|model) len"
-    r"|maximum context length|context (?:length|size|window)|prompt is too long",
+    r"context_length_exceeded|exceed_context_size|(?:maximum|max) model len"
+    r"|context (?:length|size|window|limit)|(?:prompt|input) is too long|too many tokens"
+    r"|input token count|inputs`? tokens \+|input length should be",
     re.IGNORECASE,
 )
 _FILTERED = re.compile(
-    r"content[_ ](?:filter|policy)|ResponsibleAIPolicyViolation|safety (?:system|filter)",
+    r"content[_ ](?:filter|policy|management)|ResponsibleAIPolicyViolation|safety (?:system|filter)"
+    r"|invalid_prompt|(?:prompt|input) was flagged|data_inspection_failed|inappropriate content"
+    r"|content exists risk",
     re.IGNORECASE,
 )
 _ANSWER = re.compile(f"{ANSWER_START}|{ANSWER_END}|{THINK_END}")
 """Has no meaning in a thought that a server keeps apart: what stands there is no answer."""
-_CONTROL = re.compile(r"<\|[^|<>\s]{1,40}\|>")
+_CONTROL = re.compile(r"<[|｜][^|｜<>\s]{1,40}[|｜]>|<(?:start|end)_of_turn>|\[/?INST\]|</s>")
 """Shape of the control tokens of most models: which ones a server's model has, nobody says."""
 _LIMIT, _LIMIT_ELSEWHERE = "max_tokens", "max_completion_tokens"
+_MAY_LACK = {"temperature": 1.0, "top_p": 1.0, "seed": None}
+"""Fields that some servers refuse, and the value that they take for granted; None is any."""
 FILTERED = Response("", 0, "content_filter")
 _MILLION = 1_000_000
 
@@ -129,7 +134,7 @@ class OpenAiEngine:
         self._wait = wait or self._stopped.wait
         self.manifest, self.work, self.tries, self.at_once = manifest, work, tries, at_once
         self.libraries = installed("openai")
-        self._limit = _LIMIT
+        self._limit, self._left_out = _LIMIT, frozenset[str]()
         self.usage, self.effort = TokenUsage(), Effort()
         key = "none" if manifest.key is None else os.environ.get(manifest.key, "")
         self.client = openai.OpenAI(
@@ -194,22 +199,17 @@ class OpenAiEngine:
     def _ask(self, prompt: Prompt, sampling: Sampling) -> tuple[Response, int]:
         """What a prompt is answered by, and its tokens."""
         for trial in range(1, self.tries + 1):
-            limit = self._limit
+            body = self._body(prompt, sampling)
             try:
-                return _answer(self._put(prompt, sampling, limit), prompt.begun)
-            except openai.BadRequestError as error:
-                if limit == _LIMIT and _asks_elsewhere(error):
-                    self._limit = _LIMIT_ELSEWHERE
-                    return self._ask(prompt, sampling)
-                said = f"{error.code} {error.type} {error.message}"
-                if _FILTERED.search(said):
-                    return FILTERED, 0
-                if _TOO_LONG.search(said):
-                    return TOO_LONG, 0
-                raise UserError(self._refused(error)) from None
+                return _answer(self._put(prompt, body), prompt.begun)
             except (openai.RateLimitError, openai.InternalServerError) as error:
                 why, named = f"answers {error.status_code}", _named_wait(error.response.headers)
             except openai.APIStatusError as error:
+                said = error.response.text
+                if refused := _refusal(said):
+                    return refused, 0
+                if self._adapts(said, body):
+                    return self._ask(prompt, sampling)
                 raise UserError(self._refused(error)) from None
             except openai.APIConnectionError as error:
                 why, named = f"does not answer ({error.__cause__ or error})", None
@@ -219,17 +219,33 @@ class OpenAiEngine:
             self._bide(why, trial, named)
         raise AssertionError("the last trial ends in an answer or an error")
 
-    def _put(self, prompt: Prompt, sampling: Sampling, limit: str) -> ChatCompletion:
+    def _body(self, prompt: Prompt, sampling: Sampling) -> dict[str, Any]:
+        """The fields that say how to answer, in the server's dialect as far as it is known."""
+        fields = {
+            self._limit: sampling.max_new_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": _seed(prompt.key),
+        }
+        return {name: value for name, value in fields.items() if name not in self._left_out}
+
+    def _adapts(self, said: str, body: Mapping[str, Any]) -> bool:
+        """Whether a question that was refused can be put in other words that mean the same."""
+        if _LIMIT in body and (_LIMIT_ELSEWHERE in said or _names(said, _LIMIT)):
+            self._limit = _LIMIT_ELSEWHERE
+            return True
+        for name, granted in _MAY_LACK.items():
+            if name in body and body[name] == (granted or body[name]) and _names(said, name):
+                self._left_out |= {name}
+                return True
+        return False
+
+    def _put(self, prompt: Prompt, body: Mapping[str, Any]) -> ChatCompletion:
         messages: Any = prompt.messages
         for message in prompt.messages:
             refuse_control(_CONTROL.findall(message["content"]), message["content"])
         found: ChatCompletion = self.client.chat.completions.create(
-            model=self.manifest.api,
-            messages=messages,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            seed=_seed(prompt.key),
-            extra_body={limit: sampling.max_new_tokens},
+            model=self.manifest.api, messages=messages, extra_body=dict(body)
         )
         return found
 
@@ -260,17 +276,21 @@ class OpenAiEngine:
 
     def _refused(self, error: openai.APIStatusError) -> str:
         where = "" if self.manifest.key is None else f", the key in {self.manifest.key}"
-        said = str(error.message)[:300]
+        said = str(error.message if " - " in error.message else error.response.text)[:300]
         return (
             f"engine openai: {self.manifest.address} refuses the question with status "
-            f"{error.status_code} ({said}); mend the model's name ({self.manifest.api}){where}, or "
-            "its address in the study"
+            f"{error.status_code} ({said}); mend the model's name ({self.manifest.api}){where}, "
+            "evaluate.temperature, or its address in the study"
         )
 
 
 def _answer(found: ChatCompletion, begun: str) -> tuple[Response, int]:
+    if not found.choices and (error := getattr(found, "error", None)):
+        if refused := _refusal(str(error)):
+            return refused, 0
+        raise ValueError(error)
     choice = found.choices[0]
-    text = choice.message.content or ""
+    text = choice.message.content or choice.message.refusal or ""
     if thought := _reasoning(choice.message):
         text = f"{_ANSWER.sub('', thought)}{THINK_END}{text}"
     used = found.usage
@@ -282,9 +302,16 @@ def _answer(found: ChatCompletion, begun: str) -> tuple[Response, int]:
     return response, used.prompt_tokens if used else 0
 
 
-def _asks_elsewhere(error: openai.BadRequestError) -> bool:
-    """Whether a server wants the longest answer under its newer name."""
-    return _LIMIT_ELSEWHERE in str(error.message) or error.param == _LIMIT
+def _refusal(said: str) -> Response | None:
+    """What stands for the answer to a question that a server refuses, and only that one."""
+    if _FILTERED.search(said):
+        return FILTERED
+    return TOO_LONG if _TOO_LONG.search(said) else None
+
+
+def _names(said: str, field: str) -> bool:
+    """Whether an error names a field of the question, in quotes of any kind."""
+    return re.search(rf"[`'\"]{field}\\?[`'\"]", said) is not None
 
 
 def _reasoning(message: object) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from pipeline.base.errors import UserError
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.answers import is_absent, named, whole_number
+from pipeline.evaluate.answers import is_absent, name_of, named, whole_number
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.formats.files import file_digest
 from pipeline.formats.provenance import Libraries
@@ -75,8 +75,7 @@ class ReplayEngine:
         found: dict[tuple[str, int], Mapping[str, Any]] = {}
         for where, given in read_table(self.path):
             row = named(self.path, given)
-            if not isinstance(row.get("id"), str) or not isinstance(row.get("response"), str):
-                raise UserError(f"{self.path}, {where}: id and response must be texts")
+            row["id"] = self._id(where, row)
             sample = self._number(where, row, "sample")
             self._number(where, row, "completion_tokens")
             if (row["id"], sample) in found:
@@ -86,6 +85,17 @@ class ReplayEngine:
                 )
             found[row["id"], sample] = row
         return found
+
+    def _id(self, where: str, row: Mapping[str, Any]) -> str:
+        try:
+            name = name_of(row.get("id"))
+        except ValueError:
+            name = None
+        if name is None or not isinstance(row.get("response"), str):
+            raise UserError(
+                f"{self.path}, {where}: the id must be text or a whole number, the response text"
+            )
+        return name
 
     def _number(self, where: str, row: Mapping[str, Any], name: str) -> int:
         """A whole number of a row; 0 where it has none."""

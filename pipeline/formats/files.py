@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pipeline.base.folders import folder_of
 from pipeline.formats import temporaries
 
 
@@ -21,18 +22,18 @@ def replacing(target: Path) -> Iterator[Path]:
     If the block raises, the sibling is removed and ``target`` is left as it was. What killed
     processes left half-written is removed by the next stage (:func:`remove_leftovers`).
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = temporaries.beside(target)
-    try:
-        yield temporary
-        _sync(temporary)
-        if temporary.is_dir() and target.exists():
-            discard(target)
-        temporary.replace(target)
-        _sync_folder(target.parent)
-    except BaseException:
-        remove(temporary)
-        raise
+    with folder_of(target):
+        try:
+            yield temporary
+            _sync(temporary)
+            if temporary.is_dir() and target.exists():
+                discard(target)
+            temporary.replace(target)
+            _sync_folder(target.parent)
+        except BaseException:
+            remove(temporary)
+            raise
 
 
 def remove(path: Path) -> None:

@@ -10,6 +10,7 @@ import codecs
 import csv
 import io
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,6 +30,7 @@ LONGEST_FIELD = 1 << 20
 
 STANDARD_INPUT = Path("-")
 _ENCODINGS = ("utf-8-sig", "cp1252")  # of CSV; JSON is UTF-8
+_SAID = re.compile(r"\ufeff?sep=(.)", re.IGNORECASE)
 _PART, _ROWS = 1 << 20, 1000
 """Bytes and rows that are read at a time."""
 
@@ -200,8 +202,13 @@ def _csv(path: Path, file: IO[bytes]) -> Iterator[Row]:
 
 
 def _delimiter(text: IO[str]) -> str:
-    """What stands between the names of the first line: a comma, else a tab or a semicolon."""
+    """What stands between the names of the first line: a comma, else a tab or a semicolon.
+
+    Before it there may be a line that says so, ``sep=;``, which Excel reads: it is read, too.
+    """
     head = text.readline()
+    if said := _SAID.fullmatch(head.strip()):
+        return said[1]
     text.seek(0)
     return next((sign for sign in ",\t;" if sign in head), ",")
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fractions import Fraction
+from unicodedata import numeric
+
+from pipeline.tasks.plain import without_invisible
 
 NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,20}|\d{1,60})(?:\.\d{1,60})?"
 """A number, perhaps with commas between thousands; of a bounded length."""
@@ -22,12 +25,14 @@ _NAME = re.compile(rf"\s*(?:[A-Za-z]|{_TEXT}\{{[A-Za-z ]{{1,30}}\}})\s*")
 _UNIT = re.compile(rf"{_TEXT}\{{[^{{}}\\\d]*\}}\s*$")
 _SQUARE = re.compile(r"(?<=[A-Za-z}])\s*\^\s*\{?[23]\}?\s*$")
 _DEGREES = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|°")
-_ABOUT = re.compile(r"^(?:\\approx(?![A-Za-z])|≈|~)\s*")
-_POWER = re.compile(r"(?<![\d.,])(\d{1,6})\s*\^\s*(?:\{(\d)\}|(\d))(?!\d)")
-_LARGE = re.compile(rf"(?P<number>{NUMBER})\s+(?P<scale>thousand|million|billion)\b")
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
+_ABOUT = re.compile(r"^(?:[A-Za-z]\s*)?(?:\\(?:approx|sim(?:eq)?)(?![A-Za-z])|≈|~)\s*")
+_POWER = re.compile(r"(?<![\d.,])(\d{1,6})\s*\^\s*(?:\{(-?\d)\}|(\d))(?!\d)")
+_LARGE = re.compile(rf"(?P<number>{NUMBER})\s+(?P<scale>(?i:hundred|thousand|million|billion))\b")
+_SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
+_VULGAR = re.compile(r"(?:(?<![\d.,/])(\d{1,20}) ?)?([¼½¾⅛⅜⅝⅞])")
 _MIXED = re.compile(r"(?<![\d.,/])(\d{1,20})\s+(\d{1,3})/(\d{1,3})(?![\d/])")
-_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[ ]\d{3}){1,6}(?!\d|,\d{3})")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:(?: \d{3}){1,6}|(?:['’]\d{3}){1,6})(?!\d|,\d{3})")
+_NO_GROUPS = str.maketrans("", "", " '’")
 _DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d{1,20}),(\d{1,2})(?![\d,]|\.\d)")
 _SIGNS = str.maketrans({"−": "-", "\u00a0": " ", "\u2009": " ", "\u202f": " ", "\u2007": " "})
 _PERCENT = re.compile(r"(?:\\?%|\s[Pp]ercent)$")
@@ -48,7 +53,7 @@ _DIVISIONS = ("/", "\\div")
 _DEEPEST = 4  # fractions and brackets within each other
 
 # What else math-verify may find an amount in; each bracket multiplies the time that it takes.
-_COMMAND = re.compile(r"\\(?:left|right|times|cdot|div)(?![A-Za-z])")
+_COMMAND = re.compile(r"\\(?:left|right|times|cdot|div|sqrt|q?quad|pounds)(?![A-Za-z])")
 _WORDS = re.compile(rf"{_TEXT}\{{[^{{}}]*\}}")
 _FRACTION = re.compile(r"\\[dt]?frac\s*(?:\{\s*\d{1,20}\s*\}|\d){2}")
 _SHAPE = re.compile(
@@ -64,14 +69,24 @@ _MOST_PARTS = 1  # brackets and fractions
 def spelled(text: str) -> str:
     """Text with its numbers written in digits, with a point and no spaces.
 
-    ``1 234`` is 1234 (groups of three after a space of any width), ``18,50`` is 18.50 (one or two
-    digits after a comma), ``1.5 million`` is 1500000, and ``3 1/2`` is 3.5; ``−`` is a minus.
+    ``1 234`` is 1234 (groups of three after a space of any width, or after an apostrophe),
+    ``18,50`` is 18.50 (one or two digits after a comma), ``1.5 million`` is 1500000, ``3 1/2`` and
+    ``3½`` are 3.5, and ``10^3`` is 1000; ``−`` is a minus.
     """
-    text = text.translate(_SIGNS)
-    text = _GROUPED.sub(lambda found: found[0].replace(" ", ""), text)
+    text = without_invisible(text).translate(_SIGNS)
+    text = _GROUPED.sub(lambda found: found[0].translate(_NO_GROUPS), text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", text)
-    text = _MIXED.sub(_mixed, text)
-    return _LARGE.sub(_large, text)
+    text = _VULGAR.sub(_vulgar, _MIXED.sub(_mixed, text))
+    return _POWER.sub(_power, _LARGE.sub(_large, text))
+
+
+def _vulgar(found: re.Match[str]) -> str:
+    return _decimal(int(found[1] or 0) + Fraction(numeric(found[2])))
+
+
+def _power(found: re.Match[str]) -> str:
+    base, exponent = int(found[1]), int(found[2] or found[3])
+    return (_decimal(Fraction(base) ** exponent) if base else "") or found[0]
 
 
 def _mixed(found: re.Match[str]) -> str:
@@ -80,7 +95,7 @@ def _mixed(found: re.Match[str]) -> str:
 
 
 def _large(found: re.Match[str]) -> str:
-    return _decimal(_number(found["number"]) * _SCALES[found["scale"]]) or found[0]
+    return _decimal(_number(found["number"]) * _SCALES[found["scale"].lower()]) or found[0]
 
 
 def _decimal(value: Fraction) -> str:
@@ -95,8 +110,7 @@ def _decimal(value: Fraction) -> str:
 def _bare(text: str) -> str:
     """An expression without what says only how to read it: units' powers, degrees, about."""
     text = _ABOUT.sub("", _DEGREES.sub("", spelled(text).strip()))
-    text = _SQUARE.sub("", text.translate(_CURRENCIES))
-    return _POWER.sub(lambda found: str(int(found[1]) ** int(found[2] or found[3])), text)
+    return _SQUARE.sub("", text.translate(_CURRENCIES))
 
 
 def read_plain(text: str) -> Fraction | None:

@@ -26,8 +26,8 @@ _YES = (" yes,", " yes ", " yes.", " knows ")
 _NO = (" no,", " no ", " no.", " does not know ", " doesn't know ")
 _LONGEST_YES = 40
 _YES_START, _NO_START = ("yes", "true"), ("no", "false")
-_NAMES = re.compile(r"[,;&\n/、，；]|\band\b", re.IGNORECASE)
-_BULLET = re.compile(r"^\s*(?:[-•*+]|\d{1,3}[.)])\s+")
+_NAMES = re.compile(r"[,;&\n/、，；،؛]|\band\b", re.IGNORECASE)
+_BULLET = re.compile(r"^\s*(?:[*+]|\d{1,3}[.)])\s+")
 _GOLD_CLASS = {"yes": 1, "no": 0}
 
 Result = tuple[Example, str | None]

@@ -18,6 +18,7 @@ from pipeline.tasks.amount import NUMBER, may_be_amount, read_amount, read_plain
 from pipeline.tasks.comparison import equals
 from pipeline.tasks.example import Example, content_hash
 from pipeline.tasks.grading import extract_tagged_or_all
+from pipeline.tasks.plain import undressed
 from pipeline.tasks.reading import SourceRow, read_jsonl
 from pipeline.tasks.registry import Task, register
 
@@ -25,7 +26,8 @@ _FINAL = "#### "
 _BOXED = "\\boxed{"
 _LONGEST_EXPRESSION = 200
 _TAIL = 4096  # where the last number is looked for
-_NUMBER = re.compile(rf"(?<![A-Za-z0-9_.])[-+]?\$?{NUMBER}(?!\d)")
+# What is raised, as in "18 m^2", is no number of its own.
+_NUMBER = re.compile(rf"(?<![A-Za-z0-9_.^])(?<!\^[-{{])(?<!\^{{-)[-+]?\$?{NUMBER}(?!\d)")
 _GOLD = re.compile(rf"[-+]?{NUMBER}")
 _SEVERAL = re.compile(r"\d[^\d.,]+\d")
 
@@ -70,10 +72,10 @@ def match_number(answer: str, example: Example) -> bool:
 
 def match_number_only(answer: str, example: Example) -> bool:
     """The strict rule: the answer is the number, boxed or not, and nothing else."""
-    text = answer.strip()
+    text = undressed(answer)
     inner = boxed(text)
     if inner is not None and len(text) == len(_BOXED) + len(inner) + 1:
-        text = inner
+        text = undressed(inner)
     if len(text) >= _LONGEST_EXPRESSION or _SEVERAL.search(text):
         return False  # "4 5" would read as 45
     amount = read_plain(text)

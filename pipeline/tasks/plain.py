@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from html import unescape
 
 _STOPS = ".,;:!?…。｡、､।॥،؛؟։።፣၊။"
 _QUOTES = "\"'`´“”„‟«»‹›‘’‚‛「」『』〝〞〟"
 _BRACKETS = "()[]{}<>【】〈〉《》〔〕"
+_BULLETS = "-•·▪◦‣→#+ "
+_AROUND = f"{_QUOTES}* \n"
+_AFTER = f"{_STOPS}{_AROUND}"
 _DRESS = str.maketrans(
     {"_": " ", "‐": "-", "–": "-", "—": "-", "−": "-"}
-    | dict.fromkeys(f"{_STOPS}{_QUOTES}{_BRACKETS}*\\")
+    | dict.fromkeys(f"{_STOPS}{_QUOTES}{_BRACKETS}*\\$")
 )
 _MARKUP = re.compile(
-    r"\\(?:boxed|text(?:bf|it|tt|rm)?|mathrm|mathbf)\s*\{|\\[()\[\]]|</?(?:b|i|u|em|strong|code)>"
+    r"\\(?:boxed|emph|underline|text(?:bf|it|tt|rm)?|mathrm|mathbf)\s*\{|\\[()\[\]]"
+    r"|</?(?:b|i|u|p|em|span|strong|mark|code)>"
 )
 # Without width, or only a hint to whoever draws the text; controls that are no space.
 _INVISIBLE = re.compile(
@@ -30,16 +35,29 @@ def plain(text: str) -> str:
     Forms of a letter that only look different, as full width, are one. Linear in the length.
     """
     text = visible_letters(text)
+    if "&" in text:
+        text = unescape(text)
     if "\\" in text or "<" in text:
         text = _MARKUP.sub("", text)
-    return " ".join(text.lower().translate(_DRESS).split())
+    return " ".join(text.lower().translate(_DRESS).split()).lstrip(_BULLETS)
+
+
+def undressed(text: str) -> str:
+    """Text without quotes, bold and a pair of brackets around it, and stops after it."""
+    text = without_invisible(text).rstrip(_AFTER).strip(_AROUND)
+    return text[1:-1].strip(_AROUND) if text[:1] + text[-1:] in ("()", "[]") else text
 
 
 def visible_letters(text: str) -> str:
     """Text without invisible characters, each letter in its usual form."""
     if text.isascii() and text.isprintable():
         return text
-    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
+    return unicodedata.normalize("NFKC", without_invisible(text))
+
+
+def without_invisible(text: str) -> str:
+    """Text without characters that have no width, and controls."""
+    return text if text.isascii() and text.isprintable() else _INVISIBLE.sub("", text)
 
 
 def split_letter(text: str) -> tuple[str | None, str]:

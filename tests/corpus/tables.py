@@ -41,6 +41,11 @@ def _csv(**how: Any) -> str:
     return str(_frame().to_csv(**how))
 
 
+def _csv_of_objects() -> str:
+    options = [["blue_jar", "it's"]] * len(ROWS)
+    return str(_frame().assign(choices=options, meta=[{"a": None}] * len(ROWS)).to_csv())
+
+
 def _parquet(frame: pd.DataFrame) -> bytes:
     to = io.BytesIO()
     frame.to_parquet(to)
@@ -144,6 +149,8 @@ READ: Mapping[str, Form] = {
     "CSV in capitals": (".CSV", lambda: _csv(index=False).encode()),
     "CSV with tabs": (".tsv", lambda: _csv(index=False, sep="\t").encode()),
     "CSV with semicolons": (".csv", lambda: _csv(index=False, sep=";").encode()),
+    "CSV that tells Excel": (".csv", lambda: f"sep=;\n{_csv(index=False, sep=';')}".encode()),
+    "CSV with lists and objects of pandas": (".csv", lambda: _csv_of_objects().encode()),
     "parquet": (".parquet", lambda: _parquet(_frame())),
     "parquet with an index": (".parquet", lambda: _parquet(_frame().set_index("id", drop=False))),
     "parquet with categories": (".parquet", lambda: _parquet(_frame().astype({"answer": "category"}))),
@@ -182,6 +189,10 @@ REFUSED: Mapping[str, tuple[str, bytes, str]] = {
     "no parquet": (".parquet", b"PAR1", "not a readable parquet"),
     "no log": (".eval", b"PK\x03\x04", "not a readable log of Inspect"),
     "several responses": (".jsonl", _harness("other").encode(), "2 responses to one question"),
+    "an order of 400 digits": (".jsonl", _lines(_with_orders(int("9" * 400), 1, 1)).encode(), "order.* whole number"),
+    "an order with a line in it": (".jsonl", _lines(_with_orders("1_0", 1, 1)).encode(), "order.* whole number"),
+    "an id that is an object": (".jsonl", _lines([{**ROWS[0], "id": {"a": 1}}]).encode(), "id.* must be text or a whole number"),
+    "choices of an array": (".jsonl", _lines([{**row, "choices": "['blue_jar' 'red_box']"} for row in ROWS]).encode(), "choices"),
     "an order of one and a half": (".jsonl", _lines(_with_orders(1.5, 1, 1)).encode(), "order.* whole number"),
 }  # fmt: skip
 """What nobody can be sure of: the ending, the content, and words of the message."""

@@ -76,13 +76,16 @@ def test_a_table_reads_the_same_in_any_form(form: str, door: str, tmp_path: Path
     assert found == [{name: row[name] for name in found[0]} for row in ROWS]
 
 
+_UNREAD = {"claims": ("an order",), "recorded model": ("an order", "choices"), "reward": ("an id",)}
+
+
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("form", REFUSED)
 def test_what_can_be_read_in_two_ways_is_refused(form: str, door: str, tmp_path: Path) -> None:
     ending, content, said = REFUSED[form]
     path = tmp_path / f"answers{ending}"
     path.write_bytes(content)
-    if "order" in form and door in ("claims", "recorded model"):  # which read none
+    if form.startswith(_UNREAD.get(door, ())):
         DOORS[door](path)
         return
     with pytest.raises(UserError) as refused:

@@ -1,6 +1,6 @@
-"""Real OpenAI-compatible servers, vLLM's and transformers': the texts that the model itself gives.
+"""Real OpenAI-compatible servers: the texts that the model itself gives, and what they refuse.
 
-Needs vLLM's environment for the first. Both serve one tiny model on this machine.
+vLLM's needs its environment, llama.cpp's the package xllamacpp. All serve one tiny model here.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from gguf import GGMLQuantizationType
 
 from pipeline.base.ports import free_ports
 from pipeline.engine.sampling import Sampling
-from pipeline.evaluate.engine import Prompt
+from pipeline.evaluate.engine import TOO_LONG, Prompt
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.openai_engine import OpenAiEngine
 from pipeline.model.manifest import ApiManifest
+from pipeline.model.weights import load_model
 from pipeline.tasks.grading import THINK_END as END
 from tests.engines.test_vllm import NEW_TOKENS, model, stories
+from tests.model.test_published_models import write_gguf
 
 __all__ = ["model"]
 ASKED = 10
+CONTEXT = 1024
 _SPECIAL = re.compile(r"<\|[a-z_]+\|>")
 
 
@@ -92,20 +96,31 @@ def shown(text: str) -> str:
     return _SPECIAL.sub("", text).partition("\ufffd")[0].strip()
 
 
-@pytest.mark.parametrize("kind", [pytest.param("vllm", marks=pytest.mark.nightly), "transformers"])
+def started(kind: str, model: Path, project: Path, port: int) -> list[str]:
+    """The command that starts a server of a model."""
+    where = ["--host", "127.0.0.1", "--port", str(port)]
+    if kind == "vllm":
+        python = project / ".venv-vllm" / "bin" / "python"
+        entry = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
+        return [*entry, *where, "--max-model-len", str(CONTEXT), "--dtype", "float32"]
+    if kind == "llama.cpp":
+        pytest.importorskip("xllamacpp")
+        file = model / "model.gguf"
+        write_gguf(file, load_model(model)[0], model, matrices=GGMLQuantizationType.F32)
+        return [sys.executable, "-m", "tests.engines.llama_server", str(file), str(port)]
+    entry = [str(Path(sys.executable).parent / "transformers"), "serve", str(model)]
+    return [*entry, *where, "--dtype", "float32", "--device", "cpu"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param("vllm", marks=pytest.mark.nightly), "transformers", "llama.cpp"]
+)
 def test_a_real_server_gives_the_models_own_texts(
     kind: str, served: Path, project: Path, tmp_path: Path
 ) -> None:
     model = served
     (port,) = free_ports(1)
-    where = ["--host", "127.0.0.1", "--port", str(port)]
-    if kind == "vllm":
-        python = project / ".venv-vllm" / "bin" / "python"
-        entry = [str(python), "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
-        command = [*entry, *where, "--max-model-len", "1024", "--dtype", "float32"]
-    else:
-        entry = [str(Path(sys.executable).parent / "transformers"), "serve", str(model)]
-        command = [*entry, *where, "--dtype", "float32", "--device", "cpu"]
+    command = started(kind, model, project, port)
     prompts = [
         Prompt([{"role": "user", "content": story}], (index,), "")
         for index, story in enumerate(stories()[:ASKED])
@@ -125,6 +140,9 @@ def test_a_real_server_gives_the_models_own_texts(
         )
         engine = OpenAiEngine(manifest, tmp_path / "work", at_once=4)
         found = engine.complete(prompts, sampling, lambda _: None)
+        if kind != "transformers":  # whose server knows no longest text
+            long = Prompt([{"role": "user", "content": "hall " * CONTEXT}], (ASKED,), "")
+            assert engine.complete([long], sampling, lambda _: None) == [TOO_LONG]
     # What a server takes for the end of reasoning, it may leave out with all that is before.
     pairs = [(a.text, b.text) for a, b in zip(found, expected, strict=True) if END not in b.text]
     assert len(pairs) > ASKED // 2

@@ -22,6 +22,7 @@ from pipeline.evaluate.openai_engine import OpenAiEngine, reason_absent
 from pipeline.evaluate.runner import grade_response
 from pipeline.model.manifest import ApiManifest
 from pipeline.tasks.example import Example
+from tests.corpus.servers import DIALECTS, REFUSED
 from tests.serving import serving_in_a_thread
 
 KEY = "TOMRL_TEST_KEY"
@@ -259,20 +260,15 @@ def test_prompts_that_are_too_long_answers_that_are_empty_or_never_end(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"),
-    [
-        ({"message": "maximum context length is 64 tokens", "code": 400}, "prompt_too_long"),
-        ({"message": "m", "type": "exceed_context_size_error"}, "prompt_too_long"),
-        ({"message": "m", "code": "content_filter"}, "content_filter"),
-        ({"message": "rejected by our safety system", "code": None}, "content_filter"),
-    ],
+    ("status", "error", "reason"),
+    [pytest.param(*refused, id=server) for server, *refused in REFUSED],
 )
 def test_a_server_that_refuses_one_question_is_asked_the_others(
-    tmp_path: Path, error: dict[str, Any], reason: str
+    tmp_path: Path, status: int, error: dict[str, Any], reason: str
 ) -> None:
     def reply(body: dict[str, Any], trial: int) -> Reply:
         if body["messages"][0]["content"].split()[-1] == "0":
-            return 400, {}, json.dumps({"error": error}).encode()
+            return status, {}, json.dumps(error).encode()
         return answer(body, trial)
 
     with serving(reply) as server:
@@ -281,18 +277,39 @@ def test_a_server_that_refuses_one_question_is_asked_the_others(
     assert all(each.text for each in found[1:])
 
 
-def test_a_server_is_asked_by_the_newer_name_of_the_limit(tmp_path: Path) -> None:
-    error = {"message": "use 'max_completion_tokens'", "param": "max_tokens"}
-
+@pytest.mark.parametrize(
+    "refuses", [pytest.param(fields, id=server) for server, fields in DIALECTS]
+)
+def test_a_server_is_asked_in_its_dialect(
+    tmp_path: Path, refuses: dict[str, tuple[int, Any]]
+) -> None:
     def reply(body: dict[str, Any], trial: int) -> Reply:
-        if "max_tokens" in body:
-            return 400, {}, json.dumps({"error": error}).encode()
-        assert body["max_completion_tokens"] == 16
-        return 200, {}, completion("<answer>x</answer>")
+        for name, (status, error) in refuses.items():
+            if name in body:
+                return status, {}, json.dumps(error).encode()
+        assert {"max_tokens", "max_completion_tokens"} & set(body)
+        return answer(body, trial)
 
     with serving(reply) as server:
-        found = ask(server, tmp_path)
-    assert {each.text for each in found} == {"<answer>x</answer>"}
+        engine = OpenAiEngine(manifest(server), tmp_path, tries=3, at_once=4)
+        found = engine.complete(PROMPTS, Sampling(16, temperature=1.0, top_p=1.0), lambda _: None)
+    assert all(each.text for each in found)
+
+
+def test_a_field_that_is_refused_and_means_something_is_named(tmp_path: Path) -> None:
+    error = json.dumps({"error": {"message": "'temperature' is never 0.5"}}).encode()
+    with (
+        serving(lambda *_: (400, {}, error)) as server,
+        pytest.raises(UserError, match=r"never 0\.5.*mend .* evaluate\.temperature"),
+    ):
+        ask(server, tmp_path)
+
+
+def test_what_a_model_refuses_in_its_own_words_is_its_answer(tmp_path: Path) -> None:
+    body = json.loads(completion(None))
+    body["choices"][0]["message"]["refusal"] = "I cannot say."
+    with serving(lambda *_: (200, {}, json.dumps(body).encode())) as server:
+        assert {each.text for each in ask(server, tmp_path)} == {"I cannot say."}
 
 
 def test_a_begun_answer_is_not_begun_twice(tmp_path: Path) -> None:
@@ -330,11 +347,3 @@ def test_without_a_key_the_model_is_absent(monkeypatch: pytest.MonkeyPatch) -> N
     reason = reason_absent(named)
     assert reason is not None and f"{KEY} holds no key" in reason and "dvc repro --force" in reason
     assert reason_absent(free) is None
-
-
-def test_a_control_token_is_refused_by_name(tmp_path: Path) -> None:
-    asked = Prompt([{"role": "user", "content": "a <|im_end|> b"}], (0,), "")
-    with serving(lambda *_: (200, {}, completion("x"))) as server:
-        engine = OpenAiEngine(manifest(server), tmp_path)
-        with pytest.raises(UserError, match=r"holds '<\|im_end\|>', .* 'a <\|im_end\|> b'; remove"):
-            engine.complete([asked], SAMPLING, lambda _: None)

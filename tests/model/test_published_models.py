@@ -162,7 +162,13 @@ def test_a_folder_that_cannot_be_taken(
 # --- GGUF ----------------------------------------------------------------------------------------
 
 
-def write_gguf(path: Path, model: PreTrainedModel, folder: Path, architecture: str) -> None:
+def write_gguf(
+    path: Path,
+    model: PreTrainedModel,
+    folder: Path,
+    architecture: str = "qwen2",
+    matrices: gguf.GGMLQuantizationType = Q8,
+) -> None:
     """Write a Qwen2 model as llama.cpp's converter does, its matrices with eight bits."""
     config, described = model.config, read_json(folder / "tokenizer.json")
     writer = gguf.GGUFWriter(path, architecture)
@@ -176,12 +182,12 @@ def write_gguf(path: Path, model: PreTrainedModel, folder: Path, architecture: s
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
     vocabulary = AutoTokenizer.from_pretrained(folder).get_vocab()
-    special = {token["content"] for token in described["added_tokens"]}
+    added = {token["content"]: 3 if token["special"] else 4 for token in described["added_tokens"]}
     names = sorted(vocabulary, key=vocabulary.__getitem__)
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list(names)
-    writer.add_token_types([3 if name in special else 1 for name in names])
+    writer.add_token_types([added.get(name, 1) for name in names])
     writer.add_token_merges([" ".join(pair) for pair in described["model"]["merges"]])
     writer.add_eos_token_id(vocabulary[IM_END])
     writer.add_bos_token_id(vocabulary[IM_START])
@@ -191,7 +197,7 @@ def write_gguf(path: Path, model: PreTrainedModel, folder: Path, architecture: s
         if name == "lm_head.weight":
             continue
         place, values = known.get_name(name, (".weight", ".bias")), tensor.numpy()
-        kind = Q8 if values.ndim == 2 else gguf.GGMLQuantizationType.F32
+        kind = matrices if values.ndim == 2 else gguf.GGMLQuantizationType.F32
         writer.add_tensor(place, quantize(values, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -201,7 +207,7 @@ def write_gguf(path: Path, model: PreTrainedModel, folder: Path, architecture: s
 
 @pytest.fixture
 def file(folder: Path, model: PreTrainedModel) -> Path:
-    write_gguf(folder.parent / "tiny.gguf", model, folder, "qwen2")
+    write_gguf(folder.parent / "tiny.gguf", model, folder)
     return folder.parent / "tiny.gguf"
 
 

@@ -20,69 +20,6 @@ GOLD = Example("gsm8k", "gsm8k", "", "How many?", "1234", answer_kind="number")
 EIGHTEEN = Example("gsm8k", "gsm8k", "", "How many?", "18", answer_kind="number")
 
 
-@pytest.mark.parametrize(
-    ("answer", "right", "strict"),
-    [
-        (r"\boxed{1234}", True, True),
-        (r"So \boxed{1234} it is, not 5.", True, False),
-        (r"\boxed{1,234}", True, True),
-        (r"\boxed{1{,}234}", True, True),
-        (r"\boxed{\$1,234.00}", True, True),
-        (r"\boxed{1234\text{ dollars}}", True, False),
-        (r"\boxed{\frac{2468}{2}}", True, False),
-        (r"\boxed{1200 + 34}", True, False),
-        (r"first \boxed{5}, no: \boxed{1234}", True, False),
-        (r"\boxed{1234\%}", True, False),
-        (r"\boxed{1234 percent}", True, False),
-        (r"\boxed{\left(1234\right)\text{ cm}}", True, False),
-        (r"\boxed{\(1234\)}", True, False),
-        (r"\boxed{\text{Total} = 2 \times (600 + 17)}", True, False),
-        (r"\boxed{\frac{2 \cdot 1234}{\frac{4}{2}}}", True, False),
-        (r"\boxed{1200 + 34 = 1234}", True, False),
-        (r"\boxed{n = 1234 miles}", True, False),  # a unit that math-verify knows
-        (r"\boxed{1234, 1234}", True, False),  # a set of one element to math-verify
-        ("1234", True, True),
-        ("$1,234", True, True),
-        ("The answer is 1,234.", True, False),
-        ("She has 5 and then **1234** eggs.", True, False),
-        ("1234 eggs, or 5", False, False),
-        ("12345", False, False),
-        ("-1234", False, False),
-        ("1234.5", False, False),
-        ("1.234", False, False),
-        (r"\boxed{}", False, False),
-        (r"\boxed{x}", False, False),
-        (r"\boxed{2468 \times 50\%}", False, False),
-        (r"\boxed{1234 \div 0}", False, False),
-        (r"\boxed{(1234}", False, False),
-        (r"\boxed{1234 / 1/ }", False, False),
-        (r"\boxed{+}", False, False),
-        (r"\boxed{\approx 1234}", True, False),
-        (r"\boxed{1234\text{ ft}^2}", True, False),
-        (r"\boxed{1234 \textrm{ m}^{3}}", True, False),
-        (r"\boxed{1234^\circ}", True, False),
-        (r"\boxed{1234°}", True, False),
-        (r"\boxed{€1234}", True, False),
-        (r"\boxed{10^3 + 234}", True, False),
-        (r"\boxed{10^{3} + 234}", True, False),
-        (r"\boxed{2^3^2}", False, False),
-        ("答案是1234。", True, False),
-        ("The total is 1 234 dollars.", True, False),
-        ("The total is 1\u202f234 dollars.", True, False),
-        ("It costs 1 234,00 €.", True, False),
-        ("It costs 12,34 €.", False, False),
-        ("It costs 1.234 thousand dollars.", True, False),
-        ("about 1233 4/4 miles", True, False),
-        ("The change is \u22121234.", False, False),
-        (r"\boxed{1233}", False, False),
-        ("no number", False, False),
-    ],
-)
-def test_number(answer: str, right: bool, strict: bool) -> None:
-    assert match_number(answer, GOLD) is right
-    assert match_number_only(answer, GOLD) is strict
-
-
 def test_untagged_reply_is_graded_as_it_is() -> None:
     task = get("gsm8k")
     assert task.grade(r"16 - 3 - 4 = 9, and 9 * 2 = 18: \boxed{18}", EIGHTEEN).correct

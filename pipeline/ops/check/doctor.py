@@ -20,6 +20,7 @@ from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.plural import counted
 from pipeline.formats.provenance import Libraries, changed
 from pipeline.formats.records import UNREADABLE
+from pipeline.ops.check.prefect_home import usable_home
 
 _PACKAGES = ("torch", "transformers", "dvc", "prefect", "mlflow", "ray", "math-verify")
 _SHOWN = 12
@@ -49,6 +50,7 @@ def diagnose(root: Path) -> list[Finding]:
         _hardware,
         lambda: _mirror(os.environ.get(MIRROR_VARIABLE)),
         lambda: _paths(root),
+        _home,
         lambda: libraries(root),
     ]
     return [finding for check in checks for finding in check()]
@@ -130,6 +132,14 @@ def _paths(root: Path) -> Iterator[Finding]:
         free >= _DISK_NEEDED,
         "5 GiB are needed for the environment and the default study",
     )
+
+
+def _home() -> Iterator[Finding]:
+    """Where Prefect keeps its database; DVC's stages need no home."""
+    try:
+        yield Finding("prefect's home", str(usable_home()), True)
+    except UserError as error:
+        yield Finding("prefect's home", os.environ.get("HOME") or "not set", False, str(error))
 
 
 def libraries(root: Path) -> Iterator[Finding]:
