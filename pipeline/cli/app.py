@@ -27,6 +27,7 @@ from pipeline.cli import (
     regrade,
     report,
     reward,
+    share,
     study,
     sweep,
     tom,
@@ -64,6 +65,8 @@ app.command()(audit.gallery)
 app.command()(regrade.regrade)
 app.command()(judge.judge)
 app.command()(compare.compare)
+app.command()(share.publish)
+app.command()(share.verify)
 app.command()(report.report)
 app.command()(plan.plan)
 app.command()(deploy.deploy)
