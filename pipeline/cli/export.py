@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,6 +38,15 @@ CellsArgument = Annotated[
 ToOption = Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder to write.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier export in it.")]
 Cells = dict[str, list["Column"]]
+
+
+class Library(StrEnum):
+    """Whom an environment is for."""
+
+    VERIFIERS = "verifiers"
+    TRL = "trl"
+    INSPECT = "inspect"
+    LM_EVAL = "lm-eval"
 
 
 @app.command(
@@ -159,6 +169,41 @@ def export_data(
         f'{counted(count, "file")} in {to}; load them with: load_dataset("{to}", NAME), names are '
         "in its README.md"
     )
+
+
+@app.command(
+    "environment",
+    epilog="Example: tomrl export environment hi_tom_style --combination balanced --to environment",
+)
+def export_environment(
+    tasks: Annotated[list[str], typer.Argument(help="Tasks or benchmarks of the study in use.")],
+    *,
+    to: ToOption,
+    force: ForceOption = False,
+    combination: Annotated[
+        str | None,
+        typer.Option(help="The training set to take; needed where several have such questions."),
+    ] = None,
+    libraries: Annotated[
+        list[Library] | None,
+        typer.Option("--for", help="What it is for; all of these if left out."),
+    ] = None,
+) -> None:
+    """Write a study's questions and their grader as a package that trainers and harnesses load.
+
+    It needs nothing of this project. A response earns 1 if it is strictly right, else nothing.
+    """
+    from pipeline.analysis.export.folder import check_folder, exporting
+    from pipeline.ops.share.packaged import write_environment
+    from pipeline.stages.common import Stage
+
+    check_folder(to, force=force)
+    root = find_root()
+    stage = Stage("export", root, read_params(root / "params.yaml"))
+    chosen = [library.value for library in dict.fromkeys(libraries or Library)]
+    with exporting(to, f"an environment of {', '.join(tasks)}") as folder:
+        name = write_environment(stage, tasks, combination, chosen, folder)
+    Terminal().say(f"package {name} in {to}; install it with: pip install {to}")
 
 
 def _export(
