@@ -193,7 +193,12 @@ def table_of(
 
 def markdown(results: Results) -> str:
     """The table as Markdown."""
+    return markdown_of(results.rows(), notes(results))
+
+
+def markdown_of(rows: Sequence[Row], meanings: Sequence[str]) -> str:
+    """Rows as a table in Markdown, with what their marks mean below."""
     lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 4 + ("---:",) * 3 + ("---",)]
-    lines += [tuple(map(markdown_text, line)) for row in results.rows() for line in lines_of(row)]
+    lines += [tuple(map(markdown_text, line)) for row in rows for line in lines_of(row)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
-    return f"{table}\n{'; '.join(notes(results))}.\n"
+    return f"{table}\n{'; '.join(meanings)}.\n"

@@ -144,8 +144,13 @@ def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
 
 def verdicts_markdown(results: Results, found: list[CellVerdict]) -> str:
     """The verdicts as a Markdown table, with the cells that a partial report lacks."""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
-    lines += missing_texts(results).values()
+    lines = [each.texts() for each in found]
+    return markdown_of([*lines, *missing_texts(results).values()])
+
+
+def markdown_of(verdicts: Sequence[Sequence[str]]) -> str:
+    """The texts of verdicts as a Markdown table."""
+    lines = [HEADINGS, ("---",) * len(HEADINGS), *verdicts]
     return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
 
 

@@ -28,6 +28,7 @@ from pipeline.cli import (
     regrade,
     report,
     reward,
+    share,
     study,
     sweep,
     tom,
@@ -55,6 +56,7 @@ app = typer.Typer(
 )
 _RUN, _READ = "Choose and run a study", "Read what it found"
 _ANSWERS, _KEEP = "Look at answers, benchmarks and rewards", "Keep the checkout"
+_SHARE = "Hand results to others"
 app.add_typer(study.app, name="study", rich_help_panel=_RUN)
 app.add_typer(sweep.app, name="sweep", rich_help_panel=_RUN)
 app.add_typer(train.app, name="train", rich_help_panel=_RUN)
@@ -63,13 +65,15 @@ app.command(rich_help_panel=_RUN)(deploy.deploy)
 app.command(rich_help_panel=_READ)(report.report)
 app.command(rich_help_panel=_READ)(ui.ui)
 app.command(rich_help_panel=_READ)(compare.compare)
-app.add_typer(export.app, name="export", rich_help_panel=_READ)
 app.command(rich_help_panel=_ANSWERS)(judge.judge)
 app.command(rich_help_panel=_ANSWERS)(regrade.regrade)
 app.command(rich_help_panel=_ANSWERS)(audit.audit)
 app.command(rich_help_panel=_ANSWERS)(audit.gallery)
 app.add_typer(reward.app, name="reward", rich_help_panel=_ANSWERS)
 app.add_typer(tom.app, name="tom", rich_help_panel=_ANSWERS)
+app.add_typer(export.app, name="export", rich_help_panel=_SHARE)
+app.command(rich_help_panel=_SHARE)(share.publish)
+app.command(rich_help_panel=_SHARE)(share.verify)
 app.add_typer(models.app, name="models", rich_help_panel=_KEEP)
 app.command(rich_help_panel=_KEEP)(clean.clean)
 console = Terminal()

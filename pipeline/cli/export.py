@@ -1,8 +1,9 @@
-"""``tomrl export``: a study's answers in the formats of other tools."""
+"""``tomrl export``: a study's answers, models and data in the formats of other tools."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Write a study's answers in the formats of other tools, to be read and compared there.\n\n"
+    help="Write a study's answers, models and data in the formats of other tools.\n\n"
     "Those tools need not be installed to write them.",
     epilog="Example: `tomrl export inspect nano-cued --to inspect-logs`",
 )
@@ -37,6 +38,15 @@ CellsArgument = Annotated[
 ToOption = Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder to write.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier export in it.")]
 Cells = dict[str, list["Column"]]
+
+
+class Library(StrEnum):
+    """Whom an environment is for."""
+
+    VERIFIERS = "verifiers"
+    TRL = "trl"
+    INSPECT = "inspect"
+    LM_EVAL = "lm-eval"
 
 
 @app.command(
@@ -94,6 +104,106 @@ def export_lm_eval(
     note = "results and samples in the format of lm-evaluation-harness"
     count = _export(cells or [], to, force, write, note)
     Terminal().say(f"{counted(count, 'column')} of samples in {to}, with the results of each cell")
+
+
+@app.command("model", epilog="Example: tomrl export model nano-cued --to nano-cued")
+def export_model(
+    cell: Annotated[str, typer.Argument(help="CELL of the study in use, or STUDY/CELL.")],
+    *,
+    to: ToOption,
+    force: ForceOption = False,
+    push: Annotated[
+        str | None,
+        typer.Option(metavar="OWNER/NAME", help="Send it to a new repository of a model hub, too."),
+    ] = None,
+) -> None:
+    """Write a cell's model as transformers, vLLM and others load it, with a card.
+
+    The card says what the model was shown, what its answers follow, and what rules reach that learn
+    nothing. Where LoRA was used, the folder `adapter` holds a PEFT adapter. The hub is that of
+    HF_ENDPOINT, the token that of HF_TOKEN.
+    """
+    from pipeline.analysis.export.folder import check_folder, exporting
+    from pipeline.analysis.results import collect
+    from pipeline.ops.share.hub import check_name, push_folder
+    from pipeline.ops.share.model import write_model
+
+    check_folder(to, force=force)
+    if push is not None:
+        check_name(push)
+    root = find_root()
+    ((params, key),) = _chosen(root, [cell])
+    results = collect(params, root, {})
+    with exporting(to, f"the model of {params.study.name}/{key}") as folder:
+        write_model(results, root, key, folder)
+    Terminal().say(f'model in {to}; load it with: AutoModelForCausalLM.from_pretrained("{to}")')
+    if push is not None:
+        Terminal().say(f"sent to {push_folder(to, push)}")
+
+
+@app.command("data", epilog="Example: tomrl export data mini --to mini-data")
+def export_data(
+    study: Annotated[
+        str | None, typer.Argument(help="A study whose data are here; the one in use if left out.")
+    ] = None,
+    *,
+    to: ToOption,
+    force: ForceOption = False,
+) -> None:
+    """Write a study's training sets and suite as `datasets.load_dataset` reads them.
+
+    With a card, and Croissant metadata in `croissant.json`. Sets that may not be passed on are
+    refused.
+    """
+    from pipeline.analysis.export.folder import check_folder, exporting
+    from pipeline.ops.share.data import write_data
+
+    check_folder(to, force=force)
+    root = find_root()
+    params = read_params(root / "params.yaml")
+    if study is not None and study != params.study.name:
+        params = expand(find_study(root, study))
+    with exporting(to, f"the data of {params.study.name}") as folder:
+        count = write_data(params, root, folder)
+    Terminal().say(
+        f'{counted(count, "file")} in {to}; load them with: load_dataset("{to}", NAME), names are '
+        "in its README.md"
+    )
+
+
+@app.command(
+    "environment",
+    epilog="Example: tomrl export environment hi_tom_style --combination balanced --to environment",
+)
+def export_environment(
+    tasks: Annotated[list[str], typer.Argument(help="Tasks or benchmarks of the study in use.")],
+    *,
+    to: ToOption,
+    force: ForceOption = False,
+    combination: Annotated[
+        str | None,
+        typer.Option(help="The training set to take; needed where several have such questions."),
+    ] = None,
+    libraries: Annotated[
+        list[Library] | None,
+        typer.Option("--for", help="What it is for; all of these if left out."),
+    ] = None,
+) -> None:
+    """Write a study's questions and their grader as a package that trainers and harnesses load.
+
+    It needs nothing of this project. A response earns 1 if it is strictly right, else nothing.
+    """
+    from pipeline.analysis.export.folder import check_folder, exporting
+    from pipeline.ops.share.packaged import write_environment
+    from pipeline.stages.common import Stage
+
+    check_folder(to, force=force)
+    root = find_root()
+    stage = Stage("export", root, read_params(root / "params.yaml"))
+    chosen = [library.value for library in dict.fromkeys(libraries or Library)]
+    with exporting(to, f"an environment of {', '.join(tasks)}") as folder:
+        name = write_environment(stage, tasks, combination, chosen, folder)
+    Terminal().say(f"package {name} in {to}; install it with: pip install {to}")
 
 
 def _export(

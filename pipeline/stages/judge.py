@@ -5,7 +5,9 @@ Where each question was answered several times, the first answers are judged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.tried import Tried
@@ -24,23 +26,47 @@ from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import followed
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The verdicts on a cell, with what each of its responses states, by column."""
+
+    verdicts: Verdicts
+    answered: Mapping[str, Sequence[Item]] = field(default_factory=dict)
+    stated: Mapping[str, Sequence[Statements | None]] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        """Write the files of the stage into a folder."""
+        write_claims(folder / "claims.parquet", self.answered, self.stated)
+        self.verdicts.write(folder / "verdicts.json")
+
+
 def main(stage: Stage, key: str) -> None:
     """Judge one cell by the responses that were recorded."""
-    stage.params.cell(key)
-    folder = stage.runs / key
-    asked, columns = stage.params.suite.columns, stage.params.suite.tasks
-    metrics = folder / "evaluate" / "metrics.json"
-    scores = Evaluation.read_of(metrics, asked, f"evaluate@{key}")
-    target = folder / "judge" / "verdicts.json"
-    claims = target.with_name("claims.parquet")
-    if scores.absent is not None:
-        write_claims(claims, {}, {})
-        Verdicts(tasks={}, absent=scores.absent).write(target)
-        print(f"judge {key}: absent: {scores.absent}")
+    found, folder = judged(stage, key), stage.runs / key / "judge"
+    if (absent := found.verdicts.absent) is not None:
+        found.write(folder)
+        print(f"judge {key}: absent: {absent}")
         return
+    with followed(stage, key):
+        found.write(folder)
+    for task, verdict in found.verdicts.tasks.items():
+        print(
+            f"judge {key}: {task}: {said_to_follow(verdict.answers, verdict.by)}, reasoning is "
+            f"{verdict.reasoning}"
+        )
+
+
+def judged(stage: Stage, key: str) -> Judged:
+    """The verdicts on one cell."""
+    stage.params.cell(key)
+    folder = stage.runs / key / "evaluate"
+    asked, columns = stage.params.suite.columns, stage.params.suite.tasks
+    scores = Evaluation.read_of(folder / "metrics.json", asked, f"evaluate@{key}")
+    if scores.absent is not None:
+        return Judged(Verdicts(tasks={}, absent=scores.absent))
     suite = read_suite(stage.data / "suite", columns)
-    answered = recorded_items(folder / "evaluate", suite, f"evaluate@{key}")
-    tried = Tried.read(folder / "evaluate" / "tried.json", f"evaluate@{key}")
+    answered = recorded_items(folder, suite, f"evaluate@{key}")
+    tried = Tried.read(folder / "tried.json", f"evaluate@{key}")
     stated = {name: [statements(item) for item in items] for name, items in answered.items()}
     tasks = {
         task: _verdict(
@@ -51,14 +77,7 @@ def main(stage: Stage, key: str) -> None:
         )
         for task, names in judged_together(columns).items()
     }
-    with followed(stage, key):
-        write_claims(claims, answered, stated)
-        Verdicts(tasks=tasks).write(target)
-    for task, verdict in tasks.items():
-        print(
-            f"judge {key}: {task}: {said_to_follow(verdict.answers, verdict.by)}, reasoning is "
-            f"{verdict.reasoning}"
-        )
+    return Judged(Verdicts(tasks=tasks), answered, stated)
 
 
 def _verdict(

@@ -41,5 +41,5 @@ def exporting(target: Path, note: str) -> Iterator[Path]:
     """Yield an empty folder that becomes ``target`` at the end, with a note of what it holds."""
     with replacing(target) as folder:
         folder.mkdir()
-        yield folder
         (folder / NOTE).write_text(f"{note}\n", encoding="utf-8")
+        yield folder

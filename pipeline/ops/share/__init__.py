@@ -1,0 +1,1 @@
+"""Results, models and data in a form in which others can check and use them."""

@@ -1,0 +1,84 @@
+"""A PEFT adapter of a model that was trained by LoRA, from its weights and those it began with.
+
+What LoRA adds to a weight is a matrix of its rank, so the singular value decomposition of the
+difference gives two thin matrices with the same product, however the trainer kept its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from torch import Tensor
+
+from pipeline.base.errors import UserError
+from pipeline.config.training import Lora
+from pipeline.model.weights import write_tensors
+
+_MOST_LEFT = 1e-3
+"""Share of a difference that may be left unexplained: rounding of the sums takes a part."""
+_PREFIX = "base_model.model."
+
+
+def write_adapter(folder: Path, base: Path, trained: Path, lora: Lora, named: str) -> None:
+    """Write an adapter that turns a base model into a trained one.
+
+    Args:
+        folder: Receives ``adapter_config.json`` and ``adapter_model.safetensors``.
+        base: The model that the training began with, in Hugging Face layout.
+        trained: The trained model.
+        lora: Rank and scale of the training.
+        named: What the adapter calls the base model.
+
+    Raises:
+        UserError: If peft is missing, or the models differ in more than adapters of that rank.
+    """
+    try:
+        from peft import LoraConfig
+    except ImportError:
+        raise UserError("adapters need peft; install it with: pip install peft") from None
+    before = dict(_tensors(base))
+    scale = lora.alpha / lora.rank
+    tensors, layers = {}, []
+    for name, after in _tensors(trained):
+        if torch.equal(after, before[name]):
+            continue
+        layer = name.removesuffix(".weight")
+        down, up = _thin(after.float() - before[name].float(), lora.rank, scale, name)
+        tensors[f"{_PREFIX}{layer}.lora_A.weight"] = down
+        tensors[f"{_PREFIX}{layer}.lora_B.weight"] = up
+        layers.append(layer)
+    config = LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        target_modules=layers,
+        task_type="CAUSAL_LM",
+        base_model_name_or_path=named,
+        inference_mode=True,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    config.save_pretrained(str(folder))
+    write_tensors(folder / "adapter_model.safetensors", tensors)
+
+
+def _thin(change: Tensor, rank: int, scale: float, name: str) -> tuple[Tensor, Tensor]:
+    """A [rank, in] and B [out, rank] with ``scale`` B A = ``change`` [out, in]."""
+    left, values, right = torch.linalg.svd(change, full_matrices=False)
+    up = left[:, :rank] * values[:rank] / scale
+    down = right[:rank]
+    rest = (change - scale * up @ down).norm() / change.norm()
+    if rest > _MOST_LEFT:
+        raise UserError(
+            f"{name} differs from the base model in more than an adapter of rank {rank}: "
+            f"{rest:.1%} is left; the weights are not of this training"
+        )
+    return down.contiguous(), up.contiguous()
+
+
+def _tensors(folder: Path) -> Iterator[tuple[str, Tensor]]:
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            for name in file.keys():  # noqa: SIM118
+                yield name, file.get_tensor(name)

@@ -1,0 +1,130 @@
+"""Bundles in buckets of S3: what is there already, by its digest, is not sent again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pipeline.base.errors import TransientError, UserError
+from pipeline.formats.files import file_digest
+from pipeline.ops.share.bundle import NAME, SIGNATURE, Bundle
+
+SCHEME = "s3://"
+_REFUSALS = ("403", "404", "AccessDenied", "NoSuchBucket", "InvalidAccessKeyId")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A prefix in a bucket; its address and keys come from the environment, as of every S3 tool."""
+
+    bucket: str
+    prefix: str
+
+    @classmethod
+    def of(cls, address: str) -> Place:
+        """The place that ``s3://BUCKET/PREFIX`` names.
+
+        Raises:
+            UserError: If it names none.
+        """
+        bucket, _, prefix = address.removeprefix(SCHEME).partition("/")
+        if not bucket or not prefix.strip("/"):
+            raise UserError(f"{address}: names no folder in a bucket; allowed: s3://BUCKET/PREFIX")
+        return cls(bucket, prefix.strip("/"))
+
+    def key(self, name: str) -> str:
+        """The key of a file."""
+        return f"{self.prefix}/{name}"
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.bucket}/{self.prefix}"
+
+
+def send(folder: Path, place: Place, report: Callable[[int], None]) -> int:
+    """Send a bundle, its list last; return how many files were sent.
+
+    Raises:
+        UserError: If another bundle lies there, or the bucket refuses.
+    """
+    own = [name for name in (SIGNATURE, NAME) if (folder / name).exists()]
+    names, sent, listed = [*Bundle.read_in(folder).files, *own], 0, file_digest(folder / NAME)
+    with _reaching(place) as client:
+        digests = _there(client, place)
+        if digests.get(NAME, listed) != listed:
+            raise UserError(f"{place} holds another bundle; name another place with --to")
+        for done, name in enumerate(names, 1):
+            digest = file_digest(folder / name)
+            if digests.get(name) != digest:
+                client.upload_file(
+                    str(folder / name),
+                    place.bucket,
+                    place.key(name),
+                    ExtraArgs={"Metadata": {"sha256": digest}},
+                )
+                sent += 1
+            report(done)
+    return sent
+
+
+@contextmanager
+def fetched(place: Place) -> Iterator[Path]:
+    """Yield a folder with what lies at a place, for as long as it is needed.
+
+    Raises:
+        UserError: If nothing lies there, or the bucket refuses.
+    """
+    with TemporaryDirectory(prefix="tomrl-bundle-") as name:
+        with _reaching(place) as client:
+            names = list(_names(client, place))
+            if NAME not in names:
+                raise UserError(f"{place}: there is no bundle: no {NAME}")
+            for each in names:
+                target = Path(name) / each
+                if not target.resolve().is_relative_to(Path(name).resolve()):
+                    raise UserError(f"{place}: {each!r} is no file of a bundle")
+                target.parent.mkdir(parents=True, exist_ok=True)
+                client.download_file(place.bucket, place.key(each), str(target))
+        yield Path(name)
+
+
+def _there(client: Any, place: Place) -> dict[str, str]:
+    """The digests of the files at a place, as they were sent."""
+    found = {}
+    for name in _names(client, place):
+        head = client.head_object(Bucket=place.bucket, Key=place.key(name))
+        found[name] = head["Metadata"].get("sha256", "")
+    return found
+
+
+def _names(client: Any, place: Place) -> Iterator[str]:
+    pages = client.get_paginator("list_objects_v2")
+    prefix = place.key("")
+    for page in pages.paginate(Bucket=place.bucket, Prefix=prefix):
+        yield from (each["Key"].removeprefix(prefix) for each in page.get("Contents", ()))
+
+
+@contextmanager
+def _reaching(place: Place) -> Iterator[Any]:
+    """Yield a client of S3, whose errors are said in a sentence."""
+    try:
+        import boto3
+        from boto3.exceptions import Boto3Error
+        from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
+    except ImportError:
+        raise UserError("buckets need boto3; install it with: pip install boto3") from None
+    try:
+        yield boto3.client("s3")
+    except NoCredentialsError:
+        raise UserError(
+            f"{place}: there are no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        ) from None
+    except ClientError as error:
+        kind = UserError if error.response["Error"]["Code"] in _REFUSALS else TransientError
+        raise kind(f"{place}: {error}; the same command goes on where it was") from None
+    except (BotoCoreError, Boto3Error) as error:
+        text = f"{place}: {error}; the same command goes on where it was"
+        raise TransientError(text) from None

@@ -1,0 +1,202 @@
+"""The data of a study as others load them: parquet files, a card, and Croissant metadata.
+
+``datasets`` reads the folder by the head of its card. Croissant is MLCommons' vocabulary for what
+is in the files: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyarrow import DataType, types  # type: ignore[import-untyped]
+from pyarrow.parquet import read_schema  # type: ignore[import-untyped]
+
+from pipeline.config.params import Params
+from pipeline.config.yaml_file import write_yaml
+from pipeline.data.sources import SOURCES
+from pipeline.formats.files import file_digest, write_json
+from pipeline.ops.share.licences import OWN, check_passing_on, licences, upstream_of
+
+CROISSANT = "croissant.json"
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileObject": "cr:fileObject",
+    "fileProperty": "cr:fileProperty",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+"""As the specification asks for it, word for word."""
+_CONFORMS = "http://mlcommons.org/croissant/1.0"
+_LICENCES = {True: "cc-by-nc-4.0", False: OWN.lower()}
+"""Of all files together, by whether a source is limited to non-commercial use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A parquet file: a split of a training set, or a column of the suite."""
+
+    group: str
+    split: str
+    file: str
+
+    @property
+    def id(self) -> str:
+        """Its name in the metadata."""
+        return f"{self.group}-{self.split}"
+
+
+def write_data(params: Params, root: Path, folder: Path) -> int:
+    """Write the training sets and the suite of a study into an empty folder; count the files.
+
+    Raises:
+        UserError: If some of them may not be passed on.
+    """
+    study = params.study
+    sources = upstream_of(params, {column.task for column in params.suite.columns.values()})
+    check_passing_on(f"the suite of {study.name}", sources)
+    for key, entry in params.dataset.items():
+        own = upstream_of(params, {part.task for part in (*entry.train, *entry.validation)})
+        check_passing_on(f"the training set {key} of {study.name}", own, to_train=True)
+        sources = sorted({*sources, *own})
+    tables = list(_tables(params))
+    data = root / "data" / study.name
+    for table in tables:
+        (folder / table.file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(data / table.file, folder / table.file)
+    licence = _LICENCES[any(SOURCES[name].non_commercial for name in sources)]
+    card = root / "runs" / study.name / "audit" / "card.md"
+    text = f"---\n{write_yaml(_head(params, tables, licence))}---\n\n"
+    (folder / "README.md").write_text(text + card.read_text(encoding="utf-8"), encoding="utf-8")
+    write_json(folder / CROISSANT, _croissant(params, tables, licence, sources, folder))
+    return len(tables)
+
+
+def _tables(params: Params) -> Iterator[Table]:
+    for key in params.dataset:
+        for split in ("train", "validation"):
+            yield Table(key, split, f"combos/{key}/{split}.parquet")
+    for column in params.suite.columns:
+        yield Table(f"suite-{column}", "test", f"suite/{column}.parquet")
+
+
+def _head(params: Params, tables: list[Table], licence: str) -> dict[str, Any]:
+    """What the hub and ``datasets`` read of a card."""
+    groups = list(dict.fromkeys(table.group for table in tables))
+    return {
+        "license": licence,
+        "language": ["en"],
+        "pretty_name": params.study.title,
+        "tags": ["theory-of-mind", "tomrl"],
+        "configs": [
+            {
+                "config_name": group,
+                "data_files": [
+                    {"split": table.split, "path": table.file}
+                    for table in tables
+                    if table.group == group
+                ],
+            }
+            for group in groups
+        ],
+    }
+
+
+def _croissant(
+    params: Params, tables: list[Table], licence: str, sources: list[str], folder: Path
+) -> dict[str, Any]:
+    quoted = "; ".join(f"{name}: {', '.join(each)}" for name, each in licences(sources).items())
+    return {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": _CONFORMS,
+        "name": f"tomrl-{params.study.name}",
+        "description": f"{params.study.title}. Upstream data: {quoted or 'none, generated'}.",
+        "license": f"https://spdx.org/licenses/{licence.upper()}.html",
+        "version": "1.0.0",
+        "distribution": [
+            {
+                "@type": "cr:FileObject",
+                "@id": table.id,
+                "name": table.id,
+                "contentUrl": table.file,
+                "encodingFormat": "application/x-parquet",
+                "sha256": file_digest(folder / table.file),
+            }
+            for table in tables
+        ],
+        "recordSet": [
+            {
+                "@type": "cr:RecordSet",
+                "@id": f"{table.id}-rows",
+                "name": f"{table.id}-rows",
+                "field": [
+                    _field(table.id, field.name, field.type)
+                    for field in read_schema(folder / table.file)
+                ],
+            }
+            for table in tables
+        ],
+    }
+
+
+def _field(
+    table: str, name: str, kind: DataType, column: str | None = None, path: str = ""
+) -> dict[str, Any]:
+    """A column of a file, or a part of one."""
+    inner = kind.value_type if types.is_list(kind) else kind
+    source: dict[str, Any] = {
+        "fileObject": {"@id": table},
+        "extract": {"column": column or name},
+    }
+    if path:
+        source["transform"] = {"jsonPath": path}
+    found: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": "/".join(filter(None, (f"{table}-rows", column, name))),
+        "name": name,
+    }
+    if types.is_list(kind):
+        found["repeated"] = True
+    if types.is_struct(inner):
+        parts = (_field(table, part.name, part.type, column or name, part.name) for part in inner)
+        return found | {"subField": list(parts)}
+    return (
+        found
+        | {"dataType": "sc:Integer" if types.is_integer(inner) else "sc:Text"}
+        | {"source": source}
+    )

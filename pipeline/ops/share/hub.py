@@ -1,0 +1,74 @@
+"""Sending a model to a hub, by huggingface_hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.base.errors import TransientError, UserError, first_line
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+_KEPT = {".gitattributes"}
+"""What a hub puts into a new repository."""
+_MEANINGS = {
+    401: "it does not accept the token; set HF_TOKEN to a valid one",
+    403: "the token may not write there; name a repository of your own, or use another token",
+    409: "the name is taken; choose another with --push",
+    413: "it is too large for this hub; its limits are said at its documentation",
+}
+
+
+def check_name(repository: str) -> None:
+    """Refuse what names no repository, before the work.
+
+    Raises:
+        UserError: If it does not, or there is no token.
+    """
+    from huggingface_hub import get_token
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils._validators import validate_repo_id
+
+    try:
+        validate_repo_id(repository)
+    except HFValidationError:
+        repository = ""
+    if repository.count("/") != 1:
+        raise UserError("--push: names no repository; allowed: OWNER/NAME")
+    if get_token() is None:
+        raise UserError("--push: there is no token; set HF_TOKEN to one that may write")
+
+
+def push_folder(folder: Path, repository: str) -> str:
+    """Send a folder to a new repository in one commit; return its address.
+
+    Where sending was cut off, the repository is empty, and the same command goes on.
+
+    Raises:
+        UserError: If the name is taken, or the hub refuses.
+    """
+    import httpx
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    api = HfApi()
+    try:
+        _make(api, repository)
+        api.upload_folder(folder_path=folder, repo_id=repository)
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        meaning = _MEANINGS.get(status, "run the same command again to go on")
+        kind = UserError if status in _MEANINGS else TransientError
+        raise kind(f"{repository}: {api.endpoint} answers {status}: {meaning}") from None
+    except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+        text = f"{repository}: {api.endpoint} broke off ({first_line(error)})"
+        raise TransientError(f"{text}; run the same command again to go on") from None
+    return f"{api.endpoint}/{repository}"
+
+
+def _make(api: HfApi, repository: str) -> None:
+    """Make a repository, unless an empty one is there."""
+    api.create_repo(repository, exist_ok=True)
+    if set(api.list_repo_files(repository)) - _KEPT:
+        raise UserError(f"{repository}: {_MEANINGS[409]}")

@@ -1,0 +1,154 @@
+"""The model of a cell as a folder that others load: Hugging Face layout, with a card."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from transformers import AutoTokenizer, GenerationConfig
+
+from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.table import markdown_of, notes_on
+from pipeline.analysis.verdicts import cell_verdicts
+from pipeline.analysis.verdicts import markdown_of as verdicts_of
+from pipeline.base.errors import UserError
+from pipeline.base.git import checked_out
+from pipeline.config.models import TinyModel
+from pipeline.config.params import ApiCell, Cell, Params, TrainedCell
+from pipeline.config.yaml_file import write_yaml
+from pipeline.data.origin import Origin
+from pipeline.data.sources import SOURCES
+from pipeline.formats.foreign import markdown_text
+from pipeline.formats.plural import counted
+from pipeline.model.manifest import Manifest, resolve
+from pipeline.model.weights import end_ids_in
+from pipeline.ops.share.adapter import write_adapter
+from pipeline.ops.share.licences import OWN, check_passing_on, licences, upstream_of
+from pipeline.stages.common import Stage
+
+ADAPTER = "adapter"
+
+
+def sources_of(params: Params, cell: Cell) -> list[str]:
+    """The upstream sources that a cell's model was trained on, in all its trainings here."""
+    entries = [params.dataset[each.combination] for each in params.chain(cell)]
+    return upstream_of(params, {part.task for entry in entries for part in entry.train})
+
+
+def write_model(results: Results, root: Path, key: str, folder: Path) -> None:
+    """Write the model of a cell into an empty folder.
+
+    Args:
+        results: Those of its study.
+        root: The checkout.
+        key: The cell.
+        folder: Receives weights, tokenizer, settings, a card, and an adapter where LoRA was used.
+
+    Raises:
+        UserError: If the cell has no weights here, or its data may not be passed on.
+    """
+    params, stage = results.params, Stage("train", root, results.params)
+    cell = params.cell(key)
+    if isinstance(cell, ApiCell):
+        raise UserError(f"cell {key} has no weights: its model is behind an address, or recorded")
+    sources = sources_of(params, cell)
+    check_passing_on(f"the model of {params.study.name}/{key}", sources, to_train=True)
+    path = stage.runs / key / "train" / "checkpoints.json"
+    manifest = Manifest.read_of(path, cell.model, f"train@{key}")
+    weights = stage.weights_of(key).get(manifest.used.digest)
+    shutil.copytree(weights, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
+    if not (folder / "generation_config.json").is_file():
+        _generation(cell, weights).save_pretrained(folder)
+    base = params.base[cell.model].model
+    named = getattr(base, "repository", None) or f"{params.study.name}/{cell.model}"
+    if isinstance(cell, TrainedCell) and cell.train.lora is not None:
+        start = resolve(root / cell.base, stage.start_of(cell), cell.model)
+        write_adapter(folder / ADAPTER, start, weights, cell.train.lora, named)
+    own = isinstance(base, TinyModel)
+    head = {
+        "license": _licence(sources) if own else "other",
+        **({} if own else {"base_model": named}),
+        "library_name": "transformers",
+        "pipeline_tag": "text-generation",
+        "tags": ["theory-of-mind", "tomrl"],
+    }
+    text = "\n".join(_card(results, root, key, manifest))
+    (folder / "README.md").write_text(f"---\n{write_yaml(head)}---\n\n{text}\n", encoding="utf-8")
+
+
+def _generation(cell: Cell, weights: Path) -> GenerationConfig:
+    """How the cell's model was asked in its evaluation."""
+    tokenizer = AutoTokenizer.from_pretrained(weights, local_files_only=True)
+    asked = cell.evaluate
+    drawn = {"temperature": asked.temperature, "top_p": asked.top_p}
+    return GenerationConfig(
+        eos_token_id=list(end_ids_in(weights, tokenizer)),
+        pad_token_id=tokenizer.pad_token_id,
+        max_new_tokens=asked.max_new_tokens,
+        do_sample=asked.temperature > 0,
+        **(drawn if asked.temperature > 0 else {}),
+    )
+
+
+def _licence(sources: list[str]) -> str:
+    """The licence of weights that are this project's but for what they were trained on."""
+    limited = any(SOURCES[name].non_commercial for name in sources)
+    return "cc-by-nc-4.0" if limited else OWN.lower()
+
+
+def _card(results: Results, root: Path, key: str, manifest: Manifest) -> Iterator[str]:
+    """Yield the paragraphs of the card."""
+    params, result = results.params, results.cells[key]
+    cell, study = result.cell, params.study
+    yield f"# {markdown_text(cell.title)}, cell {key} of the study {study.name}\n"
+    yield f"{markdown_text(study.title)}. {_how(cell, manifest)}\n"
+    yield "It is a subject of research: what it answers follows is told below.\n"
+    yield "## What it was shown\n"
+    yield from _shown(results, cell)
+    found = licences(sources_of(params, cell))
+    yield from (f"- licence of {name}: {', '.join(each)}" for name, each in found.items())
+    if not found:
+        yield f"- licence: generated by tomrl, {OWN}"
+    yield "\n## Verdict\n"
+    verdicts = [each for each in cell_verdicts(results, []) if each.cell == key]
+    yield verdicts_of([each.texts() for each in verdicts])
+    yield from (f"{markdown_text('; '.join(each.because))}.\n" for each in verdicts)
+    yield "## Accuracy, beside rules that learn nothing\n"
+    yield _accuracy(results, result)
+    yield "## Provenance\n"
+    yield f"- study {study.name}, seed {cell.seed}, commit {checked_out(root) or 'not known'}"
+    yield f"- weights: step {manifest.used.step}, sha256 of the folder {manifest.used.digest}"
+    yield from (f"- {name} {number}" for name, number in result.libraries.items())
+    yield f"- asked with the prompt `{cell.evaluate.prompt}`"
+
+
+def _how(cell: Cell, manifest: Manifest) -> str:
+    if not isinstance(cell, TrainedCell):
+        return "It is the base model, which the study has not trained."
+    lora = cell.train.lora
+    by = cell.algorithm.name + (f" and LoRA of rank {lora.rank}" if lora else "")
+    return (
+        f"Trained on `{cell.combination}` by {by} for {manifest.used.step} steps; the reward is "
+        f"`{cell.train.reward.preset}`."
+    )
+
+
+def _shown(results: Results, cell: Cell) -> Iterator[str]:
+    shown = results.shown_to(cell)
+    for word, origin in (("trained on", shown.trained), ("demonstrated", shown.demonstrated)):
+        if origin is not None:
+            yield from (f"- {word}: {line}" for line in _portions(origin))
+    if shown.demonstrated is None:
+        yield "- before: nobody here knows"
+
+
+def _portions(origin: Origin) -> Iterator[str]:
+    for each in origin.portions:
+        order = "" if each.order is None else f", order {each.order}"
+        yield f"{counted(each.rows, 'row')} of {each.source}: {each.task}, {each.asked}{order}"
+
+
+def _accuracy(results: Results, result: CellResult) -> str:
+    rows = list(results.rows_of(result))
+    return markdown_of(rows, notes_on(rows))

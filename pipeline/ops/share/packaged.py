@@ -1,0 +1,155 @@
+"""An environment of a study's questions as a package that others install: rows, prompt, grader.
+
+The grader is the one of this project: its modules are copied under a name of the package's own, so
+that it stands on the standard library alone. Files of the package are templates beside this one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+
+from pipeline.base.closure import closure
+from pipeline.base.errors import UserError
+from pipeline.base.plugins import BENCHMARKS
+from pipeline.config.params import Params
+from pipeline.data.codec import Prompted, read_dataset
+from pipeline.data.prompt import maker
+from pipeline.formats.files import write_lines
+from pipeline.judge.recorded import read_suite
+from pipeline.ops.share.licences import check_passing_on, licences, upstream_of
+from pipeline.stages.common import Stage
+from pipeline.stages.prompts import frame_of
+
+FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "verifiers": ("taskset.py",),
+        "trl": ("trl_rewards.py",),
+        "inspect": ("inspect_task.py",),
+        "lm-eval": ("lm_eval.yaml", "lm_eval_rows.py"),
+    }
+)
+"""The modules that each library reads."""
+_ALWAYS = MappingProxyType({"package.py": "__init__.py", "rows.py": "rows.py"})
+_ROOT = Path(__file__).parents[3]
+_OWN = re.compile(r"\bpipeline(?=\.[a-z_])")
+_NAME, _DASHED = "tomrl_environment", "tomrl-environment"
+
+
+def write_environment(
+    stage: Stage, tasks: Sequence[str], combination: str | None, libraries: Sequence[str], to: Path
+) -> str:
+    """Write the package into an empty folder; return its name.
+
+    Args:
+        stage: The study whose rows it takes, and its checkout.
+        tasks: Names of tasks or benchmarks.
+        combination: The training set that it takes; the one there is if None.
+        libraries: Keys of :data:`FOR`.
+        to: The folder.
+
+    Raises:
+        UserError: If the study has no such rows, or they may not be passed on.
+    """
+    params = stage.params
+    sets = {"train": _training(stage, tasks, combination), "test": _suite(stage, tasks)}
+    there = {row.example.task for rows in sets.values() for row in rows}
+    sources = upstream_of(params, there)
+    check_passing_on(f"the questions of {', '.join(tasks)}", sources, to_train=True)
+    name = re.sub(r"\W+", "_", f"tomrl_{'_'.join(tasks)}").lower()
+    package = to / name
+    for split, rows in sets.items():
+        write_lines(package / f"{split}.jsonl", (_row(row) for row in rows))
+    for module in closure(_ROOT, [*BENCHMARKS, "pipeline.tasks.registry"]):
+        _copy(module, package)
+    wanted = chain.from_iterable(FOR[library] for library in libraries)
+    for template, target in {**_ALWAYS, **{each: each for each in wanted}}.items():
+        (package / target).write_text(_filled(template, name), encoding="utf-8")
+    (to / "pyproject.toml").write_text(_filled("pyproject.toml", name), encoding="utf-8")
+    quoted = {source: ", ".join(each) for source, each in licences(sources).items()}
+    (to / "README.md").write_text(_readme(params, name, quoted, sets, libraries), encoding="utf-8")
+    return name
+
+
+def _training(stage: Stage, tasks: Sequence[str], combination: str | None) -> list[Prompted]:
+    params = stage.params
+    if combination is not None and combination not in params.dataset:
+        there = ", ".join(params.dataset) or "none"
+        raise UserError(f"--combination {combination}: there are of {stage.study}: {there}")
+    keys = params.dataset if combination is None else (combination,)
+    found = {
+        key: rows
+        for key in keys
+        if (rows := [*_of(read_dataset(stage.data / "combos" / key / "train.parquet"), tasks)])
+    }
+    if len(found) > 1:
+        raise UserError(
+            f"--combination: {len(found)} training sets have such questions; name one of: "
+            f"{', '.join(found)}"
+        )
+    return next(iter(found.values()), [])
+
+
+def _suite(stage: Stage, tasks: Sequence[str]) -> list[Prompted]:
+    columns = stage.params.suite.tasks
+    style = next(iter(stage.params.cells.values())).evaluate.prompt
+    make = maker(style, frame_of(stage, style))
+    examples = chain.from_iterable(read_suite(stage.data / "suite", columns).values())
+    found = [*_of((Prompted(make(example), example) for example in examples), tasks)]
+    if not found:
+        there = {registered.task for registered in columns.values()}
+        raise UserError(
+            f"the suite of {stage.study} asks nothing of {', '.join(tasks)}; it asks: "
+            f"{', '.join(sorted(there))}"
+        )
+    return found
+
+
+def _of(
+    rows: Iterator[Prompted] | Sequence[Prompted], tasks: Collection[str]
+) -> Iterator[Prompted]:
+    """Yield the rows of tasks or benchmarks that are named."""
+    return (row for row in rows if {row.example.task, row.example.benchmark} & {*tasks})
+
+
+def _row(row: Prompted) -> dict[str, object]:
+    return {"prompt": row.prompt, "example": asdict(row.example) | {"meta": dict(row.example.meta)}}
+
+
+def _copy(module: str, package: Path) -> None:
+    """Copy a module, or a file that belongs to one, under the package's own names."""
+    dotted, _, data = module.partition(":")
+    path = _ROOT.joinpath(*dotted.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    own = path.relative_to(_ROOT / "pipeline")
+    target = package / "_engine" / (own.parent / data if data else own)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = (path.parent / data if data else path).read_text(encoding="utf-8")
+    target.write_text(_OWN.sub(f"{package.name}._engine", text), encoding="utf-8")
+
+
+def _filled(template: str, name: str) -> str:
+    text = files(__package__).joinpath("environment", f"{template}.txt").read_text(encoding="utf-8")
+    return text.replace(_NAME, name).replace(_DASHED, name.replace("_", "-"))
+
+
+def _readme(
+    params: Params,
+    name: str,
+    quoted: Mapping[str, str],
+    sets: Mapping[str, Sequence[Prompted]],
+    libraries: Sequence[str],
+) -> str:
+    sizes = ", ".join(f"{split}: {len(rows)}" for split, rows in sets.items())
+    extras = ", ".join(f"`pip install .[{library}]`" for library in libraries)
+    return (
+        f"# {name}\n\nQuestions of the study {params.study.name} ({sizes}) with their grader. A "
+        "response earns 1 if it gives one answer, right to the letter, and else nothing.\n\n"
+        f"Install it for a library: {extras}.\n\nUpstream data: {json.dumps(quoted)}\n"
+    )

@@ -1,0 +1,167 @@
+"""``tomrl export model`` and ``data``: what libraries load is what the study has."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen2Config, Qwen2ForCausalLM
+
+from pipeline.base.errors import UserError
+from pipeline.config.expand import expand
+from pipeline.config.study_files import find_study
+from pipeline.config.training import Lora
+from pipeline.data.codec import read_dataset
+from pipeline.data.sources import SOURCES
+from pipeline.engine.sampling import Sampling
+from pipeline.evaluate.runner import Asking, prompts_of
+from pipeline.formats.files import file_digest, read_json
+from pipeline.judge.recorded import read_suite
+from pipeline.ops.share.adapter import write_adapter
+from pipeline.ops.share.data import CROISSANT
+from pipeline.ops.share.licences import check_passing_on, upstream_of
+from pipeline.train.lora import LoraLearner
+from tests.conftest import PROJECT, type_command
+from tests.model.receiving_hub import TOKEN, ReceivingHub
+
+pytestmark = pytest.mark.chain
+OWNED, OTHERS = "me/nano-hi", "others/nano-hi"
+
+
+@pytest.fixture
+def study(reproduced: Path, tmp_path: Path) -> Path:
+    """A copy of a study and its results."""
+    return shutil.copytree(reproduced, tmp_path / "study", symlinks=True)
+
+
+@pytest.fixture
+def hub() -> Iterator[ReceivingHub]:
+    found = ReceivingHub()
+    yield found
+    found.close()
+
+
+def typed(study: Path, *words: str, **extra: str) -> tuple[int, str]:
+    done = type_command(study, study.parent, "tomrl", "export", *words, **extra)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_transformers_gives_the_recorded_answers(study: Path) -> None:
+    status, output = typed(study, "model", "nano-hi", "--to", "out")
+    assert status == 0 and "from_pretrained" in output, output
+    tokenizer = AutoTokenizer.from_pretrained(study / "out")
+    model = AutoModelForCausalLM.from_pretrained(study / "out", dtype=torch.float32)
+    params = expand(find_study(study, "mini"))
+    suite = read_suite(study / "data/mini/suite", params.suite.tasks)
+    responses = pd.read_parquet(study / "runs/mini/nano-hi/evaluate/responses.parquet")
+    said = {(row.id, row.task): row.response for row in responses.itertuples()}
+    settings = params.cell("nano-hi").evaluate
+    asking = Asking(settings.prompt, Sampling(settings.max_new_tokens))
+    for column, examples in suite.items():
+        for example, prompt in zip(examples, prompts_of(examples, asking, seed=0), strict=True):
+            text = tokenizer.apply_chat_template(
+                list(prompt.messages), tokenize=False, add_generation_prompt=True
+            )
+            asked = tokenizer(text + prompt.begun, return_tensors="pt", add_special_tokens=False)
+            given = model.generate(**asked)[0][asked["input_ids"].shape[1] :]
+            new = tokenizer.decode(given).removesuffix(tokenizer.eos_token)
+            assert said[example.id, column] == prompt.begun + new
+    card = (study / "out" / "README.md").read_text()
+    for word in ("license: apache-2.0", "## Verdict", "answers follow", "rule baseline", "GRPO"):
+        assert word.lower() in card.lower()
+
+
+def test_a_model_goes_to_a_hub(study: Path, hub: ReceivingHub) -> None:
+    def push(name: str, **extra: str) -> str:
+        words = ("model", "nano-hi", "--to", "out", "--force", "--push", name)
+        known = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_XET": "1"}
+        return typed(study, *words, **{**known, "HF_HUB_OFFLINE": "0", **extra})[1]
+
+    assert "allowed: OWNER/NAME" in push("nano-hi")
+    assert "there is no token" in push(OWNED, HF_TOKEN="", HF_HOME=str(study))
+    assert "answers 401: it does not accept the token" in push(OWNED, HF_TOKEN="hf_other")
+    assert "answers 403: the token may not write there" in push(OTHERS)
+    hub.refusal = 413
+    assert "answers 413: it is too large" in push(OWNED)
+    hub.refusal = 0
+    assert "broke off" in push(OWNED)
+    assert f"sent to {hub.url}/{OWNED}" in push(OWNED)
+    sent = {name: data for name, data in hub.repositories[OWNED].items() if name[0] != "."}
+    there = {path.name: path.read_bytes() for path in (study / "out").iterdir()}
+    assert sent == there
+    assert "the name is taken" in push(OWNED)
+
+
+def test_an_adapter_makes_the_trained_model_of_its_base(tmp_path: Path) -> None:
+    from peft import PeftModel
+
+    config = Qwen2Config(
+        vocab_size=64, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=True,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    base = Qwen2ForCausalLM(config).eval()
+    base.save_pretrained(tmp_path / "base")
+    model = Qwen2ForCausalLM.from_pretrained(tmp_path / "base").eval()
+    lora = Lora(rank=4, alpha=8)
+    learner = LoraLearner.with_adapters(model, base, lora, 1e-3, seed=0)
+    learner.set_weights({n: torch.randn_like(w) / 10 for n, w in learner.weights().items()})
+    model.save_pretrained(tmp_path / "trained")
+    write_adapter(tmp_path / "adapter", tmp_path / "base", tmp_path / "trained", lora, "base")
+    again = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")
+    loaded = PeftModel.from_pretrained(again, tmp_path / "adapter").eval()
+    tokens = torch.arange(24).reshape(2, 12)
+    with torch.no_grad():
+        expected, found = model(tokens).logits, loaded(tokens).logits
+        assert torch.allclose(found, expected, atol=1e-4)
+        assert not torch.allclose(base(tokens).logits, expected, atol=1e-2)
+    narrow = Lora(rank=2, alpha=8)
+    with pytest.raises(UserError, match="differs from the base model in more than an adapter"):
+        write_adapter(tmp_path / "two", tmp_path / "base", tmp_path / "trained", narrow, "base")
+
+
+def test_datasets_loads_what_the_study_has(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from datasets import get_dataset_config_names, load_dataset
+
+    status, output = typed(study, "data", "--to", "out")
+    assert status == 0, output
+    folder, cache = str(study / "out"), str(tmp_path / "cache")
+    names = get_dataset_config_names(folder)
+    assert {"hi", "suite-hi_tom_order_3"} <= set(names)
+    loaded = load_dataset(folder, "hi", cache_dir=cache)
+    for split in ("train", "validation"):
+        rows = read_dataset(study / f"data/mini/combos/hi/{split}.parquet")
+        assert [row["extra_info"]["id"] for row in loaded[split]] == [r.example.id for r in rows]
+        assert [row["prompt"] for row in loaded[split]] == [list(r.prompt) for r in rows]
+    described = read_json(study / "out" / CROISSANT)
+    files = {each["@id"]: each for each in described["distribution"]}
+    assert len(files) == len(list((study / "out").rglob("*.parquet")))
+    for each in files.values():
+        assert file_digest(study / "out" / each["contentUrl"]) == each["sha256"]
+    columns = {
+        (field["source"]["fileObject"]["@id"], field["source"]["extract"]["column"])
+        for record in described["recordSet"]
+        for field in record["field"]
+        if "source" in field
+    }
+    assert ("suite-hi_tom_order_3-test", "answer") in columns
+
+
+def test_what_may_not_be_passed_on_is_refused_by_name(study: Path) -> None:
+    for name, why in (("percept_fantom", "states no licence"), ("opentom", "not to train on it")):
+        with pytest.raises(UserError, match=f"it quotes {name} .*{why}"):
+            check_passing_on("the training set x", [name], to_train=True)
+    check_passing_on("the suite", ["opentom", "tomi", "gsm8k"])
+    params = expand(find_study(PROJECT, "rlvr"))
+    tasks = {column.task for column in params.suite.columns.values()}
+    assert "percept_fantom" in upstream_of(params, tasks) and set(tasks) - set(SOURCES)
+    status, output = typed(study, "data", "rlvr", "--to", "out")
+    assert status == 2 and "may not be passed on" in output
+    assert not (study / "out").exists()
