@@ -51,7 +51,7 @@ class FittingTable(Table):
 
     def _set(self, widths: Sequence[int]) -> None:
         for column, width in zip(self.columns, widths, strict=True):
-            column.width = max(1, width)
+            column.width, column.overflow = max(1, width), "fold"
 
     def _stacked(
         self, console: Console, heads: Sequence[Text], cells: Sequence[Sequence[Text]]
