@@ -153,11 +153,11 @@ def server(rows: list[dict[str, Any]]) -> Iterator[str]:
         yield f"http://127.0.0.1:{found.server_port}/v1"
 
 
-def typed(folder: Path, package: Path, *command: str) -> None:
+def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(package)},
+        env={**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(package), **extra},
         capture_output=True,
         text=True,
         check=False,
@@ -169,9 +169,10 @@ def test_inspect_asks_a_server(
     package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path
 ) -> None:
     task = package / PACKAGE / "inspect_task.py"
-    options = ("--model", "openai/m", "--model-base-url", server, "--limit", str(ASKED))
+    options = ("--model", "openai-api/loopback/m", "--limit", str(ASKED))
     where = ("--log-dir", "logs", "--log-format", "json", "--display", "none")
-    typed(tmp_path, package, str(tools("inspect") / "inspect"), "eval", str(task), *options, *where)
+    command = (str(tools("inspect") / "inspect"), "eval", str(task), *options, *where)
+    typed(tmp_path, package, *command, LOOPBACK_API_KEY="none", LOOPBACK_BASE_URL=server)
     (path,) = (tmp_path / "logs").glob("*.json")
     log = json.loads(path.read_text())
     scores = [sample["scores"]["graded"]["value"]["strict"] for sample in log["samples"]]
