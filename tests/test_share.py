@@ -72,6 +72,7 @@ def test_transformers_gives_the_recorded_answers(study: Path) -> None:
             given = model.generate(**asked)[0][asked["input_ids"].shape[1] :]
             new = tokenizer.decode(given).removesuffix(tokenizer.eos_token)
             assert said[example.id, column] == new
+    assert read_json(study / "out" / "config.json")["architectures"] == ["Qwen2ForCausalLM"]
     card = (study / "out" / "README.md").read_text()
     for word in ("license: apache-2.0", "## Verdict", "answers follow", "rule baseline", "GRPO"):
         assert word.lower() in card.lower()
