@@ -15,7 +15,7 @@ IN_ENVIRONMENT := source .venv/bin/activate &&
 BOTH := $(MAKE) --no-print-directory --jobs=2 --output-sync
 
 .PHONY: help setup repro models environments test check-code check-infra test-engines test-nightly sbom setup-browser \
-	setup-engines setup-export setup-infra setup-trainer setup-vllm lint lock
+	setup-engines setup-export setup-infra setup-trainer setup-verifiers setup-vllm lint lock
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -33,7 +33,7 @@ models: $(READY) ## Make the tiny base models in models/ again; half an hour
 
 environments: ## Create all environments that the tests need, and install a browser for them
 	@$(BOTH) setup setup-browser
-	@$(BOTH) setup-engines setup-vllm setup-infra setup-export
+	@$(BOTH) setup-engines setup-vllm setup-infra setup-export setup-verifiers
 
 test: $(READY) ## Lint, type-check, check images and manifests, and run the tests
 	@$(BOTH) check-code check-infra
@@ -44,7 +44,7 @@ check-code: $(READY) ## Lint and type-check
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy
 
 test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools, and go through them
-	@$(BOTH) setup-engines setup-vllm setup-export
+	@$(BOTH) setup-engines setup-vllm setup-export setup-verifiers
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest tests/engines --durations=25
 
 test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, and five seeds of RL; hours
@@ -72,6 +72,9 @@ setup-infra: $(READY) ## Create .venv-infra, the tools that read docker/ and inf
 
 setup-trainer: $(READY) ## Create .venv-trainer, what the nodes of a GPU cluster need, 12 GB
 	@PYTHON="$(PYTHON)" scripts/setup_trainer.sh
+
+setup-verifiers: $(READY) ## Create .venv-verifiers, the library that loads exported environments
+	@PYTHON="$(PYTHON)" scripts/setup_verifiers.sh
 
 setup-vllm: ## Create .venv-vllm with vLLM for CPUs, 3 GB
 	@PYTHON="$(PYTHON)" scripts/setup_vllm.sh

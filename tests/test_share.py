@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,31 +71,53 @@ def test_transformers_gives_the_recorded_answers(study: Path) -> None:
             asked = tokenizer(text + prompt.begun, return_tensors="pt", add_special_tokens=False)
             given = model.generate(**asked)[0][asked["input_ids"].shape[1] :]
             new = tokenizer.decode(given).removesuffix(tokenizer.eos_token)
-            assert said[example.id, column] == prompt.begun + new
+            assert said[example.id, column] == new
+    assert read_json(study / "out" / "config.json")["architectures"] == ["Qwen2ForCausalLM"]
     card = (study / "out" / "README.md").read_text()
     for word in ("license: apache-2.0", "## Verdict", "answers follow", "rule baseline", "GRPO"):
         assert word.lower() in card.lower()
 
 
 def test_a_model_goes_to_a_hub(study: Path, hub: ReceivingHub) -> None:
-    def push(name: str, **extra: str) -> str:
-        words = ("model", "nano-hi", "--to", "out", "--force", "--push", name)
-        known = {"HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_XET": "1"}
-        return typed(study, *words, **{**known, "HF_HUB_OFFLINE": "0", **extra})[1]
-
-    assert "allowed: OWNER/NAME" in push("nano-hi")
-    assert "there is no token" in push(OWNED, HF_TOKEN="", HF_HOME=str(study))
-    assert "answers 401: it does not accept the token" in push(OWNED, HF_TOKEN="hf_other")
-    assert "answers 403: the token may not write there" in push(OTHERS)
-    hub.refusal = 413
-    assert "answers 413: it is too large" in push(OWNED)
-    hub.refusal = 0
-    assert "broke off" in push(OWNED)
-    assert f"sent to {hub.url}/{OWNED}" in push(OWNED)
+    known = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+    words = ("model", "nano-hi", "--to", "out", "--push")
+    assert "there is no token" in typed(study, *words, OWNED, **known, HF_HOME=str(study))[1]
+    status, output = typed(study, *words, OWNED, **known, HF_TOKEN=TOKEN)
+    assert status == 0 and f"sent to {hub.url}/{OWNED}" in output
     sent = {name: data for name, data in hub.repositories[OWNED].items() if name[0] != "."}
-    there = {path.name: path.read_bytes() for path in (study / "out").iterdir()}
-    assert sent == there
-    assert "the name is taken" in push(OWNED)
+    assert sent == {path.name: path.read_bytes() for path in (study / "out").iterdir()}
+
+
+_PUSHES = """
+import os, sys
+from pathlib import Path
+from pipeline.base.errors import UserError
+from pipeline.ops.share.hub import push_folder
+for token, name in (each.split("=") for each in sys.argv[1:]):
+    os.environ["HF_TOKEN"] = token
+    try:
+        print(push_folder(Path("out"), name))
+    except UserError as error:
+        print(error)
+"""
+
+
+def test_what_a_hub_refuses_is_said(tmp_path: Path, hub: ReceivingHub) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "model.safetensors").write_bytes(b"weights")
+    hub.refusals = [413, 0]
+    known = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+    pushes = [f"no={OWNED}", f"{TOKEN}={OTHERS}", *(f"{TOKEN}={OWNED}",) * 4]
+    command = (sys.executable, "-c", _PUSHES, *pushes)
+    done = type_command(tmp_path, tmp_path, *command, **known, PYTHONPATH=str(PROJECT))
+    said = [line for line in done.stdout.splitlines() if "nano-hi" in line]
+    assert done.returncode == 0 and len(said) == len(pushes), done.stdout + done.stderr
+    expected = (
+        *("401: it does not accept the token", "403: the token may not write there"),
+        *("413: it is too large", "broke off", f"{hub.url}/{OWNED}", "the name is taken"),
+    )
+    for words, line in zip(expected, said, strict=True):
+        assert words in line
 
 
 def test_an_adapter_makes_the_trained_model_of_its_base(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ class ReceivingHub:
 
     Attributes:
         repositories: The files of each repository.
-        refusal: The status of the next commit; 0 breaks the connection off.
+        refusals: The statuses of the next commits; 0 breaks the connection off.
     """
 
     def __init__(self) -> None:
         self.repositories: dict[str, dict[str, bytes]] = {}
-        self.refusal: int | None = None
+        self.refusals: list[int] = []
         self._stored: dict[str, bytes] = {}
         hub = self
 
@@ -92,7 +92,7 @@ class ReceivingHub:
             yield each if kept else each | {"actions": upload}
 
     def _commit(self, request: BaseHTTPRequestHandler, name: str, body: bytes) -> None:
-        refusal, self.refusal = self.refusal, None
+        refusal = self.refusals.pop(0) if self.refusals else None
         if refusal == 0:
             request.close_connection = True
             request.connection.close()

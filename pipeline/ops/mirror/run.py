@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pipeline.base.errors import first_line
 from pipeline.formats.files import file_digest, write_json
@@ -25,6 +25,21 @@ log = logging.getLogger(__name__)
 
 Row = Mapping[str, object]
 """One row of ``metrics.jsonl`` or ``timing.jsonl``."""
+
+
+class Mirrored(Protocol):
+    """What is told of the stages of a cell, whoever keeps it."""
+
+    def tags(self, values: Mapping[str, object]) -> None:
+        """Keep tags."""
+
+    def step(
+        self, stage: str, step: int, values: Row, at: float, timing: Row | None = None
+    ) -> None:
+        """Keep what one step measured."""
+
+    def dataset(self, context: str, *paths: Path) -> None:
+        """Keep which files were read."""
 
 
 class Tracker:
@@ -88,10 +103,10 @@ class Tracker:
             at: When, in seconds since the epoch.
             timing: What differs whenever the step is repeated; stored only together with values.
         """
-        found = _numbers(stage, values)
+        found = numbers(stage, values)
         if found and all(self._points.have(name, step, value) for name, value in found.items()):
             return
-        found |= _numbers(stage, timing or {})
+        found |= numbers(stage, timing or {})
         from mlflow.entities import Metric
 
         stamp = int(at * 1000)
@@ -159,7 +174,8 @@ class _Points:
         return {p.step: p.value for p in sorted(points, key=lambda point: int(point.timestamp))}
 
 
-def _numbers(stage: str, values: Row) -> dict[str, float]:
+def numbers(stage: str, values: Row) -> dict[str, float]:
+    """The numbers of a row, named ``stage/metric``."""
     return {
         f"{stage}/{name}": float(value)
         for name, value in flatten(values)

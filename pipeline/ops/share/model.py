@@ -6,7 +6,12 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from transformers import AutoTokenizer, GenerationConfig
+from transformers import (
+    MODEL_FOR_CAUSAL_LM_MAPPING,
+    AutoConfig,
+    AutoTokenizer,
+    GenerationConfig,
+)
 
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.table import markdown_of, notes_on
@@ -19,6 +24,7 @@ from pipeline.config.params import ApiCell, Cell, Params, TrainedCell
 from pipeline.config.yaml_file import write_yaml
 from pipeline.data.origin import Origin
 from pipeline.data.sources import SOURCES
+from pipeline.formats.files import read_json, write_json
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
 from pipeline.model.manifest import Manifest, resolve
@@ -58,6 +64,7 @@ def write_model(results: Results, root: Path, key: str, folder: Path) -> None:
     manifest = Manifest.read_of(path, cell.model, f"train@{key}")
     weights = stage.weights_of(key).get(manifest.used.digest)
     shutil.copytree(weights, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
+    _name_class(folder / "config.json")
     if not (folder / "generation_config.json").is_file():
         _generation(cell, weights).save_pretrained(folder)
     base = params.base[cell.model].model
@@ -75,6 +82,14 @@ def write_model(results: Results, root: Path, key: str, folder: Path) -> None:
     }
     text = "\n".join(_card(results, root, key, manifest))
     (folder / "README.md").write_text(f"---\n{write_yaml(head)}---\n\n{text}\n", encoding="utf-8")
+
+
+def _name_class(path: Path) -> None:
+    """Name the class of a model in its configuration, as servers want it."""
+    config = AutoConfig.from_pretrained(path.parent, local_files_only=True)
+    if not config.architectures:
+        name = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].__name__
+        write_json(path, read_json(path) | {"architectures": [name]})
 
 
 def _generation(cell: Cell, weights: Path) -> GenerationConfig:

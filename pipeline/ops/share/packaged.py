@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from itertools import chain
@@ -19,13 +19,13 @@ from pipeline.base.closure import closure
 from pipeline.base.errors import UserError
 from pipeline.base.plugins import BENCHMARKS
 from pipeline.config.params import Params
-from pipeline.data.codec import Prompted, read_dataset
-from pipeline.data.prompt import maker
+from pipeline.data.codec import read_dataset
+from pipeline.data.prompt import rlvr
 from pipeline.formats.files import write_lines
 from pipeline.judge.recorded import read_suite
 from pipeline.ops.share.licences import check_passing_on, licences, upstream_of
 from pipeline.stages.common import Stage
-from pipeline.stages.prompts import frame_of
+from pipeline.tasks.example import Example
 
 FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -59,7 +59,7 @@ def write_environment(
     """
     params = stage.params
     sets = {"train": _training(stage, tasks, combination), "test": _suite(stage, tasks)}
-    there = {row.example.task for rows in sets.values() for row in rows}
+    there = {row.task for rows in sets.values() for row in rows}
     sources = upstream_of(params, there)
     check_passing_on(f"the questions of {', '.join(tasks)}", sources, to_train=True)
     name = re.sub(r"\W+", "_", f"tomrl_{'_'.join(tasks)}").lower()
@@ -77,17 +77,13 @@ def write_environment(
     return name
 
 
-def _training(stage: Stage, tasks: Sequence[str], combination: str | None) -> list[Prompted]:
+def _training(stage: Stage, tasks: Sequence[str], combination: str | None) -> list[Example]:
     params = stage.params
     if combination is not None and combination not in params.dataset:
         there = ", ".join(params.dataset) or "none"
         raise UserError(f"--combination {combination}: there are of {stage.study}: {there}")
     keys = params.dataset if combination is None else (combination,)
-    found = {
-        key: rows
-        for key in keys
-        if (rows := [*_of(read_dataset(stage.data / "combos" / key / "train.parquet"), tasks)])
-    }
+    found = {key: rows for key in keys if (rows := [*_of(_trained_on(stage, key), tasks)])}
     if len(found) > 1:
         raise UserError(
             f"--combination: {len(found)} training sets have such questions; name one of: "
@@ -96,12 +92,15 @@ def _training(stage: Stage, tasks: Sequence[str], combination: str | None) -> li
     return next(iter(found.values()), [])
 
 
-def _suite(stage: Stage, tasks: Sequence[str]) -> list[Prompted]:
+def _trained_on(stage: Stage, key: str) -> Iterator[Example]:
+    rows = read_dataset(stage.data / "combos" / key / "train.parquet")
+    return (row.example for row in rows)
+
+
+def _suite(stage: Stage, tasks: Sequence[str]) -> list[Example]:
     columns = stage.params.suite.tasks
-    style = next(iter(stage.params.cells.values())).evaluate.prompt
-    make = maker(style, frame_of(stage, style))
     examples = chain.from_iterable(read_suite(stage.data / "suite", columns).values())
-    found = [*_of((Prompted(make(example), example) for example in examples), tasks)]
+    found = [*_of(examples, tasks)]
     if not found:
         there = {registered.task for registered in columns.values()}
         raise UserError(
@@ -111,15 +110,14 @@ def _suite(stage: Stage, tasks: Sequence[str]) -> list[Prompted]:
     return found
 
 
-def _of(
-    rows: Iterator[Prompted] | Sequence[Prompted], tasks: Collection[str]
-) -> Iterator[Prompted]:
+def _of(rows: Iterator[Example] | Sequence[Example], tasks: Collection[str]) -> Iterator[Example]:
     """Yield the rows of tasks or benchmarks that are named."""
-    return (row for row in rows if {row.example.task, row.example.benchmark} & {*tasks})
+    return (row for row in rows if {row.task, row.benchmark} & {*tasks})
 
 
-def _row(row: Prompted) -> dict[str, object]:
-    return {"prompt": row.prompt, "example": asdict(row.example) | {"meta": dict(row.example.meta)}}
+def _row(example: Example) -> dict[str, object]:
+    """A question as JSON, with the prompt that asks for reasoning and answer in tags."""
+    return {"prompt": rlvr(example), "example": asdict(example) | {"meta": dict(example.meta)}}
 
 
 def _copy(module: str, package: Path) -> None:
@@ -143,13 +141,14 @@ def _readme(
     params: Params,
     name: str,
     quoted: Mapping[str, str],
-    sets: Mapping[str, Sequence[Prompted]],
+    sets: Mapping[str, Sequence[Example]],
     libraries: Sequence[str],
 ) -> str:
     sizes = ", ".join(f"{split}: {len(rows)}" for split, rows in sets.items())
     extras = ", ".join(f"`pip install .[{library}]`" for library in libraries)
     return (
         f"# {name}\n\nQuestions of the study {params.study.name} ({sizes}) with their grader. A "
-        "response earns 1 if it gives one answer, right to the letter, and else nothing.\n\n"
+        "response earns 1 if it has the form that is asked for and gives one answer, right to the "
+        "letter, and else nothing.\n\n"
         f"Install it for a library: {extras}.\n\nUpstream data: {json.dumps(quoted)}\n"
     )

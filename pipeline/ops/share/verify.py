@@ -69,7 +69,10 @@ def recompute(bundle: Bundle, folder: Path) -> list[Difference]:
                 f"{folder}: bundle.json is of the study {bundle.study!r}, params/report.json of "
                 f"{params.study.name!r}"
             )
-        made = list(_made_again(params, root))
+        try:
+            made = list(_made_again(params, root))
+        except UserError as error:  # it names files where they were taken to
+            raise UserError(str(error).replace(f"{root}/", "")) from None
         found = (_compared(each, folder / each, root / each) for each in made)
         return [Difference(*each) for each in chain.from_iterable(found)]
 

@@ -1,0 +1,199 @@
+"""What ``tomrl export environment`` and ``data`` write, in the libraries that it is for."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet  # type: ignore[import-untyped]
+
+from pipeline.formats.files import read_lines
+from pipeline.tasks import registry
+from tests.conftest import PROJECT, type_command
+from tests.made_answers import example_of, made_up
+from tests.serving import serving_in_a_thread
+
+PACKAGE = "tomrl_hi_tom_style"
+RESPONSES, ASKED = 9600, 4
+ENVIRONMENTS = {
+    "verifiers": "verifiers",
+    "trl": "engines",
+    "inspect": "export",
+    "lm-eval": "export",
+    "croissant": "export",
+}
+MODULES = {"lm-eval": "lm_eval", "inspect": "inspect_ai", "croissant": "mlcroissant"}
+OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engine() -> None:
+    """Other tests here need the engine environment, most of these others."""
+
+
+@pytest.fixture(scope="module")
+def package(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return exported(reproduced, tmp_path_factory.mktemp("package"), "environment", "hi_tom_style")
+
+
+@pytest.fixture(scope="module")
+def rows(package: Path) -> list[dict[str, Any]]:
+    return read_lines(package / PACKAGE / "test.jsonl")
+
+
+def exported(checkout: Path, home: Path, *words: str) -> Path:
+    target = home / words[0]
+    done = type_command(checkout, home, "tomrl", "export", *words, "--to", str(target))
+    assert done.returncode == 0, done.stderr
+    return target
+
+
+def tools(library: str) -> Path:
+    """The folder of programs of a library's environment; a test without it is skipped."""
+    found = PROJECT / f".venv-{ENVIRONMENTS[library]}" / "bin"
+    module = MODULES.get(library, library)
+    command = [str(found / "python"), "-c", f"import {module}"]
+    if not (found / "python").exists() or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip(f"{found} has no {module}; make it with: make test-engines")
+    return found
+
+
+def scored(library: str, folder: Path, answers: object, *more: str) -> Any:
+    script = Path(__file__).with_name("environments.py")
+    done = subprocess.run(
+        [str(tools(library) / "python"), str(script), library, str(folder), *more],
+        input=json.dumps(answers),
+        env={**os.environ, **OFFLINE},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("library", ["verifiers", "inspect", "lm-eval"])
+def test_every_library_scores_as_tomrl_does(
+    package: Path, rows: list[dict[str, Any]], library: str
+) -> None:
+    answers = made_up(rows, RESPONSES)
+    found = scored(library, package, [(place, f"<think>{text}") for place, text in answers])
+    figures = 3 if library == "verifiers" else 2  # harnesses pay nothing
+    assert found == [each[:figures] for each in expected(rows, answers)]
+
+
+def expected(rows: list[dict[str, Any]], answers: list[tuple[int, str]]) -> list[list[float]]:
+    examples = [example_of(row) for row in rows]
+    grades = [registry.get(examples[p].task).grade(text, examples[p]) for p, text in answers]
+    return [[*map(float, (g.strict, g.correct, g.strict and g.format_ok))] for g in grades]
+
+
+def test_trl_takes_a_step(
+    package: Path, rows: list[dict[str, Any]], reproduced: Path, tmp_path: Path
+) -> None:
+    model = exported(reproduced, tmp_path, "model", "nano-hi")
+    answers = made_up(rows, RESPONSES)
+    said = [(place, f"<think>{text}") for place, text in answers]
+    earned = scored("trl", package, said, str(model))
+    assert earned == [paid for *_, paid in expected(rows, answers)]
+
+
+def test_croissant_is_read_by_its_own_library(reproduced: Path, tmp_path: Path) -> None:
+    folder = exported(reproduced, tmp_path, "data")
+    files = {path.relative_to(folder) for path in folder.rglob("*.parquet")}
+    sizes = sorted(parquet.read_metadata(folder / path).num_rows for path in files)
+    assert sorted(scored("croissant", folder, None).values()) == sizes
+
+
+class Answering(BaseHTTPRequestHandler):
+    """Answers chat completions by what was asked last, streamed where that is asked for."""
+
+    known: Mapping[str, str]
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        text = self.known[asked["messages"][-1]["content"]]
+        said = {"role": "assistant", "content": text}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        head = {"id": "1", "created": 1, "model": "m", "usage": usage}
+        choice = {"index": 0, "finish_reason": "stop"}
+        if asked.get("stream"):
+            chunk = {**head, "object": "chat.completion.chunk"}
+            chunk["choices"] = [{**choice, "delta": said}]
+            body, kind = f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n", "text/event-stream"
+        else:
+            whole = {**head, "object": "chat.completion"}
+            whole["choices"] = [{**choice, "message": said}]
+            body, kind = json.dumps(whole), "application/json"
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body.encode())))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """A server on loopback that answers every second question right; yield its address."""
+    Answering.known = {
+        row["prompt"][-1]["content"]: "I see.</think><answer>"
+        f"{row['example']['answer'] if place % 2 else 'nowhere'}</answer>"
+        for place, row in enumerate(rows)
+    }
+    with serving_in_a_thread(ThreadingHTTPServer(("127.0.0.1", 0), Answering)) as found:
+        yield f"http://127.0.0.1:{found.server_port}/v1"
+
+
+def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "OPENAI_API_KEY": "none", "PYTHONPATH": str(package), **extra},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+
+
+def test_inspect_asks_a_server(
+    package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path
+) -> None:
+    task = package / PACKAGE / "inspect_task.py"
+    options = ("--model", "openai-api/loopback/m", "--limit", str(ASKED))
+    where = ("--log-dir", "logs", "--log-format", "json", "--display", "none")
+    command = (str(tools("inspect") / "inspect"), "eval", str(task), *options, *where)
+    typed(tmp_path, package, *command, LOOPBACK_API_KEY="none", LOOPBACK_BASE_URL=server)
+    (path,) = (tmp_path / "logs").glob("*.json")
+    log = json.loads(path.read_text())
+    scores = [sample["scores"]["graded"]["value"]["strict"] for sample in log["samples"]]
+    assert log["status"] == "success" and scores == [float(place % 2) for place in range(ASKED)]
+    judge = ("tomrl", "judge", str(path), "--benchmark", "hi_tom_style", "--json")
+    done = type_command(tmp_path, tmp_path, *judge)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["evidence"]["answers"]["accuracy"]["count"] == ASKED
+
+
+def test_verifiers_rolls_out(
+    package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path
+) -> None:
+    options = ("-m", "m", "--client.base-url", server, "--client.api-key-var", "OPENAI_API_KEY")
+    harness = ("--env.agent.harness.id", "null", "--env.agent.runtime.type", "subprocess")
+    where = ("--env.taskset.split", "test", "-n", str(ASKED), "-o", "out", "--no-push", "--no-rich")
+    name = PACKAGE.replace("_", "-")
+    command = (str(tools("verifiers") / "vf-eval"), name, *options, *harness, *where)
+    typed(tmp_path, package, *command)
+    (path,) = (tmp_path / "out").glob("*/traces.jsonl")
+    traces = [each.get("traces", [each])[0] for each in read_lines(path)]
+    earned = {t["task"]["data"]["id"]: t["rewards"]["earned"]["score"] for t in traces}
+    ids = [row["example"]["id"] for row in rows[:ASKED]]
+    assert earned == {name: float(place % 2) for place, name in enumerate(ids)}

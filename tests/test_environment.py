@@ -1,0 +1,125 @@
+"""``tomrl export environment``: the grader that goes out is the one that is here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.base.errors import UserError
+from pipeline.cli.app import app
+from pipeline.formats.files import read_lines
+from pipeline.tasks import registry
+from pipeline.tasks.grading import Grade
+from tests.made_answers import Answer, cheats, example_of, made_up
+
+pytestmark = pytest.mark.chain
+TASK, PACKAGE = "hi_tom_style", "tomrl_hi_tom_style"
+RESPONSES = 9600
+_GRADED = f"""
+import dataclasses, json, sys
+sys.path.insert(0, sys.argv[1])
+import {PACKAGE} as environment
+rows = environment.rows("test")
+for place, text in json.load(sys.stdin):
+    found = environment.grade("<think>" + text, rows[place])
+    earned = environment.reward("<think>" + text, rows[place])
+    assert earned == float(found.strict and found.format_ok)
+    print(json.dumps(dataclasses.asdict(found)))
+assert not [name for name in sys.modules if name.split(".")[0] == "pipeline"]
+"""
+_TRL = f"""
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from {PACKAGE}.trl_rewards import dataset, reward_funcs
+rows, answers = dataset("test"), json.load(sys.stdin)
+said = [[{{"role": "assistant", "content": "<think>" + text}}] for _, text in answers]
+asked = [rows[place]["row"] for place, _ in answers]
+print(json.dumps(reward_funcs[0](completions=said, row=asked, prompts=None)))
+"""
+
+
+def export(*words: object) -> str:
+    result = CliRunner().invoke(app, ["export", "environment", *map(str, words)])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def package(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment of the tests' study."""
+    target = tmp_path_factory.mktemp("environment") / "package"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(reproduced)
+        assert f"package {PACKAGE}" in export(TASK, "--to", target)
+    return target
+
+
+@pytest.fixture(scope="module")
+def rows(package: Path) -> list[dict[str, Any]]:
+    return read_lines(package / PACKAGE / "test.jsonl")
+
+
+def answered(code: str, package: Path, answers: list[Answer], *options: str) -> list[Any]:
+    """What a program prints that is handed answers, a value a line."""
+    command = [sys.executable, *options, "-c", code, str(package)]
+    done = subprocess.run(
+        command, input=json.dumps(answers), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def graded(text: str, row: dict[str, Any]) -> Grade:
+    example = example_of(row)
+    return registry.get(example.task).grade(text, example)
+
+
+def test_it_grades_as_tomrl_does_with_nothing_but_the_standard_library(
+    package: Path, rows: list[dict[str, Any]], reproduced: Path
+) -> None:
+    places = {row["example"]["id"]: place for place, row in enumerate(rows)}
+    responses = pd.concat(
+        pd.read_parquet(path) for path in reproduced.glob("runs/mini/*/evaluate/responses.parquet")
+    )
+    recorded = [
+        (places[each.id], each.response) for each in responses.itertuples() if each.id in places
+    ]
+    answers = [*recorded, *made_up(rows, RESPONSES - len(recorded))]
+    assert len(answers) == RESPONSES and len(recorded) >= 2 * len(rows)
+    found = answered(_GRADED, package, answers, "-I", "-S")
+    expected = [graded(text, rows[place]) for place, text in answers]
+    names = ("strict", "correct", "format_ok", "extracted")
+    assert found == [{name: getattr(each, name) for name in names} for each in expected]
+    for name in names:
+        assert len({each[name] for each in found}) > 1
+
+
+def test_cheats_earn_nothing_of_what_trl_is_handed(
+    package: Path, rows: list[dict[str, Any]]
+) -> None:
+    (earned,) = answered(_TRL, package, [(0, "</think><answer>x</answer>"), *cheats(rows)])
+    assert set(earned) == {0.0}
+    right = [(p, f"</think><answer>{r['example']['answer']}</answer>") for p, r in enumerate(rows)]
+    assert set(answered(_TRL, package, right)[0]) == {1.0}
+
+
+def test_what_the_study_does_not_ask_is_said(
+    reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(reproduced)
+    with pytest.raises(UserError, match="asks nothing of tomi; it asks: hi_tom_style"):
+        export("tomi", "--to", tmp_path / "out")
+    with pytest.raises(UserError, match="--combination lo: there are of mini: hi"):
+        export(TASK, "--combination", "lo", "--to", tmp_path / "out")
+    export(TASK, "--for", "trl", "--to", tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out" / PACKAGE).glob("*.py")}
+    assert names == {"__init__.py", "rows.py", "trl_rewards.py"}
