@@ -229,7 +229,7 @@ def test_the_first_screen_tells_what_holds_over_seeds() -> None:
     said = " ".join(over_seeds.first_screen(several()).split())
     assert "on `cued` loses 20.0 points where the rule is right and loses 20.0 points" in said
     assert "and on `balanced` it gains 12.0 points where the rule is right" in said
-    assert "Of the 10 models that it trained, none answers by beliefs: *reality* takes" in said
+    assert "Of the 10 models that it trained, none answers by beliefs: *reality* answers" in said
     assert "| `balanced` | GRPO | +12.0 (+2.0 to +22.0) |" in said
     assert "| simpler mind (reality) in 4 and undecided in 1 |" in said
     assert "supervised" not in said

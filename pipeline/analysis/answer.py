@@ -44,14 +44,14 @@ def _sentence(found: CellVerdict, training: str, rows: Sequence[Row], several: b
 def _does(found: CellVerdict) -> str:
     """What a model does, as the rest of a sentence."""
     if found.answers == "beliefs":
-        return "answers as the beliefs of the story's agents demand"
+        return "answers by what the agents of the story believe"
     share = f"{found.explained:.0%} of its answers"
     if found.by:
         does = what_it_does(found.by) or f"answers by the rule “{found.by}”"
         return f"{does} ({share}); {_NONE}"
     if found.answers == "neither":
-        return f"follows neither beliefs nor any rule that is known or can be learned; {_NONE}"
-    return f"gives answers that decide nothing: the best rule tells {share}; {_NONE}"
+        return f"follows neither beliefs nor any rule that is listed or could be learned; {_NONE}"
+    return f"gives answers that fit no verdict: the best rule predicts {share}; {_NONE}"
 
 
 def _gain(rows: Sequence[Row]) -> str:

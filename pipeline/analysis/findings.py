@@ -109,7 +109,7 @@ def _against_rules(key: str, rows: list[Row]) -> Iterator[str]:
         if row.rule is not None and row.trained is not None and row.trained <= row.rule:
             yield (
                 f"{key}: on {row.task} the trained model ({row.trained:.1%}) does not beat the "
-                f"rule '{row.rule_name}' that learns nothing ({row.rule:.1%})."
+                f"fixed rule '{row.rule_name}' ({row.rule:.1%})."
             )
 
 

@@ -103,12 +103,12 @@ def doctor(
     gpu: Annotated[
         bool,
         typer.Option(
-            "--gpu", help="Ask for what a GPU run needs: of this machine, and of RAY_ADDRESS."
+            "--gpu", help="Check what a GPU run needs, on this machine and at RAY_ADDRESS."
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what this machine has, what is missing, and how to mend it.
+    """Check this machine: what is there, what is missing, and how to fix it.
 
     Exits 1 if something that is needed is missing.
 
@@ -221,8 +221,8 @@ app.command(
 def sync() -> None:
     """Send the results of every finished stage to MLflow again, with models, report and sweeps.
 
-    Also to the trackers that TOMRL_TRACKERS names: wandb, trackio. Use it after MLflow was out of
-    reach during a run. What is there already is not stored twice.
+    Also to the trackers that TOMRL_TRACKERS names: wandb, trackio. Use it if MLflow was unreachable
+    during a run. Nothing is stored twice.
 
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """

@@ -31,8 +31,8 @@ _RESPONSE_WIDTH = 30  # a constant may be as long as a sentence
 RawOption = Annotated[
     Path | None,
     typer.Option(
-        help="Folder with one subfolder per source. Without it: data/STUDY/raw, and where a source "
-        f"is not there, the folder that {MIRROR_VARIABLE} names."
+        help="Folder with one subfolder per source. By default data/STUDY/raw, then the folder "
+        f"that {MIRROR_VARIABLE} names."
     ),
 ]
 
@@ -56,14 +56,13 @@ def audit(
         bool, typer.Option("--fail-on-leak", help="Exit 1 if a test row uses a training story.")
     ] = False,
 ) -> None:
-    """Say what a data set gives away: rules that learn nothing, cheats, contradictions, leaks.
+    """Find what a data set gives away: fixed rules that solve it, cheats, contradictions, leaks.
 
-    A rule is scored on every row (wrong where it is undefined; `or guess` and brackets show a blind
-    guess there instead) and flagged if it beats the better
-    of chance and majority by 20 points with p < 0.05; a single word is flagged if
-    I(Z;Y)/H(Y) is 0.15 or more. A constant is the same answer to everything, found by search; a
-    cheat names several answers at once or repeats what it was given. Published rules pay both more
-    than the strict match does.
+    A rule is scored on every row. Where it is undefined it counts as wrong; `or guess` and brackets
+    show the score with a blind guess instead. A rule is flagged if it beats the better of chance
+    and majority by 20 points with p < 0.05, a word if I(Z;Y)/H(Y) is 0.15 or more. A constant is
+    the same answer to everything, found by search. A cheat names several answers at once or repeats
+    what it was given. Published grading rules reward both more than a strict match does.
 
     Examples: `tomrl audit hi_tom`, or does the test set of Study 1 stand in its training set:
     `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train --fail-on-leak`

@@ -35,9 +35,9 @@ def clean(
 ) -> None:
     """Remove what the pipeline made: data, runs, weights, logs, reports and resumable state.
 
-    Also what killed processes of other machines, or from before a reboot, left half-written; make
-    sure that none of them is running. Without `--all`, `dvc repro` brings everything back from the
-    DVC cache in seconds, but for interrupted work, which starts again.
+    This includes half-written files of killed processes, also those of other machines: make sure
+    that none of them is running. Without `--all`, `dvc repro` restores everything from the DVC
+    cache in seconds; only interrupted work starts again from the beginning.
 
     Example: `tomrl clean --dry-run`, then `tomrl clean --yes`
     """

@@ -43,10 +43,10 @@ def compare(
 ) -> None:
     """Compare two cells question by question: differences with intervals, and answers that turned.
 
-    A cell is named as in the study in use, or STUDY/CELL. CELL@best, CELL@last and CELL@STEP are
-    its checkpoints that are kept: one that the cell was not evaluated with is asked now, and once.
-    A folder holds what an evaluation writes, grades.parquet and responses.parquet. Two studies are
-    compared in the cells that both have.
+    Name a cell of the study in use, or STUDY/CELL. CELL@best, CELL@last and CELL@STEP are its
+    stored checkpoints; one that was not evaluated yet is evaluated now, once. A folder must hold
+    grades.parquet and responses.parquet, as an evaluation writes them. Of two studies, the cells
+    that both have are compared.
 
     Intervals are 95 %, paired and by story: Student's t, and by drawing stories again (bootstrap).
     p is that of McNemar's exact test, corrected for the columns of a pair of cells (Holm).

@@ -52,10 +52,10 @@ def judge(
         typer.Option("--json", help="Print JSON: answers, by, explained, reasoning, evidence."),
     ] = False,
 ) -> None:
-    """Say whether answers follow beliefs, a simpler mind or a rule, and what their reasoning is.
+    """Judge whether answers follow beliefs, a simpler mind or a rule, and how true reasoning is.
 
-    Answers are read from tags, from JSON, or as they are where they are short. Intervals are 95 %,
-    by story. What decides is described in docs/verdict.md.
+    Answers are read from tags or JSON; short responses are taken as they are. Intervals are 95 %,
+    by story. docs/verdict.md defines the verdicts.
 
     Example: `tomrl judge responses.jsonl --benchmark hi_tom` or `tomrl judge mini/nano-cued`
     """

@@ -54,8 +54,9 @@ def score(
             "(by the published rule), strict.",
         ),
     ],
-    task: Annotated[
-        str, typer.Option(help="Grading rules of rows that name no task.")
+    benchmark: Annotated[
+        str,
+        typer.Option("--benchmark", "-b", help="The task that grades rows which name none."),
     ] = DEFAULT_TASK,
     weight: Annotated[
         float | None, typer.Option(min=0, max=1, help="Of fidelity: weight of the reasoning.")
@@ -67,9 +68,9 @@ def score(
     """
     refuse_same_file(source, output)
     check_output(output)
-    registry.get(task)
+    registry.get(benchmark)
     chosen = load_preset(preset.value, {} if weight is None else {"weight": weight})
-    given = [safe_reward(chosen, *row) for row in read_rows(source, task, chosen)]
+    given = [safe_reward(chosen, *row) for row in read_rows(source, benchmark, chosen)]
     rows: list[dict[str, object]] = [
         {
             "score": each.score,

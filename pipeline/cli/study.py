@@ -49,7 +49,7 @@ def check(root: Path, name: str) -> Study:
 
 @app.command("list")
 def list_studies(as_json: JsonOption = False) -> None:
-    """List the studies, their size, and with an asterisk the one that params.yaml holds.
+    """List the studies and their sizes; an asterisk marks the one in use.
 
     Example: `tomrl study list`
     """

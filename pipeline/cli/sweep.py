@@ -109,7 +109,7 @@ def status(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one sweep a line.")] = False,
 ) -> None:
-    """Say how sweeps stand: of each cell its stage, step, reward, length, time left, or why it
+    """Show the state of sweeps: each cell's stage, step, reward, length and time left, or why it
     failed.
 
     Example: `tomrl sweep status grid-mini`

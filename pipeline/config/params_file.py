@@ -144,7 +144,7 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
     Raises:
         UserError: If a setting has no key, or the file would have mistakes; names each.
     """
-    content = parse_yaml(path, data).content
+    content: Any = parse_yaml(path, data).content
     for setting in settings:
         key, equals, value = setting.partition("=")
         *sections, name = key.split(".")
@@ -156,7 +156,8 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
                 f"--set {setting}: write KEY=VALUE with a key of {path.name}, such as "
                 "--set train.steps=20"
             )
-        section[name] = parse_yaml(Path(f"--set {key}"), f"{name}: {value}".encode()).content[name]
+        given: Any = parse_yaml(Path(f"--set {key}"), f"{name}: {value}".encode()).content
+        section[name] = given[name]
     entries = {name: content.pop(name) for name in _ENTRIES}
     head = "".join(takewhile(_is_comment, data.decode().splitlines(keepends=True)))
     text = head + write_yaml(content) + _entries_text(entries)

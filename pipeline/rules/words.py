@@ -27,9 +27,9 @@ RULE_WORDS: Mapping[str, str] = {
     "phrase cue": "answers that somebody does not know",
     "first choice": "answers with the first option",
     "last choice": "answers with the last option",
-    "speaks first": "takes whoever speaks first for the one who does not know",
-    "speaks least": "takes whoever speaks least for the one who does not know",
-    MAJORITY: "gives the most common answer to questions of the kind",
+    "speaks first": "answers that whoever speaks first does not know",
+    "speaks least": "answers that whoever speaks least does not know",
+    MAJORITY: "gives the most common answer to questions of that kind",
 }
 """What each listed rule does, by its name."""
 
@@ -48,4 +48,4 @@ def what_it_does(name: str) -> str | None:
     if learned != LEARNED:
         return None
     near = f", which comes close to “{nearest}”" if nearest else ""
-    return f"follows a rule that was learned from its own answers{near}"
+    return f"follows a rule that can be learned from its own answers{near}"

@@ -48,12 +48,16 @@ class Mind:
 
 
 MINDS: Mapping[str, Mind] = {
-    "reality": Mind("takes where the object is for what everybody believes", keeps="none"),
-    "outermost belief": Mind("asks what the first agent believes, and stops", keeps="outermost"),
-    "innermost belief": Mind("asks what the last agent believes, and stops", keeps="innermost"),
-    "two orders": Mind("nests two beliefs, and no more", keeps="two innermost"),
-    "sight alone": Mind("follows who sees what, and no claims", hears=False),
-    "everybody believed": Mind("has every listener believe every claim", doubts=False),
+    "reality": Mind("answers with the object's real place whoever is asked about", keeps="none"),
+    "outermost belief": Mind(
+        "answers with what the first agent asked about believes", keeps="outermost"
+    ),
+    "innermost belief": Mind(
+        "answers with what the last agent asked about believes", keeps="innermost"
+    ),
+    "two orders": Mind("nests two beliefs at most", keeps="two innermost"),
+    "sight alone": Mind("tracks who sees what but ignores claims", hears=False),
+    "everybody believed": Mind("assumes that every listener believes every claim", doubts=False),
 }
 """Every simpler mind, by the name that verdicts show."""
 

@@ -20,7 +20,7 @@ def test_every_rule_and_mind_is_put_into_words() -> None:
     assert all(what_it_does(name) for name in (*RULE_WORDS, *MINDS))
     said = what_it_does("learned rule, near last move, else most mentioned")
     assert said is not None and said.endswith("comes close to “last move, else most mentioned”")
-    assert what_it_does("learned rule") == "follows a rule that was learned from its own answers"
+    assert what_it_does("learned rule") == "follows a rule that can be learned from its own answers"
     assert what_it_does("first claim, else initial") is None
 
 
@@ -29,10 +29,18 @@ def test_every_rule_and_mind_is_put_into_words() -> None:
     [
         ("rule", "earliest exit", "answers with where the object was when somebody asked about"),
         ("rule", "first claim, else last", "answers by the rule “first claim, else last” (80% of"),
-        ("simpler mind", "reality", "takes where the object is for what everybody believes (80%"),
+        (
+            "simpler mind",
+            "reality",
+            "answers with the object's real place whoever is asked about (80%",
+        ),
         ("neither", None, "follows neither beliefs nor any rule"),
-        ("undecided", None, "decide nothing: the best rule tells 80% of its answers; no evidence"),
-        ("beliefs", None, "answers as the beliefs of the story's agents demand."),
+        (
+            "undecided",
+            None,
+            "fit no verdict: the best rule predicts 80% of its answers; no evidence",
+        ),
+        ("beliefs", None, "answers by what the agents of the story believe."),
     ],
 )
 def test_a_training_gets_a_sentence(answers: str, by: str | None, said: str) -> None:

@@ -110,7 +110,7 @@ def test_collapse_is_reported_when_it_is_there() -> None:
 
 def test_a_score_below_its_rule_is_called_so() -> None:
     sentences = findings(*signed(study(order_3=0.3, lengths=[20.0] * 20)))
-    assert any("hi_tom_order_3" in s and "does not beat the rule" in s for s in sentences)
+    assert any("hi_tom_order_3" in s and "does not beat the fixed rule" in s for s in sentences)
     assert not any("hi_tom_orders_0_2" in s and "does not beat" in s for s in sentences)
 
 

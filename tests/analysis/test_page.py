@@ -118,7 +118,7 @@ def test_the_answer_comes_first_and_rules_are_explained(page: Path) -> None:
         title = window.locator(".verdicts td.rule").first.get_attribute("title") or ""
         assert "answers with" in title
         glossary = window.locator("dl").text_content() or ""
-        assert "follows who sees what, and no claims" in glossary
+        assert "tracks who sees what but ignores claims" in glossary
 
 
 def test_a_table_is_sorted_by_what_is_clicked(page: Path) -> None:
