@@ -13,6 +13,9 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit(f"error: {sys.executable} is Python {sys.version.split()[0]}; 3.11 or newer is needed. "
              "Name another one: make setup PYTHON=python3.12")
+if sys.version_info >= (3, 14):
+    sys.exit(f"error: {sys.executable} is Python {sys.version.split()[0]}, for which verl's tensordict has no wheel. "
+             "Name another one: make setup PYTHON=python3.13")
 CHECK
 
 say() { printf '\033[1m==> %s\033[0m\n' "$*"; }

@@ -96,7 +96,7 @@ def _newer(root: Path, to: pytest.MonkeyPatch) -> None:
 
 
 State = Callable[[Path, pytest.MonkeyPatch], None]
-_STATES: dict[State, str] = {
+STATES: dict[State, str] = {
     _of_another_user: r"another user.*git config --global --add safe\.directory '/",
     _without_git: "no git .*install git",
     _old: r"install git 2\.18 or newer",
@@ -111,25 +111,25 @@ _STATES: dict[State, str] = {
 }
 
 
-@pytest.mark.parametrize("state", _STATES, ids=lambda state: state.__name__.strip("_"))
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__.strip("_"))
 def test_what_cannot_be_looked_up_is_an_error_with_its_repair(
     state: State, repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = checked_out(repository)
     state(repository, monkeypatch)
-    with pytest.raises(UserError, match=_STATES[state]):
+    with pytest.raises(UserError, match=STATES[state]):
         git(repository, *HEAD)
         git(repository, "status", "--no-renames")
     said = [each for each in diagnose(repository) if each.subject in ("git", "commit")]
-    assert any(each.ok is False and re.search(_STATES[state], each.repair) for each in said)
+    assert any(each.ok is False and re.search(STATES[state], each.repair) for each in said)
     if state is not _old:
         assert COMMIT not in circumstances(repository)
     if state in (_archive, _without_commit):  # these are answers: there is no commit
         assert checked_out(repository) == ""
     elif state is not _old:
-        with pytest.raises(UserError, match=_STATES[state]):
+        with pytest.raises(UserError, match=STATES[state]):
             checked_out(repository)
-        with pytest.raises(UserError, match=_STATES[state]):
+        with pytest.raises(UserError, match=STATES[state]):
             check_commit(repository, known, LOG)
 
 

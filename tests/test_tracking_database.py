@@ -94,10 +94,13 @@ def test_a_kill_while_mlflow_makes_it_in_place(root: Path, count: int) -> None:
     assert kill_and_recover(root, moments(root, count), making) > 0
 
 
-def test_of_many_one_makes_it(root: Path) -> None:
+def test_of_many_one_makes_it_for_all_whom_the_umask_lets(root: Path) -> None:
+    before = os.umask(0o002)
     children = [forked(lambda: prepare(root)) for _ in range(4)]
+    os.umask(before)
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
     assert [path.name for path in root.iterdir()] == ["mlflow.db"]
+    assert (root / "mlflow.db").stat().st_mode & 0o777 == 0o664
     experiment = prepare(root).get_experiment_by_name(EXPERIMENT)
     assert experiment.artifact_location == (root / "mlartifacts").as_uri()
 

@@ -186,8 +186,8 @@ def _examples(name: str, raw: Path | None) -> list[Example]:
     if folder is None:
         raise UserError(
             f"task {name}: source {', '.join(task.sources)} is not complete in "
-            f"{' or '.join(map(str, folders))}; use a study that acquires it and run "
-            f"`dvc repro acquire`, or set {MIRROR_VARIABLE}, or give --raw"
+            f"{' or '.join(map(str, folders)) or 'this checkout'}; use a study that acquires it "
+            f"and run `dvc repro acquire`, or set {MIRROR_VARIABLE}, or give --raw"
         )
     return task.examples(folder)
 

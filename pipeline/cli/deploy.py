@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
-from pipeline.ops.check.prefect_home import usable_home
+from pipeline.ops.check.prefect_home import check_prefect
 from pipeline.ops.driver.checkout import find_root
 
 console = Terminal()
@@ -31,7 +31,7 @@ def deploy(
 
     Example: `PREFECT_API_URL=http://127.0.0.1:4200/api tomrl deploy`
     """
-    usable_home()
+    check_prefect()
     from flows.deploy import deploy
 
     table = make_list()

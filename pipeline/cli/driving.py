@@ -13,7 +13,7 @@ import typer
 from pipeline.base.processes import Terminated
 from pipeline.cli.sweep_table import shown_live
 from pipeline.cli.terminal import Terminal
-from pipeline.ops.check.prefect_home import usable_home
+from pipeline.ops.check.prefect_home import check_prefect
 
 if TYPE_CHECKING:
     from flows.driver.record import RunFolder
@@ -28,7 +28,7 @@ def driven(folder: RunFolder) -> Iterator[None]:
     Exits 1 if cells or a push fail, 130 or 143 if the run is stopped.
     """
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    usable_home()
+    check_prefect()
     from prefect.exceptions import CancelledRun
 
     from flows.driver.stopping import Interrupted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -10,9 +11,16 @@ from rich.segment import Segment
 from pipeline.cli.output import CLOSED_PIPE, drop_standard_output
 from pipeline.formats.foreign import visible
 
+_USUAL_WIDTH, _NARROWEST = 80, 20
+
 
 class Terminal(Console):
     """A console that shows control characters in texts, and ends quietly if no one reads on."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        if self.width < _NARROWEST:  # as a terminal says that does not know its size
+            self.width = _USUAL_WIDTH
 
     def say(self, text: str) -> None:
         """Print text as it is: no markup, no colours, no line broken."""

@@ -92,13 +92,16 @@ def write_end_ids(folder: Path, ids: EndIds) -> None:
 
 
 def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
-    """Write tensors as safetensors.
+    """Write tensors as safetensors, for whom the umask lets read.
 
     Raises:
         OSError: If there is no room.
     """
+    path.write_bytes(b"")
+    mode = path.stat().st_mode
     try:
-        save_file(tensors, path, metadata={"format": "pt"})
+        save_file(tensors, path, metadata={"format": "pt"})  # for this user alone
+        path.chmod(mode)
     except SafetensorError as error:  # it hides the system's error number in its message
         if found := re.search(r"\(os error (\d+)\)", str(error)):
             raise OSError(int(found[1]), str(error), str(path)) from error

@@ -147,6 +147,28 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("tom explain in.jsonl -b hi_tom --row 7", ("no row 7", "--row")),
     ("tom check in.jsonl -b hi_tom", ("in.jsonl, line 1", "'answer'", "missing")),
     ("tom check in.jsonl -b hi_tom -d in.jsonl", ("in.jsonl", "input")),
+    ("tom claims in.jsonl -o out.jsonl", ("in.jsonl, line 1", "'response'", "missing")),
+    ("regrade", ("Missing argument",)),
+    ("regrade in.jsonl", ("in.jsonl", "story, question", "missing: answer")),
+    ("regrade gone.csv", ("gone.csv", "no such file")),
+    ("regrade studies", ("studies", "cannot be read")),
+    ("regrade params.yaml", ("params.yaml", "not read")),
+    ("regrade in.jsonl --match odd", ("--match", "odd", "tags")),
+    ("regrade in.jsonl --task nothing", ("'nothing'", "hi_tom")),
+    ("judge in.jsonl", ("in.jsonl", "missing: answer")),
+    ("judge nowhere", ("mini/nowhere", "nano-hi")),
+    ("compare", ("Missing argument",)),
+    ("compare nano-bye nano-hi", ("mini/nano-bye", "nano-hi")),
+    ("compare in.jsonl nano-hi", ("in.jsonl", "nano-hi")),
+    ("models make nothing", ("'nothing'", "nano-0")),
+    ("sweep --name ''", ("''", "a name has")),
+    ("sweep --study ''", ("''", "mini")),
+    ("sweep --study maxi", ("'maxi'", "mini")),
+    ("sweep --name ../x", ("'../x'", "a name has")),
+    ("sweep status maxi", ("'maxi'", "none")),
+    ("sweep retry maxi", ("'maxi'", "none")),
+    ("sweep cancel maxi", ("'maxi'", "none")),
+    ("repro maxi", ("'maxi'", "mini")),
     ("reward", ("Usage",)),
     ("reward score", ("Missing",)),
     ("reward score in.jsonl -p rlvr", ("Missing option", "--output")),
@@ -198,7 +220,7 @@ _STAGES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 # (command, variables, words of the message)
-_VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
+VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "/nowhere"}, ("hi_tom", "/nowhere")),
     ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "params.yaml"}, ("hi_tom", "params.yaml")),
     ("acquire hi_tom", {"TOMRL_DATA_MIRROR": "@"}, ("hi_tom", "@")),
@@ -209,6 +231,15 @@ _VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:////dev/null/x.db"}, ("/dev/null/x.db", "MLFLOW_TRACKING_URI")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "sqlite:///params.yaml"}, ("params.yaml", "database")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "http://["}, ("http://[", "MLFLOW_TRACKING_URI")),
+    ("tomrl deploy", {"HOME": "/proc", "PREFECT_HOME": ""}, ("HOME is /proc", "PREFECT_HOME")),
+    ("tomrl deploy", {"HOME": "/dev/null", "PREFECT_HOME": ""}, ("HOME is /dev/null", "PREFECT_HOME")),
+    ("tomrl deploy", {"PREFECT_HOME": "/proc/x"}, ("/proc/x", "PREFECT_HOME")),
+    ("tomrl deploy", {"PREFECT_API_URL": "http://127.0.0.1:9/api"}, ("http://127.0.0.1:9/api", "PREFECT_API_URL")),
+    ("tomrl deploy", {"PREFECT_API_URL": "nowhere"}, ("nowhere", "PREFECT_API_URL")),
+    ("tomrl deploy", {"PREFECT_LOGGING_LEVEL": "loud"}, ("PREFECT_LOGGING_LEVEL",)),
+    ("tomrl audit hi_tom", {"TOMRL_DATA_MIRROR": ""}, ("hi_tom", "TOMRL_DATA_MIRROR")),
+    ("tomrl sync", {"MLFLOW_TRACKING_URI": "ftp://a"}, ("ftp://a", "MLFLOW_TRACKING_URI")),
+    ("tomrl sync", {"MLFLOW_TRACKING_URI": " "}, ("MLFLOW_TRACKING_URI",)),
     ("tomrl ui", {"MLFLOW_TRACKING_URI": "http://127.0.0.1:9"}, ("http://127.0.0.1:9", "MLFLOW_TRACKING_URI")),
 )  # fmt: skip
 
@@ -219,7 +250,7 @@ def commands() -> Iterator[BadInput]:
         yield BadInput(f"tomrl {line}", ("tomrl", *_words(line)), says, _IN)
     for line, says in _STAGES:
         yield BadInput(f"stage {line}", _words(line), says)
-    for line, variables, says in _VARIABLES:
+    for line, variables, says in VARIABLES:
         said = ", ".join(f"{name}={value}" for name, value in variables.items())
         files = _PUBLISHED if "hi_tom" in line and line.startswith("acquire") else {}
         yield BadInput(f"{said}: {line}", _words(line), says, files, variables)

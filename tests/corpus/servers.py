@@ -58,6 +58,9 @@ DIALECTS: tuple[tuple[str, Mapping[str, tuple[int, Any]]], ...] = (
     ("OpenAI, of reasoning models", {name: _unsupported(name) for name in ("max_tokens", "temperature", "top_p")}),
     ("Mistral", {name: _extra(name) for name in ("seed", "max_completion_tokens")}),
     ("Gemini", {"seed": _unknown("seed")}),
+    ("one that knows two fields", {name: _extra(name) for name in ("seed", "top_p", "temperature")}),
+    ("llama.cpp, an older one", {"seed": (400, {"error": {"message": "invalid 'seed'", "type": "invalid_request_error"}})}),
+    ("Groq", {"top_p": (400, {"error": {"message": "property 'top_p' is unsupported"}})}),
     ("Anthropic", {"top_p": (400, {"error": {"message": "`temperature` and `top_p` cannot both be specified"}})}),
 )  # fmt: skip
 """Of fields, whatever the question."""

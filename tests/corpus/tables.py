@@ -43,7 +43,8 @@ def _csv(**how: Any) -> str:
 
 def _csv_of_objects() -> str:
     options = [["blue_jar", "it's"]] * len(ROWS)
-    return str(_frame().assign(choices=options, meta=[{"a": None}] * len(ROWS)).to_csv())
+    objects = [json.loads("{}") for _ in ROWS]
+    return str(_frame().assign(choices=options, meta=objects).to_csv())
 
 
 def _parquet(frame: pd.DataFrame) -> bytes:

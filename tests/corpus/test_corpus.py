@@ -12,7 +12,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.study import check
 from pipeline.formats.foreign import visible
 from tests.conftest import type_command
-from tests.corpus.all import ALWAYS, CORPUS, STUDIES
+from tests.corpus.all import ALWAYS, CORPUS, KINDS, STATE, STUDIES
 from tests.corpus.case import BadInput
 from tests.corpus.play import Stand, lacks, play
 from tests.corpus.watch import damaged
@@ -30,6 +30,23 @@ def test_the_corpus_is_large_and_says_what_each_message_must_say() -> None:
     assert len(CORPUS) >= 400
     assert len({case.name for case in CORPUS}) == len(CORPUS)
     assert all(case.says for case in CORPUS)
+
+
+def test_each_kind_has_ten_cases_of_its_own() -> None:
+    assert {kind: len(cases) for kind, cases in KINDS.items() if len(cases) < 10} == {}
+
+
+@pytest.mark.parametrize("part", STATE)
+def test_state_names_no_place_that_a_moved_checkout_would_follow_back(
+    part: str, reproduced: Path
+) -> None:
+    """MLflow's database does; it is brought home when it is opened."""
+    root, place = str(reproduced).encode(), reproduced / part
+    assert place.exists()
+    files = [place] if place.is_file() else [each for each in place.rglob("*") if each.is_file()]
+    assert not [file for file in files if root in file.read_bytes()]
+    links = [each for each in place.rglob("*") if each.is_symlink()] if place.is_dir() else []
+    assert not [link for link in links if link.readlink().is_absolute()]
 
 
 @pytest.mark.parametrize("case", STUDIES, ids=lambda case: case.name)

@@ -6,11 +6,34 @@ import os
 import tempfile
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from pipeline.base.errors import UserError
 from pipeline.base.folders import folder_of
 
 VARIABLE = "PREFECT_HOME"
 _PROFILES = "profiles.toml"
+
+
+def check_prefect() -> None:
+    """Refuse what Prefect would end in an error at, before anything of it is imported.
+
+    Raises:
+        UserError: If it cannot use its folder, or refuses one of its settings.
+    """
+    usable_home()
+    try:
+        import prefect.settings  # noqa: F401
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"PREFECT_{'_'.join(map(str, each['loc'])).upper()}: {each['msg']}"
+            for each in error.errors()
+            if each["type"] != "default_factory_not_called"
+        )
+        raise UserError(
+            f"Prefect refuses its settings ({wrong}); mend or unset the variable, or what "
+            "`prefect config view` shows"
+        ) from None
 
 
 def usable_home() -> Path:

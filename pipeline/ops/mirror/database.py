@@ -247,6 +247,7 @@ def _migrates(database: Path) -> bool:
 def _make(database: Path, experiment: str, artifacts: str) -> None:
     with _folder_beside(database) as folder:
         new = folder / database.name
+        new.touch()  # by the umask: of what SQLite makes itself it lets this user alone write
         _add_experiment(new, experiment, artifacts)
         for suffix in ("", *_SIBLINGS):  # a journal would be played back into the new file
             database.with_name(f"{database.name}{suffix}").unlink(missing_ok=True)
