@@ -19,6 +19,7 @@ from prefect.cache_policies import NO_CACHE
 
 from flows.server import await_answer
 from pipeline.base.ports import free_ports
+from pipeline.base.processes import end_group
 
 LISTINGS = (("work-pool", "ls"), ("deployment", "ls"), ("flow-run", "ls"))
 _STOP_SECONDS = 20.0
@@ -48,7 +49,7 @@ def server() -> Iterator[str]:
         await_answer(f"{address}/health", process)
         yield address
     finally:
-        _stop(process)
+        end_group(process, signal.SIGTERM, _STOP_SECONDS)
 
 
 def list_all(address: str) -> None:
@@ -64,18 +65,6 @@ def list_all(address: str) -> None:
 
 def _prefect(*words: str) -> list[str]:
     return [sys.executable, "-m", "prefect", *words]
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the server's process group, gently first."""
-    for each in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, each)
-            process.wait(_STOP_SECONDS)
-        except ProcessLookupError:
-            return
-        except subprocess.TimeoutExpired:
-            continue
 
 
 if __name__ == "__main__":

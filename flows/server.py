@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import signal
 import subprocess
 import tempfile
 import time
@@ -18,7 +19,7 @@ from prefect.settings import PREFECT_API_URL, get_current_settings
 
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
-from pipeline.base.processes import ending_with_this
+from pipeline.base.processes import end_group, ending_with_this
 
 _START_SECONDS, _STOP_SECONDS, _ANSWER_SECONDS = 120.0, 5.0, 10.0
 # What Prefect says to a temporary server of its own: no pages, no services.
@@ -54,7 +55,8 @@ def start_temporary_server() -> None:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    atexit.register(_stop, process)  # after Prefect's threads, which send their last words at exit
+    # After Prefect's threads, which send their last words at exit.
+    atexit.register(end_group, process, signal.SIGTERM, _STOP_SECONDS)
     try:
         await_answer(f"http://127.0.0.1:{port}/api/health", process)
     except UserError as error:
@@ -82,15 +84,6 @@ def _hand_over(process: subprocess.Popen[bytes], port: int) -> None:
     """Have every client of Prefect in this process use a server instead of starting another."""
     known = SubprocessASGIServer()
     known.port, known.server_process, known.running = port, process, True
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def await_answer(url: str, process: subprocess.Popen[bytes]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -11,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from pipeline.base.processes import GRACE_SECONDS
+from pipeline.base.processes import GRACE_SECONDS, end_group, signal_group
 from pipeline.ops.driver.checkout import stage_environment
 
 
@@ -87,19 +86,10 @@ class Commands:
             asked, self._closed = self._closed, True
             running = [process for process in self._running if process.poll() is None]
         for process in running if not asked else ():
-            _signal(process, signal.SIGINT)
+            signal_group(process, signal.SIGINT)
         deadline = time.monotonic() + GRACE_SECONDS
         for process in running:
             try:
                 process.wait(max(0.0, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:
-                _signal(process, signal.SIGKILL)
-                process.wait()
-
-
-def _signal(process: subprocess.Popen[str], number: signal.Signals) -> None:
-    """Send a signal to the process group of a command; nothing if that has ended meanwhile."""
-    try:
-        os.killpg(process.pid, number)
-    except ProcessLookupError:
-        return
+                end_group(process, None)

@@ -1,4 +1,4 @@
-# The file system of the checkout: NFS, with the hard links that leases need.
+# The file system of the checkout: NFS, with the hard links and locks that jobs need.
 resource "aws_efs_file_system" "checkout" {
   #checkov:skip=CKV_AWS_184:encrypted with the key that AWS keeps for EFS
   encrypted       = true

@@ -1,4 +1,8 @@
-"""Locks that die with their process, on files that go with them."""
+"""Locks that die with their process, on files that go with them.
+
+The library ``filelock`` leaves its files behind, and gives nobody the open file: here it takes the
+note of who holds it, and a child that inherits it holds the lock on.
+"""
 
 from __future__ import annotations
 

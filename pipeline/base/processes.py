@@ -12,13 +12,16 @@ from __future__ import annotations
 import os
 import runpy
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import psutil
 
@@ -160,6 +163,31 @@ def _began_elsewhere(pid: int) -> int | None:
         return int(psutil.Process(pid).create_time() * 1000)
     except psutil.Error:
         return None
+
+
+def end_group(
+    process: subprocess.Popen[Any], asked: signal.Signals | None, grace: float = GRACE_SECONDS
+) -> None:
+    """End a process that was started in a new session, with all that it has started there.
+
+    Args:
+        process: It may have ended already.
+        asked: How it is asked to stop; None to kill it at once.
+        grace: Seconds that it may take then; who takes longer is killed.
+    """
+    if asked is not None:
+        signal_group(process, asked)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(grace)
+            return
+    signal_group(process, signal.SIGKILL)
+    process.wait()
+
+
+def signal_group(process: subprocess.Popen[Any], number: signal.Signals) -> None:
+    """Send a signal to the process group of a process; nothing if that has ended meanwhile."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 def ending_with_this(module: str, *arguments: str) -> list[str]:

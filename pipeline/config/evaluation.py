@@ -10,6 +10,12 @@ from pipeline.base.plugins import ENGINES, LIKELIHOODS, SERVED
 from pipeline.config.data import PromptStyle
 from pipeline.config.section import Batch, Section, Tokens, one_of
 
+_NOT_BY = (
+    ("precision", "float32", {"vllm"}, "does not let it be chosen"),
+    ("scoring", "answers", {*ENGINES, *SERVED} - {*LIKELIHOODS}, "does not say how likely it is"),
+)
+"""A field, the value that any engine takes, and the engines that take no other, with the reason."""
+
 
 def _is_usual(precision: object) -> bool:
     return precision == "float32"
@@ -57,22 +63,14 @@ class Evaluate(Section):
     precision: Literal["float32", "bfloat16"] = Field(default="float32", exclude_if=_is_usual)
 
     @model_validator(mode="after")
-    def _precision_is_read(self) -> Evaluate:
-        if self.engine == "vllm" and self.precision != "float32":
-            raise ValueError(
-                f"found precision: {self.precision} with engine: vllm, which chooses its own; "
-                "name engine hf, or leave precision out"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _likelihoods_are_known(self) -> Evaluate:
-        if self.scoring == "options" and self.engine not in LIKELIHOODS:
-            raise ValueError(
-                f"found scoring: options with engine: {self.engine}, which does not say how likely "
-                f"an option is; engines that do: {', '.join(LIKELIHOODS)}. Name one, or leave "
-                "scoring out"
-            )
+    def _engine_does_it(self) -> Evaluate:
+        for field, usual, engines, why in _NOT_BY:
+            if self.engine in engines and (found := getattr(self, field)) != usual:
+                others = ", ".join(name for name in ENGINES if name not in engines)
+                raise ValueError(
+                    f"found {field}: {found} with engine: {self.engine}, which {why}; engines that "
+                    f"do: {others}. Name one, or leave {field} out"
+                )
         return self
 
     @model_validator(mode="after")

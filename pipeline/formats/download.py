@@ -3,23 +3,22 @@
 A download goes to a ``.part`` file from which it is resumed, is retried with exponential backoff,
 and is accepted only with the expected size and digest. An access token goes to the server it is
 meant for and to no other, wherever that one redirects to.
+
+Libraries do less: ``huggingface_hub`` tries no server again that is out of order, and takes another
+range of a file than it has asked for; ``pooch`` begins again from the first byte.
 """
 
 from __future__ import annotations
 
 import hashlib
-import http.client
 import ssl
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
 
+import httpx
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -28,13 +27,6 @@ from pipeline.formats.files import file_digest
 
 _CHUNK = 1 << 16
 _UNKNOWN_SIZE_LIMIT = 1 << 30
-_NETWORK_ERRORS = (
-    urllib.error.URLError,
-    http.client.HTTPException,
-    ConnectionError,
-    TimeoutError,
-    ssl.SSLError,
-)
 _RETRIED_STATUS = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 MIRROR_VARIABLE = "TOMRL_DATA_MIRROR"
@@ -57,8 +49,9 @@ class DownloadError(Exception):
     """
 
     def __init__(self, cause: Exception, received: int) -> None:
-        super().__init__(str(cause))
-        self.status: int | None = getattr(cause, "code", None)
+        reply = _refusal(cause)
+        super().__init__(f"{reply.status_code} {reply.reason_phrase}" if reply else str(cause))
+        self.status = reply.status_code if reply else None
         self.received = received
 
 
@@ -194,15 +187,15 @@ def _receive(remote: RemoteFile, part: Path, report: Report, patience: Patience)
         try:
             _transfer(remote, part, report, patience)
             return
-        except _NETWORK_ERRORS as error:
-            status = getattr(error, "code", None)
+        except (httpx.HTTPError, ConnectionError) as error:
+            reply = _refusal(error)
             failures = failures + 1 if _size(part) <= before else 0
             if failures >= patience.attempts or (
-                status is not None and status not in _RETRIED_STATUS
+                reply is not None and reply.status_code not in _RETRIED_STATUS
             ):
                 raise DownloadError(error, _size(part)) from error
             if failures:
-                patience.sleep(min(max(wait, _retry_after(error)), patience.longest_wait))
+                patience.sleep(min(max(wait, _retry_after(reply)), patience.longest_wait))
                 wait *= 2
 
 
@@ -217,84 +210,65 @@ def _transfer(remote: RemoteFile, part: Path, report: Report, patience: Patience
     if wanted is not None and start >= wanted:
         part.touch()
         return
-    try:
-        reply = _open(remote, start, patience.stall_seconds)
-    except urllib.error.HTTPError as error:
-        if error.code != 416:
-            raise
-        part.unlink()  # what is there is not a beginning of what the server has
-        raise ConnectionError("the server refused to resume") from error
-    with reply:
-        resumes = reply.status == 206
+    with _reply(remote, start, patience.stall_seconds) as reply:
+        if reply.status_code == 416:
+            part.unlink()  # what is there is not a beginning of what the server has
+            raise ConnectionError("the server refused to resume")
+        reply.raise_for_status()
+        resumes = reply.status_code == 206
         if resumes and _range_start(reply) != start:
             part.unlink(missing_ok=True)
             raise ConnectionError("the server sent another range than asked for")
         done = start if resumes else 0
         size = _stated_size(reply, done) or wanted
         with part.open("ab" if resumes else "wb") as out:
-            while done <= limit and (chunk := reply.read1(_CHUNK)):
+            for chunk in reply.iter_raw():
                 out.write(chunk)
                 done += len(chunk)
                 report(remote.name, done, size)
+                if done > limit:
+                    return
     if size is not None and done < size:
         raise ConnectionError(f"connection closed after {done:,} of {size:,} bytes")
 
 
-def _open(remote: RemoteFile, start: int, timeout: float) -> http.client.HTTPResponse:
+def _reply(
+    remote: RemoteFile, start: int, timeout: float
+) -> AbstractContextManager[httpx.Response]:
+    """What the server answers; no redirect to another one takes the token along."""
     headers = {"Accept-Encoding": "identity", "User-Agent": "tomrl"}
     if start:
         headers["Range"] = f"bytes={start}-"
-    request = urllib.request.Request(remote.url, headers=headers)
     if remote.token:
-        request.add_unredirected_header("Authorization", f"Bearer {remote.token}")
-    opener = urllib.request.build_opener(_Redirects)
-    reply: http.client.HTTPResponse = opener.open(request, timeout=timeout)
-    return reply
-
-
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follow redirects; the access token goes along only as long as the server is the same."""
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        following = super().redirect_request(req, fp, code, msg, headers, newurl)
-        token = req.unredirected_hdrs.get("Authorization")
-        if following and token and _server(newurl) == _server(req.full_url):
-            following.add_unredirected_header("Authorization", token)
-        return following
-
-
-def _server(url: str) -> tuple[str, str]:
-    parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.netloc
+        headers["Authorization"] = f"Bearer {remote.token}"
+    trusted = ssl.create_default_context()  # by this machine
+    return httpx.stream(
+        "GET", remote.url, headers=headers, follow_redirects=True, timeout=timeout, verify=trusted
+    )
 
 
 def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
 
 
-def _stated_size(reply: http.client.HTTPResponse, start: int) -> int | None:
+def _stated_size(reply: httpx.Response, start: int) -> int | None:
     length = reply.headers.get("Content-Length", "")
     return start + int(length) if length.isdigit() else None
 
 
-def _range_start(reply: http.client.HTTPResponse) -> int | None:
+def _range_start(reply: httpx.Response) -> int | None:
     start = reply.headers.get("Content-Range", "").removeprefix("bytes ").partition("-")[0]
     return int(start) if start.isdigit() else None
 
 
-def _retry_after(error: Exception) -> float:
+def _refusal(error: Exception) -> httpx.Response | None:
+    """What a server answered that refuses; None where there was no answer."""
+    return error.response if isinstance(error, httpx.HTTPStatusError) else None
+
+
+def _retry_after(reply: httpx.Response | None) -> float:
     """The seconds that the server asks to wait."""
-    asked = (
-        error.headers.get("Retry-After", "") if isinstance(error, urllib.error.HTTPError) else ""
-    )
+    asked = reply.headers.get("Retry-After", "") if reply else ""
     return float(asked) if asked.isdigit() else 0.0
 
 

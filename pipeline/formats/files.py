@@ -131,6 +131,29 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
+class AppendedLines:
+    """The lines of a file that somebody writes; one that is not whole yet is left for later.
+
+    Args:
+        path: Need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._read = path, 0
+
+    def new(self) -> Iterator[Any]:
+        """Yield what has come since the last call, each line as the JSON that it holds."""
+        if not self._path.is_file():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    return
+                self._read += len(line)
+                yield json.loads(line)
+
+
 def file_digest(path: Path) -> str:
     """The sha256 of a file."""
     with path.open("rb") as handle:

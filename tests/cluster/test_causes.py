@@ -114,7 +114,7 @@ def _run(
     [
         "\tthe actor's node was preempted: spot instance",
         "[2026-01-01 00:00:00,000 C 1 1] gcs_client.cc: Failed to connect to GCS in 60 s.",
-        "TOMRL_NOTE ends and writes nothing more: its lease was taken over by process 1 on b",
+        "TOMRL_NOTE ends and writes nothing more: its place was taken by 000002-0a1b2c3d",
     ],
 )
 def test_a_node_is_lost_in_several_words(line: str) -> None:

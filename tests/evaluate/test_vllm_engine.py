@@ -104,7 +104,7 @@ def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     def launch(job: Path, hear: object) -> None:
         rows = [json.loads(line) for line in (job / "prompts.jsonl").read_text().splitlines()]
         asked.append([row["index"] for row in rows])
-        output = Path(json.loads((job / "request.json").read_text())["parts"][0]["output"])
+        output = Path(json.loads((job / "request.json").read_text())["output"])
         row = {"index": 0, "tokens": [5, 2], "finished": True}
         output.write_text(json.dumps(row) + "\n" + '{"index": 1, "tok')
         assert vllm_worker.main(job) == 0
@@ -237,15 +237,15 @@ def test_a_replica_that_fails_ends_the_worker(model: Path, tmp_path: Path) -> No
 def test_a_model_that_the_node_does_not_see(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = {"parts": [{"output": str(tmp_path / "out.jsonl")}], "model": str(tmp_path / "gone")}
+    request = {"output": str(tmp_path / "out.jsonl"), "model": str(tmp_path / "gone")}
     (tmp_path / "request.json").write_text(json.dumps(request))
-    (tmp_path / "prompts.jsonl").write_text('{"part": 0, "index": 0, "tokens": [5], "seed": 0}\n')
+    (tmp_path / "prompts.jsonl").write_text('{"index": 0, "tokens": [5], "seed": 0}\n')
     assert vllm_worker.main(tmp_path) == 3
     assert "TOMRL_ERROR" in capsys.readouterr().out
 
 
 def test_a_worker_ends_with_the_stage_that_started_it(tmp_path: Path) -> None:
-    (tmp_path / "request.json").write_text('{"parts": []}')
+    (tmp_path / "request.json").write_text(json.dumps({"output": str(tmp_path / "out.jsonl")}))
     os.mkfifo(tmp_path / "prompts.jsonl")  # reading it takes as long as a model would
     worker = subprocess.Popen(
         [sys.executable, vllm_worker.__file__, str(tmp_path), vllm_worker.WITH_INPUT],

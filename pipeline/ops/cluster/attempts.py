@@ -1,45 +1,90 @@
-"""Where the attempts of a job lie in its state folder, which outlives them.
+"""Where the attempts of a job lie in its state folder, and how each keeps out of the others' way.
 
-An attempt writes in a folder of its own, ``attempts/NAME``, named by its lease. The next one takes
-over by renaming that folder: whatever an attempt that was thought dead still writes by its old path
-lies where nobody looks.
+A cluster can report a job as failed that lives on (ray#65025), so its word is no proof. Instead an
+attempt owns the folder by a lock of the kernel's, which file systems of clusters pass on, such as
+NFS 4, and which their server takes from a node that is gone. It writes in a folder of its own,
+``attempts/NAME``. The next one takes over by renaming that folder: whatever an attempt that has
+lost the lock, as on a machine that was frozen, still writes by its old path lies where nobody
+looks. It asks (:meth:`Attempt.check`) before anything counts that it has written.
 """
 
 from __future__ import annotations
 
-import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
+from typing import Self
+from uuid import uuid4
 
+from pipeline.base.errors import UserError
+from pipeline.base.ownership import in_use, owned
 from pipeline.formats.files import replacing
-from pipeline.ops.cluster.job import SUBMISSION_VARIABLE
-from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, JobResult, TrainingSpec, say
-from pipeline.ops.cluster.lease import Holder, Lease, hold
+from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, JobResult, Overtaken, TrainingSpec, say
 from pipeline.train.contract import Outcome
 
+SAY_SECONDS = 60.0
 
-@dataclass(frozen=True, slots=True)
-class LeasedAttempt:
-    """An attempt that holds the lease.
+
+@dataclass(frozen=True)
+class Attempt:
+    """One attempt at a job.
 
     Attributes:
-        folder: Its own, with what the last attempt left.
-        lease: The lease.
-        lost: Set when the lease is seen to be lost.
+        root: The state folder; every node of the cluster sees it under the same path.
+        name: A name that no other attempt has; later ones sort after it.
     """
 
-    folder: Path
-    lease: Lease
-    lost: threading.Event
+    root: Path
+    name: str
+
+    @classmethod
+    def take_over(cls, root: Path) -> Self:
+        """The next attempt, with what the last one left.
+
+        What earlier ones wrote after they ended is removed.
+        """
+        earlier = _names(root)
+        number = int(earlier[-1].partition("-")[0]) if earlier else 0
+        attempt = cls(root, f"{number + 1:06d}-{uuid4().hex[:8]}")
+        if earlier:
+            (attempts_folder(root) / earlier.pop()).rename(attempt.folder)
+        else:
+            attempt.folder.mkdir(parents=True)
+        for stray in earlier:
+            shutil.rmtree(attempts_folder(root) / stray, ignore_errors=True)  # it may be written to
+        return attempt
+
+    @property
+    def folder(self) -> Path:
+        """Its own folder."""
+        return attempts_folder(self.root) / self.name
+
+    def check(self) -> None:
+        """Check that no other attempt has taken over.
+
+        Raises:
+            Overtaken: If one has; says which.
+        """
+        last = next(reversed(_names(self.root)), "one that is done")
+        if last != self.name:
+            raise Overtaken(f"its place was taken by {last}")
 
 
-def train_once(spec: TrainingSpec, train: Callable[[LeasedAttempt], Outcome]) -> str:
-    """Train with the lease on the state folder, and return the digest of the result.
+def attempts_folder(root: Path) -> Path:
+    """The folder of the attempts' own folders."""
+    return root / "attempts"
+
+
+def _names(root: Path) -> list[str]:
+    """The attempts that have left something, in order."""
+    folder = attempts_folder(root)
+    return sorted(path.name for path in folder.glob("*-*"))
+
+
+def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
+    """Train as the only attempt, and return the digest of the result.
 
     Once the result is kept nothing of the attempts is left, and it is returned again.
 
@@ -48,75 +93,42 @@ def train_once(spec: TrainingSpec, train: Callable[[LeasedAttempt], Outcome]) ->
         train: Trains, going on from what is in the attempt's folder.
 
     Raises:
-        LeaseLost: If another attempt took over.
+        Overtaken: If another attempt took over.
         BaseException: What ``train`` raises, unless that is why.
     """
     root = Path(spec.state)
     result = root / "result.json"
-    with _attempting(root) as (lease, lost):
+    with _alone(root):
         if not result.is_file():
-            digest = _train(spec, train, LeasedAttempt(take_over(root, lease.name), lease, lost))
-            JobResult(digest=digest).write(result)
+            JobResult(digest=_train(spec, train, Attempt.take_over(root))).write(result)
         shutil.rmtree(attempts_folder(root), ignore_errors=True)  # who is late may write there yet
         return JobResult.read(result, f"train@{spec.key}").digest
 
 
-def _train(
-    spec: TrainingSpec, train: Callable[[LeasedAttempt], Outcome], attempt: LeasedAttempt
-) -> str:
+@contextmanager
+def _alone(root: Path) -> Iterator[None]:
+    """Own the attempts during the block; wait for the one before to end, and say so by and by."""
+    folder = attempts_folder(root)
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(owned(folder, SAY_SECONDS))
+                break
+            except UserError:
+                say(NOTE, f"waits for the attempt before it: {in_use(folder)}")
+        yield
+
+
+def _train(spec: TrainingSpec, train: Callable[[Attempt], Outcome], attempt: Attempt) -> str:
     """Train, and keep the result."""
     try:
         outcome = train(attempt)
     except BaseException:
-        with suppress(OSError):  # what ended it says more than that the lease cannot be read
-            attempt.lease.check()  # an attempt that was overtaken says that, not how it ended
+        attempt.check()  # an attempt that was overtaken says that, not how it ended
         raise
-    attempt.lease.check()
+    attempt.check()
     with replacing(attempt.folder / "result") as temporary:
         outcome.write(temporary / OUTCOME)
     digest = spec.kept.take(attempt.folder / "result")
-    attempt.lease.check()
+    attempt.check()
     return digest
-
-
-@contextmanager
-def _attempting(root: Path) -> Iterator[tuple[Lease, threading.Event]]:
-    """Hold the lease on a state folder; see :func:`pipeline.ops.cluster.lease.hold`."""
-    holder = Holder.here(os.environ.get(SUBMISSION_VARIABLE, ""))
-    with hold(lease_folder(root), holder, above=last_number(root), say=partial(say, NOTE)) as (
-        lease,
-        lost,
-    ):
-        yield lease, lost
-
-
-def lease_folder(root: Path) -> Path:
-    """The folder of the attempts' leases."""
-    return root / "lease"
-
-
-def attempts_folder(root: Path) -> Path:
-    """The folder of the attempts' own folders."""
-    return root / "attempts"
-
-
-def last_number(root: Path) -> int:
-    """The number of the last attempt that left something; 0 if none did."""
-    numbers = [int(path.name.partition("-")[0]) for path in attempts_folder(root).glob("*-*")]
-    return max(numbers, default=0)
-
-
-def take_over(root: Path, attempt: str) -> Path:
-    """The folder of an attempt, with what the last one left.
-
-    What earlier ones wrote after they ended is removed.
-    """
-    folder, known = attempts_folder(root) / attempt, attempts_folder(root).glob("*-*")
-    earlier = sorted(path for path in known if path.name < attempt)
-    if earlier:
-        earlier.pop().rename(folder)
-    else:
-        folder.mkdir(parents=True)
-    for stray in earlier:
-        shutil.rmtree(stray, ignore_errors=True)  # its writer may be at work yet
-    return folder

@@ -17,7 +17,7 @@ from ray.job_submission import JobSubmissionClient
 from pipeline.base.errors import TransientError, UserError
 from pipeline.formats.plural import counted
 from pipeline.ops.cluster.demand import VARIABLE
-from pipeline.ops.cluster.job import CLAIM, SUBMISSION_VARIABLE, Job, RuntimeEnvironment, Taken
+from pipeline.ops.cluster.job import CLAIM, Job, RuntimeEnvironment, Taken
 
 PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
 REQUEST_SECONDS = 20.0
@@ -179,15 +179,13 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
             UserError: If the cluster refuses the job.
             TransientError: If it stays without an answer.
         """
-        variables = {**runtime_environment["env_vars"], SUBMISSION_VARIABLE: submission}
-        environment = {**runtime_environment, "env_vars": variables}
 
         def request() -> None:
             try:
                 self.submit_job(
                     entrypoint=command,
                     submission_id=submission,
-                    runtime_env=environment,
+                    runtime_env=runtime_environment,
                     **takes,
                 )
             except (requests.RequestException, ConnectionError):

@@ -1,4 +1,8 @@
-"""A private Ray head on this machine: loopback, free ports, its own token, always taken down."""
+"""A private Ray head on this machine: loopback, free ports, its own token, always taken down.
+
+What ``ray.init`` starts by itself (Ray 2.60, as verl would) listens on all addresses, asks for no
+token, and outlives a killed process in part: agents of its dashboard were there 30 s later.
+"""
 
 from __future__ import annotations
 

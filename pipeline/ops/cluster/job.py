@@ -18,8 +18,6 @@ USER_ERROR_LINE = "TOMRL_ERROR "
 
 LEAD_IN = "; its last lines:"
 """Stands between how a job ended and the last of its log."""
-SUBMISSION_VARIABLE = "TOMRL_SUBMISSION"
-"""In the job's environment: the id of its submission."""
 
 CLAIM = "tomrl_accelerators"
 """In the metadata of a job: how many accelerators its ranks take, once it has begun."""

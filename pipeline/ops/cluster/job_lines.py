@@ -12,20 +12,22 @@ from pipeline.base.errors import UserError
 from pipeline.config.params import TrainedCell
 from pipeline.formats.records import Record
 from pipeline.formats.weights import WeightsFolder
-from pipeline.ops.cluster.lease import LeaseLost
+from pipeline.ops.cluster.job import USER_ERROR_LINE, USER_ERROR_STATUS
 
 STEP, SAVED, NOTE = "TOMRL_STEP ", "TOMRL_SAVED ", "TOMRL_NOTE "
-RESULT, ERROR = "TOMRL_RESULT ", "TOMRL_ERROR "
+RESULT = "TOMRL_RESULT "
 """How the lines begin by which a job speaks to its stage: a finished step as JSON, the step that
-another attempt would go on from, a remark, the digest of the result, and what its user must mend.
+another attempt would go on from, a remark, and the digest of the result.
 """
-USER_ERROR = 3
-"""Exit status after an ERROR line: trying again cannot help."""
 
 SPEC = "job.json"
 """What the job is to do, in the folder that is uploaded."""
 OUTCOME = "outcome.json"
 """The record that the result holds."""
+
+
+class Overtaken(Exception):
+    """Another attempt has taken over, and this one must write nothing more."""
 
 
 class TrainingSpec(Record):
@@ -90,19 +92,19 @@ def work_off(job: Callable[[], str]) -> None:
     """
     try:
         digest = job()
-    except LeaseLost as error:
+    except Overtaken as error:
         say(NOTE, f"ends and writes nothing more: {error}")
         sys.exit(1)
     except UserError as error:
-        say(ERROR, str(error))
-        sys.exit(USER_ERROR)
+        say(USER_ERROR_LINE, str(error))
+        sys.exit(USER_ERROR_STATUS)
     except OSError as error:
         if error.errno not in FULL:
             raise
         say(
-            ERROR,
+            USER_ERROR_LINE,
             f"no room to write {error.filename or 'its results'} ({error.strerror}); the "
             "checkpoints are kept. Free some disk space and run it again: it goes on from there",
         )
-        sys.exit(USER_ERROR)
+        sys.exit(USER_ERROR_STATUS)
     say(RESULT, digest)

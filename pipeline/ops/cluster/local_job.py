@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from pipeline.ops.cluster.attempts import LeasedAttempt, train_once
+from pipeline.ops.cluster.attempts import Attempt, train_once
 from pipeline.ops.cluster.job_lines import SAVED, SPEC, STEP, TrainingSpec, say, work_off
 from pipeline.train.contract import History, Outcome
 from pipeline.train.local_run import LocalRun
@@ -29,10 +29,11 @@ class LocalJobSpec(TrainingSpec):
 class _Reporter:
     """Tells the stage of every step once, and of every checkpoint."""
 
-    def __init__(self) -> None:
-        self._saved = 0
+    def __init__(self, attempt: Attempt) -> None:
+        self._attempt, self._saved = attempt, 0
 
     def __call__(self, history: History, saved: int) -> None:
+        self._attempt.check()
         if saved > self._saved:
             self._saved = saved
             say(SAVED, str(saved))
@@ -40,24 +41,23 @@ class _Reporter:
 
 
 def run(spec: LocalJobSpec, folder: Path) -> str:
-    """Train with the lease on the state folder, and return the digest of the result.
+    """Train as the only attempt, and return the digest of the result.
 
     Args:
         spec: What to do.
         folder: The uploaded folder, with the datasets.
 
     Raises:
-        LeaseLost: If another attempt took over.
+        Overtaken: If another attempt took over.
         UserError: If something fails that its user must mend.
         Interrupted: If it was asked to stop; running again goes on from there.
     """
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
 
-    def train(attempt: LeasedAttempt) -> Outcome:
+    def train(attempt: Attempt) -> Outcome:
         training = LocalRun(spec.cell, spec.threads, spec.start(), folder, spec.kept)
-        should_stop = lambda: bool(asked) or attempt.lost.is_set()  # noqa: E731
-        return training.train(attempt.folder, _Reporter(), should_stop)
+        return training.train(attempt.folder, _Reporter(attempt), lambda: bool(asked))
 
     return train_once(spec, train)
 

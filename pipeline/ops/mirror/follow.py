@@ -8,19 +8,18 @@ does not take is said once and sent later.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import first_line
 from pipeline.config.params_file import read_params
+from pipeline.formats.files import AppendedLines
 from pipeline.ops.mirror.cell_run import CellRun, cell_run
 from pipeline.ops.mirror.done import Done
 from pipeline.ops.mirror.send import send_stage
@@ -41,7 +40,7 @@ def follow(done: Done) -> None:
     Raises:
         UserError: If MLflow does not answer.
     """
-    live = _Lines(done.logs / LIVE)
+    live = AppendedLines(done.logs / LIVE)
     begun = next(iter(live.new()))
     began, where = float(begun["began"]), begun["circumstances"]
     run = cell_run(done.params, done.key, done.root, done.stage, began, where)
@@ -71,23 +70,6 @@ def _has_ended() -> bool:
     """Wait a moment; return whether standard input has ended."""
     ready, _, _ = select.select([sys.stdin], [], [], _SECONDS_BETWEEN_LOOKS)
     return bool(ready) and not os.read(sys.stdin.fileno(), 1)
-
-
-class _Lines:
-    """The lines of a file that somebody writes; one that is not whole yet is left for later."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._read = path, 0
-
-    def new(self) -> Iterator[dict[str, Any]]:
-        """Yield what has come since the last call."""
-        with self._path.open("rb") as file:
-            file.seek(self._read)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    return
-                self._read += len(line)
-                yield json.loads(line)
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
 A checkpoint is a folder ``global_step_N`` with one shard per process, in RL below ``actor``. It is
 whole when ``probe.json`` is there, which is written last (``pipeline.ops.verl.hooks``,
-``pipeline.ops.verl.sft_trainer``).
+``pipeline.ops.verl.sft_trainer``). verl's own merger (0.9.1) rounds all weights to bfloat16.
 """
 
 from __future__ import annotations

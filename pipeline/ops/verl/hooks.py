@@ -10,7 +10,6 @@ response as it is.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from verl.trainer.ppo.v1.replay_buffer import (
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.utils.padding import response_from_nested
 
+from pipeline.formats.files import read_json
 from pipeline.formats.records import Figures
 from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
@@ -175,12 +175,8 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
     ) -> None:
         """Ask the actor for the log-probabilities and write them."""
         folder = Path(checkpoint_dir)
-        sequences = json.loads((folder.parent / PROBE).read_text(encoding="utf-8"))
-        logprobs = _actor_logprobs(trainer, sequences)
-        State.of_checkpoint(folder).lease.check()
-        temporary = folder / f".{PROBE}.tmp"
-        temporary.write_text(json.dumps({"logprobs": logprobs}), encoding="utf-8")
-        temporary.replace(folder / PROBE)
+        sequences = read_json(folder.parent / PROBE)
+        State.complete(folder, _actor_logprobs(trainer, sequences))
 
 
 def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list[list[float]]:

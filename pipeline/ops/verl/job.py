@@ -21,7 +21,7 @@ from typing import NoReturn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
-from pipeline.formats.files import remove, replacing, write_json
+from pipeline.formats.files import AppendedLines, remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
@@ -29,7 +29,7 @@ from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_of
 from pipeline.ops.verl import checkpoints
 from pipeline.ops.verl.attention import flash_is_installed, packs
 from pipeline.ops.verl.collect import step_row
-from pipeline.ops.verl.journal import LoggedStep, StepFollower, StepJournal
+from pipeline.ops.verl.journal import LoggedStep, StepJournal
 from pipeline.ops.verl.layout import COLUMNS, PROBE, State
 from pipeline.ops.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.ops.verl.prompt import write_tokenizer
@@ -53,21 +53,18 @@ def main() -> None:
 
 
 def run(spec: JobSpec, folder: Path) -> str:
-    """Train with the lease on the state folder, and return the digest of the result.
+    """Train as the only attempt, and return the digest of the result.
 
     Args:
         spec: What to do.
         folder: The uploaded folder, with the datasets.
 
     Raises:
-        LeaseLost: If another attempt took over.
+        Overtaken: If another attempt took over.
         UserError: If something fails that its user must mend.
     """
     return train_once(
-        spec,
-        lambda attempt: VerlAttempt(
-            spec, folder, State(Path(spec.state), attempt.lease.name), attempt.lost
-        ).run(),
+        spec, lambda attempt: VerlAttempt(spec, folder, State(attempt.root, attempt.name)).run()
     )
 
 
@@ -78,15 +75,14 @@ class VerlAttempt:
         spec: What to do.
         folder: The uploaded folder, with the datasets.
         state: The state folder, taken over from the last attempt.
-        lost: Set when the lease on it is seen to be lost.
     """
 
-    def __init__(self, spec: JobSpec, folder: Path, state: State, lost: threading.Event) -> None:
+    def __init__(self, spec: JobSpec, folder: Path, state: State) -> None:
         recipe = spec.cell.train
         self.algorithm = spec.cell.algorithm
         self.trainer = trainer_of(spec.cell.algorithm)
         self.spec, self.folder, self.recipe = spec, folder, recipe
-        self.state, self.lost = state, lost
+        self.state = state
         self.journal = StepJournal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
         self.tried = False  # whether a checkpoint of this attempt was seen to be one to keep
@@ -95,7 +91,7 @@ class VerlAttempt:
         """Train to the planned last step, keep the best and the last weights, and say all of it.
 
         Raises:
-            LeaseLost: If another attempt took over.
+            Overtaken: If another attempt took over.
             UserError: If something fails that its user must mend.
         """
         self.base = self.spec.start()
@@ -143,7 +139,7 @@ class VerlAttempt:
         return {
             **self.trainer.overrides(spec.cell, spec.placement, paths, spec.rows, flash),
             # By these verl names its log, below VERL_FILE_LOGGER_ROOT.
-            "trainer.project_name": state.attempt,
+            "trainer.project_name": state.name,
             "trainer.experiment_name": state.log.stem,
             **_architecture(base, self.trainer, critic=self.algorithm.critic is not None),
             **({"trainer.val_before_train": False} if again else {}),
@@ -167,20 +163,18 @@ class VerlAttempt:
         """Note each step that verl logs, until it ends.
 
         Raises:
-            LeaseLost: If another attempt took over.
+            Overtaken: If another attempt took over.
             RuntimeError: If it failed; the stage reads in the log why.
         """
-        log = StepFollower(self.state.log)
+        log = AppendedLines(self.state.log)
         with verl:
             running = True
             while running:
                 running = verl.wait(_POLL_SECONDS)
-                if self.lost.is_set():
-                    self.state.lease.check()
-                for logged in log.read():
+                for logged in map(LoggedStep.model_validate, log.new()):
                     if logged.step > done or not self.journal.history.steps:
                         self._note(logged)
-        self.state.lease.check()  # a job that was overtaken says that, not how its verl ended
+        self.state.check()  # a job that was overtaken says that, not how its verl ended
         steps = self.journal.history.steps
         reached = steps[-1].step if steps else 0
         if verl.status == 0 and reached == self.total:
@@ -190,7 +184,7 @@ class VerlAttempt:
     def _note(self, logged: LoggedStep) -> None:
         step = step_row(logged.step, logged.figures, self.spec.validation, time.time())
         check_finite(step)
-        self.state.lease.check()
+        self.state.check()
         self.journal.add(step)
         checkpoints.thin(self.state, self.journal.history)
         say(STEP, step.line)
@@ -232,7 +226,7 @@ class VerlAttempt:
         """Keep the model of one step, after it was verified."""
         folder = self._merged(base, step)
         found = self._verified(folder, step)
-        self.state.lease.check()
+        self.state.check()
         digest = self.spec.kept.take(folder)
         say(NOTE, f"step {step} merged and kept: {found}")
         return digest

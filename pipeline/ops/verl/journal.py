@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -41,25 +40,6 @@ class LoggedStep(BaseModel):
     def figures(self) -> dict[str, float]:
         """The numbers by verl's names."""
         return {n: v for n, v in self.data.items() if isinstance(v, int | float)}
-
-
-class StepFollower:
-    """Reads the steps that verl appends to its log."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._offset = 0
-
-    def read(self) -> list[LoggedStep]:
-        """The steps that were completed since the last call."""
-        if not self._path.is_file():
-            return []
-        with self._path.open("rb") as file:
-            file.seek(self._offset)
-            content = file.read()
-        end = content.rfind(b"\n") + 1
-        self._offset += end
-        return [LoggedStep.model_validate(json.loads(line)) for line in content[:end].splitlines()]
 
 
 def _whole_lines(path: Path) -> list[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.ops.cluster.attempts import attempts_folder, lease_folder
-from pipeline.ops.cluster.lease import Lease
+from pipeline.formats.files import write_json
+from pipeline.ops.cluster.attempts import Attempt
 
 PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
@@ -14,17 +14,8 @@ COLUMNS = "probe"
 """Beside the datasets: the folder of the columns that the probe measures; absent without one."""
 
 
-@dataclass(frozen=True)
-class State:
-    """The state folder of a job, as one attempt sees it.
-
-    Attributes:
-        root: The folder; every node of the cluster sees it under the same path.
-        attempt: Name of the attempt.
-    """
-
-    root: Path
-    attempt: str
+class State(Attempt):
+    """The state folder of a job, as one attempt sees it."""
 
     @classmethod
     def of_checkpoint(cls, folder: Path) -> State:
@@ -32,15 +23,15 @@ class State:
         own = folder.parent.parent
         return cls(own.parent.parent, own.name)
 
-    @property
-    def lease(self) -> Lease:
-        """The lease of the attempt."""
-        return Lease.named(lease_folder(self.root), self.attempt)
+    @classmethod
+    def complete(cls, checkpoint: Path, logprobs: Sequence[Sequence[float]]) -> None:
+        """Write into a checkpoint what verifies it, after everything else is there.
 
-    @property
-    def folder(self) -> Path:
-        """The attempt's own folder."""
-        return attempts_folder(self.root) / self.attempt
+        Raises:
+            Overtaken: If another attempt has taken over.
+        """
+        cls.of_checkpoint(checkpoint).check()
+        write_json(checkpoint / PROBE, {"logprobs": logprobs})
 
     @property
     def checkpoints(self) -> Path:

@@ -9,7 +9,6 @@ and checkpoints with log-probabilities to verify them by, as those of RL have.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +25,7 @@ from verl.utils.device import auto_set_device
 from verl.utils.tracking import Tracking
 
 from pipeline.config.training import Train
-from pipeline.formats.files import replacing
+from pipeline.formats.files import read_json
 from pipeline.formats.records import Figures
 from pipeline.ops.cluster.job_lines import SPEC
 from pipeline.ops.verl.collect import BATCH_PREFIX
@@ -105,7 +104,9 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
 
         def save_whole(step: int) -> None:
             save(step=step)
-            self._complete(Path(self.config.trainer.default_local_dir) / f"global_step_{step}")
+            checkpoints = Path(self.config.trainer.default_local_dir)
+            logprobs = self._logprobs(read_json(checkpoints / PROBE))
+            State.complete(checkpoints / f"global_step_{step}", logprobs)
             self._write()
             if step < self.total_training_steps:
                 self._watch.before_next()
@@ -182,14 +183,6 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
             **{f"{BATCH_PREFIX}{name}": right[name] / len(rows) for name, rows in sets.items()},
             "timing_s/testing": time.perf_counter() - started,
         }
-
-    def _complete(self, checkpoint: Path) -> None:
-        """Write into a checkpoint what verifies it, after everything else is there."""
-        sequences = json.loads((checkpoint.parent / PROBE).read_text(encoding="utf-8"))
-        logprobs = self._logprobs(sequences)
-        State.of_checkpoint(checkpoint).lease.check()
-        with replacing(checkpoint / PROBE) as temporary:
-            temporary.write_text(json.dumps({"logprobs": logprobs}), encoding="utf-8")
 
     def _logprobs(self, sequences: Sequence[dict[str, list[int]]]) -> list[list[float]]:
         """The log-probabilities that the trainer gives to the tokens of each response."""

@@ -1,6 +1,8 @@
 """The engine ``vllm``: a worker in vLLM's own environment, here or as a Ray job.
 
-vLLM and the orchestrator cannot share an environment, so prompts and completions pass as files.
+vLLM and the orchestrator cannot share an environment, so prompts and completions pass as files: a
+server on a cluster's node has a port that stages need not reach, while they share a folder with it,
+in which what is done outlives both.
 """
 
 from __future__ import annotations
@@ -8,29 +10,28 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
+from pipeline.base.processes import end_group
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
-from pipeline.evaluate.engine import TOO_LONG, EnginePlace, Prompt, Response, by_sampling, respond
+from pipeline.evaluate.engine import TOO_LONG, EnginePlace, Prompt, Response, respond
 from pipeline.formats.files import digest_of, remove, replacing, write_json, write_lines
 from pipeline.formats.provenance import Libraries, installed
 from pipeline.model.chat import encode_prompt
 from pipeline.model.weights import end_ids_in
 from pipeline.ops.vllm import worker as vllm_worker
-from pipeline.ops.vllm.worker import PromptRow, Request
+from pipeline.ops.vllm.worker import DoneRow, PromptRow, Request
 
 if TYPE_CHECKING:  # of the cluster, which a run on this machine has not
     from pipeline.ops.cluster.gpus import Leased
@@ -101,60 +102,52 @@ class VllmEngine:
                 is at it.
         """
         with owned(self.work):
-            alike = by_sampling(prompts, sampling)
-            parts = [self._part(prompts, places, chosen) for chosen, places in alike.items()]
-            if any(part.left for part in parts):
-                skipped = sum(part.skipped for part in parts)
-                self._launch(parts, lambda done: report(skipped + done))
-            else:
-                report(len(prompts))
-            for part in parts:
-                self.libraries |= part.libraries()
-            done = [row for part in parts for row in vllm_worker.read_done(part.output)]
-            for part in parts:
-                part.forget()
+            rows = self._rows(prompts, sampling)
+            skipped = len(prompts) - len(rows)
+            report(skipped)
+            done = self._answered(rows, lambda count: report(skipped + count)) if rows else []
         responses = [TOO_LONG] * len(prompts)
         for row in done:
             responses[row["index"]] = respond(self.tokenizer, row["tokens"], row["finished"])
         return responses
 
-    def _part(self, prompts: Sequence[Prompt], places: Sequence[int], sampling: Sampling) -> _Part:
+    def _rows(self, prompts: Sequence[Prompt], sampling: Sampling) -> list[PromptRow]:
+        """The prompts that leave room for their longest answer, as the worker reads them."""
         context = int(self.config.max_position_embeddings)
-        encoded = {
-            place: encode_prompt(
-                self.tokenizer, prompts[place].messages, begun=prompts[place].begun
-            )
-            for place in places
-        }
-        rows = [
-            RunPrompt(place, tokens, _seed(prompts[place].key))
-            for place, tokens in encoded.items()
-            if len(tokens) <= context - sampling.max_new_tokens
-        ]
-        return _Part(self.work, self.folder.name, sampling, rows, len(places) - len(rows))
+        rows: list[PromptRow] = []
+        for place, prompt in enumerate(prompts):
+            chosen = prompt.sampling or sampling
+            tokens = encode_prompt(self.tokenizer, prompt.messages, begun=prompt.begun)
+            if len(tokens) <= context - chosen.max_new_tokens:
+                row = {"index": place, "tokens": list(tokens), "seed": _seed(prompt.key)}
+                rows.append(cast(PromptRow, row | asdict(chosen)))
+        return rows
 
-    def _launch(self, parts: Sequence[_Part], report: Callable[[int], None]) -> None:
-        request = self._request(parts)
-        job = self.work / digest_of([request, [part.name for part in parts]])[:12]
+    def _answered(self, rows: Sequence[PromptRow], report: Callable[[int], None]) -> list[DoneRow]:
+        """The answers, in any order; those that were there before are not asked for again."""
+        # The folder's name is its digest: a checkout may be moved.
+        job = self.work / digest_of([self.folder.name, rows])[:12]
+        output = job.with_suffix(".jsonl")
 
         def hear(line: str) -> None:
             if line.startswith(vllm_worker.USER_ERROR):
                 raise UserError(f"engine vllm: {line.removeprefix(vllm_worker.USER_ERROR)}")
             if line.startswith(vllm_worker.LIBRARIES):
-                for part in parts:
-                    write_json(part.versions, json.loads(line.removeprefix(vllm_worker.LIBRARIES)))
+                self.libraries |= json.loads(line.removeprefix(vllm_worker.LIBRARIES))
             if line.startswith(vllm_worker.SPENT):
                 self.effort.add(**json.loads(line.removeprefix(vllm_worker.SPENT)))
             if line.startswith(vllm_worker.DONE):
                 report(int(line.removeprefix(vllm_worker.DONE)))
 
         self.work.mkdir(parents=True, exist_ok=True)
-        rows = [row for number, part in enumerate(parts) for row in part.prompt_rows(number)]
-        _write(job, request, rows)
+        _write(job, self._request(rows, output), rows)
         self.launch(job, hear)
+        done = vllm_worker.read_done(output)
         remove(job)
+        remove(output)
+        return done
 
-    def _request(self, parts: Sequence[_Part]) -> Request:
+    def _request(self, rows: Sequence[PromptRow], output: Path) -> Request:
         weights = sum(path.stat().st_size for path in self.folder.glob("*.safetensors"))
         width = 4 if self.config.dtype is None or "32" in str(self.config.dtype) else 2
         gpus = 1
@@ -162,86 +155,12 @@ class VllmEngine:
             gpus *= 2
         return {
             "model": str(self.folder),
-            "context": max(part.context for part in parts),
+            "context": max(len(row["tokens"]) + row["max_new_tokens"] for row in rows),
             "gpus": gpus,
             "replicas": self.replicas,
             "ends": list(end_ids_in(self.folder, self.tokenizer)),
-            "parts": [
-                {
-                    "temperature": part.sampling.temperature,
-                    "top_p": part.sampling.top_p,
-                    "max_new_tokens": part.sampling.max_new_tokens,
-                    "output": str(part.output),
-                }
-                for part in parts
-            ],
+            "output": str(output),
         }
-
-
-class RunPrompt(NamedTuple):
-    """A prompt that is run: its place among those of its part, its tokens, its random stream."""
-
-    place: int
-    tokens: Sequence[int]
-    seed: int
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Prompts that are answered in the same way, and the file of their answers.
-
-    Attributes:
-        work: Folder of that file.
-        model: Name of its folder, which is its digest: a checkout may be moved.
-        sampling: How tokens are chosen.
-        rows: The prompts that are run.
-        skipped: How many are not, as there is no room for an answer.
-    """
-
-    work: Path
-    model: str
-    sampling: Sampling
-    rows: Sequence[RunPrompt]
-    skipped: int
-
-    @cached_property
-    def name(self) -> str:
-        return digest_of([self.model, asdict(self.sampling), self.rows])[:12]
-
-    @property
-    def output(self) -> Path:
-        return self.work / f"{self.name}.jsonl"
-
-    @property
-    def versions(self) -> Path:
-        return self.work / f"{self.name}.json"
-
-    @property
-    def context(self) -> int:
-        """The tokens of the longest prompt with its longest answer."""
-        return max((len(row.tokens) for row in self.rows), default=0) + self.sampling.max_new_tokens
-
-    @property
-    def left(self) -> bool:
-        return len(vllm_worker.read_done(self.output)) < len(self.rows)
-
-    def prompt_rows(self, number: int) -> list[PromptRow]:
-        """What the worker reads of it, as the part of a number."""
-        return [
-            {"part": number, "index": row.place, "tokens": list(row.tokens), "seed": row.seed}
-            for row in self.rows
-        ]
-
-    def libraries(self) -> Libraries:
-        """The versions of what answered."""
-        if not self.versions.is_file():
-            return {}
-        return dict(json.loads(self.versions.read_text(encoding="utf-8")))
-
-    def forget(self) -> None:
-        """Remove the answers."""
-        remove(self.output)
-        remove(self.versions)
 
 
 def _seed(key: tuple[int, ...]) -> int:
@@ -306,8 +225,7 @@ class Here:
                 status = worker.wait()
             finally:
                 if worker.poll() is None:
-                    os.killpg(worker.pid, signal.SIGKILL)
-                    worker.wait()
+                    end_group(worker, None)
         if status:
             last = "\n".join(log.read_text(encoding="utf-8").splitlines()[-5:])
             raise UserError(f"engine vllm: the worker ended with status {status}; {log}:\n{last}")

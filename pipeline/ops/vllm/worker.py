@@ -3,11 +3,10 @@
 With ``--end-with-input`` it is killed, with its process group, when its standard input ends: a pipe
 does when the process that holds its other end has died, even by SIGKILL.
 
-Needs nothing of this package. FOLDER holds ``request.json`` and ``prompts.jsonl`` (rows: ``part``,
-``index``, ``tokens``, ``seed``); rows ``index``, ``tokens``, ``finished`` are appended to the file
-that the request names for the part as they come, so that a worker that was stopped goes on with
-what is missing. Where the model fits several times, the worker starts replicas of itself that share
-the prompts out; it alone writes.
+Needs nothing of this package. FOLDER holds ``request.json`` and ``prompts.jsonl``; answers are
+appended to the file that the request names as they come, so that a worker that was stopped goes on
+with what is missing. Where the model fits several times, the worker starts replicas of itself that
+share the prompts out; it alone writes.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from queue import Queue
@@ -41,20 +39,12 @@ _SECONDS = 1.0  # between two words on how far it is
 _ON_CPU = {"TORCH_COMPILE_DISABLE": "1"}  # it would take longer than it saves
 
 
-class PromptPart(TypedDict):
-    """How some of the prompts are completed; ``output`` is the file that answers go to."""
-
-    temperature: float
-    top_p: float
-    max_new_tokens: int
-    output: str
-
-
 class Request(TypedDict):
     """How the prompts of a folder are completed.
 
     ``gpus`` accelerators hold the model together; there are so many ``replicas`` of it, or, where
-    that is 0, as many as the accelerators of this machine suffice for.
+    that is 0, as many as the accelerators of this machine suffice for. ``output`` is the file that
+    answers go to.
     """
 
     model: str
@@ -62,28 +52,26 @@ class Request(TypedDict):
     gpus: int
     replicas: int
     ends: list[int]
-    parts: list[PromptPart]
+    output: str
 
 
 class PromptRow(TypedDict):
-    """A prompt of a part; answers come in any order, so that each has a number."""
+    """A prompt, and how it is completed; answers come in any order, so that each has a number."""
 
-    part: int
     index: int
     tokens: list[int]
     seed: int
+    temperature: float
+    top_p: float
+    max_new_tokens: int
 
 
 class DoneRow(TypedDict):
-    """A completed prompt of a part; ``finished`` says that it ended by itself."""
+    """A completed prompt; ``finished`` says that it ended by itself."""
 
     index: int
     tokens: list[int]
     finished: bool
-
-
-Answer = tuple[int, DoneRow]
-"""A completed prompt, after the number of its part."""
 
 
 def read_done(path: Path) -> list[DoneRow]:
@@ -97,13 +85,12 @@ def read_done(path: Path) -> list[DoneRow]:
 def main(folder: Path) -> int:
     """Complete what is missing; return the exit status."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
-    outputs = [Path(part["output"]) for part in request["parts"]]
-    known = [read_done(output) for output in outputs]
-    for output, rows in zip(outputs, known, strict=True):
-        output.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    output = Path(request["output"])
+    known = read_done(output)
+    output.write_text("".join(json.dumps(row) + "\n" for row in known), encoding="utf-8")
     left = _left(folder, request)
     print(f"{LIBRARIES}{json.dumps(_libraries())}", flush=True)
-    print(f"{DONE}{sum(map(len, known))}", flush=True)
+    print(f"{DONE}{len(known)}", flush=True)
     if not Path(request["model"]).is_dir():
         wanted = "the checkout must lie in a folder that every node sees under the same path"
         print(f"{USER_ERROR}{request['model']} is not on this node; {wanted}", flush=True)
@@ -111,7 +98,7 @@ def main(folder: Path) -> int:
     if left:
         replicas = min(len(left), request["replicas"] or _accelerators() // request["gpus"])
         answers = _alone(request, left) if replicas <= 1 else _shared_out(folder, request, replicas)
-        _record(outputs, answers, len(known[0]))
+        _record(output, answers, len(known))
     return 0
 
 
@@ -119,12 +106,8 @@ def _left(folder: Path, request: Request, share: slice = slice(None)) -> list[Pr
     """The prompts of a folder, or a share of them, that have no answer."""
     lines = (folder / "prompts.jsonl").read_text(encoding="utf-8").splitlines()
     rows: list[PromptRow] = [json.loads(line) for line in lines[share]]
-    done = {
-        (number, row["index"])
-        for number, part in enumerate(request["parts"])
-        for row in read_done(Path(part["output"]))
-    }
-    return [row for row in rows if (row["part"], row["index"]) not in done]
+    done = {row["index"] for row in read_done(Path(request["output"]))}
+    return [row for row in rows if row["index"] not in done]
 
 
 def _accelerators() -> int:
@@ -170,7 +153,7 @@ def variables(libraries: Mapping[str, str]) -> dict[str, str]:
     return dict(_ON_CPU) if for_cpu else {}
 
 
-def _alone(request: Request, left: list[PromptRow]) -> Iterator[list[Answer]]:
+def _alone(request: Request, left: list[PromptRow]) -> Iterator[list[DoneRow]]:
     """Yield what each step of this process's engine has finished: first, once loaded, nothing.
 
     All prompts are given to it at once, so that no prompt waits for the longest of others.
@@ -179,20 +162,20 @@ def _alone(request: Request, left: list[PromptRow]) -> Iterator[list[Answer]]:
     yield []
     for place, row in enumerate(left):
         prompt = {"prompt_token_ids": row["tokens"]}
-        engine.add_request(str(place), prompt, _parameters(request, row))
+        engine.add_request(str(place), prompt, _parameters(row, request["ends"]))
     while engine.has_unfinished_requests():
         yield [
             _answer(left[int(found.request_id)], found) for found in engine.step() if found.finished
         ]
 
 
-def _answer(row: PromptRow, found: RequestOutput) -> Answer:
+def _answer(row: PromptRow, found: RequestOutput) -> DoneRow:
     answer = found.outputs[0]
     tokens, finished = list(answer.token_ids), answer.finish_reason == "stop"
-    return row["part"], {"index": row["index"], "tokens": tokens, "finished": finished}
+    return {"index": row["index"], "tokens": tokens, "finished": finished}
 
 
-def _shared_out(folder: Path, request: Request, count: int) -> Iterator[list[Answer]]:
+def _shared_out(folder: Path, request: Request, count: int) -> Iterator[list[DoneRow]]:
     """Yield what replicas of the model finish, each on accelerators of its own.
 
     Raises:
@@ -243,11 +226,11 @@ def _devices(place: int, gpus: int) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(own)} if own else {}
 
 
-def _record(outputs: list[Path], answers: Iterator[list[Answer]], done: int) -> None:
+def _record(output: Path, answers: Iterator[list[DoneRow]], done: int) -> None:
     """Write answers as they come, and say how many there are, and their effort.
 
     Args:
-        outputs: The file of each part.
+        output: Their file.
         answers: What was finished at a time; first, once all is loaded, nothing.
         done: How many answers there are.
     """
@@ -256,25 +239,23 @@ def _record(outputs: list[Path], answers: Iterator[list[Answer]], done: int) -> 
     heard = time.perf_counter()
     _spent(load_seconds=heard - started)
     tokens, told = 0, -_SECONDS
-    with ExitStack() as held:
-        files = [held.enter_context(path.open("a", encoding="utf-8")) for path in outputs]
+    with output.open("a", encoding="utf-8") as file:
         for rows in answers:
-            for part, row in rows:
-                files[part].write(json.dumps(row) + "\n")
+            for row in rows:
+                file.write(json.dumps(row) + "\n")
                 tokens += len(row["tokens"])
                 done += 1
             now = time.perf_counter()
             if rows and now - told >= _SECONDS:
-                _tell(files, done, tokens, now - heard)
+                _tell(file, done, tokens, now - heard)
                 tokens, heard, told = 0, now, now
-        _tell(files, done, tokens, time.perf_counter() - heard)
+        _tell(file, done, tokens, time.perf_counter() - heard)
 
 
-def _tell(files: Sequence[TextIO], done: int, tokens: int, seconds: float) -> None:
+def _tell(file: TextIO, done: int, tokens: int, seconds: float) -> None:
     """Have what is written on the disk, and say how far it is."""
-    for file in files:
-        file.flush()
-        os.fsync(file.fileno())
+    file.flush()
+    os.fsync(file.fileno())
     _spent(tokens=tokens, seconds=seconds)
     print(f"{DONE}{done}", flush=True)
 
@@ -302,16 +283,15 @@ def _load(request: Request) -> LLMEngine:
     return model.llm_engine
 
 
-def _parameters(request: Request, row: PromptRow) -> SamplingParams:
+def _parameters(row: PromptRow, ends: list[int]) -> SamplingParams:
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
-    part = request["parts"][row["part"]]
     return SamplingParams(
-        temperature=part["temperature"],
-        top_p=part["top_p"],
-        max_tokens=part["max_new_tokens"],
-        stop_token_ids=request["ends"],
+        temperature=row["temperature"],
+        top_p=row["top_p"],
+        max_tokens=row["max_new_tokens"],
+        stop_token_ids=ends,
         seed=row["seed"],
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,

@@ -222,7 +222,7 @@ def test_the_job_asks_for_the_columns_that_it_was_sent(folder: Path, tmp_path: P
     (tmp_path / "plain").mkdir()
     found = {}
     for sent in (folder, tmp_path / "plain"):
-        job = VerlAttempt(spec(sent), sent, State(sent / "state", "1-a"), threading.Event())
+        job = VerlAttempt(spec(sent), sent, State(sent / "state", "1-a"))
         found[sent] = job._overrides(_named_architecture(folder), 0)
     assert found[folder].pop(name) == str(folder / COLUMNS)
     assert found[folder].keys() == found[tmp_path / "plain"].keys()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from threading import Event
 
 import pytest
 import torch
@@ -38,7 +37,7 @@ def test_the_job_looks_for_flash_attention(
         monkeypatch.syspath_prepend(str(tmp_path))
     chosen = cell(precision="bfloat16")
     spec = job_spec(chosen, tmp_path, "hub")
-    job = VerlAttempt(spec, tmp_path, State(tmp_path / "state", "1-a"), Event())
+    job = VerlAttempt(spec, tmp_path, State(tmp_path / "state", "1-a"))
     found = job._overrides(base, 0)
     model, said = "actor_rollout_ref.model", capsys.readouterr().out
     attention = found[f"+{model}.override_config.attn_implementation"]

@@ -9,11 +9,12 @@ from random import Random
 import pytest
 
 from pipeline.engine.decode import Completion
+from pipeline.formats.files import AppendedLines
 from pipeline.ops.verl.collect import (
     step_row,
     validation_accuracy,
 )
-from pipeline.ops.verl.journal import StepFollower, StepJournal
+from pipeline.ops.verl.journal import LoggedStep, StepJournal
 from pipeline.reward.presets import load_preset, safe_reward
 from pipeline.reward.verl_entry import compute_score
 from pipeline.tasks.example import Example
@@ -167,13 +168,13 @@ def test_the_journal_survives_a_kill(tmp_path: Path) -> None:
 
 
 def test_a_follower_waits_for_whole_lines(tmp_path: Path) -> None:
-    follower = StepFollower(tmp_path / "log.jsonl")
-    assert follower.read() == []
+    log = AppendedLines(tmp_path / "log.jsonl")
+    assert list(log.new()) == []
     with (tmp_path / "log.jsonl").open("a") as file:
         file.write(json.dumps({"step": 0, "data": {}}) + '\n{"st')
         file.flush()
-        assert [each.step for each in follower.read()] == [0]
-        assert follower.read() == []
+        assert [each["step"] for each in log.new()] == [0]
+        assert list(log.new()) == []
         file.write('ep": 1, "data": {"loss": 1.5, "note": "x"}}\n')
         file.flush()
-    assert [each.figures for each in follower.read()] == [{"loss": 1.5}]
+    assert [LoggedStep(**each).figures for each in log.new()] == [{"loss": 1.5}]
