@@ -23,6 +23,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from pipeline.base.errors import UserError
 from pipeline.formats.files import remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
+from pipeline.formats.records import Figures
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
 from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
@@ -89,6 +90,7 @@ class VerlAttempt:
         self.state, self.lost = state, lost
         self.journal = StepJournal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
+        self.unlogged: Figures = {}  # of the step to go on from, if verl had not logged it
         self.tried = False  # whether a checkpoint of this attempt was seen to be one to keep
 
     def run(self) -> Outcome:
@@ -107,8 +109,11 @@ class VerlAttempt:
     def _resume(self) -> int:
         """The step to go on from; what lies after it is forgotten."""
         logged = [each.step for each in self.journal.history.steps]
-        done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
+        unlogged = checkpoints.unlogged(self.state, {*logged, self.total})
+        known = [*logged, *unlogged]
+        done = checkpoints.prepare_resume(self.state, known, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
+        self.unlogged = unlogged.get(done, {})
         if done:
             say(SAVED, str(done))
             say(NOTE, f"goes on after step {done} of {self.total}")
@@ -146,7 +151,7 @@ class VerlAttempt:
             "trainer.project_name": state.attempt,
             "trainer.experiment_name": state.log.stem,
             **_architecture(base, self.trainer, critic=self.algorithm.critic is not None),
-            **({"trainer.val_before_train": False} if again else {}),
+            **({"trainer.val_before_train": False} if again and not self.unlogged else {}),
         }
 
     def _write_probe(self, base: Path) -> None:
@@ -178,7 +183,10 @@ class VerlAttempt:
                 if self.lost.is_set():
                     self.state.lease.check()
                 for logged in log.read():
-                    if logged.step > done or not self.journal.history.steps:
+                    if logged.step == done and self.unlogged:
+                        logged.data = {**self.unlogged, **logged.data}
+                        self._note(logged)
+                    elif logged.step > done or not self.journal.history.steps:
                         self._note(logged)
         self.state.lease.check()  # a job that was overtaken says that, not how its verl ended
         steps = self.journal.history.steps
