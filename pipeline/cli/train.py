@@ -168,7 +168,7 @@ def _print(rows: list[tuple[str, int]], title: str) -> None:
 
 
 _HELD = {
-    "parameters": "weights of the policy, float32, shared out",
+    "parameters": "weights of the policy, shared out",
     "gradients": "one per weight, float32, shared out",
     "optimiser": "AdamW's two moments, float32, shared out",
     "critic": "weights and moments of PPO's critic",
@@ -179,10 +179,13 @@ _HELD = {
     "rollout weights": "the copy that decodes",
     "cache": "keys and values of completions under way",
     "sampler": "its activations and CUDA graphs",
+    "sleeping sampler": "its CUDA graphs, which stay",
     "new weights": "on their way to the sampler",
     "libraries": "CUDA and NCCL",
     "reference": "frozen copy of the base model, float32",
     "copies": "of the weights, to measure with",
+    "before adapters": "the weights, while adapters are added to them",
+    "more while loading": "copies of the model than wait there later",
     "offloaded": "weights, gradients and moments between steps",
 }
 
