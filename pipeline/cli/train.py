@@ -61,15 +61,18 @@ StudyOption = Annotated[
 
 @app.command(
     epilog="Example: tomrl train plan --cell nano-hi; or, of another study: "
-    "tomrl train plan --study rlvr --cell qwen25-7b-hi --memory 80"
+    "tomrl train plan --study rlvr --cell qwen25-7b-hi --accelerator h200"
 )
 def plan(
     cell: CellOption,
     study: StudyOption = None,
+    accelerator: Annotated[
+        Accelerator | None, typer.Option(help="To plan for; else this machine.")
+    ] = None,
     memory: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1e6, help="Memory in GiB to plan for; else what this machine has free."
+            min=0, max=1e6, help="Memory in GiB to plan for; else what it has, or has free here."
         ),
     ] = None,
     config: Annotated[
@@ -78,6 +81,7 @@ def plan(
 ) -> None:
     """State the memory that the local trainer needs for a cell; exits 2 if it cannot fit."""
     from pipeline.engine.device import available_memory, choose_device
+    from pipeline.train.accelerators import MEMORY, capacity
     from pipeline.train.footprint import plan as memory_plan
     from pipeline.train.shapes import shape_of
 
@@ -88,10 +92,13 @@ def plan(
         if config
         else shape_of(lookup(params.base, chosen.model, "model").model)
     )
-    device = choose_device(chosen.train.device)
-    found = memory_plan(shape, chosen.train, chosen.algorithm, on_gpu=device.type == "cuda")
-    available = round(memory * _GIB) if memory is not None else available_memory(device)
-    _print(found.rows(), f"{cell}: {shape.parameters:,} parameters on {device.type}")
+    device = choose_device("cpu" if accelerator else chosen.train.device)
+    place = accelerator or device.type
+    found = memory_plan(shape, chosen.train, chosen.algorithm, on_gpu=place != "cpu")
+    available = capacity(place) if place in MEMORY else available_memory(device)
+    if memory is not None:
+        available = round(memory * _GIB)
+    _print(found.rows(), f"{cell}: {shape.parameters:,} parameters on {place}")
     if found.peak > available:
         raise UserError(
             f"cell {cell} needs about {found.peak / _GIB:.1f} GiB, {available / _GIB:.1f} GiB are "
