@@ -47,6 +47,9 @@ KEEPER = Plugin("pipeline.ops.mirror.report", "keep_report")
 ELSEWHERE = Plugin("pipeline.ops.cluster.train_local_job", "LocalJobTraining")
 """The local trainer on a cluster."""
 
+GPUS = Plugin("pipeline.ops.cluster.gpus", "leased")
+"""What gives a process GPUs of this machine that no other process of this package has."""
+
 BENCHMARKS = (
     "pipeline.tasks.explore_tom",
     "pipeline.tasks.fantom",
@@ -76,6 +79,7 @@ BASES: Mapping[str, Plugin] = MappingProxyType(
 _VERL = (
     "pipeline.reward.verl_entry",
     "pipeline.ops.verl.critics",
+    "pipeline.ops.verl.float_adapters",
     "pipeline.ops.verl.hooks",
     "pipeline.ops.verl.job",
     "pipeline.ops.verl.sft_data",

@@ -71,15 +71,18 @@ StudyOption = Annotated[
 
 @app.command(
     epilog="Example: tomrl train plan --cell nano-hi; or, of another study: "
-    "tomrl train plan --study rlvr --cell qwen25-7b-hi --memory 80"
+    "tomrl train plan --study rlvr --cell qwen25-7b-hi --accelerator h200"
 )
 def plan(
     cell: CellOption,
     study: StudyOption = None,
+    accelerator: Annotated[
+        Accelerator | None, typer.Option(help="To plan for; else this machine.")
+    ] = None,
     memory: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1e6, help="Memory in GiB to plan for; else what this machine has free."
+            min=0, max=1e6, help="Memory in GiB to plan for; else what it has, or has free here."
         ),
     ] = None,
     config: Annotated[
@@ -89,6 +92,7 @@ def plan(
 ) -> None:
     """State the memory that the local trainer needs for a cell; exits 2 if it cannot fit."""
     from pipeline.engine.device import available_memory, choose_device
+    from pipeline.train.accelerators import MEMORY, capacity
     from pipeline.train.footprint import plan as memory_plan
     from pipeline.train.shapes import shape_of
 
@@ -97,22 +101,25 @@ def plan(
     chosen = params.trained_cell(cell)
     model = lookup(params.base, chosen.model, "model").model
     shape = _read_shape(config) if config else shape_of(model, root)
-    device = choose_device(chosen.train.device)
-    found = memory_plan(shape, chosen.train, chosen.algorithm, on_gpu=device.type == "cuda")
-    available = round(memory * _GIB) if memory is not None else available_memory(device)
+    device = choose_device("cpu" if accelerator else chosen.train.device)
+    place = accelerator or device.type
+    found = memory_plan(shape, chosen.train, chosen.algorithm, on_gpu=place != "cpu")
+    available = capacity(place) if place in MEMORY else available_memory(device)
+    if memory is not None:
+        available = round(memory * _GIB)
     if as_json:
         print_json(
             {
                 "cell": cell,
                 "parameters": shape.parameters,
-                "device": device.type,
+                "device": place,
                 "bytes": dict(found.rows()),
                 "available": available,
                 "fits": found.peak <= available,
             }
         )
         raise typer.Exit(0 if found.peak <= available else 2)
-    _print(found.rows(), f"{cell}: {shape.parameters:,} parameters on {device.type}")
+    _print(found.rows(), f"{cell}: {shape.parameters:,} parameters on {place}")
     if found.peak > available:
         raise UserError(
             f"cell {cell} needs about {found.peak / _GIB:.1f} GiB, {available / _GIB:.1f} GiB are "
@@ -204,7 +211,7 @@ def _print(rows: list[tuple[str, int]], title: str) -> None:
 
 
 _HELD = {
-    "parameters": "weights of the policy, float32, shared out",
+    "parameters": "weights of the policy, shared out",
     "gradients": "one per weight, float32, shared out",
     "optimiser": "AdamW's two moments, float32, shared out",
     "critic": "weights and moments of PPO's critic",
@@ -215,10 +222,13 @@ _HELD = {
     "rollout weights": "the copy that decodes",
     "cache": "keys and values of completions under way",
     "sampler": "its activations and CUDA graphs",
+    "sleeping sampler": "its CUDA graphs, which stay",
     "new weights": "on their way to the sampler",
     "libraries": "CUDA and NCCL",
     "reference": "frozen copy of the base model, float32",
     "copies": "of the weights, to measure with",
+    "before adapters": "the weights, while adapters are added to them",
+    "more while loading": "copies of the model than wait there later",
     "offloaded": "weights, gradients and moments between steps",
 }
 

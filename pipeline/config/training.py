@@ -82,7 +82,8 @@ class Lora(Section):
     """Training few weights: every linear layer but the vocabulary head gets two thin matrices.
 
     Hu et al. 2021, arXiv 2106.09685, section 4.1: a layer's weight is W + (alpha / rank) B A, of
-    which B and A are trained. Embeddings, norms and biases stay as they are.
+    which B and A are trained. Embeddings, norms and biases stay as they are. With ``backend: verl``
+    and ``precision: bfloat16`` all that is not trained is held in bfloat16.
 
     Attributes:
         rank: Rows of A and columns of B; 512 is the most that vLLM serves.
@@ -149,7 +150,8 @@ class Train(Section):
         groups_per_micro_batch: Prompts whose completions go through the model at once, at most.
         tokens_per_micro_batch: Tokens, padding included, that go through the model at once; a
             group above it is split, down to single completions.
-        precision: Number format of the forward pass; weights and optimiser stay in float32.
+        precision: Number format of the forward pass; what is trained and its optimiser stay in
+            float32.
             ``float16`` rounds eight times finer than ``bfloat16``, which brings sampler and trainer
             closer together (arXiv 2510.26788); with ``backend: verl`` only.
         importance_cap: Truncated importance sampling: each token's loss is weighted by the

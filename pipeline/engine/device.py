@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import psutil
 import torch
 from torch import nn
 
 from pipeline.base.errors import UserError
+from pipeline.base.plugins import GPUS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -42,6 +44,26 @@ def choose_device(name: str) -> torch.device:
             "set it to 'auto' or 'cpu'"
         )
     return torch.device("cuda" if present and name != "cpu" else "cpu")
+
+
+@contextmanager
+def own_gpu(name: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Have ``cuda`` be a GPU that no other process of this package on this machine has.
+
+    Waits for one. Does nothing where none is used.
+
+    Args:
+        name: See :func:`choose_device`.
+        say: Called with what is waited for.
+    """
+    if choose_device(name).type == "cpu":
+        yield
+        return
+    leased = cast(Callable[..., AbstractContextManager[Any]], GPUS.load())
+    with leased(1, 1, os.environ, say) as own:
+        for place in own.places:
+            torch.cuda.set_device(place)
+        yield
 
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[object]:

@@ -7,7 +7,8 @@ have asked it all.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from contextlib import ExitStack
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,11 +68,12 @@ class TransformersEngine:
         self.threads, self.precision = threads, precision
         self.libraries = installed(*MODEL)
         self.effort = Effort()
+        self._held = ExitStack()  # as long as the model is loaded
 
     @cached_property
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         with self.effort.loading():
-            from pipeline.engine.device import choose_device, set_up_torch
+            from pipeline.engine.device import choose_device, own_gpu, set_up_torch
             from pipeline.engine.families import refuse_unfit
             from pipeline.model.weights import load_model
 
@@ -79,6 +81,7 @@ class TransformersEngine:
                 set_up_torch(self.threads)
             model, tokenizer = load_model(self.folder, plain_below=SMALL_PRODUCT)
             refuse_unfit(model)
+            self._held.enter_context(own_gpu("auto", partial(print, "engine hf:", flush=True)))
             return model.to(choose_device("auto")), tokenizer  # type: ignore[arg-type]
 
     def complete(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from pipeline.base.plugins import ELSEWHERE
 from pipeline.config.params import TrainedCell
+from pipeline.engine.device import own_gpu
 from pipeline.model.manifest import resolve
 from pipeline.stages.common import Stage, input_digest
 from pipeline.stages.stop import StopRequest
@@ -63,6 +65,7 @@ class LocalTraining:
         base = resolve(stage.root / cell.base, stage.start_of(cell), cell.model)
         threads = stage.params.study.threads
         weights = stage.weights_of(key)
+        self._key, self._device = key, cell.train.device
         self._run = LocalRun(cell, threads, base, stage.root / cell.inputs, weights)
         say_left_out(key, self._run.rows, cell)
         self.made_from, self.lengthens = _lengthening(cell, made_from(stage, cell))
@@ -72,6 +75,7 @@ class LocalTraining:
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        return self._run.train(
-            self.work, lambda history, _: report(history), StopRequest().requested
-        )
+        with own_gpu(self._device, partial(print, f"train {self._key}:", flush=True)):
+            return self._run.train(
+                self.work, lambda history, _: report(history), StopRequest().requested
+            )

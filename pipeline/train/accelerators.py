@@ -12,3 +12,8 @@ MEMORY: dict[str, float] = {
     "h200": 139.8,
 }
 """GiB that CUDA offers on each accelerator (NVIDIA's data sheets, less what the driver keeps)."""
+
+
+def capacity(accelerator: str, memory: float | None = None) -> int:
+    """The bytes of an accelerator: so many GiB, or what its kind has."""
+    return round((memory or MEMORY[accelerator]) * GIB)

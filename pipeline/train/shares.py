@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
-from pipeline.train.accelerators import GIB, MEMORY
+from pipeline.train.accelerators import GIB, MEMORY, capacity
 from pipeline.train.footprint import plan
 from pipeline.train.shape import Shape
 
@@ -19,7 +19,7 @@ def share_of(shape: Shape, recipe: Train, algorithm: Algorithm) -> float:
     Args:
         shape: Of the policy.
         recipe: The training recipe; its ``cluster.accelerator`` says which accelerator, ``auto``
-            one of 80 GB.
+            one of 80 GB, and ``cluster.memory`` what it holds if that is not what it is known for.
         algorithm: The algorithm.
 
     Raises:
@@ -28,11 +28,12 @@ def share_of(shape: Shape, recipe: Train, algorithm: Algorithm) -> float:
     asked = recipe.cluster.accelerator
     name = asked if asked in MEMORY else "a100-80"
     peak = plan(shape, recipe, algorithm, on_gpu=True).peak + _CONTEXT
-    fitting = int(MEMORY[name] * GIB // peak)
+    room = capacity(name, recipe.cluster.memory)
+    fitting = room // peak
     if fitting == 0:
         raise UserError(
             f"train.backend: local takes one accelerator and about {peak / GIB:.1f} GiB of it, "
-            f"{name} has {MEMORY[name]:g}. Lower train.tokens_per_micro_batch or "
+            f"{name} has {room / GIB:g}. Lower train.tokens_per_micro_batch or "
             "train.prompts_per_step, train with train.lora, or set train.backend: verl"
         )
     return 1 / min(fitting, _MOST)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from pipeline.ops.check import gpu, gpu_look
 
@@ -17,13 +18,14 @@ def test_every_node_is_asked(tmp_path: Path) -> None:
     assert found["Ray's CPUs"].ok and found["Ray's CPUs"].found == "22 beside 2 GPUs"
     assert found["shared folder"].ok
     assert found["driver"].ok is False and "580" in found["driver"].repair
+    assert found["torch"].ok is bool(torch.version.cuda), found["torch"]
     assert found["vllm"].ok is False and "make setup-trainer" in found["vllm"].repair
 
 
 def test_nodes_that_differ_are_named() -> None:
     node = {
         "driver": "NVIDIA A100, 81920 MiB, 580.65.06",
-        **dict.fromkeys(("vllm", "verl", "compiler", "Python.h"), "there"),
+        **dict.fromkeys(("torch", "vllm", "verl", "compiler", "Python.h"), "there"),
         "nvcc": "",
         "shared folder": "/work",
     }

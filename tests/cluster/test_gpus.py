@@ -11,8 +11,10 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from pipeline.base.errors import UserError
+from pipeline.engine.device import own_gpu
 from pipeline.ops.cluster.client import check_processors, connect
 from pipeline.ops.cluster.gpus import leased, visible
 from pipeline.ops.cluster.head import Offer, private_head
@@ -65,6 +67,21 @@ def test_jobs_side_by_side_have_disjoint_accelerators_and_a_third_waits() -> Non
         thread.join(30)
     assert third == [("2", "3")]
     assert said == ["waiting for 1 free GPUs of this machine, 0 of 4 now"]
+
+
+def test_what_trains_or_answers_in_its_own_process_has_a_gpu_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the local trainer and the engine ``hf`` do, beside jobs that hold some of the four."""
+    chosen: list[int] = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1,GPU-22")
+    held = leased(1, 1, {"CUDA_VISIBLE_DEVICES": "1"}, print)
+    with held, own_gpu("auto", print), own_gpu("cuda", print), own_gpu("cpu", print):
+        assert chosen == [0, 2], "the places of 3 and GPU-22"
+    with own_gpu("auto", print):
+        assert chosen == [0, 2, 0], "an accelerator that is free again"
 
 
 def test_a_child_that_inherits_a_lease_holds_it_on() -> None:

@@ -327,6 +327,18 @@ def test_an_environment_that_does_not_fit_is_refused_before_the_job(
     assert heard.lines == [] and _submissions(cluster, job) == []
 
 
+def test_a_folder_that_a_node_does_not_see_is_named_with_it(
+    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path
+) -> None:
+    (seen := tmp_path / "seen").mkdir()
+    unseen = tmp_path / "unseen"
+    outcome = heard.run(make_job("print('step 1')", requires={"json": ""}, shares=(seen,)))
+    assert outcome.status == "succeeded"
+    job = make_job("print('step 1')", requires={"json": ""}, shares=(seen, unseen))
+    with pytest.raises(UserError, match=rf"its node [\d.]+ does not see {unseen}: the checkout"):
+        heard.run(job)
+
+
 @pytest.mark.parametrize(
     ("gpus", "nodes", "needs"),
     [(GPUS + 1, 1, "3 GPUs on each of 1 node"), (1, 2, "1 GPU on each of 2 nodes")],

@@ -25,6 +25,7 @@ from tests.conftest import PROJECT
 
 _COMMAND = re.compile(r"STUDY=(\S+) (?:sbatch )?(?:--nodes=(\d+) )?(infra/slurm/\w+\.sbatch)")
 _STUDIES = ("tom-rl", "rlvr", "next-scale")
+PROVING = ("kuberay/proof.sh", "skypilot/node.yaml")
 _LARGEST_MODEL = 2  # bytes of a weight, as it is stored
 
 
@@ -52,6 +53,25 @@ def test_a_documented_command_has_the_accelerators_of_its_study(
     for placement in placed(expand(find_study(PROJECT, study))):
         assert (placement.nodes, placement.gpus) <= (nodes, int(said[1])), placement.describe()
         assert placement.gpus <= int(said[1]), placement.describe()
+
+
+def routes() -> Iterator[tuple[str, str]]:
+    """The places that have accelerators, and what is typed there, in its order."""
+    page = (PROJECT / "docs" / "from-laptop-to-cluster.md").read_text()
+    sections = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## )", page, re.M | re.S))
+    for name in ("One GPU", "KubeRay", "Slurm", "SkyPilot"):
+        yield name, "\n".join(re.findall(r"^```\n(.*?)^```", sections[name], re.M | re.S))
+
+
+@pytest.mark.parametrize(("route", "typed"), routes())
+def test_every_route_begins_with_the_doctor_and_the_smoke_study(route: str, typed: str) -> None:
+    kuberay, skypilot = ((PROJECT / "infra" / path).read_text() for path in PROVING)
+    assert 0 < kuberay.index("doctor --gpu") < kuberay.index("repro smoke-gpu")
+    assert "doctor --gpu" in skypilot
+    proves = {"KubeRay": "step=proof", "SkyPilot": "sky launch"}.get(route, "tomrl doctor --gpu")
+    smoke = {"KubeRay": "step=proof"}.get(route, "STUDY=smoke-gpu")
+    study = {"KubeRay": "step=study"}.get(route, "STUDY=tom-rl")
+    assert typed.index(proves) <= typed.index(smoke) < typed.index(study)
 
 
 def test_there_are_such_commands() -> None:

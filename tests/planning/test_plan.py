@@ -14,9 +14,12 @@ from typer.testing import CliRunner
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
+from pipeline.config.params import TrainedCell
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
+from pipeline.config.training import Lora
 from pipeline.ops.planning.cluster import ASSUMED, ClusterFile, Pool
+from pipeline.ops.planning.disk import while_training
 from pipeline.ops.planning.hours import PUBLISHED_HOURS, SHARE, Lengths, TrainingWork
 from pipeline.ops.planning.phases import OF_ARITHMETIC, OF_MEMORY, phases
 from pipeline.ops.planning.study import StudyPlan, plan_study
@@ -233,6 +236,30 @@ def test_a_cell_that_fits_nowhere_says_where_it_would(
     with pytest.raises(UserError, match="fits in no pool of the cluster") as caught:
         planned(study, cluster, tmp_path)
     assert said in str(caught.value) and "small: " in str(caught.value)
+
+
+def test_checkpoints_of_adapters_are_small() -> None:
+    shape, cells = QWEN25["7B"], expand(find_study(PROJECT, "tom-rl")).cells
+    whole = next(cell.train for cell in cells.values() if isinstance(cell, TrainedCell))
+    thin = whole.model_copy(update={"lora": Lora(rank=32)})
+    local = thin.model_copy(update={"backend": "local"})
+    adapters = 12 * shape.adapters(32)
+    assert while_training(shape, whole, critic=False) == 4 * 12 * shape.parameters
+    assert while_training(shape, thin, critic=False) == 4 * (adapters + 2 * shape.parameters)
+    assert while_training(shape, local, critic=False) == 2 * adapters
+
+
+def test_a_pool_says_what_its_cards_hold(tmp_path: Path) -> None:
+    """Where the name of an accelerator stands for another, for either backend and for asking."""
+    named = Pool(accelerator="a100-80", nodes=1, gpus=4, price=1.0)
+    assert planned("tom-rl", ClusterFile(pools={"own": named}), tmp_path).cells
+    small = ClusterFile(pools={"own": named.model_copy(update={"memory": 40})})
+    with pytest.raises(UserError, match=r"train@qwen25-7b-hi-exp fits .*, it has 40\.0"):
+        planned("tom-rl", small, tmp_path)
+    with pytest.raises(UserError, match=r"train.backend local needs .* a100-80, which has 1; tr"):
+        planned(
+            "smol", ClusterFile(pools={"own": named.model_copy(update={"memory": 1})}), tmp_path
+        )
 
 
 def test_phases_follow_the_data_sheets() -> None:

@@ -49,6 +49,9 @@ def test_all_that_share_one_fit_together(accelerator: str) -> None:
 
 
 def test_what_does_not_fit_on_one_says_what_would() -> None:
+    tight = recipe(cluster=Cluster(accelerator="h100", memory=20.0))
+    with pytest.raises(UserError, match="h100 has 20. Lower"):
+        share_of(QWEN25["1.5B"], tight, Grpo())
     with pytest.raises(UserError, match=r"one accelerator and about \d+\.\d GiB.*a100-80 has 79.2"):
         share_of(QWEN25["7B"], recipe(), Grpo())
     lora = recipe(

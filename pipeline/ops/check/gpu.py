@@ -21,6 +21,7 @@ _SECONDS = 300.0
 _TRAINER = "run `make setup-trainer`, or set TOMRL_ENGINE_PYTHON to a Python with verl and vLLM"
 _REPAIRS = {
     "driver": f"install NVIDIA's driver {OLDEST_DRIVER} or newer: CUDA 13 needs it",
+    "torch": _TRAINER,
     "vllm": _TRAINER,
     "verl": _TRAINER,
     "compiler": "install g++ (and ninja): kernels are compiled on first use",

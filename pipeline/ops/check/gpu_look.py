@@ -24,6 +24,7 @@ def look(folder: str) -> dict[str, str]:
     header = Path(sysconfig.get_paths()["include"], "Python.h")
     return {
         "driver": _driver(),
+        "torch": _torch(),
         "vllm": _imported("vllm"),
         "verl": _imported("verl"),
         "compiler": shutil.which("g++") or shutil.which("c++") or "! neither g++ nor c++ is there",
@@ -38,6 +39,14 @@ def _driver() -> str:
         return "; ".join(subprocess.check_output(_QUERY, text=True).strip().splitlines())
     except (OSError, subprocess.CalledProcessError) as error:
         return f"! nvidia-smi: {error}"
+
+
+def _torch() -> str:
+    shown = _imported("torch")
+    if shown.startswith("!"):
+        return shown
+    cuda = sys.modules["torch"].version.cuda
+    return f"{shown}, for CUDA {cuda}" if cuda else f"! {shown} is built for processors alone"
 
 
 def _imported(name: str) -> str:

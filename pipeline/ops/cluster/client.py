@@ -153,16 +153,16 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
     """Ray's job client with a time limit on every request."""
 
     def __init__(self, address: Address) -> None:
-        self._place = address
+        self.place = address
         super().__init__(address.url, headers=address.headers)
 
     @property
     def head_end(self) -> HeadEnded | None:
         """How the head has ended, if it is this process's own and has."""
-        return self._place.head_end
+        return self.place.head_end
 
     def _do_request(self, method: str, endpoint: str, **options: object) -> requests.Response:
-        limits = {"timeout": REQUEST_SECONDS, "proxies": self._place.proxies}
+        limits = {"timeout": REQUEST_SECONDS, "proxies": self.place.proxies}
         answer: requests.Response = super()._do_request(method, endpoint, **limits, **options)
         return answer
 
@@ -196,7 +196,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
                 if "status code 5" in str(error):  # the server's own trouble
                     raise ConnectionError(str(error)) from error
                 reason = str(error).strip().splitlines()[-1]
-                raise UserError(f"{self._place}: the cluster refuses the job: {reason}") from error
+                raise UserError(f"{self.place}: the cluster refuses the job: {reason}") from error
 
         self._patiently(request)
 
@@ -257,7 +257,7 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
                     raise ended from error
                 if time.monotonic() > deadline:
                     raise TransientError(
-                        f"{self._place}: the cluster has not answered for {LOST_SECONDS:g} s; what "
+                        f"{self.place}: the cluster has not answered for {LOST_SECONDS:g} s; what "
                         "still runs there is found again when the stage runs again"
                     ) from error
             time.sleep(RETRY_SECONDS)

@@ -29,10 +29,12 @@ class Leased:
 
     Attributes:
         devices: As CUDA names them.
+        places: Where they stand among those that this process sees.
         handles: The open lock files; a child that inherits them holds the lease too.
     """
 
     devices: tuple[str, ...]
+    places: tuple[int, ...]
     handles: tuple[int, ...]
 
     @property
@@ -87,7 +89,8 @@ def leased(
                     continue
                 found[device] = handle
             if len(found) >= min(least, len(names)) or time.monotonic() > deadline:
-                yield Leased(tuple(found), tuple(found.values()))
+                places = map(list(names).index, found)
+                yield Leased(tuple(found), tuple(places), tuple(found.values()))
                 return
         if time.monotonic() - said > _SAY_SECONDS:
             say(f"waiting for {least} free GPUs of this machine, {len(found)} of {len(names)} now")

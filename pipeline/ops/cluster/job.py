@@ -70,6 +70,7 @@ class Job:
             saving anything new.
         requires: Modules that the job imports, each with the versions that fit (a specifier such
             as ``==0.9.1``, or an empty string), checked before the job starts.
+        shares: What every node must see by the same path, checked too; names that nothing else has.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Job:
     cpu_only: bool = False
     retries: int = 0
     requires: Mapping[str, str] = field(default_factory=dict)
+    shares: tuple[Path, ...] = ()
 
     @property
     def identity(self) -> str:

@@ -141,7 +141,7 @@ def _cluster(job: Job, on_line: OnLine) -> Iterator[tuple[Client, str | None]]:
             check_processors(client, address, job)
         running = client.running(job.identity)
         if running is None:
-            _check_environment(client, address, job)
+            _check_environment(client, job)
         yield client, running
         return
     python = engine_python(os.environ)
@@ -188,14 +188,15 @@ def _check_engine(python: Path, job: Job) -> None:
     contract.check(checked.stdout.splitlines(), requires, f"the engine environment ({python})")
 
 
-def _check_environment(client: Client, address: Address, job: Job) -> None:
+def _check_environment(client: Client, job: Job) -> None:
     """Check the contract with the environment of the cluster's nodes, in a job of its own."""
     from pipeline.ops.cluster.follow import follow
 
     if not job.requires:
         return
     lines: list[str] = []
-    check = contract.command(job.arguments[0], job.requires)
+    paths = [str(path.resolve()) for path in job.shares]
+    check = contract.command(job.arguments[0], job.requires, paths)
     with _submitted(client, job, f"check-{job.identity}", check, {}) as submission:
         ended = follow(
             client,
@@ -205,10 +206,10 @@ def _check_environment(client: Client, address: Address, job: Job) -> None:
             on_line=lines.append,
             is_progress=lambda line: False,
         )
-    where = f"the environment of the cluster ({address})"
+    where = f"the environment of the cluster ({client.place})"
     if ended.status in ("lost", "stalled", "timed_out", "crowded_out"):
         raise TransientError(f"{where} could not be checked: {ended.message}")
-    contract.check([*lines, ended.message], job.requires, where)
+    contract.check([*lines, ended.message], job.requires, where, paths)
 
 
 @dataclass(frozen=True)
@@ -366,6 +367,7 @@ def _await_accelerators(
     minutes = minutes_of(os.environ)
     if minutes and not client.has(job.nodes, job.gpus):
         _demand_nodes(client, job, minutes, deadline, on_line)
+        _check_environment(client, job)  # on the nodes that have come
     said = -SAY_SECONDS
     while time.monotonic() < deadline:
         free = client.free_accelerators()

@@ -92,6 +92,7 @@ class LocalJobTraining:
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
             requires=REQUIRES,
+            shares=(self._start.root / self._base, self.work),
         )
 
     def _share(self) -> float:

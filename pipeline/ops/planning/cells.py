@@ -31,13 +31,14 @@ from pipeline.ops.planning.phases import BANDWIDTH, Phases, phases
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import count_rows
 from pipeline.tasks import registry
-from pipeline.train.accelerators import GIB, MEMORY
+from pipeline.train.accelerators import GIB, capacity
 from pipeline.train.footprint import plan as local_memory
 from pipeline.train.schedule import Schedule
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import shape_of
 
 _EVALUATED = 40 * GIB  # weights that vLLM keeps on one accelerator, see docs/cluster.md
+_ASKED_SHARE = 0.85  # of an accelerator, that weights may take beside keys and values
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,23 +236,31 @@ class _Planner:
         gpus = min(self._params.study.threads, pool.gpus) if on_cpu else -(-size // _EVALUATED)
         if gpus > pool.gpus:
             raise UserError(f"it would fit on {gpus} accelerators of a node")
+        if not on_cpu and size > gpus * _ASKED_SHARE * capacity(pool.accelerator, pool.memory):
+            raise UserError(
+                f"vLLM asks the model on {gpus} x {pool.accelerator}, where its weights leave no "
+                f"room for answers: {size / gpus / GIB:.1f} GiB on each"
+            )
         return gpus, size // gpus
 
     def _place_local(self, cell: TrainedCell, shape: Shape, pool: Pool) -> tuple[int, int]:
         on_cpu = pool.accelerator == "cpu"
         needed = local_memory(shape, cell.train, cell.algorithm, on_gpu=not on_cpu).peak
-        if not on_cpu and needed > MEMORY[pool.accelerator] * GIB:
-            raise UserError(
-                f"train.backend local needs {needed / GIB:.0f} GiB on one {pool.accelerator}, "
-                f"which has {MEMORY[pool.accelerator]}; train it with backend verl"
-            )
+        if not on_cpu:
+            room = capacity(pool.accelerator, pool.memory or cell.train.cluster.memory)
+            if needed > room:
+                raise UserError(
+                    f"train.backend local needs {needed / GIB:.0f} GiB on one {pool.accelerator}, "
+                    f"which has {room / GIB:g}; train it with backend verl"
+                )
         return (min(self._params.study.threads, pool.gpus) if on_cpu else 1), needed
 
     def _place_verl(self, cell: TrainedCell, shape: Shape, pool: Pool) -> tuple[int, int]:
         asked = cell.train.cluster
         if asked.accelerator not in ("auto", pool.accelerator):
             raise UserError(f"train.cluster.accelerator asks for {asked.accelerator}")
-        wanted = asked.model_copy(update={"accelerator": pool.accelerator})
+        memory = pool.memory or asked.memory
+        wanted = asked.model_copy(update={"accelerator": pool.accelerator, "memory": memory})
         kind = _model(self._params, cell).kind
         found = place(shape, cell.train, cell.algorithm, wanted, kind)
         if found.gpus > pool.gpus or found.nodes > pool.nodes:

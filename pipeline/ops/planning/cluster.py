@@ -29,8 +29,8 @@ class Pool(Section):
     """Nodes that are all alike.
 
     Attributes:
-        accelerator: What they have; its memory is that of :mod:`pipeline.ops.verl.placement`.
-            ``cpu`` is a core, for tiny models.
+        accelerator: What they have; ``cpu`` is a core, for tiny models.
+        memory: GiB of one accelerator, where its name stands for another.
         nodes: How many nodes.
         gpus: Accelerators in each.
         teraflops: Peak of one accelerator, where it differs from its data sheet.
@@ -38,6 +38,7 @@ class Pool(Section):
     """
 
     accelerator: Accelerator
+    memory: float | None = Field(default=None, gt=0, le=10_000)
     nodes: Annotated[int, Field(ge=1, le=10_000)]
     gpus: Annotated[int, Field(ge=1, le=1024)]
     teraflops: float | None = Field(default=None, gt=0, le=1_000_000)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pipeline.config.training import Train
+from pipeline.ops.verl.memory import frozen
 from pipeline.train.shape import Shape
 
 _STATE = 12
-"""Bytes for each weight of a checkpoint to resume from: weights and two moments in float32."""
+"""Bytes for each trained weight of a checkpoint to resume from: it and two moments in float32."""
 _KEPT_BY_VERL = 4
 """Checkpoints at once: the best, the newest two, and the one that is being written."""
 _KEPT_BY_LOCAL = 2
@@ -21,14 +22,20 @@ def state(shape: Shape, recipe: Train, *, critic: bool) -> int:
     """The bytes of the state that a finished run leaves, for a longer one to go on from."""
     if recipe.backend != "local" or recipe.learning_rate_schedule != "constant":
         return 0
-    return (shape.parameters + (shape.trunk if critic else 0)) * _STATE + 4 * shape.parameters
+    return _checkpoint(shape, recipe, critic=critic) + 4 * shape.parameters
 
 
 def while_training(shape: Shape, recipe: Train, *, critic: bool) -> int:
     """The bytes of the checkpoints that are there at once while a cell trains."""
-    trained = shape.parameters + (shape.trunk if critic else 0)
     count = _KEPT_BY_VERL if recipe.backend == "verl" else _KEPT_BY_LOCAL
-    return trained * _STATE * count
+    return _checkpoint(shape, recipe, critic=critic) * count
+
+
+def _checkpoint(shape: Shape, recipe: Train, *, critic: bool) -> int:
+    """The bytes of a checkpoint; verl's has the weights beside adapters, too."""
+    learned = shape.adapters(recipe.lora.rank) if recipe.lora else shape.parameters
+    beside = frozen(recipe) * shape.parameters if recipe.lora and recipe.backend == "verl" else 0
+    return (learned + (shape.trunk if critic else 0)) * _STATE + beside
 
 
 def weights(shape: Shape, recipe: Train) -> int:

@@ -10,7 +10,9 @@ response as it is.
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +29,12 @@ from verl.trainer.ppo.v1.replay_buffer import (
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.utils.padding import response_from_nested
 
-from pipeline.formats.files import read_json
+from pipeline.formats.files import read_json, write_json
 from pipeline.formats.records import Figures
 from pipeline.model.weights import EndIds, end_ids_in
 from pipeline.ops.verl.collect import BATCH_PREFIX
 from pipeline.ops.verl.host_memory import watch
-from pipeline.ops.verl.layout import PROBE, State
+from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.ops.verl.rl_probe import measure_probe
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 
@@ -65,6 +67,7 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         self._drawn = 0
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
         trainer = settings["refill_fn"].__self__
+        remember_steps(trainer)
         watch(trainer, self.sampler_kwargs["host_memory_share"])
         if columns := asked.get("probe"):
             measure_probe(trainer, Path(columns))
@@ -126,6 +129,32 @@ def _measure(batch: Any, ends: EndIds) -> Figures:
     return measured | exceptional_metrics(rewards)
 
 
+def remember_steps(trainer: Any) -> None:
+    """Have verl's trainer of RL remember what its step in progress is about.
+
+    verl logs a step after it has saved and validated it. A run that is killed in between goes on
+    from the checkpoint, with the figures that stand in it.
+    """
+    step = trainer.step
+
+    def remembered(metrics: Figures, timing: Figures) -> Any:
+        started = time.perf_counter()
+        batch = step(metrics, timing)
+        trainer.tomrl_step = batch, metrics, started
+        return batch
+
+    trainer.step = remembered
+
+
+def _figures_of(trainer: Any, step: int) -> Figures:
+    """The figures of the step in progress, as verl gathers them to be logged."""
+    batch, metrics, started = trainer.tomrl_step
+    found, timing = dict(metrics), {"step": time.perf_counter() - started, **trainer.timing_raw}
+    # Not the probe, which is measured with the weights after the step, once what samples has them.
+    type(trainer)._compute_metrics(trainer, batch, found, timing, global_steps=step, epoch=0)
+    return {name: float(value) for name, value in found.items() if isinstance(value, Real)}
+
+
 class Verbatim(NaiveRewardManager):  # type: ignore[misc]
     """verl's reward manager without its removal of special tokens from what is graded.
 
@@ -176,7 +205,9 @@ class CheckpointProbe(CheckpointCallback):  # type: ignore[misc]
         """Ask the actor for the log-probabilities and write them."""
         folder = Path(checkpoint_dir)
         sequences = read_json(folder.parent / PROBE)
-        State.complete(folder, _actor_logprobs(trainer, sequences))
+        logprobs = _actor_logprobs(trainer, sequences)
+        write_json(folder / UNLOGGED, _figures_of(trainer, global_step))
+        State.complete(folder, logprobs)
 
 
 def _actor_logprobs(trainer: Any, sequences: list[dict[str, list[int]]]) -> list[list[float]]:

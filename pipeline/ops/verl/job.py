@@ -23,6 +23,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 from pipeline.base.errors import UserError
 from pipeline.formats.files import AppendedLines, remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
+from pipeline.formats.records import Figures
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
 from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
@@ -85,6 +86,7 @@ class VerlAttempt:
         self.state = state
         self.journal = StepJournal(self.state.steps)
         self.total, _ = planned(recipe, spec.rows)
+        self.unlogged: Figures = {}  # of the step to go on from, if verl had not logged it
         self.tried = False  # whether a checkpoint of this attempt was seen to be one to keep
 
     def run(self) -> Outcome:
@@ -103,8 +105,11 @@ class VerlAttempt:
     def _resume(self) -> int:
         """The step to go on from; what lies after it is forgotten."""
         logged = [each.step for each in self.journal.history.steps]
-        done = checkpoints.prepare_resume(self.state, logged, self.spec.placement.ranks)
+        unlogged = checkpoints.unlogged(self.state, {*logged, self.total})
+        known = [*logged, *unlogged]
+        done = checkpoints.prepare_resume(self.state, known, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
+        self.unlogged = unlogged.get(done, {})
         if done:
             say(SAVED, str(done))
             say(NOTE, f"goes on after step {done} of {self.total}")
@@ -142,7 +147,7 @@ class VerlAttempt:
             "trainer.project_name": state.name,
             "trainer.experiment_name": state.log.stem,
             **_architecture(base, self.trainer, critic=self.algorithm.critic is not None),
-            **({"trainer.val_before_train": False} if again else {}),
+            **({"trainer.val_before_train": False} if again and not self.unlogged else {}),
         }
 
     def _write_probe(self, base: Path) -> None:
@@ -172,7 +177,10 @@ class VerlAttempt:
             while running:
                 running = verl.wait(_POLL_SECONDS)
                 for logged in map(LoggedStep.model_validate, log.new()):
-                    if logged.step > done or not self.journal.history.steps:
+                    if logged.step == done and self.unlogged:
+                        logged.data = {**self.unlogged, **logged.data}
+                        self._note(logged)
+                    elif logged.step > done or not self.journal.history.steps:
                         self._note(logged)
         self.state.check()  # a job that was overtaken says that, not how its verl ended
         steps = self.journal.history.steps

@@ -28,15 +28,24 @@ def longest(recipe: Train) -> int:
     return recipe.max_prompt_tokens + recipe.max_new_tokens
 
 
-def trained(parameters: int, ranks: int, adapters: int = 0) -> dict[str, int]:
-    """What each rank holds of a model that is trained: FSDP keeps float32.
+def frozen(recipe: Train) -> int:
+    """The bytes of a weight of the policy that adapters are beside, and that is not trained.
+
+    Nothing is lost in bfloat16: forward passes round all weights to it anyway.
+    """
+    return 2 if recipe.lora and recipe.precision == "bfloat16" else FLOAT
+
+
+def trained(parameters: int, ranks: int, adapters: int = 0, size: int = FLOAT) -> dict[str, int]:
+    """What each rank holds of a model that is trained: of that, FSDP keeps float32.
 
     Args:
         parameters: Weights of the model.
         ranks: Accelerators that share them.
         adapters: Weights of adapters on it, if these alone are trained.
+        size: Bytes of a weight of the model.
     """
-    weights = (parameters + adapters) * FLOAT // ranks
+    weights = (parameters * size + adapters * FLOAT) // ranks
     learned = (adapters or parameters) * FLOAT // ranks
     return {"parameters": weights, "gradients": learned, "optimiser": 2 * learned}
 

@@ -24,7 +24,7 @@ from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Accelerator, Train
 from pipeline.ops.verl import memory
 from pipeline.ops.verl.memory import FLOAT, MARGIN, longest, with_margin
-from pipeline.train.accelerators import GIB, MEMORY
+from pipeline.train.accelerators import GIB, capacity
 from pipeline.train.shape import Shape
 
 FULL = 0.88
@@ -32,6 +32,7 @@ FULL = 0.88
 _LIBRARIES = 2 * GIB  # CUDA contexts and NCCL buffers of the trainer and of vLLM
 _SYNC = 2 * GIB  # verl's bucket for new weights: rollout.checkpoint_engine, 2048 MB
 _SAMPLER = 2 * GIB  # vLLM's own activations, logits and CUDA graphs
+_ASLEEP = GIB  # of these, the graphs, which stay while it sleeps
 _SCORED = (4, 2, 1)  # times as many sequences without a backward pass
 _USUAL_UTILIZATION, _MOST_UTILIZATION = 0.6, 0.9
 _CPU_UTILIZATION = 0.3  # nobody reads it there, but verl wants a number
@@ -158,13 +159,14 @@ def plan_on(
     size = FLOAT if recipe.precision == "float32" else 2
     recompute = recipe.gradient_checkpointing or not on_cpu
     adapters = shape.adapters(recipe.lora.rank) if recipe.lora else 0
-    policy = memory.trained(shape.parameters, ranks, adapters)
+    policy = memory.trained(shape.parameters, ranks, adapters, memory.frozen(recipe))
     critic = memory.trained(shape.trunk if algorithm.critic else 0, ranks)
     tokens = micro_batch * longest(recipe)
     layers = memory.gathered(shape, size)
     # Without offload each of policy and critic stays while the other is updated.
     waits = 0 if offload else critic["parameters"] + critic["optimiser"]
     libraries = 0 if on_cpu else _LIBRARIES
+    asleep = 0 if on_cpu or not algorithm.samples else _ASLEEP
     # AdamW's temporary, where one kernel does not do without, see ``overrides.optimizer``.
     stepping = policy["gradients"] if recipe.precision == "float16" and not on_cpu else 0
     placement = Placement(
@@ -186,13 +188,21 @@ def plan_on(
                 "gathered layers": (1 if recipe.lora else 2) * layers,
                 "activations": memory.activations(shape, tokens, size, recompute=recompute),
                 "logits": memory.logits(shape, recipe, tokens, size, learns=True),
+                "sleeping sampler": asleep,
                 "libraries": libraries,
             },
-            {**policy, "critic": waits, "step": stepping, "libraries": libraries},
+            {
+                **policy,
+                "critic": waits,
+                "step": stepping,
+                "sleeping sampler": asleep,
+                "libraries": libraries,
+            },
         ),
         scoring={},
         rollout={
-            "parameters": 0 if offload else policy["parameters"],
+            # Adapters are added up on the accelerator, where the sampler's weights are by then.
+            "parameters": 0 if offload and not recipe.lora else policy["parameters"],
             "optimiser": 0 if offload else policy["optimiser"],
             "critic": waits,
             "rollout weights": shape.parameters * size // tensor_parallel,
@@ -205,7 +215,7 @@ def plan_on(
             **_waiting(shape, recipe, algorithm, size, nodes, gpus),
             "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
         },
-        capacity=None if on_cpu else round((memory_each or MEMORY[accelerator]) * GIB),
+        capacity=None if on_cpu else capacity(accelerator, memory_each),
         fullness=0.0,
     )
     if not algorithm.samples:
@@ -223,12 +233,21 @@ def _larger(backward: dict[str, int], step: dict[str, int]) -> dict[str, int]:
 def _waiting(
     shape: Shape, recipe: Train, algorithm: Algorithm, size: int, nodes: int, gpus: int
 ) -> dict[str, int]:
-    """What waits in a node's memory: the reference model, or each accelerator's copy."""
-    if recipe.lora and algorithm.samples:
-        return {}  # the reference model is the policy without its adapters
-    if algorithm.reference:
-        return {"reference": shape.parameters * FLOAT // nodes}
-    return {"copies": shape.parameters * size * gpus}
+    """What waits in a node's memory: the reference model, or each accelerator's copy.
+
+    With adapters the reference model is the policy without them; its weights are kept while
+    adapters are added to them.
+    """
+    # Each process of a model with one vocabulary for both ends loads all of it, else the first.
+    loading = (gpus if shape.tie_word_embeddings else 1) * shape.parameters * memory.frozen(recipe)
+    waits = {}
+    if recipe.lora:
+        waits["before adapters"] = shape.parameters * memory.frozen(recipe) // nodes
+    elif algorithm.reference:
+        waits["reference"] = shape.parameters * FLOAT // nodes
+    if not algorithm.samples:
+        waits["copies"] = shape.parameters * size * gpus
+    return {**waits, "more while loading": max(0, loading - sum(waits.values()))}
 
 
 def _measuring(placement: Placement) -> Placement:
@@ -261,6 +280,7 @@ def _scoring(
             "gathered layers": memory.gathered(shape, size),
             "activations": memory.passing(shape, tokens, size),
             "logits": memory.logits(shape, recipe, tokens, size, learns=False),
+            "sleeping sampler": placement.update["sleeping sampler"],
             "libraries": placement.update["libraries"],
         }
         options.append(replace(placement, log_prob_micro_batch=rows, scoring=held))

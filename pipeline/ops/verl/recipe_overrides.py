@@ -8,6 +8,7 @@ from __future__ import annotations
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm, DrGrpo
 from pipeline.config.training import Train
+from pipeline.ops.verl.memory import FLOAT, frozen
 
 _ACTOR, _MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.model"
 _SAMPLER = "trainer.v1.sampler.sampler_kwargs"
@@ -19,7 +20,7 @@ def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
     """The settings of what is the algorithm's own, of LoRA and of dynamic sampling."""
     return {
         **_objective(recipe, algorithm),
-        **lora_settings(recipe, _MODEL),
+        **lora_settings(recipe, _MODEL, f"{_ACTOR}.fsdp_config"),
         **_dynamic_sampling(recipe),
     }
 
@@ -57,16 +58,25 @@ def _objective(recipe: Train, algorithm: Algorithm) -> Settings:
     return settings
 
 
-def lora_settings(recipe: Train, model: str) -> Settings:
-    """The settings of LoRA, under the name that a configuration gives its model."""
+def lora_settings(recipe: Train, model: str, engine: str) -> Settings:
+    """The settings of LoRA, under the names that a configuration gives its model and FSDP."""
     if recipe.lora is None:
         return {}
     return {
+        **(_frozen_in_half(model, engine) if frozen(recipe) < FLOAT else {}),
         f"{model}.lora_rank": recipe.lora.rank,
         f"{model}.lora_alpha": recipe.lora.alpha,
         f"{model}.target_modules": "all-linear",
         # What samples, or is measured, gets whole weights, as without LoRA.
         f"{model}.lora.merge": True,
+    }
+
+
+def _frozen_in_half(model: str, engine: str) -> Settings:
+    """Weights in bfloat16, and adapters in float32 beside them."""
+    return {
+        f"{engine}.model_dtype": "bfloat16",
+        f"{model}.external_lib": "pipeline.ops.verl.float_adapters",
     }
 
 

@@ -1,10 +1,10 @@
 """The probe of RL through verl: accuracy on each column, at the local trainer's steps.
 
 verl validates on one set of prompts, at steps of its own. So two of its trainer's own calls are
-wrapped: the validation before the first step, which is made on the base model and not after a
-resume, and the one that gathers the figures of a step just before they are logged. There what
-samples has the weights after the step and is awake until the next step has sampled, so that a probe
-costs what it decodes and no exchange of weights.
+wrapped: the validation before the first step, which is made on the base model (and after a resume
+where that of the step was not logged), and the one that gathers the figures of a step just before
+they are logged. There what samples has the weights after the step and is awake until the next step
+has sampled, so that a probe costs what it decodes and no exchange of weights.
 """
 
 from __future__ import annotations
@@ -39,13 +39,18 @@ def measure_probe(trainer: Any, folder: Path) -> None:
     probe = VerlProbe(trainer, folder)
     validate, gather = trainer._validate, trainer._compute_metrics
 
+    begins = [True]
+
     def validate_and_probe() -> Figures:
         figures: Figures = validate()
-        return figures | (probe.figures() if trainer.global_steps == 0 else {})
+        due = begins.pop() if begins else False
+        step = trainer.global_steps
+        return figures | (probe.figures() if due and (step == 0 or probe.is_due(step)) else {})
 
     def probe_and_gather(
         batch: Any, metrics: Figures, timing: Figures, global_steps: int, epoch: int
     ) -> None:
+        begins.clear()
         if probe.is_due(global_steps):
             started = time.perf_counter()
             trainer.on_validate_begin()

@@ -74,7 +74,7 @@ def sft_overrides(
     return {
         **_data(cell, recipe, placement, paths),
         **_model(placement, paths),
-        **lora_settings(recipe, "model"),
+        **lora_settings(recipe, "model", "engine"),
         **attention("model", packed=packs(recipe, placement, flash=flash)),
         **_engine(cell, recipe, placement),
         **_trainer(cell, recipe, placement, paths, rows),

@@ -129,6 +129,7 @@ class VerlTraining:
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
             requires=REQUIRES,
+            shares=(Path(self._spec.weights) / self._spec.base, self.work),
         )
 
     def _environment(self) -> dict[str, str]:

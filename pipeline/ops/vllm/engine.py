@@ -266,6 +266,7 @@ class OnCluster:
             environment=_ANYWHERE,
             retries=2,
             requires={"vllm": ""},
+            shares=(folder,),
         )
 
 

@@ -349,8 +349,12 @@ def test_lora_and_dynamic_sampling_arrive() -> None:
         "algorithm.filter_groups.enable": True,
         "trainer.v1.sampler.sampler_kwargs.draws": 10,
         "trainer.v1.sampler.sampler_kwargs.prompts": 8,
+        f"{ACTOR}.fsdp_config.model_dtype": "fp32",
     }
     assert {key: found.value(key) for key in expected} == expected
+    half = asked_of_verl("ppo", lora=Lora(), precision="bfloat16", gpu=True)
+    assert half.value(f"{ACTOR}.fsdp_config.model_dtype") == "bfloat16"
+    assert half.value("critic.fsdp.model_dtype") == "fp32", "it is trained whole"
 
 
 def test_the_columns_of_a_probe_arrive_and_change_nothing_else() -> None:

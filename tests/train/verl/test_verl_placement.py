@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from pipeline.base.errors import UserError
-from pipeline.config.algorithms import with_defaults
-from pipeline.config.training import Accelerator, Cluster, Train
+from pipeline.cli.train import _HELD
+from pipeline.config.algorithms import AlgorithmName, with_defaults
+from pipeline.config.expand import expand
+from pipeline.config.params import TrainedCell
+from pipeline.config.study_files import find_study
+from pipeline.config.training import Accelerator, Cluster, Lora, Train
 from pipeline.ops.verl.phases import FULL, Placement
 from pipeline.ops.verl.placement import place
 from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.shapes import QWEN25
+from tests.conftest import PROJECT
 from tests.train.verl.verl_cells import recipe
 
 _TOM_RL = "github.com/bigai-ai/ToM-RL: tom_grpo.sh and README (4 x A100 80G)"
@@ -174,6 +181,29 @@ def test_in_float16_the_optimiser_holds_another_shard_while_it_steps() -> None:
     assert "activations" not in shared.update, "they are gone before the step"
 
 
+def test_what_is_there_only_for_a_while_is_planned() -> None:
+    """vLLM's graphs while it sleeps, and a model that every process of a node loads whole."""
+    tied, untied = (
+        place(QWEN25[size], recipe(precision="bfloat16"), GRPO, Cluster(gpus=8))
+        for size in ("3B", "7B")
+    )
+    assert tied.update["sleeping sampler"] == tied.scoring["sleeping sampler"] == GIB
+    assert sum(tied.host.values()) == 8 * 4 * QWEN25["3B"].parameters
+    assert sum(untied.host.values()) == 4 * QWEN25["7B"].parameters
+
+
+@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
+@pytest.mark.parametrize("lora", [None, Lora()])
+@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
+def test_all_that_is_planned_is_explained_to_who_asks(
+    algorithm: AlgorithmName, lora: Lora | None, precision: str
+) -> None:
+    chosen = recipe(precision=precision, lora=lora)
+    found = place(QWEN25["3B"], chosen, with_defaults(algorithm), Cluster(gpus=2, offload=True))
+    held = {name for part in (*found.phases.values(), found.host) for name in part}
+    assert held <= _HELD.keys()
+
+
 def test_with_adapters_only_they_have_gradients_and_moments() -> None:
     shape, asked = QWEN25["7B"], Cluster(gpus=2, offload=True)
     whole, thin = (
@@ -183,9 +213,89 @@ def test_with_adapters_only_they_have_gradients_and_moments() -> None:
     adapters = shape.adapters(32)
     assert adapters == 80_740_352  # what peft counts for Qwen2.5-7B
     assert thin.update["gradients"] == adapters * 4 // 2 == thin.update["optimiser"] // 2
-    assert thin.update["parameters"] == (shape.parameters + adapters) * 4 // 2
+    assert thin.update["parameters"] == (shape.parameters * 2 + adapters * 4) // 2
     assert thin.update["gathered layers"] == whole.update["gathered layers"] // 2
     assert "reference" in whole.host and "reference" not in thin.host
+    assert thin.host["before adapters"] == 2 * shape.parameters
+    assert thin.rollout["parameters"] > 0 == whole.rollout["parameters"], "added up before it is"
+    full = place(shape, recipe(lora={"rank": 32, "alpha": 32}), GRPO, asked)
+    assert full.update["parameters"] == (shape.parameters + adapters) * 4 // 2
+
+
+def documented() -> Iterator[tuple[str, str, str, str]]:
+    """What the page says: size, algorithm, accelerator, placement."""
+    page = (PROJECT / "docs" / "cluster.md").read_text()
+    head, _, *rows = re.findall(r"^\|(.*)\|$", page[page.index("| Qwen2.5 | algorithm") :], re.M)
+    kinds = [cell.strip() for cell in head.split("|")][2:]
+    for row in rows:
+        size, algorithm, *said = (cell.strip() for cell in row.split("|"))
+        if size not in QWEN25:
+            return
+        yield from ((size, algorithm, KINDS[kind], s) for kind, s in zip(kinds, said, strict=True))
+
+
+KINDS = {
+    "L4": "l4",
+    "RTX 4090": "rtx-4090",
+    "A100 40 GB": "a100-40",
+    "A100 80 GB": "a100-80",
+    "H100": "h100",
+    "H200": "h200",
+}
+STUDIES = {"grpo": "tom-rl", "ppo": "next-ppo", "reinforce_plus_plus": "rlvr"}
+
+
+@pytest.mark.parametrize(("size", "algorithm", "kind", "said"), documented())
+def test_the_documented_places_are_those_planned_and_fit_by_arithmetic(
+    size: str, algorithm: str, kind: str, said: str
+) -> None:
+    name, _, lora = algorithm.partition(", ")
+    shape, chosen = QWEN25[size], asked_of(STUDIES[name])
+    chosen = chosen.model_copy(update={"lora": Lora() if lora else None})
+    cluster = Cluster(accelerator=kind)  # type: ignore[arg-type]
+    if said == "-":
+        with pytest.raises(UserError, match="do not fit"):
+            place(shape, chosen, with_defaults(name), cluster)  # type: ignore[arg-type]
+        return
+    found = place(shape, chosen, with_defaults(name), cluster)  # type: ignore[arg-type]
+    assert said == in_words(found)
+    # What must be there at least, counted here anew, for each accelerator in bytes.
+    every, ranks = shape.parameters, found.ranks
+    vocabulary = shape.vocab_size * shape.hidden_size * (1 if shape.tie_word_embeddings else 2)
+    learned = shape.adapters(32) if lora else every
+    models = 2 if name == "ppo" else 1  # the critic waits without gradients
+    state = (2 * every + 16 * learned if lora else 16 * every) / ranks
+    update = (
+        state + 2 * vocabulary + 2 * GIB + 12 * every / ranks * (models - 1) * (not found.offload)
+    )
+    waits = 0 if found.offload else 12 * every / ranks * models
+    if lora:
+        waits = (2 * every + (0 if found.offload else 12 * learned)) / ranks
+    sampling = waits + 2 * every / found.tensor_parallel + 6 * GIB
+    assert max(update, sampling) <= MEMORY[kind] * GIB
+
+
+def asked_of(study: str) -> Train:
+    """The training recipe of a study, on any accelerators."""
+    cells = expand(find_study(PROJECT, study)).cells.values()
+    return next(cell.train for cell in cells if isinstance(cell, TrainedCell))
+
+
+def in_words(found: Placement) -> str:
+    """A placement as the page says it."""
+    nodes = f" ({found.nodes} nodes)" if found.nodes > 1 else ""
+    spread = [f"tp {found.tensor_parallel}"] if found.tensor_parallel > 1 else []
+    offload = ["offload"] if found.offload else []
+    return ", ".join([f"{found.ranks}{nodes}", str(found.micro_batch), *spread, *offload])
+
+
+def test_what_a_card_holds_may_be_said_where_its_name_stands_for_another() -> None:
+    chosen = asked_of("tom-rl")
+    named, said = Cluster(accelerator="rtx-4090"), Cluster(accelerator="l4", memory=23.5)
+    one, other = (place(QWEN25["3B"], chosen, GRPO, each) for each in (named, said))
+    assert one.capacity == other.capacity and one.update == other.update
+    with pytest.raises(UserError, match=r"on 1 x l4: .*it has 12\.0"):
+        place(QWEN25["1.5B"], chosen, GRPO, Cluster(accelerator="l4", memory=12, gpus=1))
 
 
 def test_offload_empties_the_accelerators_for_sampling_only() -> None:

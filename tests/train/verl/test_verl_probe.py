@@ -115,10 +115,12 @@ class Trainer:
     ) -> None:
         metrics |= {f"timing_s/{name}": seconds for name, seconds in timing.items()}
 
-    def fit(self, steps: int, *, validates_every: int, done: int = 0) -> None:
+    def fit(
+        self, steps: int, *, validates_every: int, done: int = 0, unlogged: bool = False
+    ) -> None:
         self.global_steps = done
-        if not done:
-            self.logged[0] = self._validate()
+        if not done or unlogged:
+            self.logged[done] = self._validate()
         for self.global_steps in range(done + 1, steps + 1):
             metrics: dict[str, float] = {}
             timing = {"step": 1.0}
@@ -188,6 +190,15 @@ def test_a_probe_counts_to_the_seconds_of_validation(trainer: Trainer, folder: P
 
 def test_a_run_that_goes_on_measures_what_is_left(trainer: Trainer, folder: Path) -> None:
     assert list(probed(trainer, folder, validates_every=1, done=3)) == [5, 6]
+
+
+def test_a_run_that_goes_on_from_an_unlogged_step_measures_it(
+    trainer: Trainer, folder: Path
+) -> None:
+    found = probed(trainer, folder, validates_every=1, done=5, unlogged=True)
+    assert list(found) == [5, 6]
+    again = Trainer(trainer.config.data, trainer.tokenizer)
+    assert list(probed(again, folder, validates_every=1, done=4, unlogged=True)) == [5, 6]
 
 
 def test_an_answer_that_failed_counts_as_wrong_in_its_own_column(

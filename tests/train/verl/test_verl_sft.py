@@ -164,8 +164,11 @@ def test_adapters_arrive() -> None:
         "model.lora_alpha": 8,
         "model.target_modules": "all-linear",
         "model.lora.merge": True,
+        "engine.model_dtype": "fp32",
     }
     assert {key: found.value(key) for key in expected} == expected
+    half = asked_of_verl(lora=Lora(), precision="bfloat16", gpu=True)
+    assert half.value("engine.model_dtype") == "bfloat16"
 
 
 def test_the_optimiser_is_the_local_trainers() -> None:
@@ -252,7 +255,8 @@ def test_imitation_holds_a_whole_copy_to_measure_with_and_no_reference() -> None
     assert found.tensor_parallel == 1
     assert found.update["optimiser"] == 2 * shape.parameters
     thin = placement(chosen.model_copy(update={"lora": Lora(rank=32)}), gpu=True)
-    assert thin.host == found.host and 20 * thin.update["optimiser"] < found.update["optimiser"]
+    assert thin.host == {**found.host, "before adapters": 2 * shape.parameters}
+    assert 20 * thin.update["optimiser"] < found.update["optimiser"]
 
 
 def test_validation_and_probe_are_measured_under_the_names_of_the_local_trainer(

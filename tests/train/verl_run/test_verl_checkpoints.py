@@ -24,10 +24,11 @@ from pipeline.ops.verl.checkpoints import (
     merge,
     prepare_resume,
     thin,
+    unlogged,
     verify,
     whole_steps,
 )
-from pipeline.ops.verl.layout import PROBE, State
+from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 from pipeline.train.shape import Shape
 from tests.train.verl.verl_cells import recipe
@@ -203,6 +204,18 @@ def test_training_resumes_from_the_newest_whole_step_that_was_logged(tmp_path: P
         "global_step_2",
         "global_step_4",
     ]
+
+
+def test_a_step_that_was_saved_and_not_logged_has_its_figures(tmp_path: Path) -> None:
+    """Killed while it is validated, a run goes on from there; the last step must be validated."""
+    state = State(tmp_path, "1-a")
+    for step in (2, 4, 6):
+        state.step(step).mkdir(parents=True)
+        (state.step(step) / PROBE).write_text("{}")
+        if step != 2:
+            (state.step(step) / UNLOGGED).write_text('{"actor/loss": 0.5}')
+    assert unlogged(state, {6}) == {4: {"actor/loss": 0.5}}
+    assert unlogged(state, {2, 4, 6}) == {}
 
 
 def test_without_a_usable_checkpoint_training_starts_anew(tmp_path: Path) -> None:
