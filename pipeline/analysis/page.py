@@ -9,6 +9,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
+from pipeline.analysis.along import HEADINGS as ALONG_HEADINGS
+from pipeline.analysis.along import curve_texts
 from pipeline.analysis.decisive import panels
 from pipeline.analysis.ledger.ledger import HEADINGS as LEDGER_HEADINGS
 from pipeline.analysis.ledger.ledger import ledger_summary
@@ -39,6 +41,7 @@ _FIGURE_TITLES = {
     "transfer": "Transfer: trained on, asked",
     "orders": "Trained orders, asked orders",
     "trained-and-other-columns": "On trained columns and on others, by epoch",
+    "along-the-training": "Accuracy on each column along the training",
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",
 }
@@ -102,6 +105,8 @@ def render(
         standings=[standing_texts(each, columns) for each in report.standings],
         step_headings=STEP_HEADINGS,
         steps=[step_texts(each) for each in report.steps],
+        along_headings=ALONG_HEADINGS,
+        along=[curve_texts(each) for each in report.along],
         square_headings=SQUARE_HEADINGS,
         squares=[square_texts(each) for each in report.squares],
         probes={r.key: p for r in results.trained() if (p := probe_points(results, r))},

@@ -223,6 +223,18 @@ def test_a_killed_job_goes_on_to_the_planned_last_step(killed: tuple[Path, str, 
     assert probed(rows) == PROBED
 
 
+def test_every_saved_step_is_kept_and_asked(whole: tuple[Path, str]) -> None:
+    checkout, _ = whole
+    for cell, last in ((GRPO, STEPS), (REINFORCE, STEPS), (SFT, SFT_STEPS)):
+        content, weights = manifest(checkout, cell), checkout / "weights/mini" / cell
+        assert [each["step"] for each in content["kept"]] == list(range(1, last + 1))
+        assert all((weights / each["digest"]).is_dir() for each in content["kept"])
+        assert content["kept"][-1]["digest"] == content["checkpoints"]["last"]["digest"]
+        asked = read_json(checkout / "runs/mini" / cell / "evaluate/metrics.json")["along"]
+        assert [each["step"] for each in asked] == list(range(1, last + 1))
+        assert {name for each in asked for name in each["right"]} == set(COLUMNS)
+
+
 def test_an_imitating_cell_has_the_local_trainers_metrics(imitated: tuple[Path, str]) -> None:
     rows = curve(imitated[0], SFT)
     assert [row["step"] for row in rows] == list(range(SFT_STEPS + 1))
