@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pipeline.analysis.along import HEADINGS as ALONG
+from pipeline.analysis.along import ColumnCurve, curve_texts
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import Results
 from pipeline.evaluate.records import TaskScores
@@ -29,11 +31,19 @@ class Details:
     rows: tuple[Row, ...]
 
 
-def details(results: Results) -> list[Details]:
+def details(results: Results, along: Sequence[ColumnCurve]) -> list[Details]:
     """The tables that have rows."""
     return [
         table
         for table in (
+            Details(
+                "Gains that come and go",
+                "Accuracy in % at the first step, at the highest between and at the last one, on "
+                "the same questions. Gain and loss are those of the highest, in points, in the "
+                "interval that holds all steps together, over all curves of the study.",
+                ALONG,
+                tuple(map(curve_texts, along)),
+            ),
             Details(
                 "Probes",
                 "Mean accuracy in % over the columns that a cell trains on, and over the others.",

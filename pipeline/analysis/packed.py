@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pipeline.analysis.along import ColumnCurve
 from pipeline.analysis.details import details
 from pipeline.analysis.looks import looks
 from pipeline.analysis.marked import pieces, shortened
@@ -83,7 +84,13 @@ def _base(results: Results, recorded: Recorded, key: str) -> str | None:
     return base if base in recorded.items else None
 
 
-def write_parts(folder: Path, results: Results, samples: Samples, marked: Marked) -> None:
+def write_parts(
+    folder: Path,
+    results: Results,
+    along: Sequence[ColumnCurve],
+    samples: Samples,
+    marked: Marked,
+) -> None:
     """Write curves, tables and samples as scripts, which a page that is itself a file may load.
 
     ``curves.js``; ``tables.js`` in the order of the page; ``COLUMN-PAGE.js`` with stories and
@@ -91,7 +98,7 @@ def write_parts(folder: Path, results: Results, samples: Samples, marked: Marked
     samples that are inside the page as well.
     """
     _write_part(folder, "curves", curves(results))
-    tables = [[each.headings, *each.rows] for each in details(results)]
+    tables = [[each.headings, *each.rows] for each in details(results, along)]
     _write_part(folder, "tables", tables)
     asked = {column: of_cell for (_, column), of_cell in samples.items()}
     for column, of_cell in asked.items():

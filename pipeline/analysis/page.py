@@ -38,6 +38,7 @@ _FIGURE_TITLES = {
     "transfer": "Transfer: trained on, asked",
     "orders": "Trained orders, asked orders",
     "trained-and-other-columns": "On trained columns and on others, by epoch",
+    "along-the-training": "Accuracy on each column along the training",
     "accuracy-by-order": "Accuracy by belief order",
     "against-rules": "Against rules that learn nothing",
 }
@@ -107,7 +108,7 @@ def render(
         steps=[step_texts(each) for each in report.steps],
         square_headings=SQUARE_HEADINGS,
         squares=[square_texts(each) for each in report.squares],
-        details=details(results),
+        details=details(results, report.along),
         figures=list(_shown(figures)),
         has_curves=any(result.curve for result in results.trained()),
         cells=results.cells,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from pipeline.analysis.along import curves_markdown
 from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.ledger.ledger import ledger_markdown
@@ -47,7 +48,7 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
     (folder / "index.html").write_text(
         render(results, report, figures, inside, runs), encoding="utf-8"
     )
-    write_parts(folder / PARTS, results, samples, marked)
+    write_parts(folder / PARTS, results, report.along, samples, marked)
 
 
 def _partial(report: StudySummary) -> str:
@@ -77,6 +78,7 @@ def _markdown(results: Results, report: StudySummary) -> str:
         "Verdicts": verdicts_markdown(results, report.verdicts),
         "Results": markdown(results),
         "Step by step": steps_markdown(report.steps),
+        "Along the training": curves_markdown(report.along),
         "Against the published results": published_markdown(report.published),
         "Claims": ledger_markdown(report.ledger),
         "What the numbers say": findings,

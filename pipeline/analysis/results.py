@@ -27,7 +27,7 @@ from pipeline.config.published_results import PublishedResults
 from pipeline.data.card import BaseCard, DatasetCard
 from pipeline.data.connection import Connection, Mark, Shown, mark
 from pipeline.data.origin import BaseShown, Origin, StudyOrigins
-from pipeline.evaluate.records import Evaluation, TaskScores
+from pipeline.evaluate.records import AskedStep, Evaluation, TaskScores
 from pipeline.evaluate.statistics import holm
 from pipeline.formats.records import Figures, Record, RecordOfModel, refuse_foreign
 from pipeline.judge.columns import judged_together
@@ -108,11 +108,13 @@ class TrainedResult(CellResult):
     Attributes:
         curve: Rows of ``metrics.jsonl``, the base model first.
         checkpoints: Its weights by role.
+        along: What the weights of every step that was kept answer to some questions.
     """
 
     cell: TrainedCell
     curve: list[Figures]
     checkpoints: dict[Role, StoredModel]
+    along: tuple[AskedStep, ...] = ()
 
     @property
     def collapse(self) -> Collapse | None:
@@ -207,6 +209,11 @@ class Results:
     def base_of(self, result: CellResult) -> CellResult:
         """The base cell of a cell's model, as the study asks base models."""
         return self.cells[f"{result.cell.model}-base"]
+
+    def start_of(self, result: TrainedResult) -> CellResult:
+        """The cell whose weights a cell starts from: another trained one, or its base cell."""
+        first = result.cell.starts_from
+        return self.base_of(result) if first is None else self.cells[first]
 
     def card_of(self, result: TrainedResult) -> DatasetCard:
         """The card of what a cell was trained on."""
@@ -477,6 +484,7 @@ def _cell_result(
         libraries=found.libraries,
         curve=curve,
         checkpoints=manifest.checkpoints,
+        along=found.along,
     )
 
 

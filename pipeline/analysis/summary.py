@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from pipeline.analysis.against_paper import AgainstPaper
+from pipeline.analysis.along import ColumnCurve, column_curves, curve_findings
 from pipeline.analysis.answer import answer
 from pipeline.analysis.findings import findings
 from pipeline.analysis.ledger.claim import Entry
@@ -33,6 +34,7 @@ class StudySummary(Record):
         standings: What base models, trained cells and rules score, over seeds.
         squares: Both models asked with both prompts, where they were.
         steps: What each training of a chain changed, beside all of them together.
+        along: Accuracy on each column along each training whose steps were asked.
         probes: Accuracy on trained columns and on others while training went on.
         verdicts: What the answers of each cell follow, and what its reasoning is.
         signatures: Every signature that was looked for, in responses and in training.
@@ -51,6 +53,7 @@ class StudySummary(Record):
     standings: list[Standing]
     squares: list[Square]
     steps: list[StepChange] = Field(default_factory=list, exclude_if=lambda found: not found)
+    along: list[ColumnCurve] = Field(default_factory=list, exclude_if=lambda found: not found)
     probes: list[ColumnProbe]
     verdicts: list[CellVerdict]
     signatures: list[CellSignature]
@@ -65,6 +68,7 @@ def summarise(results: Results, recorded: Recorded) -> StudySummary:
     """What there is to say of a study."""
     signatures = cell_signatures(results)
     verdicts = cell_verdicts(results, signatures)
+    along = column_curves(results)
     return StudySummary(
         study=results.params.study.name,
         answer=answer(results, verdicts),
@@ -74,10 +78,11 @@ def summarise(results: Results, recorded: Recorded) -> StudySummary:
         standings=standings(results),
         squares=squares(results),
         steps=steps(results),
+        along=along,
         probes=column_probes(results),
         verdicts=verdicts,
         signatures=signatures,
-        findings=findings(results, signatures),
+        findings=[*findings(results, signatures), *curve_findings(along)],
         against_paper=results.against,
         published=beside_published(results),
         provenance=dict(recorded.provenance),

@@ -11,7 +11,6 @@ import typer
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
-from pipeline.config.models import TinyModel
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
 from pipeline.config.study_files import find_study
@@ -34,8 +33,8 @@ def plan(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A cluster: YAML with pools of nodes; else one node of 4 x A100 80 GB, or two "
-            "cores for studies of tiny models.",
+            help="A cluster: YAML with pools of nodes; else two cores for studies that run on a "
+            "laptop, and one node of 4 x A100 80 GB for all others.",
         ),
     ] = None,
     effect: Annotated[
@@ -107,13 +106,14 @@ def _show_effect(points: float, params: Params, as_json: bool) -> None:
 
 
 def _assumed(params: Params) -> ClusterFile:
+    from pipeline.ops.planning.cells import runs_on_cores
     from pipeline.ops.planning.cluster import ASSUMED, LAPTOP
 
-    tiny = all(isinstance(entry.model, TinyModel) for entry in params.base.values())
-    return LAPTOP if tiny else ASSUMED
+    return LAPTOP if runs_on_cores(params) else ASSUMED
 
 
 def _show(found: StudyPlan, study: str) -> None:
+    from pipeline.ops.planning.cluster import TERAFLOPS
     from pipeline.train.accelerators import GIB
 
     console = Terminal()
@@ -150,6 +150,12 @@ def _show(found: StudyPlan, study: str) -> None:
         console.say(
             "train: solved from the 12 hours that one paper states for 7B on 4 x a100-80. By "
             "phases: prefill + decode + update, from the peaks of the data sheets"
+        )
+    if any(found.cluster.pools[cell.pool].accelerator == "cpu" for cell in found.cells):
+        console.say(
+            "on cores: of tiny models by the steps of study mini, measured on a core of an AMD "
+            f"EPYC; of others an assumed {TERAFLOPS['cpu'] * 1000:.0f} GFLOP/s of a core in "
+            "float32, twice in bfloat16"
         )
     if found.unplanned:
         console.say(f"not planned, behind an address: {', '.join(found.unplanned)}")

@@ -21,6 +21,10 @@ def _is_usual(precision: object) -> bool:
     return precision == "float32"
 
 
+EACH_STEP = 64
+"""Questions of each column that a kept step is asked, unless the study says otherwise."""
+
+
 class Evaluate(Section):
     """How completions are sampled for scoring.
 
@@ -43,6 +47,9 @@ class Evaluate(Section):
         scoring: ``answers`` grades what is written; ``options`` also asks which option of a
             question is the likeliest, see :mod:`pipeline.evaluate.options`.
         batch: Prompts decoded at once.
+        at: Which weights of a trained cell are asked: those that it ends with (``used``), or also
+            those of every step that it saves (``all``), see :mod:`pipeline.evaluate.along`.
+        each_step: Questions of each column that these are asked at most, pairs whole.
         precision: Number format of the engine ``hf``; greedy texts of ``bfloat16`` are often others
             than those of ``float32``, so that columns compare within one alone.
     """
@@ -61,6 +68,10 @@ class Evaluate(Section):
     batch: Batch = 64
     # Cells that ask for no other are written as if there were none.
     precision: Literal["float32", "bfloat16"] = Field(default="float32", exclude_if=_is_usual)
+    at: Literal["used", "all"] = Field(default="used", exclude_if=lambda at: at == "used")
+    each_step: Annotated[int, Field(ge=2, le=100_000)] = Field(
+        default=EACH_STEP, exclude_if=lambda count: count == EACH_STEP
+    )
 
     @model_validator(mode="after")
     def _engine_does_it(self) -> Evaluate:

@@ -70,7 +70,7 @@ def _crossed(study: Study, key: str, cell: Cell) -> AskedCell | None:
         seed=cell.seed,
         base=f"{trained}/checkpoints.json",
         inputs=f"weights/{study.name}/{key}",
-        evaluate=cell.evaluate.model_copy(update={"prompt": other}),
+        evaluate=cell.evaluate.model_copy(update={"prompt": other, "at": "used"}),
     )
 
 
@@ -176,6 +176,7 @@ def _base_cells(study: Study) -> Iterable[tuple[str, Cell]]:
             "prompt": evaluate.base_prompt or evaluate.prompt,
             "base_prompt": None,
             "crossed": False,
+            "at": "used",
         }
         yield (
             f"{key}-base",
@@ -217,6 +218,7 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
                 inputs=f"data/{study.name}/combos/{data}",
                 train=arm.applied_to(study.train.recipe),
                 evaluate=study.evaluate.model_copy(update=asked),
+                keeps=study.evaluate.at == "all",
             ),
         )
 

@@ -131,6 +131,7 @@ class TrainedCell(CellBase):
         algorithm: What it is trained with.
         train: The recipe.
         starts_from: Key of the cell whose weights it starts from; None for those of the base model.
+        keeps: Whether the weights of every step that it saves are kept, to be asked.
     """
 
     kind: Literal["trained"] = "trained"
@@ -139,6 +140,7 @@ class TrainedCell(CellBase):
     algorithm: Algorithm
     train: Train
     starts_from: Key | None = Field(default=None, exclude_if=_is_none)
+    keeps: bool = Field(default=False, exclude_if=lambda keeps: not keeps)
 
 
 class AskedCell(CellBase):

@@ -103,7 +103,8 @@ def _body(example: Example, between: str) -> str:
 
 
 def _labelled(example: Example) -> str:
-    return f"Story: {example.story}\nQuestion: {_question(example, example.question.strip())}"
+    story = f"Story: {example.story}\n" if example.story else ""  # sums have none
+    return f"{story}Question: {_question(example, example.question.strip())}"
 
 
 def _question(example: Example, question: str) -> str:

@@ -171,6 +171,19 @@ class TaskScores(Share):
         return {k: v for k, v in fields.items() if v or k not in _WHERE_THERE_ARE_ANY}
 
 
+class AskedStep(Record):
+    """What the weights of one step of a training answer; see :mod:`pipeline.evaluate.along`.
+
+    Attributes:
+        step: The step.
+        right: By column a character for each of its questions, in the order of the grades: ``1``
+            where the answer is right, ``0`` where it is wrong, ``-`` where it was not asked.
+    """
+
+    step: int
+    right: dict[str, str]
+
+
 class Evaluation(Record):
     """The scores of a cell.
 
@@ -181,6 +194,7 @@ class Evaluation(Record):
         tasks: Scores by column; empty where the model was not run.
         absent: Why the model was not run, if it was not.
         precision: Number format, where the study asks for another than the engine's usual one.
+        along: Some questions put to the weights of every step that was kept, in order.
     """
 
     engine: str
@@ -189,6 +203,7 @@ class Evaluation(Record):
     tasks: dict[str, TaskScores]
     absent: str | None = None
     precision: str | None = Field(default=None, exclude_if=lambda value: value is None)
+    along: tuple[AskedStep, ...] = Field(default=(), exclude_if=lambda along: not along)
 
     @classmethod
     def read_of(cls, path: Path, columns: Iterable[str], made_by: str) -> Self:

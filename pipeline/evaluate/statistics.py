@@ -114,7 +114,7 @@ def bootstrap_change(
 ) -> tuple[float, float]:
     """The 95 % interval of the mean paired difference by drawing whole stories again."""
     steps = np.asarray(after, dtype=float) - np.asarray(before, dtype=float)
-    index = _numbered(clusters)
+    index = numbered(clusters)
     sums, sizes = np.bincount(index, steps), np.bincount(index)
     random = np.random.default_rng(seed)
     drawn = random.integers(0, len(sums), size=(draws, len(sums)))
@@ -127,7 +127,7 @@ def median(
     values: Sequence[float], clusters: Sequence[Hashable], draws: int = 2000, seed: int = 0
 ) -> Estimate:
     """The median, which is not of nothing, by drawing whole stories again."""
-    each, index = np.asarray(values, dtype=float), _numbered(clusters)
+    each, index = np.asarray(values, dtype=float), numbered(clusters)
     order = np.argsort(each)
     stories = int(index.max()) + 1
     random = np.random.default_rng(seed)
@@ -151,7 +151,7 @@ def ratio(
         ZeroDivisionError: If what was before is nothing at all.
     """
     first, then = np.asarray(before, dtype=float), np.asarray(after, dtype=float)
-    index = _numbered(clusters)
+    index = numbered(clusters)
     firsts, thens = np.bincount(index, first), np.bincount(index, then)
     random = np.random.default_rng(seed)
     drawn = random.integers(0, len(firsts), size=(draws, len(firsts)))
@@ -178,7 +178,7 @@ def seeds_and_stories(
         steps: What changed in each question, for each seed.
         clusters: The story of each question, for each seed.
     """
-    index = _numbered([cluster for each in clusters for cluster in each])
+    index = numbered([cluster for each in clusters for cluster in each])
     seeds, stories = len(steps), int(index.max()) + 1
     place = np.repeat(np.arange(seeds), [len(each) for each in steps]) * stories + index
     values = np.concatenate([np.asarray(each, dtype=float) for each in steps])
@@ -196,6 +196,12 @@ def seeds_and_stories(
     return float(low), float(high)
 
 
+def numbered(clusters: Sequence[Hashable]) -> np.ndarray:
+    """The number of each one's cluster, in the order in which these first come."""
+    numbers: dict[Hashable, int] = {}
+    return np.asarray([numbers.setdefault(cluster, len(numbers)) for cluster in clusters])
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for making as many comparisons (Holm 1979)."""
     order = sorted(range(len(p_values)), key=lambda place: p_values[place])
@@ -206,14 +212,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _numbered(clusters: Sequence[Hashable]) -> np.ndarray:
-    numbers: dict[Hashable, int] = {}
-    return np.asarray([numbers.setdefault(cluster, len(numbers)) for cluster in clusters])
-
-
 def _clustered_variance(deviations: np.ndarray, clusters: Sequence[Hashable]) -> tuple[int, float]:
     """The number of clusters and the variance of the mean that is robust to them."""
-    sums = np.bincount(_numbered(clusters), deviations)
+    sums = np.bincount(numbered(clusters), deviations)
     groups = len(sums)
     if groups < 2:
         return groups, 0.0

@@ -41,6 +41,7 @@ class Manifest(RecordOfModel):
         format: Of the weights.
         use: The role that later stages evaluate.
         checkpoints: Base models have ``base``, trained ones ``best`` and ``last``.
+        kept: Weights of every saved step, in order, where the study asks for them.
         skipped_prompts: Training prompts that were too long, or had nothing to imitate.
         parameters: Number of weights of a base model.
         repository: Where a published model comes from.
@@ -53,6 +54,7 @@ class Manifest(RecordOfModel):
     format: Literal["safetensors"] = "safetensors"
     use: Role
     checkpoints: dict[Role, StoredModel]
+    kept: tuple[StoredModel, ...] = Field(default=(), exclude_if=lambda kept: not kept)
     skipped_prompts: int | None = Field(default=None, exclude_if=_absent)
     parameters: int | None = Field(default=None, exclude_if=_absent)
     repository: str | None = Field(default=None, exclude_if=_absent)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pipeline.data.codec import example_of
 from pipeline.reward.presets import load_preset, safe_reward
 
+ANSWERED = "answered"
+
 
 def compute_score(
     data_source: str,
@@ -37,10 +39,12 @@ def compute_score(
         begun: What the response begins with that verl counts to the prompt.
 
     Returns:
-        See :meth:`pipeline.reward.reward.Reward.figures`; verl averages them.
+        See :meth:`pipeline.reward.reward.Reward.figures`, and whether some answer was found, right
+        or wrong; verl averages them.
 
     Raises:
         UserError: If the preset or the task is unknown, or the row is in no dataset's layout.
     """
     example = example_of(extra_info, data_source, ground_truth)
-    return safe_reward(load_preset(preset, settings), begun + solution_str, example).figures()
+    reward = safe_reward(load_preset(preset, settings), begun + solution_str, example)
+    return {**reward.figures(), ANSWERED: float(bool(reward.grade.extracted))}

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from pipeline.base.progress import ProgressReport
-from pipeline.config.params import ApiCell
+from pipeline.config.params import ApiCell, TrainedCell
 from pipeline.data.codec import read_column
 from pipeline.engine.sampling import Sampling
+from pipeline.evaluate.along import asked_along, known, noted
 from pipeline.evaluate.engine import Engine
-from pipeline.evaluate.runner import Asked, Asking
+from pipeline.evaluate.records import AskedStep
+from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
+from pipeline.model.manifest import Manifest
 from pipeline.stages.common import Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.prompts import frame_of
-from pipeline.stages.scoring import ModelRun, score_cell
+from pipeline.stages.scoring import ModelRun, engine_of_weights, score_cell, work_of
 
 
 def main(stage: Stage, key: str) -> None:
     """Evaluate one cell."""
     target = stage.runs / key / stage.name / "tried.json"
 
-    def then(engine: Engine, ran: ModelRun) -> None:
+    def then(engine: Engine, ran: ModelRun) -> list[AskedStep]:
         tried(stage, key, engine, ran).write(target)
+        return along(stage, key, ran)
 
     found = score_cell(stage, key, asked(stage, key), then)
     if found.absent is not None:
@@ -42,6 +46,30 @@ def tried(stage: Stage, key: str, engine: Engine, ran: ModelRun) -> Tried:
     with ProgressReport(f"{stage.name} {key}: edited reasoning", len(planned)) as progress:
         found = attempt(engine, planned, suite.asking, seed=cell.seed, report=progress.at)
     return Tried(attempts=found)
+
+
+def along(stage: Stage, key: str, ran: ModelRun) -> list[AskedStep]:
+    """Ask some questions of every step whose weights were kept, if the study asks for it."""
+    cell = stage.params.cell(key)
+    if not isinstance(cell, TrainedCell) or cell.evaluate.at == "used":
+        return []
+    weights = stage.weights_of(key)
+    manifest = Manifest.read_of(
+        stage.runs / key / "train" / "checkpoints.json", cell.model, weights.made_by
+    )
+    suite, found = ran.asked[0], []
+    some = asked_along(suite, cell.evaluate.each_step)
+    for model in manifest.kept:
+        if model.digest == manifest.used.digest:
+            right = known(suite, some, ran.graded[0])
+        else:
+            folder, work = weights.get(model.digest), work_of(stage, key, cell)
+            engine = engine_of_weights(stage, cell, folder, work)
+            with ProgressReport(f"{stage.name} {key}: step {model.step}", len(some.names)) as shown:
+                (graded,) = evaluate(engine, [some], seed=cell.seed, report=shown.at)
+            right = [each.grade.correct for each in graded]
+        found.append(noted(model.step, suite, some, right))
+    return found
 
 
 def asked(stage: Stage, key: str) -> list[Asked]:

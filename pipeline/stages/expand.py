@@ -70,7 +70,7 @@ def files(params: Params, code: dict[str, str]) -> Iterator[tuple[str, Content]]
                     "code": _chosen(code, *names),
                     "threads": params.study.threads,
                     "seed": cell.seed,
-                    **{section: content[section] for section in sections},
+                    **{section: content[section] for section in sections if section in content},
                 },
             )
 
@@ -79,7 +79,7 @@ def _stages(cell: Cell) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]
     """Yield each stage of a cell that has parameters: its name, its files of code, its sections."""
     train, evaluate = cell.train, cell.evaluate
     code = (f"train-{train.backend}", f"reward-{train.reward.preset}")
-    yield "train", code, ("algorithm", "train")
+    yield "train", code, ("algorithm", "train", "keeps")
     yield "evaluate", (f"evaluate-{evaluate.engine}",), ("evaluate",)
 
 

@@ -18,7 +18,7 @@ from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import Engine, EnginePlace
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.option_scoring import Likelihoods, choices_of, with_scores
-from pipeline.evaluate.records import Evaluation, TaskScores
+from pipeline.evaluate.records import AskedStep, Evaluation, TaskScores
 from pipeline.evaluate.runner import (
     Asked,
     Graded,
@@ -48,11 +48,12 @@ def score_cell(
     stage: Stage,
     key: str,
     asked: Sequence[Asked],
-    then: Callable[[Engine, ModelRun], None] = lambda *_: None,
+    then: Callable[[Engine, ModelRun], Sequence[AskedStep]] = lambda *_: (),
 ) -> Evaluation:
     """Run a cell's model over columns of examples; write responses, grades and metrics.
 
-    A model that is loaded for that answers what ``then`` asks of it about its answers too.
+    A model that is loaded for that answers what ``then`` asks of it about its answers too; it
+    returns what other steps of its training answered.
 
     A model that cannot be run here leaves empty files and the reason in their place; once it can be
     run, ``dvc repro --force`` on the stage runs it.
@@ -70,10 +71,10 @@ def score_cell(
         started = time.perf_counter()
         graded = ask_columns(engine, cell, asked, f"{stage.name} {key}")
         ran = ModelRun(engine.name, engine.libraries, asked, graded)
-        then(engine, ran)
+        along = then(engine, ran)
         seconds = time.perf_counter() - started
         write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
-        found = write_scores(stage.runs / key / stage.name, cell, ran)
+        found = write_scores(stage.runs / key / stage.name, cell, ran, along=along)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
             remove(work_of(stage, key, cell))
     for name, scores in found.tasks.items():
@@ -168,7 +169,13 @@ def ask_columns(
     return graded
 
 
-def write_scores(folder: Path, cell: Cell, ran: ModelRun, absent: str | None = None) -> Evaluation:
+def write_scores(
+    folder: Path,
+    cell: Cell,
+    ran: ModelRun,
+    absent: str | None = None,
+    along: Sequence[AskedStep] = (),
+) -> Evaluation:
     """Write responses, grades and metrics into a folder; return the metrics."""
     names = [name for each in ran.asked for name in repeated(each.names, each.asking.samples)]
     examples = [e for each in ran.asked for e in repeated(each.examples, each.asking.samples)]
@@ -185,6 +192,7 @@ def write_scores(folder: Path, cell: Cell, ran: ModelRun, absent: str | None = N
         libraries={**ran.libraries, **installed(*GRADING)},
         tasks=_by_column(ran),
         absent=absent,
+        along=tuple(along),
         precision=None if ran.engine != "hf" or usual else cell.evaluate.precision,
     )
     found.write(folder / "metrics.json")

@@ -66,13 +66,14 @@ def _train(
     of = StateOf(study=stage.study, cell=key)
     begin(training.work, of, training.total, training.made_from, resume)
     outcome = _followed(training, key, shown)
-    stage.weights_of(key).keep_only([each.digest for each in outcome.checkpoints.values()])
+    stage.weights_of(key).keep_only([each.digest for each in outcome.models])
     config = TrainingConfig(cell=cell, libraries=outcome.libraries, start=start)
     _write(stage, key, config, outcome.history)
     Manifest(
         model=cell.model,
         use=cell.train.checkpoint,
         checkpoints={role: found for role, found in outcome.checkpoints.items()},
+        kept=outcome.kept,
         skipped_prompts=training.skipped,
     ).write(stage.runs / key / stage.name / "checkpoints.json")
     best, before = outcome.checkpoints["best"], outcome.history.steps[0]

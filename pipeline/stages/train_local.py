@@ -32,7 +32,7 @@ def made_from(stage: Stage, cell: TrainedCell) -> Settings:
     """Everything that the result of a run depends on; not where it runs."""
     elsewhere = {"train": {"cluster"}}
     settings = cell.model_dump(
-        mode="json", include={"algorithm", "seed", "train"}, exclude=elsewhere
+        mode="json", include={"algorithm", "seed", "train", "keeps"}, exclude=elsewhere
     )
     return {
         **settings,

@@ -130,8 +130,15 @@ class Outcome(Record):
         history: All its steps.
         checkpoints: The weights of the best and of the last step.
         libraries: Versions of what computed them.
+        kept: The weights of every saved step, where they are asked for.
     """
 
     history: History
     checkpoints: dict[Literal["best", "last"], StoredModel]
     libraries: Libraries
+    kept: tuple[StoredModel, ...] = ()
+
+    @property
+    def models(self) -> list[StoredModel]:
+        """All weights that it names."""
+        return [*self.checkpoints.values(), *self.kept]

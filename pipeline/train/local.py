@@ -27,6 +27,7 @@ from pipeline.train.critic import make_critic
 from pipeline.train.data import TokenisedRow, batches
 from pipeline.train.dynamic_sampling import batches_used
 from pipeline.train.experience import ExperienceSource
+from pipeline.train.kept import KeptSteps
 from pipeline.train.learner import Learner
 from pipeline.train.lora import LoraLearner
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
@@ -59,6 +60,8 @@ class LocalTrainer:
             weights is given some seconds to end; after them the last checkpoint stands.
         probe: Called on the base model, at the end of every epoch and at the last step; its figures
             join the metrics of that step as ``probe/NAME``.
+        kept: Keeps the weights of every step that is saved by plan; None where nobody asks for
+            them.
         history: The steps so far.
     """
 
@@ -74,6 +77,7 @@ class LocalTrainer:
     report: Callable[[History], None] = lambda _: None
     should_stop: Callable[[], bool] = lambda: False
     probe: Probe | None = None
+    kept: KeptSteps | None = None
     history: History = field(default_factory=History)
 
     def run(self) -> History:
@@ -87,7 +91,7 @@ class LocalTrainer:
         """
         check_fit(self.policy.config, self.tokenizer, self.train, self.validation, self.recipe)
         self._prepare()
-        self.history = self._state.restore(self._schedule.of_this_length)
+        self.history = self._state.restore(self._fitted)
         with self._stopping:
             try:
                 self._train()
@@ -96,6 +100,18 @@ class LocalTrainer:
                     self._state.save(self.history)
                 raise self._interrupted() from None
         return self.history
+
+    def kept_steps(self) -> list[int]:
+        """The steps whose weights are kept."""
+        return [] if self.kept is None else self._schedule.keeps(self.history.last.step)
+
+    def _fitted(self, history: History) -> History:
+        """A history as this run has it; an empty one where weights that it kept are not there."""
+        found = self._schedule.of_this_length(history)
+        if self.kept is None or not found.steps:
+            return found
+        before = self._schedule.keeps(found.last.step)[:-1]  # the last one is kept again
+        return found if self.kept.has(before) else History()
 
     @property
     def saved(self) -> int:
@@ -149,6 +165,7 @@ class LocalTrainer:
             self._add(Step(step=0, metrics={}, timing={}, at=time.time()))
         if self._is_unfinished():
             self._finish()
+        self._keep_if_due()
         for step, rows in self._batches():
             started = time.perf_counter()
             experience = self._source.of(step, rows, self._stream)
@@ -169,6 +186,7 @@ class LocalTrainer:
             self._add(Step(step=step, metrics=metrics, timing=timing, at=time.time()))
             self._stopping.step_done()
             self._finish()
+            self._keep_if_due()
             self._save_if_due(step)
 
     def _batches(self) -> Iterator[tuple[int, list[TokenisedRow]]]:
@@ -229,6 +247,13 @@ class LocalTrainer:
             return {}
         self.policy.eval()
         return {f"probe/{name}": value for name, value in self.probe(self.policy).items()}
+
+    def _keep_if_due(self) -> None:
+        """Keep the weights of the last step where they are asked for."""
+        step = self.history.last.step
+        over = self._schedule.is_over(self.history)
+        if self.kept is not None and step and (over or self._schedule.saves(step)):
+            self.kept.keep(step)
 
     def _save_if_due(self, step: int) -> None:
         """Write a checkpoint where one is due.

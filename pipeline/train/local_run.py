@@ -18,6 +18,7 @@ from pipeline.model.manifest import StoredModel
 from pipeline.model.weights import copy_generation, load_model, save_model
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows
+from pipeline.train.kept import KeptSteps
 from pipeline.train.local import LocalTrainer
 from pipeline.train.probe import load_probe
 
@@ -64,6 +65,7 @@ class LocalRun:
             Interrupted: If ``should_stop`` said so; running again goes on from there.
             UserError: If something fails that its user must mend.
         """
+        kept = KeptSteps(work / "kept", self._write)
         trainer = LocalTrainer(
             policy=self._policy,
             reference=copy.deepcopy(self._policy).requires_grad_(False),
@@ -77,6 +79,7 @@ class LocalRun:
             report=lambda history: report(history, trainer.saved),
             should_stop=should_stop,
             probe=self._probe,
+            kept=kept if self._cell.keeps else None,
         )
         history = trainer.run()
         best, last = history.best, history.last
@@ -86,18 +89,23 @@ class LocalRun:
             checkpoints={
                 "best": StoredModel(
                     step=best.step,
-                    digest=self._kept(work / "best", trainer, trainer.best_weights()),
+                    digest=self._stored(work / "best", trainer.best_weights()),
                     validation_accuracy=best.accuracy,
                 ),
-                "last": StoredModel(step=last.step, digest=self._kept(work / "last", trainer)),
+                "last": StoredModel(step=last.step, digest=self._stored(work / "last")),
             },
             libraries=installed(*MODEL, *GRADING),
+            kept=kept.stored(trainer.kept_steps(), self._weights),
         )
 
-    def _kept(self, folder: Path, trainer: LocalTrainer, weights: Weights | None = None) -> str:
+    def _stored(self, folder: Path, weights: Weights | None = None) -> str:
         """Put weights, or the policy's as they are, into their place; return their digest."""
         remove(folder / "model")
         with replacing(folder / "model") as temporary:
-            save_model(temporary, trainer.policy, trainer.tokenizer, weights)
-            copy_generation(self._base, temporary)
+            self._write(temporary, weights)
         return self._weights.take(folder / "model")
+
+    def _write(self, folder: Path, weights: Weights | None = None) -> None:
+        """Write weights, or the policy's as they are, as a model folder."""
+        save_model(folder, self._policy, self._tokenizer, weights)
+        copy_generation(self._base, folder)

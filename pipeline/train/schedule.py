@@ -64,6 +64,10 @@ class Schedule:
         """Whether a checkpoint is due."""
         return step % self.save_every == 0
 
+    def keeps(self, last: int) -> list[int]:
+        """The steps of a run up to its last one whose weights are kept where all are asked for."""
+        return sorted({*range(self.save_every, last + 1, self.save_every), last} - {0})
+
     def of_this_length(self, history: History) -> History:
         """A history as a run of this length has it; an empty one where it is of a longer run.
 

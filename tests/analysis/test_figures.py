@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,10 +15,11 @@ from benchmarks.made_study import write_results
 from benchmarks.report import large_study
 from pipeline.analysis.figures import FIGURES, draw_all
 from pipeline.analysis.figures.panels import style
-from pipeline.analysis.results import Results, collect
+from pipeline.analysis.results import CellResult, Results, TrainedResult, collect
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
+from pipeline.evaluate.records import AskedStep
 from tests.conftest import PROJECT, TINY
 
 
@@ -28,8 +30,18 @@ def made(params: Params, folder: Path) -> Results:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """Two models of the large study."""
-    return made(large_study(PROJECT, models=2), tmp_path_factory.mktemp("large"))
+    """Two models of the large study, whose steps were asked."""
+    found = made(large_study(PROJECT, models=2), tmp_path_factory.mktemp("large"))
+    return replace(found, cells={key: along(result) for key, result in found.cells.items()})
+
+
+def along(result: CellResult) -> CellResult:
+    """A cell whose steps were asked every other question, if it was trained."""
+    if not isinstance(result, TrainedResult):
+        return result
+    counts = {name: len(result.answers[name].right) for name in result.tasks}
+    right = {name: ("1-0-" * count)[:count] for name, count in counts.items()}
+    return replace(result, along=tuple(AskedStep(step=s, right=right) for s in (50, 100, 150)))
 
 
 def figure(results: Results, name: str) -> Figure:

@@ -66,7 +66,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
         content["grid"]["arms"] = ARMS
         warm_start = content["base"]["models"]["nano"]["warm_start"]
         warm_start |= {"steps": 150, "batch": 16, "stories": 2000}
-        content["evaluate"]["max_new_tokens"] = 24
+        content["evaluate"] |= {"max_new_tokens": 24, "at": "all", "each_step": 4}
     for command in (
         ("tomrl", "study", "use", "mini"),
         ("dvc", "repro", "base@nano", "dataset@hi", "suite"),

@@ -193,6 +193,18 @@ def test_the_manifest_names_the_best_and_the_last_step(grpo: tuple[Path, str]) -
     assert content["use"] == "best" and content["model"] == "nano"
 
 
+def test_every_saved_step_is_kept(grpo: tuple[Path, str]) -> None:
+    assert kept_steps(grpo[0], GRPO) == list(range(1, STEPS + 1))
+
+
+def kept_steps(checkout: Path, cell: str) -> list[int]:
+    """The steps that a manifest keeps, whose weights are there."""
+    content, weights = manifest(checkout, cell), checkout / "weights/mini" / cell
+    assert all((weights / each["digest"]).is_dir() for each in content["kept"])
+    assert content["kept"][-1]["digest"] == content["checkpoints"]["last"]["digest"]
+    return [each["step"] for each in content["kept"]]
+
+
 def test_the_stored_weights_are_float32_in_hugging_face_layout(grpo: tuple[Path, str]) -> None:
     checkout, shown = grpo
     weights = checkout / "weights/mini"
@@ -220,6 +232,7 @@ def test_a_killed_job_goes_on_to_the_planned_last_step(killed: tuple[Path, str, 
     assert "goes on after step" in shown
     assert step - 1 <= int(shown.rpartition("goes on after step ")[2].split()[0]) <= step + 1
     assert manifest(checkout, REINFORCE)["checkpoints"]["last"]["step"] == STEPS
+    assert kept_steps(checkout, REINFORCE) == list(range(1, STEPS + 1))
     assert probed(rows) == PROBED
 
 
@@ -250,6 +263,7 @@ def test_a_killed_imitation_goes_on_and_stores_what_it_measured(
     highest = max(row["validation_accuracy"] for row in rows[1:])
     assert stored["best"]["validation_accuracy"] == highest
     assert stored["last"]["step"] == SFT_STEPS
+    assert kept_steps(checkout, SFT) == list(range(1, SFT_STEPS + 1))
     assert shown.count("log-probabilities within") >= 1
     for kept in stored.values():  # the local trainer's own measurement of what was stored
         found = accuracy(checkout, checkout / "weights/mini" / SFT / kept["digest"])
@@ -274,6 +288,18 @@ def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) ->
         for row in rows:
             if row["cell"] == cell and row["task"] in grades:
                 assert row["trained"] == grades[row["task"]]["accuracy"]
+
+
+def test_the_report_has_a_curve_of_every_cell_and_column(whole: tuple[Path, str]) -> None:
+    curves = read_json(whole[0] / "reports/mini/results.json")["along"]
+    found = {(c["cell"], c["column"], p["step"]) for c in curves for p in c["points"]}
+    lasts = {GRPO: STEPS, REINFORCE: STEPS, SFT: SFT_STEPS}
+    assert found == {
+        (cell, name, step)
+        for cell, last in lasts.items()
+        for name in COLUMNS
+        for step in range(last + 1)
+    }
 
 
 def test_the_report_has_the_probes_of_every_cell(whole: tuple[Path, str]) -> None:

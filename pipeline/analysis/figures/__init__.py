@@ -8,7 +8,11 @@ from types import MappingProxyType
 import matplotlib
 from matplotlib.figure import Figure
 
-from pipeline.analysis.figures.curves import trained_and_other_columns, training_curves
+from pipeline.analysis.figures.curves import (
+    along_the_training,
+    trained_and_other_columns,
+    training_curves,
+)
 from pipeline.analysis.figures.matrices import models_and_combinations, orders, transfer
 from pipeline.analysis.figures.panels import style
 from pipeline.analysis.figures.scores import accuracy_by_order, against_rules
@@ -41,6 +45,12 @@ FIGURES: MappingProxyType[str, tuple[Callable[[Results], Figure | None], str]] =
             trained_and_other_columns,
             "Lines by epoch, a panel for each training set: mean accuracy on columns that it "
             "trains (solid) and on others (dashed); the table of probes holds the numbers.",
+        ),
+        "along-the-training": (
+            along_the_training,
+            "Lines by step, a panel for each column: accuracy of each cell at every step that was "
+            "kept, in its 95 % interval; the table of gains that come and go says what of it is "
+            "beyond chance.",
         ),
         "accuracy-by-order": (
             accuracy_by_order,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from pipeline.analysis.along import CurvePoint, of_cell, points_of
 from pipeline.analysis.figures.panels import INK, by_model, line_styles, panels, training_of
 from pipeline.analysis.probes import ProbePoint, probe_points
 from pipeline.analysis.results import Results, TrainedResult
-from pipeline.analysis.seeds import Group, groups
+from pipeline.analysis.seeds import Group, SeedEstimate, groups
 
 _POINTS = 150  # of a curve: a page cannot show more
 _PANELS = 4  # side by side
@@ -104,6 +107,60 @@ def trained_and_other_columns(results: Results) -> Figure | None:
         axis.grid()
     axes[0].set_ylabel("accuracy (%), mean over columns")
     return figure
+
+
+def along_the_training(results: Results) -> Figure | None:
+    """Accuracy by step, a panel for each column; None where no steps were asked.
+
+    A line for each cell, in its 95 % interval; the seeds of one cell are one line, their mean, in
+    its interval over seeds.
+    """
+    curves = {
+        (result.key, column): {point.step: point for point in points_of(asked)}
+        for result in results.trained()
+        for column, asked in of_cell(results, result).items()
+    }
+    found = [g for g in groups(results) if any(key == g.cells[0].key for key, _ in curves)]
+    if not found:
+        return None
+    columns = list(dict.fromkeys(column for _, column in curves))
+    names = {group.label: _named(group, found) for group in found}
+    legend = line_styles(names.values())
+    across = min(_PANELS, len(columns))
+    figure, axes = panels(
+        -(-len(columns) // across), across, (2.6, 2.2), legend=dict(legend), count=len(columns)
+    )
+    for axis, column in zip(axes, columns, strict=True):
+        for group in found:
+            own = [curves[r.key, column] for r in group.cells if (r.key, column) in curves]
+            if own:
+                _draw_along(axis, own, legend[names[group.label]])
+        axis.set_title(column)
+        axis.set_xlabel("step")
+        axis.set_ylim(0, 100)
+        axis.grid()
+    axes[0].set_ylabel("accuracy (%)")
+    return figure
+
+
+def _named(group: Group, among: Sequence[Group]) -> str:
+    """How a group was trained, with its model where there are several."""
+    several = len({each.cells[0].cell.title for each in among}) > 1
+    return f"{group.cells[0].cell.title}, {training_of(group)}" if several else training_of(group)
+
+
+def _draw_along(axis: Axes, curves: Sequence[dict[int, CurvePoint]], look: Line2D) -> None:
+    """Draw the curves of one group's seeds, by step, at the steps that all have."""
+    steps = sorted(set.intersection(*map(set, curves)))
+    if len(curves) == 1:
+        bands = [(curves[0][step].accuracy, *curves[0][step].interval) for step in steps]
+    else:
+        means = [SeedEstimate.of([points[step].accuracy for points in curves]) for step in steps]
+        bands = [(each.mean, max(0.0, each.low), min(1.0, each.high)) for each in means]
+    middle, low, high = ([100 * end for end in ends] for ends in zip(*bands, strict=True))
+    style, colour = look.get_linestyle(), look.get_color()
+    axis.plot(steps, middle, linestyle=style, color=colour, linewidth=1.4, marker=".", markersize=3)
+    axis.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 _INSIDE_AND_OUTSIDE: dict[str, Artist] = {

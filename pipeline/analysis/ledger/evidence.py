@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from pipeline.analysis.along import AskedAlong
 from pipeline.analysis.ledger.decisions import NotRun
 from pipeline.analysis.paired import Answers
 from pipeline.evaluate.statistics import Estimate
@@ -109,6 +110,7 @@ class AskedModel:
         said: The responses to some topics with the story of each.
         curve: How its training went, the base model first.
         probed: Questions that a probe asks of each column.
+        along: Answers along its training, by column, where its steps were asked.
     """
 
     answers: Mapping[str, Answers]
@@ -118,6 +120,7 @@ class AskedModel:
     said: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     curve: Sequence[Figures] = ()
     probed: int | None = None
+    along: Mapping[str, AskedAlong] = field(default_factory=dict)
 
 
 class Run(NamedTuple):

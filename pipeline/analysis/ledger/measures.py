@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from pipeline.analysis.along import AskedAlong
 from pipeline.analysis.ledger.decisions import (
     Effect,
     NotRun,
@@ -257,12 +258,34 @@ def probes(run: Run, who: Who, topic: str) -> list[Estimate]:
     Raises:
         NotRun: If there are too few probes.
     """
+    if (along := asked_along(run, topic)) is not None:
+        return [statistics.share(right, along.stories) for right in along.right]
     names = [f"probe/{column}" for column in run.asked.topics.get(topic, ())]
     rows = [[row[name] for name in names if name in row] for row in run.asked.curve]
     points = [row for row in rows if row]
     if len(points) < FEWEST_PROBES or run.asked.probed is None:
         raise NotRun(f"{FEWEST_PROBES} probes or more on {topic}", who)
     return [_probe(row, run.asked.probed * len(row)) for row in points]
+
+
+def asked_along(run: Run, topic: str) -> AskedAlong | None:
+    """The answers to the columns of a topic along a training; None where too few steps were asked.
+
+    All columns together, of which larger ones count for more.
+    """
+    found = [
+        run.asked.along[name] for name in run.asked.topics.get(topic, ()) if name in run.asked.along
+    ]
+    if not found or len(found[0].steps) < FEWEST_PROBES:
+        return None
+    return AskedAlong(
+        found[0].steps,
+        [
+            [is_right for each in found for is_right in each.right[n]]
+            for n in range(len(found[0].steps))
+        ],
+        [story for each in found for story in each.stories],
+    )
 
 
 def _probe(row: Sequence[float], count: int) -> Estimate:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from pipeline.analysis.along import of_cell
 from pipeline.analysis.ledger.evidence import (
     OTHERS,
     TRAINED,
@@ -121,6 +122,7 @@ def _asked(
         said=_said(result, columns, recorded),
         curve=result.curve if isinstance(result, TrainedResult) else (),
         probed=None if probe is None else probe.limit,
+        along=of_cell(results, result) if isinstance(result, TrainedResult) else {},
     )
 
 

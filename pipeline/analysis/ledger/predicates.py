@@ -31,7 +31,9 @@ from pipeline.analysis.ledger.decisions import (
     turned,
 )
 from pipeline.analysis.ledger.evidence import Evidence, Run, Who, judged
-from pipeline.analysis.ledger.measures import Measure, lead, probes
+from pipeline.analysis.ledger.measures import Measure, asked_along, lead, probes
+from pipeline.evaluate import statistics
+from pipeline.evaluate.peaks import came_and_went, find_peak
 from pipeline.evaluate.statistics import LEVEL, Estimate
 
 MARGIN = 0.05
@@ -257,10 +259,11 @@ def _slope(evidence: Evidence, who: Who, metric: str, start: float, end: float) 
 
 
 def comes_and_goes(who: Who, topic: str, of: int = 1) -> Test:
-    """Along the run a gain appears that is gone at its end.
+    """Along the run a gain appears most of which is gone at its end.
 
-    The highest probe between the first and the last is looked at, allowing for its choice among all
-    (Bonferroni). Contradicted where no gain that counts ever was, or what was gained stays.
+    The highest point between the first and the last is looked at, allowing for its choice among
+    all: question by question where the steps were asked (:mod:`pipeline.evaluate.peaks`), else by
+    probes (Bonferroni). Contradicted where no gain that counts ever was, or what was gained stays.
     """
 
     def test(evidence: Evidence) -> Decision:
@@ -272,15 +275,19 @@ def comes_and_goes(who: Who, topic: str, of: int = 1) -> Test:
 
 def _gone(run: Run, who: Who, topic: str, of: int) -> Decision:
     first, *between, last = probes(run, who, topic)
-    peak = max(between, key=lambda probe: probe.value)
-    looks = of * len(between)
-    gained, lost = (among(difference(peak, other), looks) for other in (first, last))
-    kept = difference(last, first)
+    if (along := asked_along(run, topic)) is not None:
+        found = find_peak(along.right, along.stories, of)
+        gained, lost = found.gain, found.loss
+        kept = statistics.change(along.right[0], along.right[-1], along.stories)
+    else:
+        peak, looks = max(between, key=lambda probe: probe.value), of * len(between)
+        gained, lost = (among(difference(peak, other), looks) for other in (first, last))
+        kept = difference(last, first)
     word = _word(
-        gained.low > 0 and lost.low > 0,
+        came_and_went(gained, lost),
         gained.high < MARGIN or (kept.low > 0 and lost.high < MARGIN),
     )
-    named = f"of {who} on {topic} at its highest probe"
+    named = f"of {who} on {topic} at its highest point"
     effects = [
         Measure(f"{what} {named}", lambda _: gained).effect(each)
         for what, each in (("gain", gained), ("loss after that", lost))

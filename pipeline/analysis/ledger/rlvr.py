@@ -119,7 +119,7 @@ def _transfer() -> tuple[PaperClaim, ...]:
             "rlvr/prolonged",
             f"{V1}, abstract: prolonged training",
             "late in training on HiToM and FANToM, trained columns rise and others do not",
-            "probes of REINFORCE++ at 7B on hi-fan while it trains",
+            "REINFORCE++ at 7B on hi-fan, asked or probed while it trains",
             every(
                 [
                     rises(late(rl("hi-fan"), TRAINED), least=0.0),
@@ -190,7 +190,7 @@ def _later() -> tuple[PaperClaim, ...]:
             "rlvr/comes-and-goes",
             f"{ACL}, abstract: gains occur unpredictably across the run",
             "with some set, a gain on columns that are not trained comes and goes along the run",
-            "probes of REINFORCE++ at 7B on the paper's sets while it trains",
+            "REINFORCE++ at 7B on the paper's sets, asked or probed while it trains",
             some(comes_and_goes(rl(data), OTHERS, of=len(SETS)) for data in SETS),
         ),
         PaperClaim(

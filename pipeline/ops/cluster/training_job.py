@@ -82,7 +82,7 @@ class TrainingJob:
                 "and every node of the cluster see under the same path"
             )
         outcome = Outcome.read(kept.get(digest) / OUTCOME, kept.made_by)
-        for model in outcome.checkpoints.values():
+        for model in outcome.models:
             self.weights.share(kept, model.digest)
         return outcome
 

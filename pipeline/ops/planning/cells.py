@@ -18,7 +18,10 @@ from pipeline.formats.records import read_figures
 from pipeline.ops.planning import disk
 from pipeline.ops.planning.cluster import ClusterFile, Pool
 from pipeline.ops.planning.hours import (
+    CPU_SHARE,
+    LARGE_CPU_SHARE,
     PROMPT_TOKENS,
+    SHARE,
     Lengths,
     TrainingWork,
     answer_operations,
@@ -37,6 +40,8 @@ from pipeline.train.schedule import Schedule
 from pipeline.train.shape import Shape
 from pipeline.train.shapes import shape_of
 
+LAPTOP_MEMORY = 16 * GIB
+"""That a model which is not tiny may take on cores. Assumed."""
 _EVALUATED = 40 * GIB  # weights that vLLM keeps on one accelerator, see docs/cluster.md
 _ASKED_SHARE = 0.85  # of an accelerator, that weights may take beside keys and values
 
@@ -120,7 +125,7 @@ def _base_hours(model: TinyModel | Published, speed: float) -> float:
         return download_hours(shape.parameters)
     start = model.warm_start
     done = 6.0 * shape.parameters * start.steps * start.batch * start.context
-    return 0.0 if model.shipped else hours(done, 1, speed, on_cpu=True)
+    return 0.0 if model.shipped else hours(done, 1, CPU_SHARE * speed)
 
 
 class _Planner:
@@ -148,18 +153,19 @@ class _Planner:
     def _plan(self, key: str, cell: Cell) -> CellPlan:
         shape = shape_of(_model(self._params, cell))
         trained = cell if isinstance(cell, TrainedCell) else None
-        asked = list(self._asked(cell))
+        kept = self._kept(trained) if trained else 0
+        asked = list(self._asked(cell, kept))
         run = self._run(trained) if trained else None
         done = {"train": train_operations(shape, run)} if run else {}
         done["evaluate"] = sum(answer_operations(shape, *each) for each in asked)
-        kept = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
+        left = sum(disk.responses(answers, lengths.answer) for answers, lengths in asked)
         passing = 0
         if trained:
             critic = bool(trained.algorithm.critic)
-            kept += disk.weights(shape, trained.train)
-            kept += disk.state(shape, trained.train, critic=critic)
+            left += disk.weights(shape, trained.train, max(2, kept + 1))
+            left += disk.state(shape, trained.train, critic=critic)
             passing = disk.while_training(shape, trained.train, critic=critic)
-        return CellPlan(key, None, self._pools(key, cell, shape, done, run), kept, passing)
+        return CellPlan(key, None, self._pools(key, cell, shape, done, run), left, passing)
 
     def _pools(
         self,
@@ -178,7 +184,7 @@ class _Planner:
                 refused.append(f"{name}: {error}")
                 continue
             found[name] = {
-                stage: StagePlan(gpus, _hours(done[stage], gpus, pool), memory)
+                stage: StagePlan(gpus, self._hours(stage, cell, done[stage], gpus, pool), memory)
                 for stage, (gpus, memory) in places.items()
             }
             if run is not None and pool.accelerator != "cpu":
@@ -191,12 +197,33 @@ class _Planner:
             raise UserError(f"{first}@{key} fits in no pool of the cluster. {'; '.join(refused)}")
         return found
 
-    def _asked(self, cell: Cell) -> Iterator[tuple[int, Lengths]]:
-        """How many answers an evaluation takes, and of what lengths: tasks, then side-checks."""
+    def _kept(self, cell: TrainedCell) -> int:
+        """How many steps of a training are kept to be asked."""
+        if not cell.keeps:
+            return 0
+        schedule = Schedule.of(cell.train, count_rows(self._params, cell, self._root))
+        return len(schedule.keeps(schedule.total))
+
+    def _hours(self, stage: str, cell: Cell, operations: float, gpus: int, pool: Pool) -> float:
+        """How long a stage takes in a pool."""
+        share = SHARE
+        if pool.accelerator == "cpu":
+            trained = cell if isinstance(cell, TrainedCell) and stage == "train" else None
+            precision = trained.train.precision if trained else cell.evaluate.precision
+            tiny = isinstance(_model(self._params, cell), TinyModel)
+            share = CPU_SHARE if tiny else LARGE_CPU_SHARE[precision]
+        return hours(operations, gpus, share * pool.speed)
+
+    def _asked(self, cell: Cell, kept: int) -> Iterator[tuple[int, Lengths]]:
+        """How many answers an evaluation takes, and of what lengths: tasks, then side-checks.
+
+        One of the steps that are kept is that which all questions are put to.
+        """
         suite = self._params.suite
         questions = sum(self._questions[name] for name in suite.tasks)
         lengths = Lengths.within(PROMPT_TOKENS, cell.evaluate.max_new_tokens)
-        yield questions * cell.evaluate.samples, lengths
+        some = sum(min(self._questions[name], cell.evaluate.each_step) for name in suite.tasks)
+        yield questions * cell.evaluate.samples + some * max(0, kept - 1), lengths
         for name, check in suite.side_checks.items():
             yield self._questions[name], Lengths.within(PROMPT_TOKENS, check.max_new_tokens)
 
@@ -226,8 +253,14 @@ class _Planner:
             UserError: If it does not fit.
         """
         on_cpu = pool.accelerator == "cpu"
-        if on_cpu is not isinstance(_model(self._params, cell), TinyModel):
-            raise _wrong_kind(tiny=not on_cpu)
+        model = _model(self._params, cell)
+        assert has_weights(model)
+        if not on_cpu and isinstance(model, TinyModel):
+            raise UserError(
+                "a tiny model runs on cores; it would fit in a pool of accelerator: cpu"
+            )
+        if on_cpu and not _fits_cores(cell, model):
+            raise UserError("it needs accelerators; it would fit in a pool of a100-80 or larger")
         if stage == "train" and isinstance(cell, TrainedCell):
             if cell.train.backend == "local":
                 return self._place_local(cell, shape, pool)
@@ -270,14 +303,24 @@ class _Planner:
         return found.gpus * found.nodes, found.peak
 
 
-def _wrong_kind(*, tiny: bool) -> UserError:
-    if tiny:
-        return UserError("a tiny model runs on cores; it would fit in a pool of accelerator: cpu")
-    return UserError("it needs accelerators; it would fit in a pool of a100-80 or larger")
+def runs_on_cores(params: Params) -> bool:
+    """Whether every cell with weights runs on the cores of a laptop."""
+    models = [(cell, _model(params, cell)) for cell in params.cells.values()]
+    return all(_fits_cores(cell, model) for cell, model in models if has_weights(model))
 
 
-def _hours(operations: float, gpus: int, pool: Pool) -> float:
-    return hours(operations, gpus, pool.speed, on_cpu=pool.accelerator == "cpu")
+def _fits_cores(cell: Cell, model: TinyModel | Published) -> bool:
+    """Whether a cell's model is asked, and trained, on the cores of a laptop."""
+    if isinstance(model, TinyModel):
+        return True
+    trained = cell if isinstance(cell, TrainedCell) else None
+    if cell.evaluate.engine != "hf" or (trained and trained.train.backend != "local"):
+        return False
+    shape = shape_of(model)
+    needed = 4 * shape.parameters
+    if trained:
+        needed = local_memory(shape, trained.train, trained.algorithm, on_gpu=False).peak
+    return needed <= LAPTOP_MEMORY
 
 
 def _model(params: Params, cell: Cell) -> Model:

@@ -29,7 +29,7 @@ class Pool(Section):
     """Nodes that are all alike.
 
     Attributes:
-        accelerator: What they have; ``cpu`` is a core, for tiny models.
+        accelerator: What they have; ``cpu`` is a core, for what runs on a laptop.
         memory: GiB of one accelerator, where its name stands for another.
         nodes: How many nodes.
         gpus: Accelerators in each.
@@ -73,7 +73,7 @@ ASSUMED = ClusterFile(pools={"a100": Pool(accelerator="a100-80", nodes=1, gpus=4
 """Without a file: the node that Study 1 used; two dollars an hour is an assumption."""
 
 LAPTOP = ClusterFile(pools={"laptop": Pool(accelerator="cpu", nodes=1, gpus=2, price=0.0)})
-"""Without a file, for studies of tiny models alone: two cores."""
+"""Without a file, for studies that run on a laptop: two cores."""
 
 
 def read_cluster(path: Path) -> ClusterFile:

@@ -38,13 +38,13 @@ def _checkpoint(shape: Shape, recipe: Train, *, critic: bool) -> int:
     return (learned + (shape.trunk if critic else 0)) * _STATE + beside
 
 
-def weights(shape: Shape, recipe: Train) -> int:
-    """The bytes of the best and the last model.
+def weights(shape: Shape, recipe: Train, models: int = 2) -> int:
+    """The bytes of so many models: the best and the last, or the best and those that are kept.
 
     What verl trained is kept in the format of its forward pass, the local trainer's in float32.
     """
     size = 4 if recipe.backend == "local" or recipe.precision == "float32" else 2
-    return 2 * size * shape.parameters
+    return models * size * shape.parameters
 
 
 def responses(questions: int, answer_tokens: int) -> int:

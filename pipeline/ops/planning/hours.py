@@ -36,6 +36,9 @@ ANSWER_TOKENS = 256
 CPU_SHARE = 0.25
 """What makes the steps of study ``mini`` come out at the 2.8 seconds that they take on a core of an
 AMD EPYC, with the assumed lengths: its answers, of 40 tokens, are half as long as they may be."""
+LARGE_CPU_SHARE = {"float32": 1.0, "bfloat16": 2.0}
+"""The same of models that are not tiny, whose matrices keep a core busy, of its peak in single
+precision. Assumed."""
 PUBLISHED_HOURS = 12.0
 """Of Study 1's run of 7B-1M, on four A100 80 GB."""
 _DOWNLOAD = 100e6  # bytes per second from the hub. Assumed
@@ -129,17 +132,15 @@ def answer_operations(shape: Shape, questions: int, lengths: Lengths) -> float:
     return 2.0 * shape.parameters * questions * lengths.all
 
 
-def hours(operations: float, accelerators: int, speed: float, *, on_cpu: bool = False) -> float:
+def hours(operations: float, accelerators: int, speed: float) -> float:
     """How many hours operations take.
 
     Args:
         operations: How many.
         accelerators: That share them.
-        speed: Peak of each, in operations per second.
-        on_cpu: Whether they are cores.
+        speed: What each reaches, in operations per second.
     """
-    share = CPU_SHARE if on_cpu else SHARE
-    return operations / (accelerators * speed * share) / 3600
+    return operations / (accelerators * speed) / 3600
 
 
 def download_hours(parameters: int) -> float:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 
 from pipeline.formats.records import Figures
+from pipeline.reward.verl_entry import ANSWERED
 from pipeline.train.contract import Step
 
 BATCH_PREFIX = "tomrl/"
@@ -68,6 +69,7 @@ _UPDATE_PARTS = (
 _UPDATE = tuple(f"timing_s/{part}" for part in _UPDATE_PARTS)
 _GIB = 2**30
 _VALIDATION = "val-core/{source}/acc/mean@1"
+_ANSWERED = f"val-aux/{{source}}/{ANSWERED}/mean@1"
 
 
 def step_row(
@@ -122,3 +124,13 @@ def validation_accuracy(logged: Mapping[str, float], validation: Mapping[str, in
         return None
     correct = sum(logged[name] * validation[source] for source, name in names.items())
     return float(correct / sum(validation.values()))
+
+
+def validation_answered(logged: Mapping[str, float], validation: Mapping[str, int]) -> int:
+    """The validation prompts to which some answer was found.
+
+    Raises:
+        KeyError: If verl did not validate.
+    """
+    found = (logged[_ANSWERED.format(source=name)] * count for name, count in validation.items())
+    return round(sum(found))

@@ -21,7 +21,7 @@ from typing import NoReturn
 from transformers import AutoConfig, AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
-from pipeline.formats.files import AppendedLines, remove, replacing, write_json
+from pipeline.formats.files import AppendedLines, read_json, remove, replacing, write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import StoredModel
@@ -29,13 +29,14 @@ from pipeline.ops.cluster.attempts import train_once
 from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
 from pipeline.ops.verl import checkpoints
 from pipeline.ops.verl.attention import flash_is_installed, packs
-from pipeline.ops.verl.collect import step_row
+from pipeline.ops.verl.collect import step_row, validation_answered
 from pipeline.ops.verl.journal import LoggedStep, StepJournal
 from pipeline.ops.verl.layout import COLUMNS, PROBE, State
 from pipeline.ops.verl.overrides import JobPaths, Overrides, as_arguments, planned
 from pipeline.ops.verl.prompt import write_tokenizer
 from pipeline.ops.verl.spec import JobSpec
 from pipeline.ops.verl.trainers import RL, Trainer, trainer_of
+from pipeline.train.checks import check_answers
 from pipeline.train.contract import Outcome, Step
 from pipeline.train.data import TokenisedRow, load_rows
 
@@ -112,6 +113,7 @@ class VerlAttempt:
         self.unlogged = unlogged.get(done, {})
         if done:
             say(SAVED, str(done))
+            self._keep_if_asked(done)
             say(NOTE, f"goes on after step {done} of {self.total}")
         return done
 
@@ -190,7 +192,11 @@ class VerlAttempt:
         raise RuntimeError(f"verl ended with status {verl.status} after step {reached}")
 
     def _note(self, logged: LoggedStep) -> None:
-        step = step_row(logged.step, logged.figures, self.spec.validation, time.time())
+        validation = self.spec.validation
+        if logged.step == 0 and self.trainer is RL:  # the other one rewards nothing
+            answered = validation_answered(logged.figures, validation)
+            check_answers(answered, sum(validation.values()), self.recipe, self.algorithm)
+        step = step_row(logged.step, logged.figures, validation, time.time())
         check_finite(step)
         self.state.check()
         self.journal.add(step)
@@ -198,7 +204,28 @@ class VerlAttempt:
         say(STEP, step.line)
         if step.step in checkpoints.whole_steps(self.state):
             say(SAVED, str(step.step))
+            self._keep_if_asked(step.step)
             self._try_first(step.step)
+
+    def _keep_if_asked(self, step: int) -> None:
+        """Keep the model of a saved step where all are asked for, unless it is there already.
+
+        Raises:
+            UserError: If it cannot be kept.
+        """
+        kept = self._kept_steps()
+        if self.spec.cell.keeps and step not in kept:
+            kept[step] = self._keep(self.base, step)
+            write_json(self.state.kept, kept)
+            self.tried = True
+
+    def _kept_steps(self) -> dict[int, str]:
+        """The digests of the models that are kept, by step, up to the last one logged."""
+        if not self.state.kept.is_file():
+            return {}
+        last = self.journal.history.steps[-1].step if self.journal.history.steps else 0
+        found = {int(step): digest for step, digest in read_json(self.state.kept).items()}
+        return {step: found[step] for step in sorted(found) if step <= last}
 
     def _try_first(self, step: int) -> None:
         """Merge and verify the first checkpoint: what cannot be kept must not train to its end.
@@ -218,7 +245,11 @@ class VerlAttempt:
         history = self.journal.history
         best, last = checkpoints.best_saved(self.state, history), history.last
         assert best is not None, "the last step is validated and saved"
-        digests = {step: self._keep(base, step) for step in {best.step: None, last.step: None}}
+        kept = self._kept_steps()
+        digests = {
+            step: kept.get(step) or self._keep(base, step)
+            for step in {best.step: None, last.step: None}
+        }
         return Outcome(
             history=history,
             checkpoints={
@@ -228,6 +259,7 @@ class VerlAttempt:
                 "last": StoredModel(step=last.step, digest=digests[last.step]),
             },
             libraries=installed(*MODEL, *GRADING, "verl", "vllm"),
+            kept=tuple(StoredModel(step=step, digest=digest) for step, digest in kept.items()),
         )
 
     def _keep(self, base: Path, step: int) -> str:

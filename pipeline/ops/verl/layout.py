@@ -60,6 +60,11 @@ class State(Attempt):
         """The journal of finished steps, of all attempts."""
         return self.folder / "steps.jsonl"
 
+    @property
+    def kept(self) -> Path:
+        """The digest of the model of each step that is kept, where all are asked for."""
+        return self.folder / "kept.json"
+
     def step(self, step: int) -> Path:
         """Verl's checkpoint after a step."""
         return self.checkpoints / f"global_step_{step}"

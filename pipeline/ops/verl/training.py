@@ -45,6 +45,7 @@ HELPER_CPUS, _HELPER_CPUS_ON_CPU, RANK_CPUS = 9, 2, 3
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
+_MADE_BY = {"algorithm", "seed", "train", "keeps"}
 _PATIENCE = {"time_limit_minutes", "stall_minutes", "retries", "host_memory_share"}
 
 
@@ -168,4 +169,4 @@ def _cpu_plugin() -> Path:
 def _settings(cell: TrainedCell) -> Settings:
     """What the result depends on."""
     anywhere = {"train": {"cluster": _PLACE | _PATIENCE}}
-    return cell.model_dump(mode="json", include={"algorithm", "seed", "train"}, exclude=anywhere)
+    return cell.model_dump(mode="json", include=_MADE_BY, exclude=anywhere)

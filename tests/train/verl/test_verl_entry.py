@@ -84,7 +84,9 @@ def test_the_entry_gives_the_local_trainers_reward(dataset: Path, preset: str) -
         for response in responses(80):
             direct = safe_reward(load_preset(preset, own), response, example)
             found = called(row, response, preset=preset, settings=own)
-            assert found == direct.figures(), (row["data_source"], response)
+            answered = float(bool(direct.grade.extracted))
+            wanted = {**direct.figures(), "answered": answered}
+            assert found == wanted, (row["data_source"], response)
             checked += found["checked"] > 0
     assert (checked > 0) == (preset == "fidelity")
 

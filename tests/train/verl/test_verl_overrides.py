@@ -261,7 +261,7 @@ def test_an_empty_thought_is_the_rewards_to_know() -> None:
 # Fields that change nothing of verl's settings: another owner, or the local trainer's own.
 OTHERS = {
     *("backend", "checkpoint", "device", "groups_per_micro_batch"),
-    "allow_no_answers",  # verl says of its validation how much is right, not how much is answered
+    "allow_no_answers",  # the job looks at how much of the first validation is answered
 }
 CHANGED: dict[str, Any] = {
     **UNUSUAL,

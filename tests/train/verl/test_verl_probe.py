@@ -20,6 +20,7 @@ from pipeline.model.tiny import make_tokenizer
 from pipeline.ops.cluster.job_lines import SPEC
 from pipeline.ops.verl.compose import compose_here
 from pipeline.ops.verl.job import VerlAttempt
+from pipeline.ops.verl.journal import LoggedStep
 from pipeline.ops.verl.layout import COLUMNS, State
 from pipeline.ops.verl.overrides import verl_overrides
 from pipeline.ops.verl.prompt import write_tokenizer
@@ -237,6 +238,15 @@ def test_the_job_asks_for_the_columns_that_it_was_sent(folder: Path, tmp_path: P
         found[sent] = job._overrides(_named_architecture(folder), 0)
     assert found[folder].pop(name) == str(folder / COLUMNS)
     assert found[folder].keys() == found[tmp_path / "plain"].keys()
+
+
+def test_a_base_that_answers_nothing_is_not_trained_by_reward(tmp_path: Path) -> None:
+    logged = {VALIDATED: 0.0, "val-aux/hi_tom/answered/mean@1": 0.0}
+    sent = job_spec(cell(), tmp_path, "tiny", rows=ROWS, validation={"hi_tom": 2})
+    job = VerlAttempt(sent, tmp_path, State(tmp_path / "state", "1-a"), threading.Event())
+    with pytest.raises(UserError, match="gives no answer to any of the 2 validation prompts"):
+        job._note(LoggedStep(step=0, data=logged))
+    assert not job.journal.history.steps
 
 
 def _named_architecture(folder: Path) -> Path:

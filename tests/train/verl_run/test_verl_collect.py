@@ -13,6 +13,7 @@ from pipeline.formats.files import AppendedLines
 from pipeline.ops.verl.collect import (
     step_row,
     validation_accuracy,
+    validation_answered,
 )
 from pipeline.ops.verl.journal import LoggedStep, StepJournal
 from pipeline.reward.presets import load_preset, safe_reward
@@ -40,6 +41,8 @@ LOGGED = {
     "val-core/hi_tom/acc/mean@1": 0.5,
     "val-core/gsm8k/acc/mean@1": 0.0,
     "val-aux/hi_tom/reward/mean@1": 0.3,
+    "val-aux/hi_tom/answered/mean@1": 0.9,
+    "val-aux/gsm8k/answered/mean@1": 0.1,
     "critic/rewards/mean": 0.25,
     "timing_s/gen": 2.0,
     "timing_s/old_log_prob": 0.1,
@@ -100,6 +103,10 @@ def test_the_validation_accuracy_counts_prompts_not_tasks() -> None:
     assert validation_accuracy({"actor/lr": 1.0}, VALIDATION) is None
     with pytest.raises(KeyError):
         validation_accuracy({"val-core/hi_tom/acc/mean@1": 0.5}, VALIDATION)
+
+
+def test_answers_are_counted_right_or_wrong() -> None:
+    assert validation_answered(LOGGED, VALIDATION) == 27 + 1
 
 
 @pytest.mark.parametrize("preset", ["rlvr", "tom-rl", "fidelity"])

@@ -1,0 +1,45 @@
+"""The weights of every saved step, kept while a run goes on: a model folder for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipeline.formats.files import remove, replacing
+from pipeline.formats.weights import WeightsFolder
+from pipeline.model.manifest import StoredModel
+
+
+@dataclass(frozen=True)
+class KeptSteps:
+    """What a run keeps of its steps.
+
+    Attributes:
+        folder: Part of the run's resumable state.
+        write: Writes the policy as a model folder.
+    """
+
+    folder: Path
+    write: Callable[[Path], None]
+
+    def keep(self, step: int) -> None:
+        """Keep the weights as they are now.
+
+        Raises:
+            OSError: If there is no room.
+        """
+        remove(self._of(step))
+        with replacing(self._of(step)) as temporary:
+            self.write(temporary)
+
+    def has(self, steps: Iterable[int]) -> bool:
+        """Whether the weights of some steps are there."""
+        return all(self._of(step).is_dir() for step in steps)
+
+    def stored(self, steps: Iterable[int], weights: WeightsFolder) -> tuple[StoredModel, ...]:
+        """Have the weights of some steps among a stage's, as the same files."""
+        return tuple(StoredModel(step=step, digest=weights.link(self._of(step))) for step in steps)
+
+    def _of(self, step: int) -> Path:
+        return self.folder / f"step-{step:06d}"
