@@ -13,7 +13,7 @@ NOBODY: People = ()
 
 EVENTS = frozenset({Role.MOVE, Role.GO, Role.PERCEIVE, Role.SPEAK})
 SUBJECTS = frozenset({Role.PERSON, Role.HE, Role.THEY, Role.ALL})
-PASSED = frozenset({Role.SKIP, Role.FINAL, Role.TRUE})
+PASSED = frozenset({Role.SKIP, Role.FINAL, Role.TRUE, Role.HEDGE})
 BELIEVING = frozenset({Role.BELIEVE, Role.UNAWARE})
 PLACES = frozenset({Role.CONTAINER, Role.ROOM})
 

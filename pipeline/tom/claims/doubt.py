@@ -1,4 +1,4 @@
-"""Words that make what is said untrue, or leave open whether it is: no, false, if, whether, "?"."""
+"""Words that make what is said untrue, or leave open whether it is: no, if, whether, might, "?"."""
 
 from __future__ import annotations
 
@@ -92,6 +92,15 @@ def whether(sentence: Sentence, token: Token, index: int) -> None:
     """A question inside a sentence."""
     sentence.reset()
     sentence.clause.closed = True
+
+
+def hedge(sentence: Sentence, token: Token, index: int) -> None:
+    """ "Ann might think"; "perhaps, ..." and "at first glance, ..." up to a turn such as "but"."""
+    follows = sentence.following(index)
+    if follows is not None and follows.role is Role.COMMA:
+        sentence.unreal = True
+    else:
+        sentence.clause.closed = True
 
 
 def have(sentence: Sentence, token: Token, index: int) -> None:

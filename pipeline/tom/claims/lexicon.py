@@ -78,6 +78,7 @@ class Role(IntEnum):
     IT = auto()
     FOR = auto()
     HINT = auto()  # after "no": what follows is not said
+    HEDGE = auto()  # leaves open whether its clause is so
     THIS = auto()  # what was said last
     # No claims in these sentences.
     ANSWER = auto()
@@ -169,10 +170,11 @@ _WORDS: Mapping[Role, str] = {
     Role.FOR: "for",
     Role.THIS: "this these",
     Role.HINT: "indication evidence sign information",
+    Role.HEDGE: "might may perhaps maybe possibly glance",
     Role.ANSWER: "answer",
     Role.QUESTION: "question",
     Role.SKIP: "the a an still also likely probably would will "
-    "might may must could should does do did only just even same up own last",
+    "must could should does do did only just even same up own last",
 }
 
 ROLES: Mapping[str, Role] = MappingProxyType(

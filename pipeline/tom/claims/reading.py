@@ -71,6 +71,7 @@ HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], object]] = MappingProxy
         Role.THERE: places.there,
         Role.THIS: beliefs.this,
         Role.HINT: doubt.hint,
+        Role.HEDGE: doubt.hedge,
         Role.CONTAINER: places.place,
         Role.ROOM: places.place,
         Role.INVENTED: places.invented,
@@ -99,5 +100,5 @@ HANDLERS: Mapping[Role, Callable[[Sentence, Token, int], object]] = MappingProxy
 """What each kind of word does."""
 
 _KEEP_PREPOSITION = frozenset(
-    {Role.SKIP, Role.THIS, Role.FINAL, Role.IN, Role.TO, Role.AWAY, Role.ABOUT}
+    {Role.SKIP, Role.HEDGE, Role.THIS, Role.FINAL, Role.IN, Role.TO, Role.AWAY, Role.ABOUT}
 )

@@ -36,7 +36,7 @@ class Sentence:
         self.final = False  # of the end
         self.supposed = False  # after "if": no claim about the world
         self.hypothesis = False  # between "if" and its comma: no claim
-        self.unreal = False  # what would follow from what never was: no claim
+        self.unreal = False  # what would follow from what never was, or may be so: no claim
         self.real = True  # a condition that changes nothing: "even if"
         self.conditional = -1  # where the claims that a condition is told of begin
         self.respective = False  # believers and places are told in the same order
