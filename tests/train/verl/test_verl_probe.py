@@ -243,7 +243,7 @@ def test_the_job_asks_for_the_columns_that_it_was_sent(folder: Path, tmp_path: P
 def test_a_base_that_answers_nothing_is_not_trained_by_reward(tmp_path: Path) -> None:
     logged = {VALIDATED: 0.0, "val-aux/hi_tom/answered/mean@1": 0.0}
     sent = job_spec(cell(), tmp_path, "tiny", rows=ROWS, validation={"hi_tom": 2})
-    job = VerlAttempt(sent, tmp_path, State(tmp_path / "state", "1-a"), threading.Event())
+    job = VerlAttempt(sent, tmp_path, State(tmp_path / "state", "1-a"))
     with pytest.raises(UserError, match="gives no answer to any of the 2 validation prompts"):
         job._note(LoggedStep(step=0, data=logged))
     assert not job.journal.history.steps
