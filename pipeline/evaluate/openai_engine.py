@@ -9,12 +9,9 @@ from __future__ import annotations
 import os
 import re
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
-from math import isfinite
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -29,6 +26,7 @@ from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.effort import Effort
 from pipeline.evaluate.engine import TOO_LONG, Prompt, Response, complete_alike
 from pipeline.evaluate.journal import Journal
+from pipeline.formats.download import named_wait
 from pipeline.formats.plural import counted
 from pipeline.formats.provenance import installed
 from pipeline.model.chat import refuse_control
@@ -203,7 +201,7 @@ class OpenAiEngine:
             try:
                 return _answer(self._put(prompt, body), prompt.begun)
             except (openai.RateLimitError, openai.InternalServerError) as error:
-                why, named = f"answers {error.status_code}", _named_wait(error.response.headers)
+                why, named = f"answers {error.status_code}", named_wait(error.response.headers)
             except openai.APIStatusError as error:
                 said = error.response.text
                 if refused := _refusal(said):
@@ -320,19 +318,6 @@ def _reasoning(message: object) -> str:
         if isinstance(found := getattr(message, name, None), str):
             return found
     return ""
-
-
-def _named_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds after which a server wants to be asked again; None where it names none."""
-    said = headers.get("retry-after", "")
-    try:
-        seconds = float(said)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(said).timestamp() - time.time()
-        except (ValueError, TypeError):
-            return None
-    return max(0.0, seconds) if isfinite(seconds) else None
 
 
 def _seed(key: tuple[int, ...]) -> int:

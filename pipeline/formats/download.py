@@ -13,9 +13,11 @@ from __future__ import annotations
 import hashlib
 import ssl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from math import isfinite
 from pathlib import Path
 
 import httpx
@@ -195,7 +197,8 @@ def _receive(remote: RemoteFile, part: Path, report: Report, patience: Patience)
             ):
                 raise DownloadError(error, _size(part)) from error
             if failures:
-                patience.sleep(min(max(wait, _retry_after(reply)), patience.longest_wait))
+                named = (named_wait(reply.headers) if reply else None) or 0.0
+                patience.sleep(min(max(wait, named), patience.longest_wait))
                 wait *= 2
 
 
@@ -227,7 +230,7 @@ def _transfer(remote: RemoteFile, part: Path, report: Report, patience: Patience
                 done += len(chunk)
                 report(remote.name, done, size)
                 if done > limit:
-                    return
+                    break
     if size is not None and done < size:
         raise ConnectionError(f"connection closed after {done:,} of {size:,} bytes")
 
@@ -266,10 +269,17 @@ def _refusal(error: Exception) -> httpx.Response | None:
     return error.response if isinstance(error, httpx.HTTPStatusError) else None
 
 
-def _retry_after(reply: httpx.Response | None) -> float:
-    """The seconds that the server asks to wait."""
-    asked = reply.headers.get("Retry-After", "") if reply else ""
-    return float(asked) if asked.isdigit() else 0.0
+def named_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds after which a server wants to be asked again; None where it names none."""
+    said = headers.get("retry-after", "")
+    try:
+        seconds = float(said)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(said).timestamp() - time.time()
+        except (ValueError, TypeError):
+            return None
+    return max(0.0, seconds) if isfinite(seconds) else None
 
 
 @contextmanager
