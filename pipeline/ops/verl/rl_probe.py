@@ -39,18 +39,18 @@ def measure_probe(trainer: Any, folder: Path) -> None:
     probe = VerlProbe(trainer, folder)
     validate, gather = trainer._validate, trainer._compute_metrics
 
-    begins = [True]
+    first = [trainer.config.trainer.val_before_train]
 
     def validate_and_probe() -> Figures:
         figures: Figures = validate()
-        due = begins.pop() if begins else False
+        is_first, first[0] = first[0], False
         step = trainer.global_steps
-        return figures | (probe.figures() if due and (step == 0 or probe.is_due(step)) else {})
+        due = is_first and (step == 0 or probe.is_due(step))
+        return figures | (probe.figures() if due else {})
 
     def probe_and_gather(
         batch: Any, metrics: Figures, timing: Figures, global_steps: int, epoch: int
     ) -> None:
-        begins.clear()
         if probe.is_due(global_steps):
             started = time.perf_counter()
             trainer.on_validate_begin()

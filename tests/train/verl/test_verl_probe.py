@@ -72,7 +72,10 @@ class Trainer:
     """
 
     def __init__(self, config: object, tokenizer: object) -> None:
-        self.config, self.tokenizer, self.processor = SimpleNamespace(data=config), tokenizer, None
+        begins = SimpleNamespace(val_before_train=True)
+        self.config = SimpleNamespace(data=config, trainer=begins)
+        self.tokenizer, self.processor = tokenizer, None
+        self.asked = list[int]()  # the step of each validation, and of each probe
         self.val_dataloader = [{"extra_info": [{"id": f"v{index}"} for index in range(2)]}]
         self.global_steps, self.logged = 0, dict[int, dict[str, float]]()
         self.dumped, self.failing = list[tuple[int, int]](), set[str]()
@@ -85,6 +88,7 @@ class Trainer:
         pass
 
     def _validate(self) -> dict[str, float]:
+        self.asked.append(self.global_steps)
         right: dict[str, float] = {}
         for batch in self.val_dataloader:
             ids = [info["id"] for info in batch["extra_info"]]
@@ -116,11 +120,9 @@ class Trainer:
     ) -> None:
         metrics |= {f"timing_s/{name}": seconds for name, seconds in timing.items()}
 
-    def fit(
-        self, steps: int, *, validates_every: int, done: int = 0, unlogged: bool = False
-    ) -> None:
+    def fit(self, steps: int, *, validates_every: int, done: int = 0) -> None:
         self.global_steps = done
-        if not done or unlogged:
+        if self.config.trainer.val_before_train:
             self.logged[done] = self._validate()
         for self.global_steps in range(done + 1, steps + 1):
             metrics: dict[str, float] = {}
@@ -147,10 +149,13 @@ def trainer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trainer:
     return Trainer(OmegaConf.create(config), tokenizer)
 
 
-def probed(trainer: Trainer, folder: Path, **how: Any) -> dict[int, dict[str, float]]:
+def probed(
+    trainer: Trainer, folder: Path, unlogged: bool = False, **how: Any
+) -> dict[int, dict[str, float]]:
     """Train with the probe; return its figures by step, with no step that has none."""
     from pipeline.ops.verl.rl_probe import measure_probe
 
+    trainer.config.trainer.val_before_train = not how.get("done") or unlogged
     measure_probe(trainer, folder / COLUMNS)
     trainer.fit(STEPS, **how)
     figures = {
@@ -199,7 +204,8 @@ def test_a_run_that_goes_on_from_an_unlogged_step_measures_it(
     found = probed(trainer, folder, validates_every=1, done=5, unlogged=True)
     assert list(found) == [5, 6]
     again = Trainer(trainer.config.data, trainer.tokenizer)
-    assert list(probed(again, folder, validates_every=1, done=4, unlogged=True)) == [5, 6]
+    assert list(probed(again, folder, validates_every=1, done=4)) == [5, 6]
+    assert again.asked == [5, 5, 6, 6], "each once, beside its validation"
 
 
 def test_an_answer_that_failed_counts_as_wrong_in_its_own_column(
