@@ -176,15 +176,17 @@ def check(
     as_json: JsonOption = False,
 ) -> None:
     """Compare a benchmark's labels with what its stories imply, by belief order and type."""
-    if names_cell(source):
-        by_task, output = _suite_rows(str(source), benchmark), disagreements
-    else:
-        rows = read_rows(source, "story", "question", "answer")
-        by_task = {_named(benchmark): [{**row, "line": number} for number, row in rows]}
+    output = disagreements
+    if not names_cell(source):
         output = disagreements or source.with_suffix(".disagreements.jsonl")
         refuse_same_file(source, output)
     if output is not None:
         check_output(output)
+    if names_cell(source):
+        by_task = _suite_rows(str(source), benchmark)
+    else:
+        rows = read_rows(source, "story", "question", "answer")
+        by_task = {_named(benchmark): [{**row, "line": number} for number, row in rows]}
     reports = {
         task: check_rows(language, rows, chosen)
         for task, rows in by_task.items()

@@ -65,8 +65,7 @@ def last_named(example: Example) -> str:
     language = _readable(example)
     try:
         asked = language.question(example.question)
-        story = language.in_full(example.story)
-        events = language.story(story, getattr(asked, "object", "")).events
+        events = language.story(example.story, getattr(asked, "object", "")).events
     except ParseError as error:
         raise UserError(
             f"task {example.task}: the rule of the earliest exit is asked for, and the engine "
