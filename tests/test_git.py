@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows.commits import check_commit
+from flows.sweeps.tree import link_tree
 from pipeline.base.errors import UserError
 from pipeline.base.git import HEAD, agrees, checked_out, git
 from pipeline.base.home import home_of
@@ -152,6 +153,18 @@ def test_dvc_in_a_downloaded_archive_names_the_repair(repository: Path) -> None:
         ask_dvc(repository, "status", "--json")
 
 
+def test_dvc_for_a_user_without_a_home_names_the_repair(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(*_: object) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(UserError, match="none is known; set HOME"):
+        ask_dvc(repository, "status", "--json")
+
+
 def test_a_hook_of_another_repository_changes_nothing(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,3 +187,24 @@ def test_worktrees_have_the_home_of_what_they_belong_to(repository: Path, tmp_pa
         git(main, "worktree", "add", "--detach", str(tree))
         assert home_of(main) == main
         assert home_of(tree) == main
+
+
+@pytest.mark.parametrize("how", [shutil.move, shutil.copytree])
+def test_a_worktree_comes_along_with_its_checkout(
+    how: Callable[[Path, Path], object], repository: Path
+) -> None:
+    inside = Path("work", "tree")
+    git(repository, "worktree", "add", "--detach", str(repository / inside))
+    entry = repository / ".git" / "worktrees" / "tree" / "gitdir"
+    kept = entry.read_text()
+    here = repository.with_name("after")
+    how(repository, here)
+    link_tree(here, here / inside)
+    assert home_of(here / inside) == here
+    found = git(here, "worktree", "list", "--porcelain").splitlines()
+    assert [each.split(maxsplit=1)[1] for each in found if each.startswith("worktree")] == [
+        str(here),
+        str(here / inside),
+    ]
+    assert git(here / inside, "status", "--porcelain") == ""
+    assert not entry.exists() or entry.read_text() == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import suppress
 from datetime import datetime
@@ -27,20 +28,45 @@ def make_tree(folder: SweepFolder, commands: Commands) -> None:
     """Make the worktree with the checkout's cache and known results, unless it is whole."""
     home, tree, ready = folder.home, folder.tree, folder.path / _READY
     if ready.exists() and (tree / ".git").is_file():
+        link_tree(home, tree)
+        _share_cache(home, tree)
         return
     remove_tree(folder)
     sweep = folder.sweep()
     git(home, "worktree", "add", "--detach", str(tree), sweep.commit)
     shutil.copy(folder.params_file, tree / "params.yaml")
     shutil.copy(folder.study_file, tree / "studies" / f"{sweep.study}.yaml")
-    cache = (home / ask_dvc(home, "cache", "dir").strip()).resolve()
-    write_text(tree / ".dvc" / "config.local", f"[cache]\n    dir = {cache}\n")
+    _share_cache(home, tree)
     mend_dvc(home)
     known = home / "dvc.lock"
     write_text(folder.known, known.read_text(encoding="utf-8") if known.is_file() else "")
     shutil.copy(folder.known, tree / "dvc.lock")
     _check_out(folder, tree, commands)
     ready.touch()
+
+
+def link_tree(home: Path, tree: Path) -> None:
+    """Tie a worktree to its checkout, which may have been moved or copied with it.
+
+    git keeps both ways between them as absolute paths: those of a copy lead to the original.
+    """
+    link = tree / ".git"
+    common = (home / git(home, "rev-parse", "--git-common-dir").strip()).resolve()
+    entry = common / "worktrees" / Path(link.read_text(encoding="utf-8").strip()).name
+    if not entry.is_dir():
+        raise UserError(
+            f"{tree} is no worktree that {home} knows; remove it, and run the sweep again"
+        )
+    write_text(entry / "gitdir", f"{link.resolve()}\n")
+    write_text(link, f"gitdir: {entry}\n")
+
+
+def _share_cache(home: Path, tree: Path) -> None:
+    """Have DVC use the checkout's cache in its worktree, by a way that moves with both."""
+    cache = (home / ask_dvc(home, "cache", "dir").strip()).resolve()
+    if cache.is_relative_to(home.resolve()):
+        cache = Path(os.path.relpath(cache, (tree / ".dvc").resolve()))
+    write_text(tree / ".dvc" / "config.local", f"[cache]\n    dir = {cache}\n")
 
 
 def remove_tree(folder: SweepFolder) -> None:

@@ -38,4 +38,13 @@ class _Plain(FittingTable):
 
 def make_list() -> Table:
     """An empty table without headings: a name on each line, and what is said of it."""
-    return FittingTable(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    return _List(show_header=False, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+
+
+class _List(FittingTable):
+    """A table whose columns come with its rows; a long word, as a path, goes on below."""
+
+    def add_row(self, *cells: RenderableType | None, **options: Any) -> None:
+        super().add_row(*cells, **options)
+        for column in self.columns:
+            column.overflow = "fold"

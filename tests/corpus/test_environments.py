@@ -68,3 +68,13 @@ def test_tables_are_shown_in_terminals_of_any_width(columns: str) -> None:
     assert shown.exit_code == 0
     assert all(f"nano-{number}" in flat for number in range(5))
     assert flat.count("1,500") == 5
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_a_repair_is_shown_whole_in_terminals_of_any_width(columns: str, tmp_path: Path) -> None:
+    """A path is what is cut first."""
+    mirror = tmp_path / ("a-long-name-" * 8)
+    mirror.mkdir()
+    variables = {"COLUMNS": columns, "TOMRL_DATA_MIRROR": str(mirror)}
+    shown = CliRunner().invoke(app, ["doctor"], env=variables)
+    assert "…" not in shown.output

@@ -52,6 +52,13 @@ def ask_dvc(root: Path, *arguments: str) -> str:
     Raises:
         UserError: If it fails; with what DVC says.
     """
+    try:
+        Path.home()
+    except RuntimeError:
+        raise UserError(
+            f"DVC asks for a home directory, and of user {os.getuid()} none is known; set HOME to "
+            "a folder, as in: export HOME=/tmp"
+        ) from None
     done = subprocess.run(
         dvc_command(*arguments),
         cwd=root,
