@@ -311,7 +311,8 @@ def test_the_best_rule_of_a_column_is_listed_or_learned_from_its_training_set() 
         "to": ("first choice", 0.75),
         None: ("first choice", 0.75),
     }
-    assert audit.best_rule("b", "hi") is None
+    assert audit.best_rule("a", ["to", "hi"]) == best["hi"]
+    assert audit.best_rule("b", ["hi"]) is None
 
 
 def test_stories_that_are_not_read_are_counted_where_a_parser_should_read_them() -> None:
@@ -453,6 +454,8 @@ def test_places_of_the_gold_answer_are_shown_with_the_most_frequent_in_red() -> 
         f"{name}: place of the gold answer among the choices" for name in "ab"
     ]
     assert all(axis.yaxis.get_gridlines()[0].get_visible() for axis in figure.axes)
+    alone = answer_balance({"a": column})
+    assert alone is not None and figure.get_figheight() == 2 * alone.get_figheight()
     [bars] = figure.axes[0].containers
     assert [bar.get_height() for bar in bars] == [25, 75]  # type: ignore[attr-defined]
     assert [bar.get_facecolor()[0] > 0.7 for bar in bars] == [False, True]  # type: ignore[attr-defined]

@@ -61,7 +61,7 @@ def test_a_thing_or_a_word_of_the_reader_is_no_last_word() -> None:
 
 
 def test_a_copied_sentence_makes_no_claim_but_tells_what_is_meant() -> None:
-    copied = "The fig is in the red_crate.\nLeo exited the attic.\n"
+    copied = "1. The fig is in the red_crate.\n2. Leo exited the attic.\n"
     claims = told().claims(f"{copied}Leo thinks it is still there.", "fig")
     assert [(c.holders, c.place) for c in claims] == [(("Leo",), "red_crate")]
 

@@ -138,10 +138,6 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
         return
     if token.value == "but" and people.except_(sentence, token, index):
         return
-    if token.value == "which" and follows is not None and follows.role is Role.BE:
-        after = sentence.tokens[index + 2 : index + 5]
-        if any(t.role is Role.WHERE for t in after):
-            return
     if token.value == "which" and sentence.clause.located and not sentence.clause.stated:
         return
     if token.value == "which" and _is_that(sentence, index):  # "believes what she heard, which is"

@@ -41,8 +41,8 @@ def place_made_up(
     goes_on = end < len(words) and not words[end]["sign"]
     if goes_on and vocabulary.words.get(words[end].group().lower()) not in _AFTER:
         return None
-    named = start > 0 and words[start - 1].group().lower() in DETERMINERS
-    joined = len(name) > 1 and words[start].string[words[start].end()] == "_"
+    named = words[start - 1].group().lower() in DETERMINERS
+    joined = words[start].string.startswith("_", words[start].end())
     return (len(name), "_".join(name)) if named or joined else None
 
 

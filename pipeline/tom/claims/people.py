@@ -52,9 +52,6 @@ def he(sentence: Sentence, token: Token, index: int) -> None:
 
 def they(sentence: Sentence, token: Token, index: int) -> None:
     """A pronoun for several persons, or for one."""
-    follows = sentence.following(index)
-    if token.value == "both" and follows is not None and follows.role is Role.PERSON:
-        return
     sentence.set_subject(sentence.memory.people or sentence.memory.person)
 
 

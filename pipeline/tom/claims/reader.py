@@ -38,10 +38,10 @@ class BeliefClaim:
     holders: Chain
     object: str
     place: str
-    negated: bool = False
-    when: str = END
-    start: int = 0
-    end: int = 0
+    negated: bool
+    when: str
+    start: int
+    end: int
 
 
 def read_claims(text: str, vocabulary: Vocabulary, thing: str = "") -> list[BeliefClaim]:
