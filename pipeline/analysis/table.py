@@ -180,8 +180,8 @@ def table_of(
     longest = max((len(row.task) for row in rows_of_all), default=0)
     for heading in shown:
         justify: Literal["right", "left"] = "right" if heading in _NUMBERS else "left"
-        width = min(len(_INDENT) + longest, _NAME_WIDTH) if heading == "task" else None
-        table.add_column(heading, justify=justify, overflow="fold", min_width=width)
+        least = min(len(_INDENT) + longest, _NAME_WIDTH) if heading == "task" else None
+        table.add_column(heading, justify=justify, overflow="fold", min_width=least)
     for cell, rows in groupby(rows_of_all, key=lambda row: row.cell):
         table.add_section()
         table.add_row(f"[bold]{escape(cell)}[/]")
