@@ -168,11 +168,11 @@ def _sentence(found: StudyPlan) -> str:
     low, high = (_time(factor * found.makespan) for factor in RANGE)
     bound = "longest cell" if found.longest >= found.shared else "number of accelerators"
     return (
-        f"{counted(len(found.cells), 'cell')} would be done after {_time(found.makespan)} "
-        f"at the soonest (an estimate: {low} to {high}), which the {bound} bounds, take "
-        f"{_time(found.gpu_hours)} of accelerators, which cost {found.cost:,.0f} dollars "
-        f"({found.cost_held:,.0f} for the whole cluster until then), and {found.disk_gb:,.1f} GB "
-        "of disk at most."
+        f"{counted(len(found.cells), 'cell')} would be done after {_time(found.makespan)} at the "
+        f"soonest (estimate; {low} to {high}), limited by the {bound}. They take "
+        f"{_time(found.gpu_hours)} of accelerator time for {found.cost:,.0f} dollars "
+        f"({found.cost_held:,.0f} if the whole cluster is held until then), and at most "
+        f"{found.disk_gb:,.1f} GB of disk."
     )
 
 

@@ -136,8 +136,8 @@ def test_what_is_said_at_the_end() -> None:
     shown = run("--study", "tom-rl")
     assert "qwen25-7b-1m-hi-exp" in shown and "…" not in shown
     last = shown.strip().splitlines()[-1]
-    assert last.startswith("10 cells would be done after") and "an estimate: " in last
-    assert "which the number of accelerators bounds" in last
+    assert last.startswith("10 cells would be done after") and "(estimate; " in last
+    assert "limited by the number of accelerators" in last
     assert "not planned, behind an address: gpt-4o-base" in shown
     many = PROJECT / "docs" / "clusters" / "four-nodes.yaml"
     wide = run("--study", "rlvr", "--cluster", many)

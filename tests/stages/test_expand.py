@@ -84,7 +84,9 @@ def test_stages_read_what_the_file_says(tmp_path: Path, content: dict[str, Any])
     assert shared(tmp_path) == params.model_copy(update={"cells": {}})
     for key, cell in params.cells.items():
         assert of_cell(tmp_path, [key]) == params.model_copy(update={"cells": {key: cell}})
-    with pytest.raises(UserError, match="cell 'nano-ho' does not exist; there are: .*nano-hi"):
+    with pytest.raises(
+        UserError, match=r"cell 'nano-ho' does not exist \(did you mean 'nano-hi'\?\); .*nano-hi"
+    ):
         of_cell(tmp_path, ["nano-ho"])
 
 
