@@ -239,3 +239,23 @@ def test_a_second_training_of_the_same_cell_is_told_of_the_first(
     third.terminate()
     assert third.wait(60) == 130
     assert not list((training / "work").glob("*.lock"))
+
+
+def test_a_stop_is_one_whatever_a_library_makes_of_it(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """As numpy does of one that arrives while it reads the form of a buffer."""
+    stage = (
+        "import os, signal, sys\n"
+        "from pipeline.stages.common import run\n"
+        "def body(stage):\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGTERM); signal.pause()\n"
+        "    except BaseException as error:\n"
+        "        raise ValueError('no valid buffer') from error\n"
+        "sys.argv = ['expand']\n"
+        "run('expand', body, lambda root, given: None)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", stage], cwd=PROJECT, check=False)
+    assert done.returncode == 130
+    assert capfd.readouterr().err == "error: expand: stopped; run it again to go on\n"

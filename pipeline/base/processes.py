@@ -40,6 +40,13 @@ class Terminated(KeyboardInterrupt):
     """The process was asked to end by SIGTERM: what it holds is given up as after Ctrl-C."""
 
 
+def was_stopped(error: BaseException | None) -> bool:
+    """Whether an error is what a library has made of being stopped in the middle of its work."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def raise_on_sigterm() -> None:
     """Have SIGTERM raise :class:`Terminated` in the main thread."""
 

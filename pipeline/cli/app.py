@@ -15,7 +15,7 @@ from pipeline.base.disk import trouble
 from pipeline.base.errors import UserError
 from pipeline.base.ownership import owned
 from pipeline.base.ports import keep_loopback_direct
-from pipeline.base.processes import raise_on_sigterm
+from pipeline.base.processes import raise_on_sigterm, was_stopped
 from pipeline.cli import (
     audit,
     clean,
@@ -254,7 +254,10 @@ def main() -> None:
     except UserError as error:
         Terminal(stderr=True).say(f"error: {_shortened(str(error))}")
         sys.exit(2)
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        if was_stopped(error):
+            print("stopped", file=sys.stderr)
+            sys.exit(130)
         if (why := trouble(error)) is None:
             raise
         if isinstance(error, OSError) and error.filename is None:
@@ -262,9 +265,6 @@ def main() -> None:
             why = f"standard output: cannot be written ({error.strerror})"
         Terminal(stderr=True).say(f"error: {why}")
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,9 @@ _MERGE = f"{_TAG}merge"
 _SCALARS = tuple(f"{_TAG}{name}" for name in ("str", "int", "float", "bool", "null", "timestamp"))
 _EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$")
 
+_READ_IN_TWO_WAYS = re.compile(r"[-+]?(?:0[\d_]+|0b[01_]+|[\d_]+_[\d_.]*|\d+(?::[\d.]+)+)")
+"""Octal numbers, binary ones, those with lines in them, and those to the base of 60."""
+
 
 class _Loader(yaml.SafeLoader):
     """YAML's safe loader with limits on depth and size."""
@@ -248,6 +251,10 @@ class _Reading:
         except (ValueError, AttributeError, KeyError):
             kind = node.tag.removeprefix(_TAG)
             self._note(place, f"found {shown(node.value)}, which is no {kind}", node)
+            return None
+        if not isinstance(value, str) and _READ_IN_TWO_WAYS.fullmatch(node.value):
+            meant = f"which one version of YAML takes for {value} and another does not"
+            self._note(place, f"found {shown(node.value)}, {meant}; write it in plain digits", node)
             return None
         if isinstance(value, str) and not is_writable(value):
             self._note(place, f"found {shown(value)}, with half of a surrogate pair", node)

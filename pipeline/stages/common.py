@@ -12,7 +12,7 @@ from pathlib import Path
 from pipeline.base.disk import trouble
 from pipeline.base.errors import TransientError, UserError
 from pipeline.base.ports import keep_loopback_direct
-from pipeline.base.processes import end_with_dvc, raise_on_sigterm
+from pipeline.base.processes import end_with_dvc, raise_on_sigterm, was_stopped
 from pipeline.config.params import Cell, Params, before
 from pipeline.formats.files import digest_of, file_digest, folder_digests
 from pipeline.formats.foreign import visible
@@ -93,9 +93,9 @@ def run(name: str, body: Callable[..., None], params: Reader = shared) -> None:
         body(stage, *sys.argv[1:])
     except UserError as error:
         _fail(f"{name}: {error}", 1 if isinstance(error, TransientError) else 2)
-    except KeyboardInterrupt:
-        _fail(f"{name}: stopped; run it again to go on", 130)
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        if was_stopped(error):
+            _fail(f"{name}: stopped; run it again to go on", 130)
         if (why := trouble(error)) is None:
             raise
         _fail(f"{name}: {why}", 1)

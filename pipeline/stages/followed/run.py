@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pipeline.base.errors import first_line
 from pipeline.base.plugins import FOLLOWER
+from pipeline.base.processes import was_stopped
 from pipeline.stages.common import Stage
 from pipeline.stages.followed.circumstances import circumstances
 from pipeline.stages.followed.ended import Ended
@@ -85,11 +86,11 @@ def followed(stage: Stage, key: str, patience: float = PATIENCE) -> Iterator[Sta
         with follower:
             yield run
         status = "FINISHED"
-    except KeyboardInterrupt:
-        status = "KILLED"
-        raise
-    except Exception as error:
-        cause = first_line(error)
+    except (KeyboardInterrupt, Exception) as error:
+        if was_stopped(error):
+            status = "KILLED"
+        else:
+            cause = first_line(error)
         raise
     finally:
         Ended(status, began, time.monotonic() - clock, where, cause).leave(logs)
