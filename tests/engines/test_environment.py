@@ -168,11 +168,11 @@ def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:
 def test_inspect_asks_a_server(
     package: Path, rows: list[dict[str, Any]], server: str, tmp_path: Path
 ) -> None:
-    task = package / PACKAGE / "inspect_task.py"
-    options = ("--model", "openai-api/loopback/m", "--limit", str(ASKED))
-    where = ("--log-dir", "logs", "--log-format", "json", "--display", "none")
-    command = (str(tools("inspect") / "inspect"), "eval", str(task), *options, *where)
-    typed(tmp_path, package, *command, LOOPBACK_API_KEY="none", LOOPBACK_BASE_URL=server)
+    options = ("--model", "openai-api/loopback/m", "--limit", str(ASKED), "--display", "none")
+    where = ("--log-dir", str(tmp_path / "logs"), "--log-format", "json")
+    program, known = str(tools("inspect") / "inspect"), {"LOOPBACK_BASE_URL": server}
+    command = (program, "eval", "inspect_task.py", *options, *where)
+    typed(package / PACKAGE, package, *command, LOOPBACK_API_KEY="none", **known)
     (path,) = (tmp_path / "logs").glob("*.json")
     log = json.loads(path.read_text())
     scores = [sample["scores"]["graded"]["value"]["strict"] for sample in log["samples"]]

@@ -18,6 +18,7 @@ _MEANINGS = {
     409: "the name is taken; choose another with --push",
     413: "it is too large for this hub; its limits are said at its documentation",
 }
+_AGAIN = "run the same command again with --force to go on"
 
 
 def check_name(repository: str) -> None:
@@ -28,7 +29,7 @@ def check_name(repository: str) -> None:
     """
     from huggingface_hub import get_token
     from huggingface_hub.errors import HFValidationError
-    from huggingface_hub.utils._validators import validate_repo_id
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
     try:
         validate_repo_id(repository)
@@ -43,7 +44,7 @@ def check_name(repository: str) -> None:
 def push_folder(folder: Path, repository: str) -> str:
     """Send a folder to a new repository in one commit; return its address.
 
-    Where sending was cut off, the repository is empty, and the same command goes on.
+    Where sending was cut off, the repository is empty, and sending it again goes on.
 
     Raises:
         UserError: If the name is taken, or the hub refuses.
@@ -58,12 +59,12 @@ def push_folder(folder: Path, repository: str) -> str:
         api.upload_folder(folder_path=folder, repo_id=repository)
     except HfHubHTTPError as error:
         status = error.response.status_code
-        meaning = _MEANINGS.get(status, "run the same command again to go on")
+        meaning = _MEANINGS.get(status, _AGAIN)
         kind = UserError if status in _MEANINGS else TransientError
         raise kind(f"{repository}: {api.endpoint} answers {status}: {meaning}") from None
     except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
         text = f"{repository}: {api.endpoint} broke off ({first_line(error)})"
-        raise TransientError(f"{text}; run the same command again to go on") from None
+        raise TransientError(f"{text}; {_AGAIN}") from None
     return f"{api.endpoint}/{repository}"
 
 
