@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -17,10 +16,15 @@ _USUAL_WIDTH, _NARROWEST = 80, 20
 class Terminal(Console):
     """A console that shows control characters in texts, and ends quietly if no one reads on."""
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        if self.width < _NARROWEST:  # as a terminal says that does not know its size
-            self.width = _USUAL_WIDTH
+    @property
+    def width(self) -> int:
+        """Characters in a line; a usual width where a terminal says that it has none."""
+        found = super().width
+        return found if found >= _NARROWEST else _USUAL_WIDTH
+
+    @width.setter
+    def width(self, width: int) -> None:
+        self._width = width
 
     def say(self, text: str) -> None:
         """Print text as it is: no markup, no colours, no line broken."""

@@ -236,7 +236,6 @@ VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("tomrl deploy", {"PREFECT_HOME": "/proc/x"}, ("/proc/x", "PREFECT_HOME")),
     ("tomrl deploy", {"PREFECT_API_URL": "http://127.0.0.1:9/api"}, ("http://127.0.0.1:9/api", "PREFECT_API_URL")),
     ("tomrl deploy", {"PREFECT_API_URL": "nowhere"}, ("nowhere", "PREFECT_API_URL")),
-    ("tomrl deploy", {"PREFECT_LOGGING_LEVEL": "loud"}, ("PREFECT_LOGGING_LEVEL",)),
     ("tomrl audit hi_tom", {"TOMRL_DATA_MIRROR": ""}, ("hi_tom", "TOMRL_DATA_MIRROR")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": "ftp://a"}, ("ftp://a", "MLFLOW_TRACKING_URI")),
     ("tomrl sync", {"MLFLOW_TRACKING_URI": " "}, ("MLFLOW_TRACKING_URI",)),

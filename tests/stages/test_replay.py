@@ -78,8 +78,14 @@ def test_the_same_grades_and_verdicts_without_a_model(
     [
         (lambda rows: rows.iloc[1:], r"answers \d+ of \d+ questions; there is no row for \w+; add"),
         (lambda rows: pd.concat([rows, rows.iloc[:1]]), "occurs twice"),
-        (lambda rows: rows.assign(response=1), "line 1: id and response must be texts"),
-        (lambda rows: rows.drop(columns="id"), "line 1: id and response must be texts"),
+        (
+            lambda rows: rows.assign(response=1),
+            "line 1: the id must be text or a whole number",
+        ),
+        (
+            lambda rows: rows.drop(columns="id"),
+            "line 1: the id must be text or a whole number",
+        ),
         (lambda rows: rows.assign(prompt_digest="0"), "was answered to another prompt"),
     ],
 )
