@@ -13,6 +13,7 @@ from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.measured import both_right, measured, moved
 from pipeline.evaluate.metrics import task_metrics
+from pipeline.evaluate.options import Scored
 from pipeline.evaluate.runner import (
     Asked,
     Asking,
@@ -186,3 +187,12 @@ def test_what_is_written_of_answers(tmp_path: Path, samples: int) -> None:
         {**about, **number[n], "story": example.story_id, **grades[n], "words": 3 - n}
         for n in range(samples)
     ]
+
+
+def test_what_is_known_of_options_is_written_and_nothing_where_none_is(tmp_path: Path) -> None:
+    scored = Scored(("in a box", "a"), logprobs=(-3.0, -2.0), answer="a")  # by length the other
+    graded = [replace(answered("r"), scored=scored), answered("r")]
+    write_grades(tmp_path / "g", [question(0), question(1)], graded, ["column"] * 2)
+    written = pd.read_parquet(tmp_path / "g")
+    assert written["options"].tolist() == [True, None]
+    assert written["options by length"].tolist() == [False, None]

@@ -44,6 +44,7 @@ from pipeline.tasks.amount import may_be_amount, read_amount, read_plain
         ("()", None),
         ("<1/2>", None),
         ("1,23", "123/100"),
+        ("2.5 million", 2500000),
     ],
 )
 def test_read_amount(text: str, value: int | str | None) -> None:
