@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import uuid
 from collections import defaultdict
@@ -42,6 +43,12 @@ def examples(name: str, questions: list[str]) -> list[Example]:
         Example("hi_tom", "hi_tom", STORY, question, "red_box", id=f"{name}{index}", order=1)
         for index, question in enumerate(questions)
     ]
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the process, in whose place ``datasets`` puts a copy."""
+    monkeypatch.setattr(os, "environ", os.environ)
 
 
 @pytest.fixture
