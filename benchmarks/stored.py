@@ -13,23 +13,27 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import Field
+
 from benchmarks.circumstances import circumstances_of
 from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import SeedChange, Standing
 from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.verdicts import CellVerdict
 from pipeline.audit.records import Audit, Best, Learned
+from pipeline.audit.sets import learned_baseline
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.config.params import DatasetEntry, Params, TrainedCell
 from pipeline.config.params_file import read_params
 from pipeline.data.build import select_written
-from pipeline.data.codec import read_dataset
+from pipeline.data.codec import read_column, read_dataset
 from pipeline.formats.records import Record
 from pipeline.judge.followers import Kind, Questions
 from pipeline.judge.records import TaskVerdict, Verdicts
 from pipeline.ops.driver.checkout import find_root
 from pipeline.rules.listed import is_gold
+from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
 
 FOLDER = Path("docs") / "results"
@@ -110,6 +114,7 @@ class Stored(Record):
         over_seeds: What training changed over seeds, where there are several.
         standings: What cells and rules score over seeds.
         training: What pays on each training set.
+        columns: What learned rules score on columns that no rule solves, halves of one together.
     """
 
     study: str
@@ -125,6 +130,7 @@ class Stored(Record):
     over_seeds: list[SeedChange]
     standings: list[Standing]
     training: dict[str, TrainingSet]
+    columns: dict[str, Learned] = Field(default={})
 
 
 def read_stored(root: Path, study: str) -> Stored | None:
@@ -159,6 +165,7 @@ def stored(root: Path, study: str) -> Stored:
         over_seeds=report.over_seeds,
         standings=report.standings,
         training=dict(_training_sets(root, params)),
+        columns=dict(_columns(root / "data" / study / "suite", params)),
     )
 
 
@@ -197,6 +204,22 @@ def _training_sets(root: Path, params: Params) -> Iterator[tuple[str, TrainingSe
         rule = Best(rule=best, accuracy=listed[best])
         found = TrainingSet(rows=len(examples), learned=audit.learned[key], rule=rule, minds=minds)
         yield key, found
+
+
+def _columns(folder: Path, params: Params) -> Iterator[tuple[str, Learned]]:
+    """Yield what learned rules score on the columns that were chosen against them.
+
+    The questions that a rule answers and those that it does not are columns of their own.
+    """
+    halves: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for name, column in params.suite.tasks.items():
+        if column.hard:
+            orders = tuple(map(str, column.orders or ()))
+            halves.setdefault((column.task, orders), []).append(name)
+    for (task, _), names in halves.items():
+        found = [each for name in names for each in read_column(folder / f"{name}.parquet", task)]
+        if (learned := learned_baseline(read_all(found))) is not None:
+            yield " and ".join(names), learned
 
 
 def _examples(data: Path, key: str, entry: DatasetEntry) -> list[Example]:

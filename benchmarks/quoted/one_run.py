@@ -186,5 +186,17 @@ def minds_on_balanced(found: Stored, page: str) -> str:
             f"[Simpler minds]({page}#answers-follow) follow who knows what as far as they go, and "
             f"are not filtered out: they are right on these shares, in %: {named}.",
             "As only orders 1 and 2 are asked, *two orders* lacks nothing here.",
+            *_on_columns(found),
         )
     )
+
+
+def _on_columns(found: Stored) -> Iterator[str]:
+    """Yield what learned rules score on the columns that they are to find nothing in."""
+    for names, learned in found.columns.items():
+        best = max(learned.accuracy, learned.readable_accuracy)
+        columns = listed([f"`{name}`" for name in names.split(" and ")])
+        said = f"Learned from other stories of {columns}, the better of both is right on"
+        pairs = learned.pairs
+        both = "" if pairs is None else f", and on both sides of {percent(pairs)} % of the pairs"
+        yield f"{said} {percent(best)} %{both}."
