@@ -59,17 +59,23 @@ def tools(library: str) -> Path:
     found = PROJECT / f".venv-{ENVIRONMENTS[library]}" / "bin"
     module = MODULES.get(library, library)
     command = [str(found / "python"), "-c", f"import {module}"]
-    if not (found / "python").exists() or subprocess.run(command, capture_output=True).returncode:
+    asked: dict[str, Any] = {"capture_output": True, "env": variables(found)}
+    if not (found / "python").exists() or subprocess.run(command, **asked).returncode:
         pytest.skip(f"{found} has no {module}; make it with: make test-engines")
     return found
 
 
+def variables(programs: Path) -> dict[str, str]:
+    """What programs of an environment are run with; TRL lies apart in that of verl."""
+    return {**os.environ, **OFFLINE, "PYTHONPATH": str(programs.parent / "apart")}
+
+
 def scored(library: str, folder: Path, answers: object, *more: str) -> Any:
-    script = Path(__file__).with_name("environments.py")
+    script, programs = Path(__file__).with_name("environments.py"), tools(library)
     done = subprocess.run(
-        [str(tools(library) / "python"), str(script), library, str(folder), *more],
+        [str(programs / "python"), str(script), library, str(folder), *more],
         input=json.dumps(answers),
-        env={**os.environ, **OFFLINE},
+        env=variables(programs),
         capture_output=True,
         text=True,
         check=False,
