@@ -151,7 +151,7 @@ def test_two_cells_are_compared_question_by_question(
     wrong = CliRunner().invoke(app, ["compare", "nano-base", "nano-no"]).exception
     assert isinstance(wrong, UserError)
     error = str(wrong)
-    assert "no evaluated cell mini/nano-no, and no folder nano-no with grades.parquet" in error
+    assert "no evaluated cell mini/nano-no (did you mean 'nano-hi'?), and no folder" in error
     assert "there are of mini: nano-base, nano-hi" in error
 
 
