@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pipeline.analysis.along import ColumnCurve
-from pipeline.analysis.details import details
+from pipeline.analysis.details import Details
 from pipeline.analysis.looks import looks
 from pipeline.analysis.marked import pieces, shortened
 from pipeline.analysis.results import Results
@@ -87,7 +86,7 @@ def _base(results: Results, recorded: Recorded, key: str) -> str | None:
 def write_parts(
     folder: Path,
     results: Results,
-    along: Sequence[ColumnCurve],
+    tables: Sequence[Details],
     samples: Samples,
     marked: Marked,
 ) -> None:
@@ -98,8 +97,7 @@ def write_parts(
     samples that are inside the page as well.
     """
     _write_part(folder, "curves", curves(results))
-    tables = [[each.headings, *each.rows] for each in details(results, along)]
-    _write_part(folder, "tables", tables)
+    _write_part(folder, "tables", [[each.headings, *each.rows] for each in tables])
     asked = {column: of_cell for (_, column), of_cell in samples.items()}
     for column, of_cell in asked.items():
         for name, page in _pages(column, of_cell):

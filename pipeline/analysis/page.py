@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from pipeline.analysis.against_paper import AgainstPaper, Compared, in_words
 from pipeline.analysis.decisive import panels
-from pipeline.analysis.details import details
+from pipeline.analysis.details import Details
 from pipeline.analysis.ledger.ledger import HEADINGS as LEDGER_HEADINGS
 from pipeline.analysis.ledger.ledger import ledger_summary
 from pipeline.analysis.looks import SHAPES, looks
@@ -54,6 +54,7 @@ def render(
     results: Results,
     report: StudySummary,
     figures: Mapping[str, str],
+    tables: Sequence[Details],
     packed: str,
     runs: str,
 ) -> str:
@@ -63,6 +64,7 @@ def render(
         results: The results of the study.
         report: What there is to say of them.
         figures: SVG texts by name.
+        tables: The long tables, of which the page has all but the rows.
         packed: Some samples, see :func:`pipeline.analysis.packed.packed`.
         runs: The folder of the cells' results, as the page's links name it.
     """
@@ -108,7 +110,7 @@ def render(
         steps=[step_texts(each) for each in report.steps],
         square_headings=SQUARE_HEADINGS,
         squares=[square_texts(each) for each in report.squares],
-        details=details(results, report.along),
+        details=tables,
         figures=list(_shown(figures)),
         has_curves=any(result.curve for result in results.trained()),
         cells=results.cells,

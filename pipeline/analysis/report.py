@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from pipeline.analysis.along import curves_markdown
+from pipeline.analysis.details import details
 from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.ledger.ledger import ledger_markdown
@@ -44,11 +45,12 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
         (folder / "seeds.md").write_text(text, encoding="utf-8")
     runs = Path(os.path.relpath(recorded.runs, folder)).as_posix()
     samples, marked = every_sample(results, recorded), Marked()
+    tables = details(results, report.along)
     inside = packed(results, recorded, samples, marked)
     (folder / "index.html").write_text(
-        render(results, report, figures, inside, runs), encoding="utf-8"
+        render(results, report, figures, tables, inside, runs), encoding="utf-8"
     )
-    write_parts(folder / PARTS, results, report.along, samples, marked)
+    write_parts(folder / PARTS, results, tables, samples, marked)
 
 
 def _partial(report: StudySummary) -> str:

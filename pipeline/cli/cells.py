@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from pipeline.base.errors import UserError, did_you_mean
 from pipeline.config.expand import expand
@@ -22,6 +24,16 @@ CELL = "a cell that was evaluated: CELL of the study in use, STUDY/CELL, or a ch
 """What a command takes in place of a file, for whoever asks for help."""
 
 GRADES = "grades.parquet"
+
+BenchmarkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--benchmark",
+        "-b",
+        help="The task whose questions were answered: of a file hi_tom, unless it is named; of a "
+        "cell each of its tasks.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)

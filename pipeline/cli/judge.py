@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.base.errors import UserError
-from pipeline.cli.cells import CELL, items_by_task, names_cell
+from pipeline.cli.cells import CELL, BenchmarkOption, items_by_task, names_cell
 from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -34,15 +34,7 @@ def judge(
             f"model_answer); optional are id, choices and order (or question_order). Or {CELL}.",
         ),
     ],
-    benchmark: Annotated[
-        str | None,
-        typer.Option(
-            "--benchmark",
-            "-b",
-            help="The task whose questions were answered: of a file hi_tom, unless it is named; of "
-            "a cell each of its tasks.",
-        ),
-    ] = None,
+    benchmark: BenchmarkOption = None,
     before: Annotated[
         Path | None,
         typer.Option(help="What the same model answered before training, to compare with."),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pipeline.cli.cells import CELL, items_by_task, names_cell
+from pipeline.cli.cells import CELL, BenchmarkOption, items_by_task, names_cell
 from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -39,15 +39,7 @@ AnswersArgument = Annotated[
 
 def regrade(
     source: AnswersArgument,
-    benchmark: Annotated[
-        str | None,
-        typer.Option(
-            "--benchmark",
-            "-b",
-            help="The task whose questions were answered: of a file hi_tom, unless it is named; of "
-            "a cell each of its tasks.",
-        ),
-    ] = None,
+    benchmark: BenchmarkOption = None,
     match: Annotated[
         Match,
         typer.Option(
