@@ -47,10 +47,10 @@ test-engines: $(READY) ## Set up the environments of verl, vLLM and other tools,
 	@$(BOTH) setup-engines setup-vllm setup-export setup-verifiers
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest tests/engines --durations=25
 
-test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, and five seeds of RL; hours
+test-nightly: $(READY) ## 200 kills, every full disk, figures that are promised, seeds of RL; hours
 	@$(IN_ENVIRONMENT) python -m pytest -m nightly
-	@$(IN_ENVIRONMENT) for name in judge report sweep learning; do \
-		OMP_NUM_THREADS=1 python -m "benchmarks.$$name"; done
+	@$(IN_ENVIRONMENT) for name in judge report sweep learning "learning smol-seeds"; do \
+		OMP_NUM_THREADS=1 python -m benchmarks.$$name; done
 
 check-infra: setup-infra ## Hold docker/ and infra/ against hadolint, checkov, Kubernetes' schemas and others
 	@.venv-infra/bin/python scripts/check_infra.py

@@ -1,7 +1,7 @@
-"""What do tiny models learn by RL? Five seeds of base model, data and rollouts, and controls.
+"""What do models learn by RL? Several seeds of data and rollouts, and controls.
 
-Runs the study ``mini-seeds`` in a fresh clone, as a user would (``tomrl repro mini-seeds``), and
-asks of the report that RL with a random reward gains validation accuracy nowhere: at its last step,
+Runs a study over seeds in a fresh clone, as a user would (``tomrl repro mini-seeds``), and asks of
+the report that RL with a random reward gains validation accuracy nowhere: at its last step,
 with a 95 % interval above zero. The last step, because the best one is chosen by the set it is
 measured on. Exits 1 where it gains. Whether RL with a reward for right answers gains is reported:
 on data that no rule solves (``balanced``), a model may honestly learn nothing. Run
@@ -29,6 +29,7 @@ from pipeline.analysis.summary import StudySummary
 
 ROOT = Path(__file__).resolve().parent.parent
 STUDY = "mini-seeds"
+IMAGES = {STUDY: "learning.svg"}
 RANDOM = "-random"  # how the names of cells end that a random reward trains
 QUICK = {"seeds": [0, 1], "steps": 20}
 
@@ -40,21 +41,20 @@ def clone(folder: Path) -> Path:
     return checkout
 
 
-def shorten(checkout: Path) -> None:
+def shorten(checkout: Path, name: str) -> None:
     """Make the study a matter of minutes; what it then says is only that everything runs."""
-    path = checkout / "studies" / f"{STUDY}.yaml"
+    path = checkout / "studies" / f"{name}.yaml"
     study = yaml.safe_load(path.read_text(encoding="utf-8"))
     study["grid"]["seeds"], study["train"]["steps"] = QUICK["seeds"], QUICK["steps"]
     path.write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
 
 
-def run_study(checkout: Path) -> Path:
-    """Run the study as a user would; return the folder of its report."""
+def run_study(checkout: Path, study: str) -> None:
+    """Run the study as a user would."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TOMRL_", "MLFLOW_"))}
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**kept, "PATH": path}
-    subprocess.run(["tomrl", "repro", STUDY], cwd=checkout, env=environment, check=True)
-    return checkout / "reports" / STUDY
+    subprocess.run(["tomrl", "repro", study], cwd=checkout, env=environment, check=True)
 
 
 def shortfalls(changes: Sequence[SeedChange]) -> list[str]:
@@ -73,18 +73,19 @@ def gains(changes: Sequence[SeedChange]) -> list[str]:
     return [f"{each.group}: {each.change.points()} points at its last step" for each in last]
 
 
-def write_page(checkout: Path, docs: Path) -> None:
+def write_page(checkout: Path, study: str, docs: Path) -> None:
     """Keep the results, and write what pages say of them, with the figure."""
-    keep(checkout, STUDY, docs)
+    keep(checkout, study, docs)
     (docs / "images").mkdir(parents=True, exist_ok=True)
-    curves = checkout / "reports" / STUDY / "figures" / "training-curves.svg"
-    shutil.copyfile(curves, docs / "images" / "learning.svg")
+    curves = checkout / "reports" / study / "figures" / "training-curves.svg"
+    shutil.copyfile(curves, docs / "images" / IMAGES.get(study, f"{study}.svg"))
     write_pages(docs.resolve().parent)
 
 
 def main() -> int:
     """Run, print the table, write the page if asked; return 1 if a random reward gains."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("study", nargs="?", default=STUDY, help="a study with seeds")
     parser.add_argument("--quick", action="store_true", help="two seeds, 20 steps, nothing asked")
     parser.add_argument("--write", type=Path, metavar="DOCS", help="write the pages in DOCS")
     parser.add_argument("--checkout", type=Path, help="use (and keep) this checkout, not a clone")
@@ -93,13 +94,15 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         checkout = arguments.made or arguments.checkout or clone(Path(folder))
         if arguments.quick:
-            shorten(checkout)
-        report = checkout / "reports" / STUDY if arguments.made else run_study(checkout)
+            shorten(checkout, arguments.study)
+        report = checkout / "reports" / arguments.study
+        if not arguments.made:
+            run_study(checkout, arguments.study)
         changes = StudySummary.read(report / "results.json", "report").over_seeds
         print((report / "seeds.md").read_text(encoding="utf-8"))
         print(*gains(changes), sep="\n")
         if arguments.write:
-            write_page(checkout, arguments.write)
+            write_page(checkout, arguments.study, arguments.write)
     wrong = [] if arguments.quick else shortfalls(changes)
     for sentence in wrong:
         print(sentence, file=sys.stderr)

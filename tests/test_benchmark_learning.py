@@ -48,7 +48,7 @@ def test_results_that_are_there_are_kept_with_their_figure(
     (figures / "training-curves.svg").write_text("<svg/>")
     kept: list[tuple[Path, str, Path]] = []
     monkeypatch.setattr(learning, "keep", lambda *given: kept.append(given))
-    learning.write_page(checkout, docs)
+    learning.write_page(checkout, learning.STUDY, docs)
     assert kept == [(checkout, learning.STUDY, docs)]
     assert (docs / "images" / "learning.svg").read_text() == "<svg/>"
 
@@ -86,7 +86,7 @@ def test_the_quick_form_shortens_the_study_and_nothing_else(tmp_path: Path) -> N
     path = tmp_path / "studies" / f"{learning.STUDY}.yaml"
     whole = (PROJECT / "studies" / path.name).read_text(encoding="utf-8")
     path.write_text(whole, encoding="utf-8")
-    learning.shorten(tmp_path)
+    learning.shorten(tmp_path, learning.STUDY)
     short, full = yaml.safe_load(path.read_text()), yaml.safe_load(whole)
     assert (short["grid"].pop("seeds"), short["train"].pop("steps")) == ([0, 1], 20)
     del full["grid"]["seeds"], full["train"]["steps"]
