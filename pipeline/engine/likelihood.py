@@ -9,6 +9,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from pipeline.engine.batch import real_places
+from pipeline.engine.device import answering
 from pipeline.engine.halves import Halves
 from pipeline.engine.logprobs import completion_states, of_logits
 
@@ -20,6 +21,7 @@ def log_likelihoods(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
     texts: Sequence[Sequence[Sequence[int]]],
+    precision: str = "float32",
 ) -> list[list[float]]:
     """The log-likelihood (nats) of each text given its prompt, the sum over its tokens.
 
@@ -27,12 +29,15 @@ def log_likelihoods(
         model: A causal language model.
         prompts: P token sequences, none empty.
         texts: Of each prompt, token sequences, none empty; as many of each prompt.
+        precision: Of the passes that end in states; logits are made of them in float32, since in
+            bfloat16 those of likely tokens are a sixteenth apart at best.
     """
     rows = [text for of_prompt in texts for text in of_prompt]
-    states, ids, mask = completion_states(model, prompts, rows)
+    with answering(model, precision):
+        states, ids, mask = completion_states(model, prompts, rows)
     real = real_places(rows, model.device)
     states, ids = (each.flatten(0, 1).index_select(0, real) for each in (states, ids))
-    (found,) = of_logits(Halves.of(model).head, states, ids, _logprobs, _LOGITS_AT_ONCE)
+    (found,) = of_logits(Halves.of(model).head, states.float(), ids, _logprobs, _LOGITS_AT_ONCE)
     zeros = torch.zeros(mask.numel(), device=mask.device)
     sums: list[float] = zeros.index_copy(0, real, found).view_as(mask).sum(-1).tolist()
     places = iter(sums)

@@ -70,6 +70,15 @@ class TransformersEngine:
         self.effort = Effort()
         self._held = ExitStack()  # as long as the model is loaded
 
+    @property
+    def _computed_by(self) -> list[object]:
+        """What figures that are kept depend on, beside prompts.
+
+        The folder's name is its digest: a checkout may be moved.
+        """
+        usual = self.precision == "float32"
+        return [self.folder.name, self.libraries, *([] if usual else [self.precision])]
+
     @cached_property
     def _loaded(self) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
         with self.effort.loading():
@@ -104,10 +113,7 @@ class TransformersEngine:
     def _answered(
         self, prompts: Sequence[Prompt], sampling: Sampling, report: Callable[[int], None]
     ) -> list[Response]:
-        # The folder's name is its digest: a checkout may be moved.
-        usual = self.precision == "float32"
-        model = [self.folder.name, self.libraries, *([] if usual else [self.precision])]
-        journal = Journal(self.work, model, sampling, prompts, report)
+        journal = Journal(self.work, self._computed_by, sampling, prompts, report)
         if missing := journal.missing:
             self._ask(prompts, missing, sampling, journal)
         return [answer.response for answer in journal.answers()]
@@ -164,7 +170,7 @@ class TransformersEngine:
             UserError: If another process is at it.
         """
         with owned(self.work):
-            model = digest_of([self.folder.name, self.libraries])[:12]
+            model = digest_of(self._computed_by)[:12]
             kept = KeptFigures(self.work / f"{model}.options.jsonl")
             found = dict[int, tuple[float, ...]]()
             for places in batches(choices):
@@ -184,5 +190,8 @@ class TransformersEngine:
         encoded = [encode_continued(tokenizer, p.messages, p.begun, texts) for p, texts in batch]
         fits = [len(prompt) + max(map(len, texts)) <= room for prompt, texts in encoded]
         asked = [each for each, fit in zip(encoded, fits, strict=True) if fit]
-        scores = iter(log_likelihoods(model, *zip(*asked, strict=True)) if asked else ())
+        if not asked:
+            return [[] for _ in batch]
+        prompts, texts = zip(*asked, strict=True)
+        scores = iter(log_likelihoods(model, prompts, texts, self.precision))
         return [next(scores) if fit else [] for fit in fits]

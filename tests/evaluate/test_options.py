@@ -96,6 +96,10 @@ def test_the_engine_says_how_likely_options_are(tmp_path: Path) -> None:
     whole = TransformersEngine(tmp_path, tmp_path / "work", batch=2)
     assert whole.log_likelihoods(choices, counts.append) == found
     assert whole.effort.figures() == {}, "nothing was loaded"
+    half = TransformersEngine(tmp_path, tmp_path / "work", batch=2, precision="bfloat16")
+    rounded = half.log_likelihoods(choices, counts.append)
+    assert rounded != found
+    assert rounded == [pytest.approx(values, rel=0.02) for values in found]
 
 
 def test_models_without_weights_are_not_asked_for_options() -> None:
