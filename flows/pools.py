@@ -51,7 +51,7 @@ POOLS = (
     WorkPool(
         "tomrl",
         "process",
-        "Processes on the machine of a checkout",
+        "Processes on the machine that holds the checkout",
         {"studies": 1, "checks": 1},
     ),
     WorkPool(

@@ -161,7 +161,7 @@ def test_dvc_for_a_user_without_a_home_names_the_repair(
 
     monkeypatch.delenv("HOME")
     monkeypatch.setattr("pwd.getpwuid", nobody)
-    with pytest.raises(UserError, match="none is known; set HOME"):
+    with pytest.raises(UserError, match="has none; set HOME"):
         ask_dvc(repository, "status", "--json")
 
 

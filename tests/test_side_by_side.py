@@ -63,7 +63,7 @@ def test_cells_side_by_side_are_what_dvc_makes(
     assert failed.returncode == 1, failed.stdout + failed.stderr
     assert "error: 1 of 4 cells failed; run them again with: tomrl run\n" in failed.stderr
     assert "\n  nano-hi-s1: " in failed.stderr
-    assert f"What is there: {seeded / 'logs/mini/partial/index.html'}" in failed.stderr
+    assert f"Partial report: {seeded / 'logs/mini/partial/index.html'}" in failed.stderr
     for cell in ("nano-hi-s0", "nano-hi-s2"):
         assert f"'{cell}' - Running stage 'train@{cell}'" in failed.stderr
     assert metrics(seeded, "nano-hi-s0") == metrics(reproduced, "nano-hi")

@@ -44,7 +44,7 @@ def cause(lines: Sequence[str]) -> Cause:
     if any(word in line for line in lines for word in _CUT_OFF):
         return Cause(f"another process was killed while it wrote for DVC: {last}", passing=True)
     if number := _signal(status):
-        return Cause(f"killed by {number.name}, perhaps for want of memory", passing=True)
+        return Cause(f"killed by {number.name}, perhaps because memory ran out", passing=True)
     if said:
         return Cause(said.removeprefix("error: "), passing=status == _TRANSIENT)
     return Cause(last, passing=False)

@@ -56,7 +56,7 @@ def run_cell(
     log = get_run_logger()
     with held(limit, needs, commands):
         if commands.stopped:
-            return Cancelled(message="it had not begun when the run was stopped")
+            return Cancelled(message="not begun when the run was stopped")
         try:
             run(lambda line: log.info("%s", line))
         except StageFailed as failure:  # returned, as Prefect prints a traceback of what is raised

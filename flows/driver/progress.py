@@ -62,9 +62,8 @@ def advanced(state: CellState, line: str) -> CellState:
 def told(state: CellState) -> str:
     """One line for people on how far a cell is."""
     if state.state in ("failed", "stopped"):
-        return f"{state.state} in {state.stage or 'its start'}" + (
-            f": {state.cause}" if state.cause else ""
-        )
+        where = f"in {state.stage}" if state.stage else "at the start"
+        return f"{state.state} {where}" + (f": {state.cause}" if state.cause else "")
     if state.state != "running":
         return state.state
     parts = [state.stage or "starting"]

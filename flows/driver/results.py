@@ -71,6 +71,6 @@ def leave_partial_report(folder: RunFolder) -> None:
         discard(target)
     try:
         write_partial(params, folder.tree, target, folder.failures())
-        log.info("what is there of the run: %s", target / "index.html")
+        log.info("partial report: %s", target / "index.html")
     except UserError as error:
         log.warning("there is no partial report: %s", error)

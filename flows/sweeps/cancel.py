@@ -35,6 +35,6 @@ def cancel(folder: SweepFolder) -> None:
     while is_owned(folder.path):
         if time.monotonic() > deadline:
             raise UserError(
-                f"{in_use(folder.path)}, and does not stop; end it by: kill -9 {process}"
+                f"{in_use(folder.path)}, and does not stop; kill it with: kill -9 {process}"
             )
         time.sleep(0.1)

@@ -107,7 +107,8 @@ def _sweep(
     # Noted with the sweep's end: a push that is cut off is not forgotten.
     restore(folder, commands, pushes(folder.home) if pushing else [])
     if pushing:
-        owed = " && ".join(folder.sweep().unpushed) or "nothing, as no remote is set up"
-        get_run_logger().info("to be pushed with: %s", owed)
+        owed = " && ".join(folder.sweep().unpushed)
+        said = f"pushing with: {owed}" if owed else "pushing nothing: no remote is set up"
+        get_run_logger().info(said)
         push_owed(folder, commands)
     return True

@@ -40,7 +40,7 @@ def begin(folder: SweepFolder, study: str, allow_edits: bool) -> Sweep:
         if before.study != study:
             raise UserError(
                 f"--name {folder.name}: a sweep of study {before.study} has this name and is not "
-                f"done; go on with it by: tomrl sweep --study {before.study} --name {folder.name}, "
+                f"done; resume it with: tomrl sweep --study {before.study} --name {folder.name}, "
                 "or choose another name"
             )
         return before

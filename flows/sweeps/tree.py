@@ -94,10 +94,10 @@ def restore(folder: SweepFolder, commands: Commands, owed: list[str]) -> None:
     with owned(checkout_owner(home), patience=float("inf")):
         if not same_inputs(home, sweep.commit):
             raise UserError(
-                f"all cells of sweep {sweep.name} are done, but {home} has other code than "
-                f"their commit {sweep.commit[:12]}, so that it would run them again; nothing there "
-                f"was changed. Restore them with: git checkout {sweep.commit[:12]} && tomrl sweep "
-                f"--name {sweep.name}"
+                f"all cells of sweep {sweep.name} are done, but the code in {home} "
+                f"differs from their commit {sweep.commit[:12]} and would run them again. Nothing "
+                f"was changed there. To restore them: git checkout {sweep.commit[:12]} && tomrl "
+                f"sweep --name {sweep.name}"
             )
         write_text(home / "params.yaml", folder.params_file.read_text(encoding="utf-8"))
         logs = Path("logs") / sweep.study

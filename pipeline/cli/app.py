@@ -103,7 +103,7 @@ def doctor(
     gpu: Annotated[
         bool,
         typer.Option(
-            "--gpu", help="Check what a GPU run needs, on this machine and at RAY_ADDRESS."
+            "--gpu", help="Check what a GPU run needs: on the nodes of RAY_ADDRESS, else here."
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -119,7 +119,7 @@ def doctor(
 
     table = make_list()
     findings = (route if gpu else machine).diagnose(find_root())
-    marks = {True: "[green]ok[/]", False: "[red]mend[/]", None: "[dim]-[/]"}
+    marks = {True: "[green]ok[/]", False: "[red]fix[/]", None: "[dim]-[/]"}
     for finding in findings:
         repair = "" if finding.ok else escape(finding.repair)
         table.add_row(marks[finding.ok], finding.subject, escape(finding.found), repair)
@@ -136,19 +136,19 @@ def run(
     study: Annotated[
         str | None,
         typer.Argument(
-            help="A study of `tomrl study list`; else params.yaml as it is.",
+            help="A study of `tomrl study list`; by default params.yaml as it is.",
             autocompletion=study_names,
         ),
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(help="Cells at a time; as many as there are cores if left out.", min=1),
+        typer.Option(help="Cells to run at a time; by default as many as cores.", min=1),
     ] = None,
     pinned: Annotated[
         bool,
         typer.Option(
             "--pin",
-            help="In a git worktree at the commit that is checked out, as `tomrl sweep --no-push`.",
+            help="Run in a git worktree at the current commit, like `tomrl sweep --no-push`.",
         ),
     ] = False,
     settings: Annotated[
@@ -156,18 +156,17 @@ def run(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Write this to params.yaml first, for all cells: --set train.steps=20. Give it "
-            "again for several.",
+            help="First write this to params.yaml, for all cells, as in --set train.steps=20. May "
+            "be given several times.",
         ),
     ] = None,
 ) -> None:
     """Run a study as a Prefect flow: the DVC stages of `dvc repro`, its cells side by side.
 
-    Use it to run a study; use `dvc repro` to run one stage, or without Prefect: both do the same
-    stages, one by one. Needs no server: without one, Prefect starts its own for the time of the
-    run. What is up to date is skipped; cells go on when others fail; an interrupted run goes on
-    where it was. Studies of published models run one cell at a time, unless `--jobs` says
-    otherwise.
+    Skips what is up to date, goes on when a cell fails, and resumes an interrupted run. Needs no
+    server: without one, Prefect starts a temporary one. Studies of published models run one cell
+    at a time, unless `--jobs` says otherwise. To run a single stage, or without Prefect, use
+    `dvc repro`: it runs the same stages, one after the other.
 
     Example: `tomrl run mini --jobs 2` or `tomrl run mini --set train.learning_rate=0.0002`
     """
@@ -181,12 +180,12 @@ def run(
     if pinned:
         if jobs is not None:
             raise UserError(
-                "--jobs counts cells of a run here; with --pin, say what cells may take at a time "
-                "by: tomrl sweep --no-push --concurrency N"
+                "--jobs limits a run in this checkout; with --pin, limit what cells may use at a "
+                "time with: tomrl sweep --no-push --concurrency N"
             )
         if settings:
             raise UserError(
-                "--set edits params.yaml here, and --pin runs what is committed; edit "
+                "--set edits params.yaml here, but --pin runs what is committed; edit "
                 "studies/STUDY.yaml and commit it, or leave out --pin"
             )
         sweep.begin(study, pushing=False)
@@ -221,8 +220,8 @@ app.command(
 def sync() -> None:
     """Send the results of every finished stage to MLflow again, with models, report and sweeps.
 
-    Also to the trackers that TOMRL_TRACKERS names: wandb, trackio. Use it if MLflow was unreachable
-    during a run. Nothing is stored twice.
+    Use it if MLflow could not be reached during a run. Nothing is stored twice. Results also go to
+    the trackers that TOMRL_TRACKERS names: wandb, trackio.
 
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """

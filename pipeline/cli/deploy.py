@@ -20,14 +20,15 @@ def deploy(
         str | None,
         typer.Option(
             metavar="TYPE/NAME",
-            help="A notification block of the server, told of runs that crash, fail or are late.",
+            help="A notification block of the server, for runs that crash, fail or are late.",
         ),
     ] = None,
 ) -> None:
-    """Put work pools, limits, deployments and automations on the Prefect server.
+    """Set up a Prefect server: work pools, limits, deployments and automations.
 
-    The server is that of `PREFECT_API_URL`, the deployments are those of `prefect.yaml`. What is
-    there already stays, so that it may be run again.
+    `PREFECT_API_URL` names the server, and `prefect.yaml` lists the deployments. Run it again at
+    any time: pools and limits that are there stay as they are; deployments and automations follow
+    the files.
 
     Example: `PREFECT_API_URL=http://127.0.0.1:4200/api tomrl deploy`
     """

@@ -50,6 +50,6 @@ def driven(folder: RunFolder) -> Iterator[None]:
         causes = error.causes if isinstance(error, RunFailed) else {}
         page = partial_folder(folder.home, folder.params().study.name) / "index.html"
         lines = [f"error: {error}", *(f"  {key}: {cause}" for key, cause in causes.items())]
-        lines += [f"What is there: {page}"] if causes and page.is_file() else []
+        lines += [f"Partial report: {page}"] if causes and page.is_file() else []
         Terminal(stderr=True).say("\n".join(lines))
         raise typer.Exit(1) from None

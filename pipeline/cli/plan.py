@@ -27,22 +27,23 @@ _SHOWN_CELLS = 100
 
 def plan(
     study: Annotated[
-        str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml as it is.")
+        str | None,
+        typer.Option(help="A study of `tomrl study list`; by default params.yaml as it is."),
     ] = None,
     cluster: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A cluster: YAML with pools of nodes; else two cores for studies that run on a "
-            "laptop, and one node of 4 x A100 80 GB for all others.",
+            help="YAML file with the cluster's pools of nodes. By default two cores for studies "
+            "that run on a laptop, and one node of 4 x A100 80 GB for all others.",
         ),
     ] = None,
     effect: Annotated[
         float | None,
         typer.Option(
             metavar="POINTS",
-            help="Say instead how many questions, stories and seeds it takes to find a change of "
-            "so many points.",
+            help="Instead, show how many questions, stories and seeds it takes to detect a change "
+            "of so many points.",
         ),
     ] = None,
     as_json: Annotated[
@@ -55,9 +56,9 @@ def plan(
 ) -> None:
     """Estimate what a study takes: accelerators, memory, hours, dollars, disk, and when it is done.
 
-    Hours come from floating-point operations and one published run, and may be half or twice as
-    long; those of cells that this checkout has run are measured. docs/cluster.md has a cluster file
-    and what is assumed. Launches nothing.
+    Launches nothing. Hours are counted from floating-point operations and one published run; the
+    real ones may be half or twice as many. Hours of cells that this checkout has run are measured.
+    docs/cluster.md has the assumptions and an example of a cluster file.
 
     Example: `tomrl plan --study grid --cluster docs/clusters/four-nodes.yaml`
     """
@@ -91,7 +92,7 @@ def _show_effect(points: float, params: Params, as_json: bool) -> None:
         return
     console = Terminal()
     table = make_table(
-        f"{params.study.name}: changes found with probability 0.8, one seed",
+        f"{params.study.name}: smallest change detected with probability 0.8, one seed",
         ("column",),
         ("questions", "points"),
     )
@@ -99,9 +100,9 @@ def _show_effect(points: float, params: Params, as_json: bool) -> None:
         table.add_row(name, str(params.suite.tasks[name].limit), f"{found:.1f}")
     console.print(table)
     console.say(
-        f"a change of {points:g} points takes {counted(wanted.questions, 'question')} about "
-        f"{wanted.stories} stories for one seed, and "
-        f"{counted(wanted.seeds, 'seed')} to be said of the training. Assumed: {ASSUMPTIONS}."
+        f"Detecting a change of {points:g} points in one trained model takes "
+        f"{counted(wanted.questions, 'question')} about {wanted.stories} stories; attributing it "
+        f"to the training takes {counted(wanted.seeds, 'seed')}. Assumed: {ASSUMPTIONS}."
     )
 
 
@@ -122,9 +123,17 @@ def _show(found: StudyPlan, study: str) -> None:
     phased = any(cell.main.phases is not None for cell in found.cells)
     names = ["cell", *(["after"] if chained else []), *(["pool"] if several else [])]
     table = make_table(
-        f"{study} on {found.cluster.describe()}; time, dollars and GB",
+        f"{study} on {found.cluster.describe()}",
         tuple(names),
-        ("takes", "GiB each", "train", *(["by phases"] if phased else []), "ask", "$", "GB"),
+        (
+            "takes",
+            "GiB each",
+            "train",
+            *(["by phases"] if phased else []),
+            "evaluate",
+            "$",
+            "disk GB",
+        ),
     )
     for cell in found.cells[:_SHOWN_CELLS]:
         asked = sum(value for name, value in cell.hours.items() if name != "train")
@@ -143,19 +152,21 @@ def _show(found: StudyPlan, study: str) -> None:
         )
     console.print(table)
     if len(found.cells) > _SHOWN_CELLS:
-        console.say(f"and {len(found.cells) - _SHOWN_CELLS} more: --json has them all")
+        console.say(f"and {len(found.cells) - _SHOWN_CELLS} more; --json lists them all")
     if any(cell.measured for cell in found.cells):
-        console.say("*: at least one stage was measured on this checkout, and others follow it")
+        console.say(
+            "*: at least one stage was measured on this checkout; estimates are scaled to it"
+        )
     if phased:
         console.say(
-            "train: solved from the 12 hours that one paper states for 7B on 4 x a100-80. By "
-            "phases: prefill + decode + update, from the peaks of the data sheets"
+            "train: scaled from the 12 hours that one paper states for 7B on 4 x a100-80. By "
+            "phases: prefill + decode + update, from the data sheets' peaks"
         )
     if any(found.cluster.pools[cell.pool].accelerator == "cpu" for cell in found.cells):
         console.say(
-            "on cores: of tiny models by the steps of study mini, measured on a core of an AMD "
-            f"EPYC; of others an assumed {TERAFLOPS['cpu'] * 1000:.0f} GFLOP/s of a core in "
-            "float32, twice in bfloat16"
+            "On cores, hours of tiny models are scaled from the steps of study mini, measured on "
+            f"a core of an AMD EPYC. Others assume {TERAFLOPS['cpu'] * 1000:.0f} GFLOP/s per core "
+            "in float32, and twice that in bfloat16"
         )
     if found.unplanned:
         console.say(f"not planned, behind an address: {', '.join(found.unplanned)}")
@@ -166,12 +177,14 @@ def _sentence(found: StudyPlan) -> str:
     from pipeline.ops.planning.hours import RANGE
 
     low, high = (_time(factor * found.makespan) for factor in RANGE)
-    bound = "longest cell" if found.longest >= found.shared else "number of accelerators"
+    on_cores = all(pool.accelerator == "cpu" for pool in found.cluster.pools.values())
+    device = "core" if on_cores else "accelerator"
+    bound = "longest cell" if found.longest >= found.shared else f"number of {device}s"
     return (
         f"{counted(len(found.cells), 'cell')} would be done after {_time(found.makespan)} at the "
-        f"soonest (estimate; {low} to {high}), limited by the {bound}. They take "
-        f"{_time(found.gpu_hours)} of accelerator time for {found.cost:,.0f} dollars "
-        f"({found.cost_held:,.0f} if the whole cluster is held until then), and at most "
+        f"earliest (estimate; {low} to {high}), limited by the {bound}. They take "
+        f"{_time(found.gpu_hours)} of {device} time, {found.cost:,.0f} dollars "
+        f"({found.cost_held:,.0f} if the whole cluster is paid for until then) and at most "
         f"{found.disk_gb:,.1f} GB of disk."
     )
 

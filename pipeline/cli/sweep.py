@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     invoke_without_command=True,
-    help="Run a study as `tomrl run` does, but in a git worktree at the commit that is checked "
-    "out, with a record of what ran; results are pushed at the end.",
+    help="Run a study like `tomrl run`, but in a git worktree at the current commit. Keeps a "
+    "record of what ran, and pushes the results at the end.",
     epilog="Example: `tomrl sweep --study grid-mini`, then `tomrl sweep status`",
 )
 console = Terminal()
@@ -29,7 +29,7 @@ NoPush = Annotated[
     bool,
     typer.Option(
         "--no-push",
-        help="Do not bring results and weights to the remote of DVC at the end.",
+        help="Do not push results and weights to DVC's remote at the end.",
     ),
 ]
 Concurrency = Annotated[
@@ -37,8 +37,8 @@ Concurrency = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Cores, or accelerators where models are not tiny ones, that cells may take at a "
-        "time; all cores, or one accelerator, if left out.",
+        help="How many cores the cells may use at a time (accelerators, if models are not tiny). "
+        "By default all cores, or one accelerator.",
     ),
 ]
 
@@ -47,21 +47,22 @@ Concurrency = Annotated[
 def sweep(
     context: typer.Context,
     study: Annotated[
-        str | None, typer.Option(help="A study of `tomrl study list`; else params.yaml's.")
+        str | None,
+        typer.Option(help="A study of `tomrl study list`; by default that of params.yaml."),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(help="Name of the sweep; that of its study if left out.")
+        str | None, typer.Option(help="Name of the sweep; by default that of its study.")
     ] = None,
     concurrency: Concurrency = None,
     allow_edits: Annotated[
         bool,
-        typer.Option("--allow-edits", help="Take what is not committed as it is, and record it."),
+        typer.Option("--allow-edits", help="Include uncommitted edits, and record them."),
     ] = False,
     no_push: NoPush = False,
 ) -> None:
-    """Run what is left of a sweep: shared stages once, then cells, then the report.
+    """Run what is left of a sweep: shared stages once, then the cells, then the report.
 
-    Results and weights then go to DVC's default remote, if one is set.
+    Then push results and weights to DVC's default remote, if one is set.
 
     Example: `tomrl sweep --study grid-mini --concurrency 2`
     """
@@ -96,8 +97,8 @@ def begin(
             return
         if study_changed(folder):
             console.say(
-                f"studies/{study}.yaml was edited since sweep {folder.name} began, which goes on "
-                "with its copy; for the edited study, begin another with: --name OTHER"
+                f"studies/{study}.yaml was edited after sweep {folder.name} began; the sweep goes "
+                "on with its own copy. To run the edited study, begin another sweep: --name OTHER"
             )
         _run(folder, concurrency, pushing=pushing)
 
@@ -105,11 +106,13 @@ def begin(
 @app.command()
 def status(
     name: Annotated[
-        str | None, typer.Argument(help="A sweep; all of them if left out.", show_default=False)
+        str | None, typer.Argument(help="A sweep; by default all.", show_default=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one sweep a line.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, one line per sweep.")
+    ] = False,
 ) -> None:
-    """Show the state of sweeps: each cell's stage, step, reward, length and time left, or why it
+    """Show how sweeps stand: each cell's stage, step, reward, length and time left, or why it
     failed.
 
     Example: `tomrl sweep status grid-mini`
@@ -137,14 +140,14 @@ def status(
 
 @app.command()
 def retry(
-    name: Annotated[str, typer.Argument(help="A sweep of `tomrl sweep status`.")],
+    name: Annotated[str, typer.Argument(help="A sweep, as `tomrl sweep status` lists it.")],
     cells: Annotated[
-        list[str] | None, typer.Argument(help="Cells; all that failed if left out.")
+        list[str] | None, typer.Argument(help="Cells; by default all that failed.")
     ] = None,
     concurrency: Concurrency = None,
     no_push: NoPush = False,
 ) -> None:
-    """Run failed cells of a sweep again, and end it if that leaves nothing to do.
+    """Run failed cells of a sweep again, and finish the sweep if nothing else is left.
 
     Example: `tomrl sweep retry grid-mini nano-hi`
     """
@@ -167,8 +170,8 @@ def retry(
 
 
 @app.command()
-def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way.")]) -> None:
-    """Stop a sweep that another process runs; it goes on from there when it is run again.
+def cancel(name: Annotated[str, typer.Argument(help="A sweep that is running.")]) -> None:
+    """Stop a sweep that another process runs. Run it again, and it resumes from there.
 
     Example: `tomrl sweep cancel grid-mini`
     """
@@ -177,7 +180,7 @@ def cancel(name: Annotated[str, typer.Argument(help="A sweep that is under way."
 
     folder = sweep_folder(find_root(), name)
     stop(folder)
-    console.say(f"stopped; go on with: tomrl sweep --study {folder.sweep().study} --name {name}")
+    console.say(f"stopped; to resume: tomrl sweep --study {folder.sweep().study} --name {name}")
 
 
 def _push_owed(folder: SweepFolder) -> None:

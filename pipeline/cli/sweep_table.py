@@ -24,7 +24,7 @@ _AT_REST = ("waiting", "done")
 
 def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
     """A table of cells, from what :meth:`flows.driver.record.Standing.rows` gives."""
-    table = make_table(None, ("cell", "state", "attempts", "how far"))
+    table = make_table(None, ("cell", "state", "attempts", "progress"))
     for row in rows:
         table.add_row(*row)
     return table

@@ -41,56 +41,58 @@ _MEANING = {
     "parameters": "weights of the policy",
     "gradients": "one per weight",
     "optimiser": "AdamW's two moments",
-    "reference": "frozen copy of the base model",
-    "critic": "PPO's: weights, gradients, moments",
-    "casts": "the policy's matrices in half precision, if that is used",
-    "cache": "keys and values of all rollouts",
+    "reference": "the reference model, frozen",
+    "critic": "PPO's critic: weights, gradients, moments",
+    "casts": "the policy's matrices in half precision",
+    "cache": "keys and values of all completions",
     "activations": "one micro-batch, estimated",
     "logits": "one micro-batch, in float32",
     "libraries": "torch and transformers",
-    "peak": "at once, with a margin",
+    "peak": "all of it, with a margin",
 }
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Look at training before it starts: does a cell fit, and what would be launched?",
+    help="Before training: does a cell fit in memory, and what would be launched?",
     epilog="Example: `tomrl train plan --cell nano-hi`",
 )
 CellOption = Annotated[
     str,
-    typer.Option(help="A cell; `tomrl study show NAME` lists them.", autocompletion=cell_names),
+    typer.Option(help="A cell, as `tomrl study show NAME` lists it.", autocompletion=cell_names),
 ]
 StudyOption = Annotated[
     str | None,
     typer.Option(
-        help="A study of `tomrl study list`; else params.yaml as it is.",
+        help="A study of `tomrl study list`; by default params.yaml as it is.",
         autocompletion=study_names,
     ),
 ]
 
 
 @app.command(
-    epilog="Example: tomrl train plan --cell nano-hi; or, of another study: "
+    epilog="Example: tomrl train plan --cell nano-hi; for another study: "
     "tomrl train plan --study rlvr --cell qwen25-7b-hi --accelerator h200"
 )
 def plan(
     cell: CellOption,
     study: StudyOption = None,
     accelerator: Annotated[
-        Accelerator | None, typer.Option(help="To plan for; else this machine.")
+        Accelerator | None, typer.Option(help="Plan for this accelerator, not for this machine.")
     ] = None,
     memory: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1e6, help="Memory in GiB to plan for; else what it has, or has free here."
+            min=0,
+            max=1e6,
+            help="GiB of memory to plan for; by default the accelerator's, or what is free here.",
         ),
     ] = None,
     config: Annotated[
-        Path | None, typer.Option(help="config.json of a model whose shape is not known here.")
+        Path | None, typer.Option(help="The config.json of a model that tomrl does not know.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """State the memory that the local trainer needs for a cell; exits 2 if it cannot fit."""
+    """Show how much memory the local trainer needs for a cell; exits 2 if it does not fit."""
     from pipeline.engine.device import available_memory, choose_device
     from pipeline.train.accelerators import MEMORY, capacity
     from pipeline.train.footprint import plan as memory_plan
@@ -129,32 +131,31 @@ def plan(
     Terminal().print(f"fits: {available / _GIB:.1f} GiB are free", highlight=False)
     if chosen.train.backend != "local":
         Terminal().print(
-            f"the study trains this cell with {chosen.train.backend}, which spreads it over GPUs "
-            "in its own way; the figures are for train.backend: local",
+            "These figures are for train.backend: local. The study trains this cell with "
+            f"{chosen.train.backend}: see tomrl train show",
             highlight=False,
         )
 
 
 @app.command(
-    epilog="Example: tomrl train show --study tom-rl --cell qwen25-7b-hi-exp; or, on other "
-    "hardware: tomrl train show --study rlvr --cell qwen25-7b-hi --accelerator h200"
+    epilog="Example: tomrl train show --study tom-rl --cell qwen25-7b-hi-exp; on other hardware: "
+    "tomrl train show --study rlvr --cell qwen25-7b-hi --accelerator h200"
 )
 def show(
     cell: CellOption,
     study: StudyOption = None,
     backend: Annotated[
-        Literal["local", "verl"] | None, typer.Option(help="Else what the study says.")
+        Literal["local", "verl"] | None, typer.Option(help="By default the study's.")
     ] = None,
-    accelerator: Annotated[
-        Accelerator | None, typer.Option(help="Else what the study says.")
-    ] = None,
+    accelerator: Annotated[Accelerator | None, typer.Option(help="By default the study's.")] = None,
     gpus: Annotated[int | None, typer.Option(min=1, help="Accelerators per node.")] = None,
     nodes: Annotated[int | None, typer.Option(min=1, help="Nodes.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """State what training a cell would launch: where, with which settings, how unlike its paper.
+    """Show what training a cell would launch: where, with which settings, and how it differs from
+    the paper.
 
-    Exits 2 if it cannot fit, or if verl refuses the settings. Launches nothing.
+    Launches nothing. Exits 2 if the cell does not fit, or if verl refuses the settings.
     """
     from pipeline.ops.verl.compose import compose
     from pipeline.ops.verl.plan import count_rows, plan_of
@@ -211,24 +212,24 @@ def _print(rows: list[tuple[str, int]], title: str) -> None:
 
 
 _HELD = {
-    "parameters": "weights of the policy, shared out",
-    "gradients": "one per weight, float32, shared out",
-    "optimiser": "AdamW's two moments, float32, shared out",
-    "critic": "weights and moments of PPO's critic",
-    "gathered layers": "weights and gradients of the layers at work",
+    "parameters": "weights of the policy, sharded",
+    "gradients": "one per weight, float32, sharded",
+    "optimiser": "AdamW's two moments, float32, sharded",
+    "critic": "PPO's critic: weights and moments",
+    "gathered layers": "the layers being computed, unsharded",
     "activations": "one micro-batch, estimated",
-    "logits": "of 512 tokens, with entropies and gradients",
-    "step": "what AdamW holds while it steps in float16, float32, shared out",
-    "rollout weights": "the copy that decodes",
-    "cache": "keys and values of completions under way",
-    "sampler": "its activations and CUDA graphs",
-    "sleeping sampler": "its CUDA graphs, which stay",
-    "new weights": "on their way to the sampler",
+    "logits": "of 512 tokens at a time, with gradients",
+    "step": "AdamW's temporary copy with float16, sharded",
+    "rollout weights": "the copy that generates",
+    "cache": "keys and values of running completions",
+    "sampler": "vLLM's activations and CUDA graphs",
+    "sleeping sampler": "vLLM's CUDA graphs, which stay",
+    "new weights": "buffer for sending them to vLLM",
     "libraries": "CUDA and NCCL",
-    "reference": "frozen copy of the base model, float32",
-    "copies": "of the weights, to measure with",
-    "before adapters": "the weights, while adapters are added to them",
-    "more while loading": "copies of the model than wait there later",
+    "reference": "the reference model, float32",
+    "copies": "of the policy, to measure accuracy with",
+    "before adapters": "the base weights, while adapters are merged",
+    "more while loading": "further copies while the model loads",
     "offloaded": "weights, gradients and moments between steps",
 }
 
@@ -236,12 +237,12 @@ _HELD = {
 def _show_local(key: str, cell: TrainedCell, rows: int, study: str | None) -> None:
     of_study = "" if study is None else f"--study {study} "
     _say(
-        f"{key}: train.backend is local, so that `dvc repro` trains it in its own process:\n"
+        f"{key}: train.backend is local, so `dvc repro` trains it in its own process:\n"
         f"  python -m pipeline.stages.train {key}\n"
         f"{counted(cell.train.total_steps(rows), 'step')} of "
         f"{counted(cell.train.prompts_per_step, 'prompt')} x "
         f"{counted(cell.train.rollouts, 'completion')}, {counted(rows, 'training prompt')}\n"
-        f"memory: tomrl train plan {of_study}--cell {key}; what verl would do: --backend verl"
+        f"memory: tomrl train plan {of_study}--cell {key}; with verl instead: --backend verl"
     )
     _say_own_ways(cell)
 
@@ -274,7 +275,7 @@ def _say_memory(plan: Plan) -> None:
             table.add_row(name, _HELD[name], *held)
     peaks = [f"{peak / _GIB:.2f}" for peak in place.peaks.values()]
     host = f"{sum(place.host.values()) / _GIB:.2f}"
-    table.add_row("in all", "on each accelerator with 8 % margin; on each node", *peaks, host)
+    table.add_row("total", "per accelerator with 8 % margin; host: per node", *peaks, host)
     Terminal().print(table)
     if place.capacity is not None:
         _say(f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB\n")
@@ -290,7 +291,7 @@ def _say_differences(plan: Plan, params: Params, root: Path) -> None:
     else:
         _say_table(f"unlike {found.paper}", found.of("differs"))
         left = (f"{each.what} {in_words(each.here)}" for each in found.of("open"))
-        _say(f"left open there, and chosen here: {', '.join(left)}\n")
+        _say(f"not stated there, chosen here: {', '.join(left)}\n")
     for paper, differences in plan.differences.items():
         table = make_table(f"memory unlike {paper}", ("setting", "published", "here", "source"))
         for each in differences:
@@ -322,11 +323,11 @@ def _sentence(text: str) -> str:
 
 def _say_settings(plan: Plan, composed: Composed) -> None:
     """Print setting by setting: their names alone would fill the columns of a table."""
-    _say("settings that differ from verl's own (in brackets):")
+    _say("settings that differ from verl's defaults (in brackets):")
     for name, value in composed.changed(plan.overrides).items():
         own = composed.defaults.get(name.lstrip("+"))
         _say(f"  {name} = {_text(value)}" + ("" if own is None else f"  ({_text(own)})"))
-    _say("\nwhy accelerators are used so:")
+    _say("\nwhy the accelerators are used this way:")
     for name, reason in plan.reasons.items():
         _say(f"  {name} = {_text(plan.overrides[name])}: {reason}")
 

@@ -109,7 +109,7 @@ def test_a_missing_token(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     message = refusal(RAY_ADDRESS=head.url)
-    assert "demands a token and none was given; set RAY_AUTH_TOKEN" in message
+    assert "requires a token, and none was given; set RAY_AUTH_TOKEN" in message
 
 
 def test_a_wrong_token(head: Address, refusal: Callable[..., str]) -> None:

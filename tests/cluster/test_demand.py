@@ -161,7 +161,7 @@ def test_a_job_that_ray_gives_up_waits_on(
     """Ray lets a job fail that has not begun after a quarter of an hour, here ten seconds."""
     release = tmp_path / "release"
     holder = make_job(HOLD, str(release), gpus=0, own_cpus=1)
-    again = "cluster: Ray gave up the job, which waited for long; it is submitted again"
+    again = "cluster: Ray gave up the job after a long wait; it is submitted again"
     with TemporaryDirectory(prefix="tomrl-", dir="/tmp", ignore_cleanup_errors=True) as folder:
         (port,) = free_ports(1)
         with head(Path(folder), port, RAY_JOB_START_TIMEOUT_SECONDS="10") as address:

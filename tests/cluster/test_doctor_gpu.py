@@ -15,7 +15,7 @@ from pipeline.ops.check import gpu, gpu_look
 @pytest.mark.usefixtures("cluster")
 def test_every_node_is_asked(tmp_path: Path) -> None:
     found = {finding.subject: finding for finding in gpu.diagnose(tmp_path)}
-    assert found["Ray's CPUs"].ok and found["Ray's CPUs"].found == "22 beside 2 GPUs"
+    assert found["Ray's CPUs"].ok and found["Ray's CPUs"].found == "22 with 2 GPUs"
     assert found["shared folder"].ok
     assert found["driver"].ok is False and "580" in found["driver"].repair
     assert found["torch"].ok is bool(torch.version.cuda), found["torch"]

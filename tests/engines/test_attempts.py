@@ -71,7 +71,7 @@ def test_a_living_job_that_is_reported_failed_is_overtaken(
     for supervisor in _processes(lambda line: "JobSupervisor" in line):
         supervisor.kill()
 
-    stage.wait_until(lambda: "waits for the attempt before it: " in stage.output)
+    stage.wait_until(lambda: "waits for the previous attempt: " in stage.output)
     assert "cluster: attempt 1 failed: lost node (Job supervisor actor died" in stage.output
     assert f"is in use by process {old.pid} on " in stage.output
     (state,) = (hasty / "work").glob("*/attempts")

@@ -38,7 +38,7 @@ def test_a_hung_worker_is_ended_by_the_heartbeat(checkout: Path, start: Start) -
     workers[0].suspend()
     assert command.wait() == 1
     assert "the job stalled after 1 attempt: hung: stopped after 30 s" in command.output
-    assert "goes on from its last checkpoint" in command.output
+    assert "resume from the last checkpoint" in command.output
     assert saved_steps(checkout), "the checkpoint to go on from is kept"
 
 
@@ -65,7 +65,7 @@ def test_a_full_disk_is_named_and_the_last_checkpoint_kept(
 ) -> None:
     _, shown, saved = full
     assert "no room to write a checkpoint in" in shown
-    assert "the last whole one is kept" in shown
+    assert "the last complete one is kept" in shown
     assert saved == [1]
 
 

@@ -60,4 +60,4 @@ def test_the_command_says_what_a_study_finds() -> None:
     assert found["questions"] == needed(5.0).questions
     assert found["columns"]["rule_right"] == pytest.approx(found_by(400))
     text = CliRunner().invoke(app, ["plan", "--study", "mini", "--effect", "5"]).output
-    assert "a change of 5 points takes" in " ".join(text.split())
+    assert "a change of 5 points in one trained model takes" in " ".join(text.split())

@@ -226,7 +226,7 @@ def test_a_cluster_file_that_is_not_there() -> None:
     [
         ("tom-rl", {"accelerator": "a100-80", "gpus": 1}, "it would fit on"),
         ("tom-rl", {"accelerator": "cpu", "gpus": 8}, "would fit in a pool of a100-80"),
-        ("mini", {"accelerator": "h100", "gpus": 8}, "would fit in a pool of accelerator: cpu"),
+        ("mini", {"accelerator": "h100", "gpus": 8}, "would fit in a pool with accelerator: cpu"),
     ],
 )
 def test_a_cell_that_fits_nowhere_says_where_it_would(

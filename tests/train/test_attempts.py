@@ -152,7 +152,7 @@ def test_an_attempt_that_lives_is_waited_for(
 
     monkeypatch.setattr(attempts, "say", hear)
     take_over(spec)
-    assert said[0].startswith("waits for the attempt before it: ")
+    assert said[0].startswith("waits for the previous attempt: ")
     assert f"is in use by process {old.pid} on " in said[0]
 
 

@@ -1,1 +1,1 @@
-"""What is missing on this machine or not answering, and how to mend it."""
+"""What is missing on this machine or not answering, and how to fix it."""

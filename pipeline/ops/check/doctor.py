@@ -1,4 +1,4 @@
-"""``tomrl doctor``: what this machine has, what is missing, and how to mend it."""
+"""``tomrl doctor``: what this machine has, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _packages() -> Iterator[Finding]:
 
 def _hardware() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0))
-    yield Finding("cores", str(cores), cores >= 2, "one core works, at half the speed")
+    yield Finding("cores", str(cores), cores >= 2, "one core is enough, at half the speed")
     memory = psutil.virtual_memory().available
     yield Finding(
         "free memory",

@@ -84,7 +84,7 @@ def _cluster(root: Path) -> Iterator[Finding]:
             )
             ended = run_job(job, on_line=lines.append, is_progress=lambda line: False)
     except (UserError, TransientError) as error:
-        yield Finding("cluster", str(error), False, "mend what it says")
+        yield Finding("cluster", str(error), False, "do what the message says")
         return
     yield from _said(lines, ended.message)
 
@@ -95,9 +95,9 @@ def _processors(nodes: Sequence[tuple[int, int]]) -> Finding:
     wanted = HELPER_CPUS + RANK_CPUS * max((gpus for gpus, _ in nodes), default=1)
     return Finding(
         "Ray's CPUs",
-        ", ".join(f"{cpus} beside {gpus} GPUs" for gpus, cpus in nodes) or "no node",
+        ", ".join(f"{cpus} with {gpus} GPUs" for gpus, cpus in nodes) or "no node",
         sum(cpus for _, cpus in nodes) >= wanted,
-        f"verl holds {wanted} on the largest node: start nodes with a larger --num-cpus",
+        f"verl takes {wanted} on the largest node: start nodes with a larger --num-cpus",
     )
 
 
@@ -107,7 +107,7 @@ def _said(lines: Sequence[str], otherwise: str) -> Iterator[Finding]:
     nodes: Nodes = json.loads(said[-1].removeprefix(gpu_look.FOUND)) if said else {}
     if not nodes:
         shown = otherwise if not said else "no node has a GPU"
-        yield Finding("nodes", shown, False, "start nodes with GPUs, or mend what it says")
+        yield Finding("nodes", shown, False, "start nodes with GPUs, or do what the message says")
     for subject, repair in _REPAIRS.items():
         for shown, names in _alike(nodes, subject).items():
             where = "" if len(nodes) == 1 else f" on {', '.join(names)}"
@@ -115,7 +115,7 @@ def _said(lines: Sequence[str], otherwise: str) -> Iterator[Finding]:
             yield Finding(subject, shown.removeprefix("! ") + where, ok, repair)
     if nodes:
         shown = next(iter(nodes.values()))["nvcc"]
-        unused = "not there, and not needed: FlashInfer's sampler is off"
+        unused = "not installed, and not needed: FlashInfer's sampler is off"
         yield Finding("nvcc", shown or unused, True if shown else None)
 
 

@@ -27,10 +27,10 @@ def look(folder: str) -> dict[str, str]:
         "torch": _torch(),
         "vllm": _imported("vllm"),
         "verl": _imported("verl"),
-        "compiler": shutil.which("g++") or shutil.which("c++") or "! neither g++ nor c++ is there",
-        "Python.h": str(header) if header.is_file() else f"! {header} is not there",
+        "compiler": shutil.which("g++") or shutil.which("c++") or "! neither g++ nor c++ was found",
+        "Python.h": str(header) if header.is_file() else f"! {header} was not found",
         "nvcc": shutil.which("nvcc") or "",
-        "shared folder": folder if Path(folder).exists() else f"! {folder} is not seen",
+        "shared folder": folder if Path(folder).exists() else f"! {folder} is not visible",
     }
 
 
@@ -46,7 +46,7 @@ def _torch() -> str:
     if shown.startswith("!"):
         return shown
     cuda = sys.modules["torch"].version.cuda
-    return f"{shown}, for CUDA {cuda}" if cuda else f"! {shown} is built for processors alone"
+    return f"{shown}, for CUDA {cuda}" if cuda else f"! {shown} is built for CPUs only"
 
 
 def _imported(name: str) -> str:

@@ -68,7 +68,7 @@ def kept_files(root: Path) -> Iterator[Finding]:
             f"files of {source.name}",
             "; ".join(faults) or shown,
             not faults and (bool(kept) or None),
-            "remove the file and run `dvc repro --force acquire@SOURCE`, or mend the mirror",
+            "remove the file and run `dvc repro --force acquire@SOURCE`, or fix the mirror",
         )
 
 
@@ -108,7 +108,7 @@ def _mlflow(root: Path) -> Finding:
     try:
         prepare(root)
     except UserError as error:
-        return Finding("mlflow", str(error), False, "start it, or mend its address")
+        return Finding("mlflow", str(error), False, "start it, or correct its address")
     return Finding("mlflow", f"{without_secrets(uri)} answers", True)
 
 
@@ -116,7 +116,7 @@ def _ray(address: str) -> Finding:
     if not address:
         return Finding("ray", f"{_RAY_VARIABLE} is not set", None)
     if not address.startswith("http"):
-        return Finding("ray", f"{address}: not asked, no http address", None)
+        return Finding("ray", f"{address}: not asked, as it is no http address", None)
     refusal = _refusal(f"{address.rstrip('/')}/api/version")
     repair = f"start the cluster, or set {_RAY_VARIABLE} to http://HEAD:8265"
     return Finding("ray", f"{address} {refusal or 'answers'}", not refusal, repair)
@@ -135,7 +135,7 @@ def _prefect(address: str) -> Finding:
 def _remote_of_dvc(root: Path) -> Finding:
     subject = "remote of DVC"
     if not (root / ".dvc").is_dir():
-        return Finding(subject, "no repository of DVC", None)
+        return Finding(subject, "no DVC repository", None)
     from dvc.repo import Repo  # here: it takes a second, and few checkouts have a remote
 
     with Repo(str(root)) as repo:
@@ -149,7 +149,7 @@ def _remote_of_dvc(root: Path) -> Finding:
             return Finding(subject, f"{name} has nothing yet", None)
         except Exception as error:  # what a storage's client raises; its text may quote keys
             refusal = f"{name} does not answer ({type(error).__name__})"
-            return Finding(subject, refusal, False, "mend it: dvc remote modify, dvc remote list")
+            return Finding(subject, refusal, False, "fix it: dvc remote list, dvc remote modify")
     return Finding(subject, f"{name} answers", True)
 
 

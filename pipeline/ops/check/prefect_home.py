@@ -31,7 +31,7 @@ def check_prefect() -> None:
             if each["type"] != "default_factory_not_called"
         )
         raise UserError(
-            f"Prefect refuses its settings ({wrong}); mend or unset the variable, or what "
+            f"Prefect refuses its settings ({wrong}); fix or unset the variable, or what "
             "`prefect config view` shows"
         ) from None
 

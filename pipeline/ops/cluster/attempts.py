@@ -115,7 +115,7 @@ def _alone(root: Path) -> Iterator[None]:
                 held.enter_context(owned(folder, SAY_SECONDS))
                 break
             except UserError:
-                say(NOTE, f"waits for the attempt before it: {in_use(folder)}")
+                say(NOTE, f"waits for the previous attempt: {in_use(folder)}")
         yield
 
 

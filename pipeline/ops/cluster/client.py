@@ -103,7 +103,7 @@ def configured_address(environment: Mapping[str, str]) -> Address | None:
             f"{origin}={environment[origin].rpartition('@')[2]!r} is not the address of a Ray "
             "dashboard, which takes jobs over HTTP; allowed: http://HOST:PORT or "
             f"https://HOST:PORT, for example {origin}=http://{host or 'HOST'}:8265. Unset it to "
-            "train on a private head of this machine"
+            "train on a private Ray head on this machine"
         )
     return address
 
@@ -257,8 +257,8 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
                     raise ended from error
                 if time.monotonic() > deadline:
                     raise TransientError(
-                        f"{self.place}: the cluster has not answered for {LOST_SECONDS:g} s; what "
-                        "still runs there is found again when the stage runs again"
+                        f"{self.place}: the cluster has not answered for {LOST_SECONDS:g} s; a job "
+                        "that still runs there is found when the stage runs again"
                     ) from error
             time.sleep(RETRY_SECONDS)
 
@@ -296,11 +296,11 @@ def _version(address: Address) -> str:
             f"{address}: no Ray dashboard answers there ({_reason(error)}). Check that the cluster "
             "runs, that this machine reaches it, and that the port is the dashboard's (8265 unless "
             f"changed), as in {address.origin}=http://HOST:8265; unset it to train on a private "
-            "head of this machine"
+            "Ray head on this machine"
         ) from error
     if response.status_code == 401:
         raise UserError(
-            f"{address}: the cluster demands a token and none was given; set RAY_AUTH_TOKEN, or "
+            f"{address}: the cluster requires a token, and none was given; set RAY_AUTH_TOKEN, or "
             "RAY_AUTH_TOKEN_PATH to a file that holds it (`ray get-auth-token` on the cluster "
             "prints it)"
         )
@@ -347,12 +347,12 @@ def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) 
     ]
     listing = ", ".join(map(str, present)) or "none"
     raise UserError(
-        f"{address}: the job needs {counted(gpus, 'GPU')} on each of {counted(nodes, 'node')}, the "
+        f"{address}: the job needs {counted(gpus, 'GPU')} on each of {counted(nodes, 'node')}; the "
         f"cluster has {counted(sum(present), 'GPU')} on {counted(len(present), 'node')} "
         f"({listing}). "
         + (f"What would fit: {' or '.join(fitting)}. " if fitting else "None would fit. ")
-        + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster; "
-        f"one that starts nodes on demand is waited for with {VARIABLE}=15, a number of minutes"
+        + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster. "
+        f"If it starts nodes on demand, set {VARIABLE}=15 to wait so many minutes for them"
     )
 
 
@@ -373,8 +373,8 @@ def check_processors(client: Client, address: Address, job: Job) -> None:
         return
     listing = ", ".join(str(cpus) for _, cpus in nodes) or "none"
     raise UserError(
-        f"{address}: the job needs {wanted} CPUs that Ray counts ({job.rank_cpus} for each of its "
-        f"{job.gpus * job.nodes} GPUs, on the same node, and {job.helper_cpus} besides), the "
-        f"cluster has {present} ({listing}). With fewer it would wait for ever. Start its nodes "
-        "with a larger --num-cpus: Ray binds none of them"
+        f"{address}: the job needs {wanted} CPUs, as Ray counts them ({job.rank_cpus} for each of "
+        f"its {job.gpus * job.nodes} GPUs, on the same node, and {job.helper_cpus} more); the "
+        f"cluster has {present} ({listing}). With fewer, the job would wait forever. Start the "
+        "nodes with a larger --num-cpus: Ray counts cores, it does not bind processes to them"
     )

@@ -74,8 +74,8 @@ def main() -> None:
         print(
             f"{USER_ERROR_LINE}{counted(nodes, 'node')} with {counted(gpus, 'GPU')} each did not "
             f"come within {minutes:g} minutes ({VARIABLE}); look at what the cluster's autoscaler "
-            "says (`ray status` on its head), at its quotas and at the largest number of nodes "
-            "that it may start",
+            "says (`ray status` on its head), at its quotas and at the number of nodes that "
+            "it may start",
             flush=True,
         )
         sys.exit(USER_ERROR_STATUS)

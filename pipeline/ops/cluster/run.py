@@ -47,8 +47,8 @@ CHECK_SECONDS = 900.0  # the first job on a node may wait for an image
 JUDGED_LINES = 2000
 
 _UNBEGUN = {
-    "withdrawn": "another job was faster to claim accelerators",
-    "crowded_out": "Ray gave up the job, which waited for long",
+    "withdrawn": "another job claimed the accelerators first",
+    "crowded_out": "Ray gave up the job after a long wait",
 }
 
 
@@ -102,7 +102,7 @@ def run_job(
                 if not tally.counted and not tally.may_go_on(saved=False):
                     raise
                 tally.counted = False
-                on_line("cluster: another private Ray head is started")
+                on_line("cluster: starting another private Ray head")
 
 
 @contextlib.contextmanager
@@ -294,7 +294,7 @@ def _attempts(
             return JobOutcome(status, tally.attempts, ended.message, verdict)
         rules.on_line(
             f"cluster: attempt {tally.attempts} {ended.status}: {_why(ended, verdict)}; the next "
-            f"goes on from its last checkpoint (retry {tally.in_vain} of {job.retries} since that "
+            f"resumes from the last checkpoint (retry {tally.in_vain} of {job.retries} since that "
             "was saved)"
         )
         # Whatever was lost or could not be stopped may still run; two must not.

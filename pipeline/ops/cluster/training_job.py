@@ -64,7 +64,7 @@ class TrainingJob:
         if outcome.status != "succeeded" or not heard.digest:
             raise outcome.error(
                 f"cell {key}",
-                f"Its whole log: {log}. Running it again goes on from its last checkpoint",
+                f"The whole log: {log}. Run it again to resume from the last checkpoint",
             )
         return self._collected(heard.digest)
 
@@ -78,8 +78,8 @@ class TrainingJob:
         if not (kept.root / digest).is_dir():
             raise UserError(
                 f"cell {self.spec.key}: the job has kept its models in {kept.root} on its node, "
-                "and they are not seen here: the checkout must lie in a folder that this machine "
-                "and every node of the cluster see under the same path"
+                "which this machine does not see: the checkout must lie in a folder that this "
+                "machine and every node of the cluster see under the same path"
             )
         outcome = Outcome.read(kept.get(digest) / OUTCOME, kept.made_by)
         for model in outcome.models:

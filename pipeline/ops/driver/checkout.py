@@ -56,8 +56,8 @@ def ask_dvc(root: Path, *arguments: str) -> str:
         Path.home()
     except RuntimeError:
         raise UserError(
-            f"DVC asks for a home directory, and of user {os.getuid()} none is known; set HOME to "
-            "a folder, as in: export HOME=/tmp"
+            f"DVC needs a home directory, and user {os.getuid()} has none; set HOME to a folder, "
+            "as in: export HOME=/tmp"
         ) from None
     done = subprocess.run(
         dvc_command(*arguments),

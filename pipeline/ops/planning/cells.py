@@ -257,7 +257,7 @@ class _Planner:
         assert has_weights(model)
         if not on_cpu and isinstance(model, TinyModel):
             raise UserError(
-                "a tiny model runs on cores; it would fit in a pool of accelerator: cpu"
+                "a tiny model runs on cores; it would fit in a pool with accelerator: cpu"
             )
         if on_cpu and not _fits_cores(cell, model):
             raise UserError("it needs accelerators; it would fit in a pool of a100-80 or larger")
@@ -271,8 +271,8 @@ class _Planner:
             raise UserError(f"it would fit on {gpus} accelerators of a node")
         if not on_cpu and size > gpus * _ASKED_SHARE * capacity(pool.accelerator, pool.memory):
             raise UserError(
-                f"vLLM asks the model on {gpus} x {pool.accelerator}, where its weights leave no "
-                f"room for answers: {size / gpus / GIB:.1f} GiB on each"
+                f"vLLM would run the model on {gpus} x {pool.accelerator}, where its weights leave "
+                f"no room for answers: {size / gpus / GIB:.1f} GiB on each"
             )
         return gpus, size // gpus
 

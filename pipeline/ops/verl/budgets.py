@@ -143,23 +143,23 @@ def reasons(recipe: Train, placement: Placement, *, samples: bool, packed: bool)
                 f"{_REF}.entropy_from_logits_with_chunking",
                 "engine.entropy_from_logits_with_chunking",
             ),
-            "the same for entropies, should fused kernels be switched off",
+            "the same for entropies, in case fused kernels are switched off",
         ),
-        f"{_ROLLOUT}.mode": "verl's own: completions are asked for one by one and graded as they "
-        "end",
-        f"{_ROLLOUT}.calculate_log_probs": "verl's own: sampler and trainer are compared token by "
-        "token",
-        f"{_ROLLOUT}.gpu_memory_utilization": "usually 0.6; less where weights and optimiser "
-        "stay, more where the cache of all completions takes more",
-        "trainer.balance_batch": "verl's own: each accelerator gets as many tokens",
+        f"{_ROLLOUT}.mode": "verl's default: completions are requested one by one and graded as "
+        "they end",
+        f"{_ROLLOUT}.calculate_log_probs": "verl's default: sampler and trainer are compared "
+        "token by token",
+        f"{_ROLLOUT}.gpu_memory_utilization": "usually 0.6; less if weights and optimiser stay "
+        "on the accelerator, more if the cache of all completions needs more",
+        "trainer.balance_batch": "verl's default: each accelerator gets about as many tokens",
         "trainer.save_freq": f"save_every ({recipe.save_every}), at a validation; the best saved "
-        "and the newest two are kept",
+        "step and the newest two are kept",
     }
 
 
 def _reading(recipe: Train, placement: Placement, *, samples: bool, packed: bool) -> Reasons:
     """The reason of how attention reads sequences."""
-    why = "FlashAttention, which takes packed sequences, exists on GPU in half precision only"
+    why = "packed sequences need FlashAttention: a GPU and half precision"
     if packed:
         size = sequences_at_once(recipe, placement)[0] if samples else placement.micro_batch
         why = (
@@ -174,14 +174,14 @@ def _cutting(placement: Placement, *, packed: bool) -> Reasons:
     dynamic, length = f"{_ACTOR}.use_dynamic_bsz", placement.longest
     if not _by_tokens(placement, packed=packed):
         return {
-            dynamic: "micro-batches are counted: padded to the longest of their sequences, those "
-            "filled by tokens could take more memory than was planned"
+            dynamic: "micro-batches are counted in sequences: these are padded to the longest, so "
+            "a budget of tokens could take more memory than was planned"
         }
     return {
-        dynamic: "micro-batches are filled by tokens: answers are mostly far shorter than the "
+        dynamic: "micro-batches are counted in tokens: most completions are far shorter than the "
         "longest allowed",
         f"{_ACTOR}.ppo_max_token_len_per_gpu": f"{placement.micro_batch} x {length}: as "
-        "much as the update's memory holds, and at most 16 of the longest completions",
+        "many as fit during the update, and at most 16 of the longest completions",
         **dict.fromkeys(
             (
                 f"{_ROLLOUT}.log_prob_max_token_len_per_gpu",
@@ -195,17 +195,17 @@ def _cutting(placement: Placement, *, packed: bool) -> Reasons:
 
 def _scattered(placement: Placement) -> Reasons:
     """The reasons of settings that each model which is trained has."""
-    full = f"a phase would fill {placement.fullness:.0%} of an accelerator"
+    full = f"even so, a phase fills {placement.fullness:.0%} of an accelerator"
     offload = (
-        f"nothing waits elsewhere: no phase fills more than {FULL:.0%} of an accelerator"
+        f"not needed: no phase fills more than {FULL:.0%} of an accelerator"
         if not placement.offload
-        else f"{full}; above {FULL:.0%} what a phase does not use waits in the node's memory"
+        else f"{full}; above {FULL:.0%}, what a phase does not use moves to the node's memory"
     )
     if placement.offload and placement.fullness <= FULL:
         offload = f"without it a phase would fill more than {FULL:.0%} of an accelerator"
     sections = (f"{_ACTOR}.fsdp_config", "critic.fsdp", "engine")
     strategies = (f"{_ACTOR}.strategy", "critic.strategy", "engine.strategy")
     return {
-        **dict.fromkeys(strategies, "the one that checkpoints are merged from, here as in tests"),
+        **dict.fromkeys(strategies, "the one whose checkpoints the job can merge"),
         **dict.fromkeys((f"{s}.{o}" for s in sections for o in _OFFLOADS), offload),
     }

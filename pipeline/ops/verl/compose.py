@@ -134,7 +134,7 @@ def _check(key: str, value: object, defaults: Mapping[str, object]) -> None:
         section = [name for name in defaults if name.startswith(f"{key}.")]
         close = section or difflib.get_close_matches(key, defaults, n=3, cutoff=0.7)
         what = "is a section" if section else "does not exist"
-        names = ", ".join(close[:5]) or "see tomrl train show --all"
+        names = ", ".join(close[:5]) or "the settings in verl/trainer/config"
         raise UserError(f"{where} {what}; allowed: {names}. A leading + adds a new key")
     kind = _kind(defaults[key])
     if kind and value is not None and _kind(value) != kind:

@@ -58,8 +58,8 @@ CAUSES = (
             r"|PytorchStreamWriter failed|unexpected pos \d+ vs \d+"
         ),
         "no",
-        "There is no room to write a checkpoint in {state}, or on a node; the last whole one is "
-        "kept. Free some disk space and run it again: it goes on from there",
+        "There is no room to write a checkpoint in {state}, or on a node; the last complete one is "
+        "kept. Free some disk space and run it again: it resumes from there",
     ),
     FailureCause(
         "not a finite number",
@@ -71,14 +71,13 @@ CAUSES = (
         "bad configuration",
         re.compile(r"(omegaconf|hydra)\.errors\.\w+|Could not override '|is not in struct"),
         "no",
-        "Mend {train}.cluster.overrides; `tomrl train show` checks all settings",
+        "Correct {train}.cluster.overrides; `tomrl train show` checks all settings",
     ),
     FailureCause(
         "old driver",
         re.compile(r"driver version is insufficient|NVIDIA driver on your system is too old"),
         "no",
-        "CUDA 13 needs driver 580 or newer on every node: `tomrl doctor --gpu` names those of this "
-        "machine",
+        "CUDA 13 needs driver 580 or newer on every node: `tomrl doctor --gpu` shows theirs",
     ),
     FailureCause(
         "no compiler",
@@ -113,7 +112,7 @@ CAUSES = (
         # The cluster has enough of them in all, or the job would not have been submitted.
         re.compile(r"Total available GPUs \S+ is less than total desired GPUs \S+"),
         "yes",
-        "Lower {train}.cluster.gpus (now {gpus}), or wait until others have finished",
+        "Lower {train}.cluster.gpus (now {gpus}), or wait until other jobs have finished",
     ),
     FailureCause(
         "accelerator memory",
@@ -125,16 +124,16 @@ CAUSES = (
             r"|estimated maximum model length|larger than the available KV cache memory"
         ),
         "after a step",
-        "The accelerators ({accelerators}) have too little memory; planned of each were {planned}. "
-        "Raise {train}.cluster.gpus (now {gpus}), set {train}.cluster.offload: true, or lower "
-        "{train}.max_new_tokens",
+        "The accelerators ({accelerators}) have too little memory; planned for each were "
+        "{planned}. Raise {train}.cluster.gpus (now {gpus}), set {train}.cluster.offload: true, or "
+        "lower {train}.max_new_tokens",
     ),
     FailureCause(
         "host memory growth",
         re.compile(r"host memory of \S+ has grown to \S+ of"),
         "yes",
-        "Another attempt goes on from the step that was saved, without what the processes leaked. "
-        "If it comes soon again, raise {train}.cluster.nodes (now {nodes}), or "
+        "Another attempt resumes from the step that was saved, without what the processes leaked. "
+        "If it soon happens again, raise {train}.cluster.nodes (now {nodes}), or "
         "{train}.cluster.host_memory_share where nothing else runs on the nodes",
     ),
     FailureCause(
@@ -164,8 +163,8 @@ CAUSES = (
         "lost contact",
         collectives.BROKEN,
         "yes",
-        "The processes of {accelerators} wait for each other. If it comes again, look at the nodes "
-        "of the others, one of which was late or gone, and at the network between them",
+        "The processes of {accelerators} wait for each other. If it happens again, look at the "
+        "nodes of the others, one of which was late or gone, and at the network between them",
         collectives.who_waited,
     ),
     FailureCause(

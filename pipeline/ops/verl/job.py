@@ -43,7 +43,7 @@ from pipeline.train.data import TokenisedRow, load_rows
 _POLL_SECONDS = 0.5
 _PROBES = 4
 _REWARD = "pipeline.reward.verl_entry"
-_PADDED = "flash_attn is not installed here: attention is torch's (sdpa), and sequences are padded"
+_PADDED = "flash_attn is not installed: attention is torch's (sdpa), and sequences are padded"
 _MUST_BE_FINITE = ("loss", "gradient_norm", "value_loss", "value_gradient_norm", "reward_mean")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 
@@ -336,7 +336,7 @@ def check_reward() -> None:
     except Exception as error:
         raise UserError(
             f"the reward module {_REWARD.replace('.', '/')}.py does not import "
-            f"({type(error).__name__}: {error}); mend it, or restore it with git"
+            f"({type(error).__name__}: {error}); fix it, or restore it with git"
         ) from error
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Accelerator, Cluster, Train
+from pipeline.formats.plural import counted
 from pipeline.ops.verl.memory import longest
 from pipeline.ops.verl.phases import FULL, Placement, plan_on
 from pipeline.train.accelerators import GIB, MEMORY
@@ -96,9 +97,10 @@ def _gpu_counts(
     if not usable:
         found = asked or counts[0]
         raise UserError(
-            f"train.cluster: {nodes} nodes with {found} accelerators each cannot share "
-            f"{sequences} completions evenly (prompts_per_step {recipe.prompts_per_step}"
-            f"{_per_prompt(recipe, algorithm)}); allowed: a number that divides {sequences}"
+            f"train.cluster: {counted(nodes, 'node')} with {counted(found, 'accelerator')} each "
+            f"cannot share {sequences} completions evenly (prompts_per_step "
+            f"{recipe.prompts_per_step}{_per_prompt(recipe, algorithm)}); allowed: a number "
+            f"that divides {sequences}"
         )
     if cluster.tensor_parallel:
         usable = [gpus for gpus in usable if gpus % cluster.tensor_parallel == 0]

@@ -51,7 +51,7 @@ def test_the_plan_of_a_cell(typed: Run) -> None:
         "unlike arXiv 2504.01698",
         "settings that differ",
         "reference",
-        "why accelerators are used so",
+        "why the accelerators are used this way",
         "scoring",
         "crosses the bus once",
     ):

@@ -57,7 +57,7 @@ def where() -> dict[str, object]:
         (VLLM, ("too little memory", "79.2 GiB", "cells.a.train.cluster.offload: true")),
         (CACHE, ("too little memory", "cache blocks", "max_new_tokens")),
         (RAY, ("too little memory of its own", "cells.a.train.cluster.nodes (now 1)")),
-        (DISK, ("no room to write a checkpoint in /state", "last whole one is kept")),
+        (DISK, ("no room to write a checkpoint in /state", "last complete one is kept")),
         (WRITER, ("no room to write a checkpoint in /state", "unexpected pos")),
         (NVCC, ("no compiler: ", "VLLM_USE_FLASHINFER_SAMPLER=0", "doctor --gpu")),
         (HEADER, ("no compiler: ", "python3-dev")),
@@ -84,7 +84,7 @@ def test_memory_that_is_out_is_set_beside_what_was_planned() -> None:
     update, scoring, sampling = (f"{each / GIB:.1f}" for each in placement.peaks.values())
     assert found and found.cause == "accelerator memory"
     assert (
-        f"planned of each were {update} in update, {scoring} in scoring, {sampling} in sampling, "
+        f"planned for each were {update} in update, {scoring} in scoring, {sampling} in sampling, "
         f"of {placement.capacity / GIB:.1f} GiB. Raise cells.a.train.cluster.gpus (now 4)"
     ) in found.message
 
