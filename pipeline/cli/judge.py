@@ -41,10 +41,13 @@ def judge(
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print JSON: answers, by, explained, reasoning, evidence."),
+        typer.Option(
+            "--json",
+            help="Print JSON: answers, by, explained, found, reasoning, evidence, signatures.",
+        ),
     ] = False,
 ) -> None:
-    """Judge whether answers follow beliefs, a simpler mind or a rule, and how true reasoning is.
+    """Judge what answers follow: beliefs, a simpler mind or a rule; and if reasoning is faithful.
 
     Answers are read from tags or JSON; short responses are taken as they are. Intervals are 95 %,
     by story. docs/verdict.md defines the verdicts.
@@ -111,7 +114,7 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
     if found.answers.best:
         console.say(
             f"explained       {found.answers.explained:.1%} of the answers, by "
-            f"{found.answers.best!r}; learned rules speak of stories they were not fitted to."
+            f"{found.answers.best!r}; a learned rule is tested on stories it was not fitted to."
         )
     console.say(f"could be found  {could_be_found(found.answers.found.as_json())}.")
     console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
@@ -119,7 +122,10 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
         f"The {min(RULES_SHOWN, len(found.answers.rules))} best rules and minds, in % (95 % "
         "interval)",
         ["rule or mind"],
-        ("rule right", "answers right where it is", "where it is not", "the rule's there", "of"),
+        (
+            *("rule right", "answers right where the rule is", "right where it is wrong"),
+            *("the rule's answer there", "questions there"),
+        ),
     )
     for each in _shown(found.answers):
         table.add_row(
