@@ -103,6 +103,7 @@ def _as_json(found: Verdict, signatures: Sequence[Signature]) -> dict[str, Any]:
 def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
     from pipeline.evaluate.statistics import Estimate
     from pipeline.judge.answers import followed
+    from pipeline.judge.followers import Kind
     from pipeline.judge.found import could_be_found
 
     def percent(share: Estimate) -> str:
@@ -111,10 +112,12 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
     console = Terminal()
     follow = followed(found.answers.follow, found.answers.by)
     console.say(f"answers follow  {follow}: {found.answers.because}.")
-    if found.answers.best:
+    answers = found.answers
+    best = next((each for each in answers.rules if each.rule == answers.best), None)
+    if best is not None:
+        fitted = ", on stories that it was not fitted to" if best.kind > Kind.LISTED else ""
         console.say(
-            f"explained       {found.answers.explained:.1%} of the answers, by "
-            f"{found.answers.best!r}; a learned rule is tested on stories it was not fitted to."
+            f"explained       {answers.explained:.1%} of the answers, by {best.rule!r}{fitted}."
         )
     console.say(f"could be found  {could_be_found(found.answers.found.as_json())}.")
     console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
