@@ -203,6 +203,6 @@ def curve_findings(curves: Sequence[ColumnCurve]) -> Iterator[str]:
     named = f": {', '.join(gone)}" if gone else ""
     yield (
         f"Along {counted(len({c.cell for c in looked}), 'training')}, in {len(gone)} of "
-        f"{counted(len(looked), 'curve')} a gain came and went by more than chance makes of so "
-        f"many points and curves{named}."
+        f"{counted(len(looked), 'curve')} a gain came and went by more than chance explains over "
+        f"so many points and curves{named}."
     )

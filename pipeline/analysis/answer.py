@@ -77,7 +77,7 @@ def _counted(found: Sequence[CellVerdict]) -> Iterator[str]:
     beliefs = counts.pop("beliefs", 0)
     yield (
         f"{beliefs or 'None'} of {counted(len(found), 'verdict')} on trained models "
-        f"{'is' if beliefs < 2 else 'are'} beliefs."
+        f"{'finds' if beliefs < 2 else 'find'} beliefs."
     )
     others = ", ".join(
         f"{number} {kind}{_most_named(found, kind)}" for kind, number in counts.most_common()

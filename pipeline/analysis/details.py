@@ -38,9 +38,9 @@ def details(results: Results, along: Sequence[ColumnCurve]) -> list[Details]:
         for table in (
             Details(
                 "Gains that come and go",
-                "Accuracy in % at the first step, at the highest between and at the last one, on "
-                "the same questions. Gain and loss are those of the highest, in points, in the "
-                "interval that holds all steps together, over all curves of the study.",
+                "Accuracy in % at the first step, at the highest one between and at the last, on "
+                "the same questions. Gain and loss are of the highest step, in points; their "
+                "intervals allow for all steps of all curves of the study.",
                 ALONG,
                 tuple(map(curve_texts, along)),
             ),

@@ -95,13 +95,13 @@ def notes_on(rows: Sequence[Row], *, unknown: bool = False, partial: bool = Fals
     marks = {row.mark.connection for row in rows if row.mark is not None}
     parts = [f"{each}: {MEANINGS[each]}" for each in Connection if each in marks]
     if unknown:
-        parts.append("what models made elsewhere were shown before, nobody here knows")
+        parts.append("not known: what models made elsewhere were shown before")
     changes = [line[_CHANGE] for row in rows for line in lines_of(row)]
     for shown, meaning in ((" ± ", _INTERVAL), (_UNKNOWN, _NO_INTERVAL), (_HOLDS, _CORRECTED)):
         if any(shown in change for change in changes):
             parts.append(meaning)
     if partial:
-        parts.append("failed and not run: cells without results, of which the report is partial")
+        parts.append("failed, not run: cells without results; the report is partial")
     accuracies = [cell for row in rows for cell in cells_of(row)[_ACCURACIES]]
     for shown, meaning in (("(", _STRICT), ("[", _NO_ANSWER)):
         if any(shown in cell for cell in accuracies):

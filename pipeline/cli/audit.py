@@ -44,7 +44,7 @@ def audit(
     ],
     against: Annotated[
         list[str] | None,
-        typer.Option(help="A task that is trained on; give it again for several."),
+        typer.Option(help="A task that is trained on; repeat the option for several."),
     ] = None,
     raw: RawOption = None,
     ngram: Annotated[int, typer.Option(help="Words in an n-gram.", min=1)] = 13,
@@ -53,18 +53,18 @@ def audit(
         typer.Option(help="Also write everything, ids included, as JSON to this file, or to -."),
     ] = None,
     fail_on_leak: Annotated[
-        bool, typer.Option("--fail-on-leak", help="Exit 1 if a test row uses a training story.")
+        bool, typer.Option("--fail-on-leak", help="Exit 1 if a test row is about a training story.")
     ] = False,
 ) -> None:
     """Find what a data set gives away: fixed rules that solve it, cheats, contradictions, leaks.
 
-    A rule is scored on every row. Where it is undefined it counts as wrong; `or guess` and brackets
-    show the score with a blind guess instead. A rule is flagged if it beats the better of chance
+    A rule is scored on every row. Where it is undefined it counts as wrong; "or guess" and brackets
+    show its score with a blind guess there. A rule is flagged if it beats the better of chance
     and majority by 20 points with p < 0.05, a word if I(Z;Y)/H(Y) is 0.15 or more. A constant is
     the same answer to everything, found by search. A cheat names several answers at once or repeats
     what it was given. Published grading rules reward both more than a strict match does.
 
-    Examples: `tomrl audit hi_tom`, or does the test set of Study 1 stand in its training set:
+    Examples: `tomrl audit hi_tom`, or to see whether Study 1's tests are in its training set:
     `tomrl audit hi_tom_order4 explore_tom --against tom_rl_train --fail-on-leak`
     """
     from pipeline.audit.cheats import won_without_answer

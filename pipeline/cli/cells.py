@@ -30,8 +30,8 @@ BenchmarkOption = Annotated[
     typer.Option(
         "--benchmark",
         "-b",
-        help="The task whose questions were answered: of a file hi_tom, unless it is named; of a "
-        "cell each of its tasks.",
+        help="The task whose questions were answered. Default: hi_tom for a file, every task of a "
+        "cell.",
     ),
 ]
 
@@ -74,7 +74,7 @@ def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[
     root = find_root()
     side = side_of(root, name)
     if side.study is None:
-        raise UserError(f"{name}: nobody says whose suite was asked; name a cell, as STUDY/CELL")
+        raise UserError(f"{name}: whose suite was asked is not known; name a cell as STUDY/CELL")
     columns = expand(find_study(root, side.study)).suite.tasks
     tasks = judged_together(columns)
     if benchmark is not None and benchmark not in tasks:

@@ -37,15 +37,19 @@ def compare(
         typer.Argument(metavar="B", help="What it is compared with.", autocompletion=cell_names),
     ],
     examples: Annotated[
-        int, typer.Option(min=0, help="Questions to show of each kind whose answer turned.")
+        int,
+        typer.Option(
+            min=0,
+            help="How many questions to show per column that only A gets right, and only B.",
+        ),
     ] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Compare two cells question by question: differences with intervals, and answers that turned.
+    """Compare two cells question by question, with intervals and the answers that differ.
 
     Name a cell of the study in use, or STUDY/CELL. CELL@best, CELL@last and CELL@STEP are its
     stored checkpoints; one that was not evaluated yet is evaluated now, once. A folder must hold
-    grades.parquet and responses.parquet, as an evaluation writes them. Of two studies, the cells
+    grades.parquet and responses.parquet, as an evaluation writes them. For two studies, the cells
     that both have are compared.
 
     Intervals are 95 %, paired and by story: Student's t, and by drawing stories again (bootstrap).
@@ -125,7 +129,7 @@ def _show(console: Terminal, one: Side, other: Side, found: Sequence[ColumnCompa
 def _turned(
     root: Path, one: Side, other: Side, found: Sequence[ColumnCompared], examples: int
 ) -> Iterator[dict[str, str]]:
-    """Yield questions whose answer turned, with both responses."""
+    """Yield questions that one of the two answers right, with both responses."""
     if not examples:
         return
     said = [_responses(side) for side in (one, other)]

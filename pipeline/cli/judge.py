@@ -41,10 +41,13 @@ def judge(
     ] = None,
     as_json: Annotated[
         bool,
-        typer.Option("--json", help="Print JSON: answers, by, explained, reasoning, evidence."),
+        typer.Option(
+            "--json",
+            help="Print JSON: answers, by, explained, found, reasoning, evidence, signatures.",
+        ),
     ] = False,
 ) -> None:
-    """Judge whether answers follow beliefs, a simpler mind or a rule, and how true reasoning is.
+    """Judge what answers follow: beliefs, a simpler mind or a rule; and if reasoning is faithful.
 
     Answers are read from tags or JSON; short responses are taken as they are. Intervals are 95 %,
     by story. docs/verdict.md defines the verdicts.
@@ -100,6 +103,7 @@ def _as_json(found: Verdict, signatures: Sequence[Signature]) -> dict[str, Any]:
 def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
     from pipeline.evaluate.statistics import Estimate
     from pipeline.judge.answers import followed
+    from pipeline.judge.followers import Kind
     from pipeline.judge.found import could_be_found
 
     def percent(share: Estimate) -> str:
@@ -108,10 +112,12 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
     console = Terminal()
     follow = followed(found.answers.follow, found.answers.by)
     console.say(f"answers follow  {follow}: {found.answers.because}.")
-    if found.answers.best:
+    answers = found.answers
+    best = next((each for each in answers.rules if each.rule == answers.best), None)
+    if best is not None:
+        fitted = ", on stories that it was not fitted to" if best.kind > Kind.LISTED else ""
         console.say(
-            f"explained       {found.answers.explained:.1%} of the answers, by "
-            f"{found.answers.best!r}; learned rules speak of stories they were not fitted to."
+            f"explained       {answers.explained:.1%} of the answers, by {best.rule!r}{fitted}."
         )
     console.say(f"could be found  {could_be_found(found.answers.found.as_json())}.")
     console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
@@ -119,7 +125,10 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
         f"The {min(RULES_SHOWN, len(found.answers.rules))} best rules and minds, in % (95 % "
         "interval)",
         ["rule or mind"],
-        ("rule right", "answers right where it is", "where it is not", "the rule's there", "of"),
+        (
+            *("rule right", "answers right where the rule is", "right where it is wrong"),
+            *("the rule's answer there", "questions there"),
+        ),
     )
     for each in _shown(found.answers):
         table.add_row(

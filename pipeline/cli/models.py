@@ -88,7 +88,7 @@ def make(
 ) -> None:
     """Make shipped models again from the recipes that the studies state, one after the other.
 
-    Each takes about a quarter of an hour of one core. One that was interrupted goes on where it
+    Each takes some minutes of one core. One that was interrupted goes on where it
     was; the model that is there stays until the new one is whole. On the processor and with the
     libraries that its card names, the same bytes come out.
 

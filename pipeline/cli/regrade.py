@@ -31,8 +31,8 @@ AnswersArgument = Annotated[
     Path,
     typer.Argument(
         metavar="FILE|CELL",
-        help=f"{TABLE} Columns: response (or model_answer), answer, and where "
-        f"there are any: id, story, question, choices, order (or question_order). Or {CELL}.",
+        help=f"{TABLE} Columns: response (or model_answer) and answer; optional "
+        f"are id, story, question, choices and order (or question_order). Or {CELL}.",
     ),
 ]
 
@@ -44,8 +44,8 @@ def regrade(
         Match,
         typer.Option(
             help="strict and expanded read answers in JSON: strict as written, expanded with an "
-            "underscore for a space (the base column of Study 1's Table 1). tags reads answers in "
-            "tags, by the task's published rule."
+            "underscore taken for a space (the base column of Study 1's Table 1). tags reads "
+            "answers in tags, by the task's published rule."
         ),
     ] = Match.TAGS,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

@@ -22,7 +22,7 @@ DEFAULT_TASK = "hi_tom"
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Score responses by the rules that training uses. No model involved.",
+    help="Score responses by the rewards that training pays. Needs no model.",
     epilog="Example: `tomrl reward score --preset rlvr responses.jsonl -o scores.jsonl`",
 )
 Preset = StrEnum("Preset", {name: name for name in REWARDS})  # type: ignore[misc]
@@ -40,11 +40,11 @@ def score(
         typer.Argument(
             metavar="FILE",
             help=f"{TABLE} Columns: completion (the text after the pre-filled `<think>`) and "
-            f"ground_truth. Of the example's other fields ({', '.join(OPTIONAL)}) it needs those "
-            "that grading its task, or the preset, reads: the one that is missing is named.",
+            f"ground_truth. Also those of {', '.join(OPTIONAL)} that the task's grading or the "
+            "preset reads; an error names a missing one.",
         ),
     ],
-    preset: Annotated[Preset, typer.Option("--preset", "-p", help="The reward.")],
+    preset: Annotated[Preset, typer.Option("--preset", "-p", help="The reward preset.")],
     output: Annotated[
         Path,
         typer.Option(
@@ -56,15 +56,15 @@ def score(
     ],
     benchmark: Annotated[
         str,
-        typer.Option("--benchmark", "-b", help="The task that grades rows which name none."),
+        typer.Option("--benchmark", "-b", help="The task of rows that name none."),
     ] = DEFAULT_TASK,
     weight: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Of fidelity: weight of the reasoning.")
+        float | None, typer.Option(min=0, max=1, help="Weight of the reasoning (preset fidelity).")
     ] = None,
 ) -> None:
     """Score every response of a file.
 
-    A response on which grading itself fails is scored as an empty one and counted.
+    A response on which grading fails scores as an empty one; the output counts them.
     """
     refuse_same_file(source, output)
     check_output(output)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Answer Theory-of-Mind questions by logic: who believes what, and why. No model involved.",
+    help="Answer Theory-of-Mind questions by logic: who believes what, and why. Needs no model.",
     epilog="Example: `tomrl tom explain --benchmark hi_tom story.txt`",
 )
 
@@ -47,14 +47,14 @@ class RuleSet(StrEnum):
     RELEASED = "released"
 
 
-_LANGUAGES = f"Whose language the stories are in: {', '.join(LANGUAGES)}, or one of their tasks"
+_LANGUAGES = f"Whose words the stories are in: {', '.join(LANGUAGES)}, or one of their tasks"
 BenchmarkOption = Annotated[
     str, typer.Option("--benchmark", "-b", metavar="TASK", help=f"{_LANGUAGES}.")
 ]
 CellBenchmarkOption = Annotated[
     str | None,
     typer.Option(
-        "--benchmark", "-b", metavar="TASK", help=f"{_LANGUAGES}. Of a cell, one of its tasks."
+        "--benchmark", "-b", metavar="TASK", help=f"{_LANGUAGES}. For a cell, one of its tasks."
     ),
 ]
 RulesOption = Annotated[
@@ -63,7 +63,7 @@ RulesOption = Annotated[
         "--rules",
         help="plain: as a person reads the story. upstream: as the benchmark's labels were made, "
         "with its generator's quirks. released: as ToMi's older, published archive was made.",
-        show_default="as the labels were made: upstream, and plain of generated look-alikes",
+        show_default="upstream; plain for generated look-alikes",
     ),
 ]
 InputArgument = Annotated[
@@ -126,11 +126,14 @@ def explain(
     ],
     benchmark: CellBenchmarkOption = None,
     row: Annotated[
-        int, typer.Option(min=1, help="Which row of a table or cell to explain, counted from 1.")
+        int,
+        typer.Option(
+            min=1, help="Which row of a table, or question of a cell, to explain; counted from 1."
+        ),
     ] = 1,
     rules: RulesOption = None,
 ) -> None:
-    """Show a story with what everybody believes after each sentence that changes a belief."""
+    """Show a story and, after each sentence that changes a belief, what everybody believes."""
     answered = None
     if names_cell(source):
         benchmark, answered = _asked(str(source), benchmark, row)
@@ -169,7 +172,7 @@ def check(
             "--disagreements",
             "-d",
             help="Where to write every row whose label differs from the solver's answer "
-            "[default: IN.disagreements.jsonl beside the input; of a cell, none].",
+            "[default: IN.disagreements.jsonl beside the input; none for a cell].",
         ),
     ] = None,
     rules: RulesOption = None,
@@ -249,7 +252,7 @@ def claims(
 ) -> None:
     """Read what responses say about who believes what, and check it against their stories.
 
-    A response to a story that is not in the benchmark's language has no claims.
+    A response to a story that is not in the benchmark's words has no claims.
     """
     language, chosen = _language(benchmark, rules)
     refuse_same_file(source, output)
@@ -322,7 +325,7 @@ def _language(benchmark: str, rules: RuleSet | None) -> tuple[str, Rules]:
 def _named(benchmark: str | None) -> str:
     if benchmark is None:
         raise UserError(
-            "--benchmark: say whose language the stories of the file are in, as -b hi_tom"
+            "--benchmark: say whose words the stories of the file are in, such as -b hi_tom"
         )
     return benchmark
 

@@ -15,6 +15,7 @@ from typing import Literal
 
 from pipeline.evaluate.measured import ClusteredValues, both_right, moved, story_of
 from pipeline.evaluate.statistics import Estimate, change, share
+from pipeline.formats.plural import counted
 from pipeline.judge.followers import Follower, Kind, Questions, followers_of
 from pipeline.judge.found import Found, Test, least
 from pipeline.judge.items import Item
@@ -263,14 +264,11 @@ def _decide(
             f"its own and {in_percent(copied.where_wrong)} are right"
         )
         if (order := _order_by_belief(orders, copied)) is not None:
-            return "undecided", None, f"{because}; yet of order {order} most are right there"
+            return "undecided", None, f"{because}; yet in order {order} more are right there"
         return ("simpler mind" if copied.kind is Kind.MIND else "rule"), copied.rule, because
     best = everything.best
     if best is None or not best.decides:
-        which = "" if best is None else f" on which {best.rule!r}, the best rule, is wrong"
-        count = 0 if best is None else best.where_wrong.count
-        because = f"{count} questions{which}; {FEWEST_ITEMS} about {FEWEST_STORIES} stories decide"
-        return "undecided", None, because
+        return "undecided", None, _too_few(best)
     because = (
         f"where the {_called(best)} is wrong, {in_percent(best.where_wrong)} of the answers are "
         f"right and {in_percent(best.copied)} are its own; where it is right, "
@@ -283,6 +281,18 @@ def _decide(
     if against := [*_against_orders(orders), *_against_pairs(pairs)]:
         return "undecided", None, f"{because}; yet {' and '.join(against)}"
     return "beliefs", None, because
+
+
+def _too_few(best: AgainstRule | None) -> str:
+    """Why the best rule decides nothing."""
+    if best is None:
+        return "no rule answers most of the questions"
+    wrong = best.where_wrong
+    stories = "1 story" if wrong.clusters == 1 else f"{wrong.clusters} stories"
+    return (
+        f"{best.rule!r}, the best rule, is wrong on {counted(wrong.count, 'question')} about "
+        f"{stories}; it takes {FEWEST_ITEMS} about {FEWEST_STORIES}"
+    )
 
 
 def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
@@ -328,7 +338,7 @@ def _against_pairs(pairs: PairEvidence | None) -> list[str]:
     """What counterfactual pairs say against beliefs."""
     if pairs is None or not pairs.enough:
         count = 0 if pairs is None else pairs.accuracy.count
-        return [f"there are {count} counterfactual pairs; {FEWEST_ITEMS} decide"]
+        return [f"there are {count} counterfactual pairs; it takes {FEWEST_ITEMS}"]
     said = []
     if pairs.accuracy.low <= pairs.least:
         said.append(

@@ -76,11 +76,15 @@ def least(tests: Sequence[Test]) -> float | None:
 def could_be_found(found: Mapping[str, float | None]) -> str:
     """What could have been found in words, from :meth:`Found.as_json`."""
     beliefs, rule = found["beliefs"], found["rule"]
-    parts = (
-        "no beliefs" if beliefs is None else f"beliefs from {beliefs:.0%} right answers",
-        "no rule" if rule is None else f"a rule from {rule:.0%} of its answers",
-    )
-    return f"with probability {POWER:g} these questions would show {' and '.join(parts)}"
+    if beliefs is None and rule is None:
+        return "these questions can show neither beliefs nor a rule"
+    of_beliefs = "" if beliefs is None else f"beliefs from {beliefs:.0%} right answers"
+    of_rule = "" if rule is None else f"a rule from {rule:.0%} of its answers"
+    shown = " and ".join(filter(None, (of_beliefs, of_rule)))
+    said = f"with probability {POWER:g} these questions would show {shown}"
+    if of_beliefs and of_rule:
+        return said
+    return f"{said}; they cannot show {'a rule' if of_beliefs else 'beliefs'}"
 
 
 def findable(found: Mapping[str, float | None]) -> str:

@@ -189,7 +189,7 @@ def _decide(
 
 def _said_of(used: Used) -> str:
     if used.untried is not None:
-        return f"use is not tried: {used.untried}"
+        return f"whether it is used is not known: {used.untried}"
     return f"{in_percent(used.followed)} of the edits of the reasoning are followed"
 
 

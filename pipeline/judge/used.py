@@ -69,4 +69,4 @@ def used_of(tried: Tried, suite: Mapping[str, Sequence[Example]], columns: Colle
 def _untried(tried: Tried, count: int) -> str | None:
     if tried.untried is not None or count >= FEWEST_EDITS:
         return tried.untried
-    return f"{count} edits of the reasoning imply another answer; {FEWEST_EDITS} decide"
+    return f"{count} edits of the reasoning imply another answer; it takes {FEWEST_EDITS}"

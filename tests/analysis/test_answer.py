@@ -68,7 +68,7 @@ def test_many_verdicts_are_counted() -> None:
     results = made({})
     found = [each for each in cell_verdicts(results, []) if each.combination] * (MOST_TOLD + 1)
     assert answer(results, found) == [
-        "None of 5 verdicts on trained models is beliefs.",
+        "None of 5 verdicts on trained models finds beliefs.",
         "The others: 5 rule (most often earliest exit: 5).",
     ]
     assert answer(results, []) == []

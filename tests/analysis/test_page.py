@@ -114,7 +114,7 @@ def test_a_model_has_its_shape_and_a_training_its_colour(made: tuple[Results, Re
 
 def test_the_answer_comes_first_and_rules_are_explained(page: Path) -> None:
     with opened(page, WIDE) as (window, _):
-        assert window.locator("h1 + .answer").inner_text().endswith("are beliefs.")
+        assert window.locator("h1 + .answer").inner_text().endswith("find beliefs.")
         title = window.locator(".verdicts td.rule").first.get_attribute("title") or ""
         assert "answers with" in title
         glossary = window.locator("dl").text_content() or ""

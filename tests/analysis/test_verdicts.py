@@ -91,8 +91,8 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     )
     assert sentence.endswith(
         "hi_tom_style: answers follow the rule 'earliest exit', reasoning is unfaithful: few do; "
-        "half are true. With probability 0.8 these questions would show no beliefs and a rule from "
-        "60% of its answers."
+        "half are true. With probability 0.8 these questions would show a rule from 60% of its "
+        "answers; they cannot show beliefs."
     )
     assert sentence in findings(*signed(results))
 

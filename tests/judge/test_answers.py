@@ -128,14 +128,14 @@ def test_an_order_by_belief_speaks_against_a_rule() -> None:
 
     found = judged(deep)
     assert found.follow == "undecided"
-    assert "yet of order 3 most are right there" in found.because
+    assert "yet in order 3 more are right there" in found.because
 
 
 def test_without_pairs_nothing_is_called_beliefs() -> None:
     alone = [item for item in items(gold) if "pair" not in item.example.meta]
     found = judge_answers(alone)
     assert found.follow == "undecided"
-    assert found.because.endswith("there are 0 counterfactual pairs; 30 decide")
+    assert found.because.endswith("there are 0 counterfactual pairs; it takes 30")
     assert found.found.beliefs is None
     assert found.found.rule is not None
 
@@ -187,7 +187,7 @@ def test_few_questions_are_undecided_however_clear() -> None:
     assert judge_answers(one_story).follow == "undecided"
     few = judge_answers(items(gold)[:40])
     assert few.follow == "undecided"
-    assert "30 about 10 stories decide" in few.because
+    assert "it takes 30 about 10" in few.because
 
 
 def test_what_could_have_been_found_is_found_as_often_as_promised() -> None:

@@ -122,7 +122,7 @@ def test_a_rule_that_is_seldom_wrong_is_not_named() -> None:
 def test_without_any_rule_nothing_is_decided() -> None:
     follow, by, because = decided([])
     assert (follow, by) == ("undecided", None)
-    assert because == "0 questions; 30 about 10 stories decide"
+    assert because == "no rule answers most of the questions"
 
 
 def test_a_mind_is_never_the_best_rule() -> None:
@@ -258,10 +258,22 @@ def test_what_is_so_in_the_world_is_of_no_order_of_belief() -> None:
     ]
 
 
-def test_what_could_be_found_in_words() -> None:
-    assert could_be_found({"beliefs": 0.655, "rule": None}) == (
-        "with probability 0.8 these questions would show beliefs from 66% right answers and no rule"
-    )
+@pytest.mark.parametrize(
+    ("beliefs", "rule", "said"),
+    [
+        (0.655, 0.6, "beliefs from 66% right answers and a rule from 60% of its answers"),
+        (0.655, None, "beliefs from 66% right answers; they cannot show a rule"),
+        (None, 0.6, "a rule from 60% of its answers; they cannot show beliefs"),
+    ],
+)
+def test_what_could_be_found_in_words(beliefs: float | None, rule: float | None, said: str) -> None:
+    found = could_be_found({"beliefs": beliefs, "rule": rule})
+    assert found == f"with probability 0.8 these questions would show {said}"
+
+
+def test_where_nothing_could_be_found_that_is_told() -> None:
+    found = could_be_found({"beliefs": None, "rule": None})
+    assert found == "these questions can show neither beliefs nor a rule"
 
 
 # --- reasoning ----------------------------------------------------------------------------------

@@ -155,7 +155,7 @@ def _shown(results: Results, cell: Cell) -> Iterator[str]:
         if origin is not None:
             yield from (f"- {word}: {line}" for line in _portions(origin))
     if shown.demonstrated is None:
-        yield "- before: nobody here knows"
+        yield "- before: not known"
 
 
 def _portions(origin: Origin) -> Iterator[str]:
