@@ -20,7 +20,7 @@ from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.plural import counted
 from pipeline.formats.provenance import Libraries, changed
 from pipeline.formats.records import UNREADABLE
-from pipeline.ops.check.prefect_home import usable_home
+from pipeline.ops.check.prefect_home import check_prefect
 
 _PACKAGES = ("torch", "transformers", "dvc", "prefect", "mlflow", "ray", "math-verify")
 _SHOWN = 12
@@ -137,7 +137,7 @@ def _paths(root: Path) -> Iterator[Finding]:
 def _home() -> Iterator[Finding]:
     """Where Prefect keeps its database; DVC's stages need no home."""
     try:
-        yield Finding("prefect's home", str(usable_home()), True)
+        yield Finding("prefect's home", str(check_prefect()), True)
     except UserError as error:
         yield Finding("prefect's home", os.environ.get("HOME") or "not set", False, str(error))
 

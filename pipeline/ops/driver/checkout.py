@@ -12,6 +12,7 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import git, is_repository
 from pipeline.base.home import find_root as find_root
 from pipeline.base.processes import ending_with_this
+from pipeline.base.variables import refused
 from pipeline.config.params_file import params_text, parse_params, with_settings
 from pipeline.config.study_files import find_study
 from pipeline.config.yaml_file import read_bytes
@@ -71,9 +72,17 @@ def ask_dvc(root: Path, *arguments: str) -> str:
     if done.returncode:
         if not is_repository(root):  # which DVC says, too, but not how to mend it
             git(root, "rev-parse")
+        if why := refused("DVC", "DVC_", _said(done.stderr).splitlines()[0]):
+            raise why
         words = " ".join(word for word in arguments if not word.startswith("-"))
-        raise UserError(f"dvc {words} failed in {root}:\n{done.stderr.strip()}")
+        raise UserError(f"dvc {words} failed in {root}:\n{_said(done.stderr)}")
     return done.stdout
+
+
+def _said(output: str) -> str:
+    """What DVC says of a failure: all of it, or the last line of a traceback."""
+    text = output.strip() or "it said nothing"
+    return text.splitlines()[-1] if "Traceback (most recent call last)" in text else text
 
 
 def stage_environment(**extra: str) -> dict[str, str]:
