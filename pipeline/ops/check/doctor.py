@@ -74,10 +74,14 @@ def _git(root: Path) -> Iterator[Finding]:
     try:
         commit = git.git(root, *git.HEAD)[:_SHOWN]
         edited = git.git(root, "status", "--porcelain", "--untracked-files=no")
+        files = git.git(root, "ls-files", "-t").splitlines()
     except UserError as error:
         yield Finding("commit", "not known", False, str(error))
     else:
         yield Finding("commit", f"{commit}, edited" if edited else commit, True)
+        if left_out := [line[2:] for line in files if line.startswith("S ")]:
+            said = f"{counted(len(left_out), 'file')} left out, such as {left_out[0]}"
+            yield Finding("sparse checkout", said, None, "to have all: git sparse-checkout disable")
 
 
 def _packages() -> Iterator[Finding]:
