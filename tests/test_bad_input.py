@@ -57,3 +57,11 @@ def test_doctor_says_which_results_other_libraries_made(typed: Run, checkout: Pa
     assert shown.returncode == 1
     assert "2 files made with torch 2.0.0, installed is " in shown.stdout
     assert "dvc repro --force" in shown.stdout
+
+
+def test_a_variable_that_a_library_refuses_as_it_is_imported_is_named(typed: Run) -> None:
+    """Not in the corpus, whose processes have imported MLflow before they see a variable."""
+    shown = typed("tomrl", "sync", MLFLOW_LOGGING_LEVEL="loud")
+    assert shown.returncode == 2 and "Traceback" not in shown.stderr
+    assert shown.stderr.startswith("error: MLFLOW_LOGGING_LEVEL: ")
+    assert "'LOUD'; allowed: CRITICAL" in shown.stderr

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from flows.commits import check_commit
+from flows.sweeps.pin import pin
 from flows.sweeps.tree import link_tree
 from pipeline.base.errors import UserError
 from pipeline.base.git import HEAD, agrees, checked_out, git
@@ -96,6 +97,17 @@ def _newer(root: Path, to: pytest.MonkeyPatch) -> None:
     (root / ".git" / "config").write_text("[core]\nrepositoryformatversion = 99\n")
 
 
+def _bare(root: Path, to: pytest.MonkeyPatch) -> None:
+    subprocess.run(["git", "config", "core.bare", "true"], cwd=root, check=True)
+
+
+def _elsewhere(root: Path, to: pytest.MonkeyPatch) -> None:
+    """As tools for dotfiles keep it, which name a repository by a variable."""
+    (root / ".git").rename(root.parent / "elsewhere.git")
+    to.setenv("GIT_DIR", str(root.parent / "elsewhere.git"))
+    to.setenv("GIT_WORK_TREE", str(root))
+
+
 State = Callable[[Path, pytest.MonkeyPatch], None]
 STATES: dict[State, str] = {
     _of_another_user: r"another user.*git config --global --add safe\.directory '/",
@@ -109,6 +121,8 @@ STATES: dict[State, str] = {
     _without_branch: "damaged.*git fsck",
     _without_objects: "damaged.*git fsck",
     _newer: "a newer git",
+    _bare: r"bare.*config core\.bare false",
+    _elsewhere: r"no \.git, and GIT_DIR=/.*elsewhere\.git is not looked at",
 }
 
 
@@ -125,9 +139,9 @@ def test_what_cannot_be_looked_up_is_an_error_with_its_repair(
     assert any(each.ok is False and re.search(STATES[state], each.repair) for each in said)
     if state is not _old:
         assert COMMIT not in circumstances(repository)
-    if state in (_archive, _without_commit):  # these are answers: there is no commit
+    if state in (_archive, _elsewhere, _without_commit):  # these are answers: there is no commit
         assert checked_out(repository) == ""
-    elif state is not _old:
+    elif state not in (_old, _bare):
         with pytest.raises(UserError, match=STATES[state]):
             checked_out(repository)
         with pytest.raises(UserError, match=STATES[state]):
@@ -171,9 +185,31 @@ def test_a_hook_of_another_repository_changes_nothing(
     known = checked_out(repository)
     monkeypatch.setenv("GIT_DIR", "/nowhere")
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere/index")
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", "/nowhere/objects")  # as before a push is accepted
     assert checked_out(repository) == known
     assert agrees(repository, "cat-file", "-e", known)
     assert not agrees(repository, "cat-file", "-e", "0" * 40)
+
+
+def test_a_folder_of_a_larger_repository_is_not_pinned(repository: Path) -> None:
+    inside = repository / "tomrl"
+    inside.mkdir()
+    with pytest.raises(UserError, match="folder tomrl/ of a larger repository.*use tomrl run"):
+        pin(inside, "mini", allow_edits=False)
+
+
+def test_a_sparse_checkout_is_pinned_whole(repository: Path) -> None:
+    for name in ("pipeline", "studies"):
+        (repository / name).mkdir()
+        (repository / name / "file").write_text("")
+    commit(repository)
+    git(repository, "sparse-checkout", "set", "--cone", "pipeline")
+    (repository / "pipeline" / "file").write_text("edited")
+    found = pin(repository, "mini", allow_edits=True)
+    assert found.edited == ("pipeline/file",)
+    assert "studies/file" in git(repository, "ls-tree", "-r", "--name-only", found.commit)
+    (said,) = [each for each in diagnose(repository) if each.subject == "sparse checkout"]
+    assert said.found == "1 file left out, such as studies/file" and said.ok is None
 
 
 def test_worktrees_have_the_home_of_what_they_belong_to(repository: Path, tmp_path: Path) -> None:

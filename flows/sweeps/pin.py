@@ -31,9 +31,15 @@ def pin(root: Path, study: str, allow_edits: bool) -> Pin:
     sweep has its own.
 
     Raises:
-        UserError: If there is no commit, or edits that are not allowed.
+        UserError: If there is no commit, or edits that are not allowed, or the checkout is a folder
+            of a larger one.
     """
     head = _git(root, *HEAD)
+    if inside := _git(root, "rev-parse", "--show-prefix"):
+        raise UserError(
+            f"{root} is the folder {inside} of a larger repository, and a worktree is one of all "
+            "of it; use tomrl run, or give the folder a repository of its own"
+        )
     edited = _edited(root, _MADE | {f"studies/{study}.yaml"})
     if not edited:
         return Pin(head, ())

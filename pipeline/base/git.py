@@ -19,13 +19,18 @@ HEAD = ("log", "-1", "--no-show-signature", "--format=%H")
 and of one before its first commit."""
 
 _LONGEST = 120  # seconds
-_HOOKS = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX")
+_HOOKS = (
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_PREFIX"),
+    *("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES"),
+    *("GIT_QUARANTINE_PATH", "GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_NAMESPACE"),
+)
 """Set where git calls this program, as in a hook: they name the repository of the caller."""
 
 _UNKNOWN_OPTION = 129
 _OWNER = re.compile(r"dubious ownership|unsafe repository")
 _NO_REPOSITORY = re.compile(r"not a git repository", re.IGNORECASE)
 _NO_COMMIT = re.compile(r"does not have any commits yet")
+_BARE = re.compile(r"must be run in a work tree")
 _NEWER = re.compile(r"repository extension|git repo version")
 _DAMAGED = re.compile(r"appears to be broken|bad object|object file|loose object|index file")
 
@@ -132,6 +137,11 @@ def _why(root: Path, arguments: tuple[str, ...], done: subprocess.CompletedProce
         return _no_repository(root, place)
     if _NO_COMMIT.search(said):
         return f'{root} has no commit; make one with: git add --all && git commit -m "As it is"'
+    if _BARE.search(said):
+        return (
+            f"{root}: its repository says that it is bare, so that git looks at no files there; if "
+            f"they are its checkout: git -C {place} config core.bare false"
+        )
     if _NEWER.search(said):
         return f"{root} was made by a newer git ({' '.join(said.split())}); install that here"
     if _DAMAGED.search(said):
@@ -154,6 +164,11 @@ def _no_repository(root: Path, place: str) -> str:
         return (
             f"{root}: its .git is damaged, or leads to a repository that is gone, as after a move; "
             "mend a worktree from its main checkout with `git worktree repair`, or clone it again"
+        )
+    if named := os.environ.get("GIT_DIR"):
+        return (
+            f"{root} has no .git, and GIT_DIR={named} is not looked at, as DVC does not either; "
+            "clone it again, or have a file .git there say: gitdir: PATH"
         )
     return (
         f"{root} is no git repository, as the files of a downloaded archive are none; make it one "

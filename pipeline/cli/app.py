@@ -37,7 +37,7 @@ from pipeline.cli import (
 )
 from pipeline.cli.completion import study_names
 from pipeline.cli.output import JsonOption, drop_standard_output, print_json
-from pipeline.cli.study import check
+from pipeline.cli.study import ModelOption, check
 from pipeline.cli.tables import make_list
 from pipeline.cli.terminal import Terminal
 from pipeline.config.params_file import read_params
@@ -140,6 +140,7 @@ def run(
             autocompletion=study_names,
         ),
     ] = None,
+    model: ModelOption = None,
     jobs: Annotated[
         int | None,
         typer.Option(help="Cells to run at a time; by default as many as cores.", min=1),
@@ -168,7 +169,8 @@ def run(
     at a time, unless `--jobs` says otherwise. To run a single stage, or without Prefect, use
     `dvc repro`: it runs the same stages, one after the other.
 
-    Example: `tomrl run mini --jobs 2` or `tomrl run mini --set train.learning_rate=0.0002`
+    Example: `tomrl run mini --jobs 2`, `tomrl run mini --set train.learning_rate=0.0002` or
+    `tomrl run smol --model models/my-model`
     """
     from flows.driver.graph import changed_stages
     from flows.driver.record import RunFolder, checkout_owner
@@ -177,6 +179,11 @@ def run(
     root = find_root()
     if study is not None:
         check(root, study)
+    elif model is not None:
+        raise UserError(
+            "--model takes the place of a study's models; name the study, as in: tomrl run smol "
+            f"--model {model}"
+        )
     if pinned:
         if jobs is not None:
             raise UserError(
@@ -188,12 +195,17 @@ def run(
                 "--set edits params.yaml here, but --pin runs what is committed; edit "
                 "studies/STUDY.yaml and commit it, or leave out --pin"
             )
+        if model is not None:
+            raise UserError(
+                "--model is written to params.yaml here, and --pin runs what is committed; name "
+                "the model in studies/STUDY.yaml and commit it, or leave out --pin"
+            )
         sweep.begin(study, pushing=False)
         return
     raise_on_sigterm()
     with owned(checkout_owner(root), patience=0.0):
         if study is not None:
-            use_study(root, study)
+            use_study(root, study, model)
         if settings:
             set_values(root, settings)
         params = read_params(root / "params.yaml")

@@ -83,6 +83,10 @@ def compare(
         return
     console = Terminal()
     for one, other, found in results:
+        if one.answers.samefile(other.answers):
+            there = f"{one.answers}: nothing to compare"
+            console.say(f"{one.text} and {other.text} have the same answers, in {there}")
+            continue
         _show(console, one, other, found)
         for turned in _turned(root, one, other, found, examples):
             _say(console, turned)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
+from pipeline.cli.cells import side_of
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -32,12 +34,37 @@ CellsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="CELL",
-        help="Cells of the study in use, or STUDY/CELL; all that are evaluated if left out.",
+        help="Cells of the study in use, STUDY/CELL, or checkpoints, CELL@last; all cells that are "
+        "evaluated if left out.",
     ),
 ]
 ToOption = Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder to write.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an earlier export in it.")]
-Cells = dict[str, list["Column"]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A cell or a checkpoint of it.
+
+    Attributes:
+        params: The study.
+        key: The cell.
+        checkpoint: ``best``, ``last`` or a step; empty for the one that the study evaluates.
+    """
+
+    params: Params
+    key: str
+    checkpoint: str
+
+    @property
+    def name(self) -> str:
+        """What it is called within its study."""
+        return f"{self.key}@{self.checkpoint}" if self.checkpoint else self.key
+
+    @property
+    def text(self) -> str:
+        """What it is called."""
+        return f"{self.params.study.name}/{self.name}"
 
 
 class Library(StrEnum):
@@ -108,7 +135,10 @@ def export_lm_eval(
 
 @app.command("model", epilog="Example: tomrl export model nano-cued --to nano-cued")
 def export_model(
-    cell: Annotated[str, typer.Argument(help="CELL of the study in use, or STUDY/CELL.")],
+    cell: Annotated[
+        str,
+        typer.Argument(help="CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last."),
+    ],
     *,
     to: ToOption,
     force: ForceOption = False,
@@ -132,10 +162,10 @@ def export_model(
     if push is not None:
         check_name(push)
     root = find_root()
-    ((params, key),) = _chosen(root, [cell])
-    results = collect(params, root, {})
-    with exporting(to, f"the model of {params.study.name}/{key}") as folder:
-        write_model(results, root, key, folder)
+    (chosen,) = _chosen(root, [cell])
+    results = collect(chosen.params, root, {})
+    with exporting(to, f"the model of {chosen.text}") as folder:
+        write_model(results, root, chosen.key, folder, chosen.checkpoint)
     Terminal().say(f'model in {to}; load it with: AutoModelForCausalLM.from_pretrained("{to}")')
     if push is not None:
         Terminal().say(f"sent to {push_folder(to, push)}")
@@ -220,23 +250,20 @@ def _export(
     root = find_root()
     chosen = list(_chosen(root, names))
     with (
-        exporting(
-            to, f"{note}\n{', '.join(f'{p.study.name}/{key}' for p, key in chosen)}"
-        ) as folder,
+        exporting(to, f"{note}\n{', '.join(each.text for each in chosen)}") as folder,
         ProgressReport("export", len(chosen)) as progress,
     ):
         count = 0
-        for done, (params, key) in enumerate(chosen, 1):
-            columns = _columns(root, params, key)
-            if columns:
+        for done, each in enumerate(chosen, 1):
+            if columns := _columns(root, each):
                 count += write(folder, columns)
-            progress.at(done, key)
+            progress.at(done, each.name)
         if not count:
             raise UserError("no cell that was named has answers; nothing is written")
     return count
 
 
-def _chosen(root: Path, names: Sequence[str]) -> Iterator[tuple[Params, str]]:
+def _chosen(root: Path, names: Sequence[str]) -> Iterator[Chosen]:
     """Yield cells with their study: those named, else those evaluated of the study in use.
 
     Raises:
@@ -247,9 +274,10 @@ def _chosen(root: Path, names: Sequence[str]) -> Iterator[tuple[Params, str]]:
         found = [key for key in params.cells if _is_evaluated(root, params, key)]
         if not found:
             raise UserError(f"no cell of {params.study.name} is evaluated yet; run: tomrl repro")
-        yield from ((params, key) for key in found)
+        yield from (Chosen(params, key, "") for key in found)
     for name in dict.fromkeys(names):
-        study, slash, key = name.rpartition("/")
+        cell, _, checkpoint = name.partition("@")
+        study, slash, key = cell.rpartition("/")
         own = not slash or study == params.study.name
         its = params if own else expand(find_study(root, study))
         its.cell(key)
@@ -259,24 +287,26 @@ def _chosen(root: Path, names: Sequence[str]) -> Iterator[tuple[Params, str]]:
                 f"cell {its.study.name}/{key} is not evaluated yet; run: {use}dvc repro "
                 f"evaluate@{key}"
             )
-        yield its, key
+        yield Chosen(its, key, checkpoint)
 
 
 def _is_evaluated(root: Path, params: Params, key: str) -> bool:
     return (root / "runs" / params.study.name / key / "evaluate" / "metrics.json").is_file()
 
 
-def _columns(root: Path, params: Params, key: str) -> list[Column]:
+def _columns(root: Path, chosen: Chosen) -> list[Column]:
     """The answered columns of a cell, and say aloud what it has none of."""
     from pipeline.analysis.export.answered import ResultsFolder, read_columns
     from pipeline.stages.common import Stage
     from pipeline.stages.evaluate import asked
 
-    stage, made_by = Stage("evaluate", root, params), f"evaluate@{key}"
-    logs = stage.logs / key / stage.name
-    results = ResultsFolder(stage.runs / key / stage.name, logs / "timing.jsonl", made_by)
-    found = read_columns(results, stage.study, key, params.cell(key), asked(stage, key))
-    columns = list(found)
+    key, stage = chosen.key, Stage("evaluate", root, chosen.params)
+    own = stage.runs / key / stage.name
+    answers = side_of(root, chosen.text).answers if chosen.checkpoint else own
+    logs = stage.logs / key / stage.name if answers == own else answers
+    results = ResultsFolder(answers, logs / "timing.jsonl", f"evaluate@{key}")
+    cell = chosen.params.cell(key)
+    columns = list(read_columns(results, stage.study, chosen.name, cell, asked(stage, key)))
     if not columns:
-        Terminal(stderr=True).say(f"{key}: without answers, as the model was not run")
+        Terminal(stderr=True).say(f"{chosen.name}: without answers, as the model was not run")
     return columns

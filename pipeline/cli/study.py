@@ -35,6 +35,16 @@ Name = Annotated[
     typer.Argument(help="Name of a study, see `tomrl study list`.", autocompletion=study_names),
 ]
 
+ModelOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--model",
+        metavar="PATH",
+        help="A folder of Hugging Face's layout, or a GGUF file: the model that takes the place of "
+        "the study's.",
+    ),
+]
+
 
 def check(root: Path, name: str) -> Study:
     """A study of this name whose tasks are there and have the rows that it asks for.
@@ -109,14 +119,15 @@ def show(
 
 
 @app.command()
-def use(name: Name) -> None:
+def use(name: Name, model: ModelOption = None) -> None:
     """Write a study to params.yaml, so that `dvc repro` and `tomrl run` work on it.
 
     Example: `tomrl study use mini && dvc repro`
     """
     root = find_root()
-    cells = counted(len(expand(check(root, name)).cells), "cell")
-    path = use_study(root, name)
+    check(root, name)
+    path = use_study(root, name, model)
+    cells = counted(len(read_params(path).cells), "cell")
     console.print(f"{path.name} now holds study {name}: {cells}. Run it with: dvc repro")
 
 

@@ -158,9 +158,14 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
             )
         given: Any = parse_yaml(Path(f"--set {key}"), f"{name}: {value}".encode()).content
         section[name] = given[name]
-    entries = {name: content.pop(name) for name in _ENTRIES}
+    entries = {name: content.pop(name) for name in _ENTRIES if name in content}
     head = "".join(takewhile(_is_comment, data.decode().splitlines(keepends=True)))
-    text = head + write_yaml(content) + _entries_text(entries)
+    written = head + write_yaml(content)
+    study = check_document(path, parse_yaml(path, written.encode()), Study, _STUDY_CHECKS)
+    if isinstance(models := entries.get("models"), dict):
+        base = expand(study).base
+        models.update({key: base[key].inputs for key in models if key in base})
+    text = written + _entries_text(entries)
     parse_params(path, text.encode())
     return text
 
@@ -216,7 +221,8 @@ def _reserved_cells(content: object) -> Iterator[Mistake]:
         yield from reserved(key, ("cells", key))
 
 
-_CHECKS = (study_mistakes, chain_mistakes, _reserved_cells, _chained_otherwise)
+_STUDY_CHECKS = (study_mistakes, chain_mistakes)
+_CHECKS = (*_STUDY_CHECKS, _reserved_cells, _chained_otherwise)
 
 
 def _not_of_the_grid(written: ParamsFile, params: Params) -> Iterator[Mistake]:

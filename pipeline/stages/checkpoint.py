@@ -32,14 +32,19 @@ def checkpoint_answers(stage: Stage, key: str, name: str) -> Path:
     cell, made_by = stage.params.trained_cell(key), f"train@{key}"
     path = stage.runs / key / "train" / "checkpoints.json"
     manifest = Manifest.read_of(path, cell.model, made_by)
-    stored = _named(manifest, key, name)
+    stored = checkpoint_named(manifest, key, name)
     evaluated = stage.runs / key / "evaluate"
     if stored.digest == manifest.used.digest and (evaluated / "grades.parquet").is_file():
         return evaluated
     return _ask(stage, key, cell, stage.weights_of(key).get(stored.digest), stored)
 
 
-def _named(manifest: Manifest, key: str, name: str) -> StoredModel:
+def checkpoint_named(manifest: Manifest, key: str, name: str) -> StoredModel:
+    """The checkpoint of a cell that is called ``best``, ``last``, or by its step.
+
+    Raises:
+        UserError: If the cell keeps no such checkpoint; lists those it keeps.
+    """
     for role, stored in manifest.checkpoints.items():
         if name in (role, str(stored.step)):
             return stored

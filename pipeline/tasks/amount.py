@@ -1,7 +1,8 @@
 r"""Amounts as answers write them, read strictly and in time linear in their length.
 
-``18``, ``\$1,234.00``, ``50\%``, ``18\text{ eggs}``, ``\frac{36}{2}``, ``x = 2(4 + 5)``: numbers
-with their currency and their unit, and plain arithmetic on them.
+``18``, ``\$1,234.00``, ``50\%``, ``18\text{ eggs}``, ``\frac{36}{2}``, ``x = 2 + (4 - 5)``: numbers
+with their currency and their unit, and plain arithmetic on them. What only says how TeX sets them
+(``\displaystyle``, ``\!``, ``\phantom{0}``, ``\mathrm``) counts for nothing.
 """
 
 from __future__ import annotations
@@ -18,16 +19,49 @@ NUMBER = r"(?:\d{1,3}(?:,\d{3}){1,20}|\d{1,60})(?:\.\d{1,60})?"
 
 _PLAIN = re.compile(rf"[-+]?{NUMBER}")
 _CURRENCIES = str.maketrans("", "", "€£¥₹")
-_DECORATION = str.maketrans("", "", "\\$ \t\n*`{}")
-_SPACE = r"(?:\s|\\[ ,;:]|~)*"
-_TEXT = r"\\(?:text(?:bf|it|rm|sf|normal)?|math(?:rm|bf)|mbox)"
-_NAME = re.compile(rf"\s*(?:[A-Za-z]|{_TEXT}\{{[A-Za-z ]{{1,30}}\}})\s*")
+_DECORATION = str.maketrans("", "", "\\$`{}")
+_SIGN = re.compile(r"^([-+])\s+")
+_THOUSANDS = re.compile(r"\s*,\s*(?=\d{3})")
+_AROUND = " \t\n*\"'`´“”„"
+_AFTER = f".,;:?…{_AROUND}"
+_SPACE = r"\s*"
+_TEXT = (
+    r"\\(?:text(?:bf|it|rm|sf|tt|sl|sc|up|md|normal)?|math(?:rm|bf|it|sf|tt|normal)|[mfh]box"
+    r"|boldsymbol|bm|emph|underline|operatorname|ensuremath)"
+)
+_SYMBOL = r"[A-Za-z](?:_(?:[A-Za-z0-9]|\{[A-Za-z0-9]{1,10}\}))?"
+_NAME = re.compile(
+    rf"\s*(?:{_SYMBOL}(?:\([A-Za-z]\)|(?:\s*[-+]\s*{_SYMBOL}){{1,3}})?"
+    rf"|{_TEXT}\{{[A-Za-z ]{{1,30}}\}})\s*"
+)
 _UNIT = re.compile(rf"{_TEXT}\{{[^{{}}\\\d]*\}}\s*$")
-_SQUARE = re.compile(r"(?<=[A-Za-z}])\s*\^\s*\{?[23]\}?\s*$")
-_DEGREES = re.compile(r"\^\s*\{?\s*\\circ\s*\}?|°")
-_ABOUT = re.compile(r"^(?:[A-Za-z]\s*)?(?:\\(?:approx|sim(?:eq)?)(?![A-Za-z])|≈|~)\s*")
+_SQUARE = re.compile(r"(?<=[A-Za-z}])\s*\^\s*\{?-?[1-3]\}?\s*$")
+_DEGREES = re.compile(r"(?:\^\s*\{?\s*\\circ\s*\}?|°|\\deg(?:ree)?(?![A-Za-z]))(?:\s*[CF]$)?")
+_ABOUT = re.compile(
+    r"^(?:[A-Za-z]\s*)?"
+    r"(?:\\(?:approx|sim(?:eq)?|cong|equiv|therefore|implies|Rightarrow|to)(?![A-Za-z])|≈|~)\s*"
+)
+_EXACTLY = re.compile(r"(?:\\pm(?![A-Za-z])|±)\s*0(?:\.0*)?\s*$")
+# TeX that changes nothing, that is a space, a sign of money, or another way to write something.
+_NOTHING = re.compile(
+    r"\\!|\\(?:[hv]?phantom|(?:text)?color)\s*\{[^{}]*\}"
+    r"|\\(?:(?:display|text|script|scriptscript)style|(?:math)?strut|limits|hfill|newline|checkmark"
+    r"|tiny|small|normalsize|large|Large|LARGE|huge|Huge|bf|rm|it|sf|tt|[lr]?dots"
+    r"|(?:left|right)(?=\s*\.)|[bB]igg?[lr]?(?=\s*[()\[\]|]))(?![A-Za-z])(?:\s*\.)?\s*"
+)
+_BLANK = re.compile(
+    r"\\[ ,;:>]|~|\\(?:q?quad|(?:thin|med|thick|en)space)(?![A-Za-z])|\\[hm]space\*?\{[^{}]*\}"
+)
+_DOLLARS = re.compile(r"\\(?:\$|(?:text|math)dollar(?![A-Za-z]))")
+_MONEY = re.compile(r"\\(?:pounds|(?:text)?euro)(?![A-Za-z])")
+_MARK = re.compile(rf"(?:{_TEXT})?\{{\s*((?:\\?%|[-+$.,€£¥₹])?)\s*\}}")
+_BAR = re.compile(r"\\(?:left|right)\s*\||\\[lr]?vert(?![A-Za-z])")
+_OVER = re.compile(r"\\over(?![A-Za-z])")
 _POWER = re.compile(r"(?<![\d.,])(\d{1,6})\s*\^\s*(?:\{(-?\d)\}|(\d))(?!\d)")
-_LARGE = re.compile(rf"(?P<number>{NUMBER})\s+(?P<scale>(?i:hundred|thousand|million|billion))\b")
+_LARGE = re.compile(
+    rf"(?P<number>{NUMBER})(?:\s*(?P<text>{_TEXT}\{{)\s*|\s+)"
+    r"(?P<scale>(?i:hundred|thousand|million|billion))\b"
+)
 _SCALES = {"hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9}
 _VULGAR = re.compile(r"(?:(?<![\d.,/])(\d{1,20}) ?)?([¼½¾⅛⅜⅝⅞])")
 _MIXED = re.compile(r"(?<![\d.,/])(\d{1,20})\s+(\d{1,3})/(\d{1,3})(?![\d/])")
@@ -41,9 +75,11 @@ _PERCENT = re.compile(r"(?:\\?%|\s[Pp]ercent)$")
 _VALUE = r"<(?P<value>-?\d+/\d+)>"
 _PART = re.compile(
     rf"{_TEXT}\{{(?P<text>[-\d., $]*)\}}"
-    r"|\\[dt]?frac\{(?P<above>[^{}()\[\]]*)\}\{(?P<below>[^{}()\[\]]*)\}"
+    r"|\\[dtc]?frac\{(?P<above>[^{}()\[\]]*)\}\{(?P<below>[^{}()\[\]]*)\}"
     r"|\\?(?:left)?\((?P<round>[^{}()\[\]]*?)\\?(?:right)?\)"
     r"|\\?(?:left)?\[(?P<square>[^{}()\[\]]*?)\\?(?:right)?\]"
+    r"|(?<![A-Za-z}])\{(?P<braced>[^{}()\[\]|]*)\}"
+    r"|\|(?P<size>[^{}()\[\]|]*)\|"
 )
 _FACTOR = re.compile(
     rf"{_SPACE}(?P<operator>[-+*/]|\\(?:times|cdot|div)(?![A-Za-z])){_SPACE}"
@@ -74,10 +110,14 @@ def spelled(text: str) -> str:
     ``3½`` are 3.5, and ``10^3`` is 1000; ``−`` is a minus.
     """
     text = without_invisible(text).translate(_SIGNS)
-    text = _GROUPED.sub(lambda found: found[0].translate(_NO_GROUPS), text)
+    text = _GROUPED.sub(_ungrouped, text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", text)
     text = _VULGAR.sub(_vulgar, _MIXED.sub(_mixed, text))
     return _POWER.sub(_power, _LARGE.sub(_large, text))
+
+
+def _ungrouped(found: re.Match[str]) -> str:
+    return found[0].translate(_NO_GROUPS)
 
 
 def _vulgar(found: re.Match[str]) -> str:
@@ -95,7 +135,8 @@ def _mixed(found: re.Match[str]) -> str:
 
 
 def _large(found: re.Match[str]) -> str:
-    return _decimal(_number(found["number"]) * _SCALES[found["scale"].lower()]) or found[0]
+    digits = _decimal(_number(found["number"]) * _SCALES[found["scale"].lower()])
+    return f"{digits}{found['text'] or ''}" if digits else found[0]
 
 
 def _decimal(value: Fraction) -> str:
@@ -107,15 +148,32 @@ def _decimal(value: Fraction) -> str:
     return f"{whole}.{rest:03}" if rest else str(whole)
 
 
+def _set(text: str) -> str:
+    """An expression without what only says how TeX sets it."""
+    if "\\" in text or "~" in text or "{" in text:
+        text = _BLANK.sub(" ", _NOTHING.sub("", text))
+        text = _DOLLARS.sub("$", _MONEY.sub("€", text))
+        text = _OVER.sub("/", _BAR.sub("|", _MARK.sub(r"\1", text)))
+    return text
+
+
 def _bare(text: str) -> str:
     """An expression without what says only how to read it: units' powers, degrees, about."""
-    text = _ABOUT.sub("", _DEGREES.sub("", spelled(text).strip()))
+    text = spelled(_set(text)).strip(_AROUND).rstrip(_AFTER)
+    text = _ABOUT.sub("", _DEGREES.sub("", _EXACTLY.sub("", text)).strip())
     return _SQUARE.sub("", text.translate(_CURRENCIES))
 
 
 def read_plain(text: str) -> Fraction | None:
     """The value of a number that is only decorated (``$1,234``, ``**5**``), or None."""
-    plain = text.translate(_DECORATION)
+    if _PLAIN.fullmatch(text):
+        return _number(text)
+    return _undecorated(_GROUPED.sub(_ungrouped, _set(text)))
+
+
+def _undecorated(text: str) -> Fraction | None:
+    plain = text.translate(_DECORATION).strip(" \t\n*")
+    plain = _THOUSANDS.sub(",", _SIGN.sub(r"\1", plain))
     return _number(plain) if _PLAIN.fullmatch(plain) else None
 
 
@@ -125,14 +183,16 @@ def read_amount(text: str) -> Fraction | None:
     A percentage counts as its number: ``50\%`` is 50. Source: math-verify,
     ``math_verify/grader.py`` (``sympy_numeric_eq``: "If it's 9% == 9").
     """
+    if _PLAIN.fullmatch(text):
+        return _number(text)
     text = _bare(text)
-    plain = read_plain(text.removesuffix("."))
+    plain = _undecorated(text)
     if plain is not None or "<" in text:
         return plain
     *sides, text = text.split("=")
     if not all(_NAME.fullmatch(side) or _compute(side) is not None for side in sides):
         return None
-    percentage = read_plain(_PERCENT.sub("", text.strip()))
+    percentage = _undecorated(_PERCENT.sub("", text.strip()))
     return _compute(_UNIT.sub("", text)) if percentage is None else percentage
 
 
@@ -165,7 +225,9 @@ def _value_of(part: re.Match[str]) -> str:
         above, below = _sum(part["above"]), _sum(part["below"])
         value = above / below if above is not None and below else None
     else:
-        value = _sum(part["text"] or part["round"] or part["square"] or "")
+        inner = ("text", "round", "square", "braced", "size")
+        value = _sum("".join(part[name] or "" for name in inner))
+        value = abs(value) if value is not None and part["size"] else value
     return "<>" if value is None else f"<{value.numerator}/{value.denominator}>"
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from benchmarks.made_study import write_results
@@ -79,3 +80,28 @@ def test_a_setting_holds_for_all_cells(checkout: Path) -> None:
     with pytest.raises(UserError, match=r"line \d+: train.stesp: there is no such field"):
         set_values(checkout, ["train.stesp=3"])
     (checkout / "params.yaml").write_text(before)
+
+
+def test_a_model_of_ones_own_takes_the_place_of_the_studys(checkout: Path) -> None:
+    target = checkout / "params.yaml"
+    before = target.read_text()
+    folder = checkout / "models" / "My Model-1.5B"
+    folder.mkdir(parents=True)
+    with pytest.raises(
+        UserError, match=r"--model models/My Model-1.5B: found no config\.json in it"
+    ):
+        run("study", "use", "mini", "--model", "models/My Model-1.5B")
+    (folder / "config.json").write_text("{}")
+    assert "2 cells" in run("study", "use", "mini", "--model", str(folder))
+    params = read_params(target)
+    (model,) = (entry.model for entry in params.base.values())
+    assert model.kind == "folder" and model.path == "models/My Model-1.5B"
+    assert list(params.cells) == ["my-model-1-5b-base", "my-model-1-5b-hi"]
+    assert yaml.safe_load(target.read_text())["models"] == {"my-model-1-5b": model.path}
+    with pytest.raises(UserError, match=r"name the study, as in: tomrl run smol --model models"):
+        run("run", "--model", "models/My Model-1.5B")
+    target.write_text(before)
+    own = "{kind: folder, title: Mine, path: models/mine}"
+    set_values(checkout, [f"base.models.nano={own}"])
+    assert read_params(target).base["nano"].inputs == "models/mine"
+    target.write_text(before)

@@ -37,7 +37,7 @@ STATE = (
 """What a study leaves in a checkout, MLflow's database aside."""
 
 KINDS: Mapping[str, Sized] = {
-    "bad inputs of commands, stages and studies": CORPUS,
+    "bad inputs of commands, stages and studies": [c for c in CORPUS if not c.environment],
     "look-ups that fail: git": STATES,
     "look-ups that fail: servers, databases and folders that variables name": VARIABLES,
     "state that names a place": STATE,
@@ -58,8 +58,10 @@ KINDS: Mapping[str, Sized] = {
 }
 """The cases of each kind of fault. Each kind goes through every door that it can come in by."""
 
+COUNT = sum(map(len, KINDS.values()))
+
 
 if __name__ == "__main__":
     for kind, cases in KINDS.items():
         print(f"{len(cases):4}  {kind}")
-    print(f"{sum(map(len, KINDS.values())):4}  altogether")
+    print(f"{COUNT:4}  altogether")

@@ -55,6 +55,9 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
     "number": (
         *(r"\boxed{1234}", r"\boxed{1,234}", r"\boxed{1\,234}", r"\boxed{1{,}234}", r"\boxed{\$1,234.00}", "1234", "$1,234"),
         *("1234.", "**1234**.", "“1234”", "(1234)", r"**\boxed{1234}**", "1234\u200b", "1234。", "`1234`", "１２３４"),
+        *(r"\boxed{1234\quad}", r"\boxed{1234\phantom{.00}}", r"\boxed{1234\!}", r"\boxed{\displaystyle 1234}"),
+        *(r"\boxed{1,\!234}", r"\boxed{1{,}\!234}", r"\boxed{\text{\$}1234}", r"\boxed{\textdollar1234}", r"\boxed{\$~1234}"),
+        *(r"\boxed{\bf 1234}", r"\boxed{\color{red}{1234}}", r"\boxed{1234.}", r"\boxed{“1234”}", r"\boxed{1234;}"),
     ),
 }  # fmt: skip
 """Right by every rule, and nothing but the answer."""
@@ -66,11 +69,21 @@ RIGHT_WITH_MORE: Mapping[str, tuple[str, ...]] = {
         *(r"So \boxed{1234} it is, not 5.", r"first \boxed{5}, no: \boxed{1234}", "The answer is 1,234."),
         *(r"\boxed{1234\text{ dollars}}", r"\boxed{1234\text{ ft}^2}", r"\boxed{1234 \textrm{ m}^{3}}"),
         *(r"\boxed{1234^\circ}", r"\boxed{1234°}", r"\boxed{€1234}", r"\boxed{\pounds 1234}", r"\boxed{1234\%}"),
-        *(r"\boxed{\approx 1234}", r"\boxed{x \approx 1234}", r"\boxed{\sim 1234}", r"\boxed{1234\quad}"),
+        *(r"\boxed{\approx 1234}", r"\boxed{x \approx 1234}", r"\boxed{\sim 1234}"),
         *(r"\boxed{10^3 + 234}", r"\boxed{10^{3} + 234}", r"\boxed{\sqrt{1522756}}", r"\boxed{n = 1234 miles}"),
         *(r"\boxed{\frac{2468}{2}}", r"\boxed{\text{Total} = 2 \times (600 + 17)}"),
         *(r"\boxed{1200 + 34}", r"\boxed{1234 percent}", r"\boxed{\left(1234\right)\text{ cm}}", r"\boxed{\(1234\)}"),
         *(r"\boxed{\frac{2 \cdot 1234}{\frac{4}{2}}}", r"\boxed{1200 + 34 = 1234}", "She has 5 and then **1234** eggs."),
+        *(r"\boxed{\phantom{0}1234}", r"\boxed{{1234}\text{ eggs}}"),
+        *(r"\boxed{\mathrm{1234}}", r"\boxed{\text{1234}}", r"\boxed{\textbf{1234}}", r"\boxed{\mbox{1234}}"),
+        *(r"\boxed{\mathit{1234}}", r"\boxed{\fbox{1234}}", r"\boxed{\boldsymbol{1234}}", r"\boxed{\texttt{1234}}"),
+        *(r"\boxed{1234 \pm 0}", r"\boxed{|-1234|}", r"\boxed{\left|-1234\right|}", r"\boxed{\lvert 1234 \rvert}"),
+        *(r"\boxed{1234\,\%}", r"\boxed{1234\ \text{percent}}", r"\boxed{1234\;\mathrm{cm}}", r"\boxed{1234\text{ eggs}.}"),
+        *(r"\boxed{\cfrac{2468}{2}}", r"\boxed{\dfrac{2{,}468}{2}}", r"\boxed{\tfrac{2468}{2}}", r"\boxed{2468 \over 2}"),
+        *(r"\boxed{617*2}", r"\boxed{617 \cdot 2}", r"\boxed{617 \times 2}", r"\boxed{1\;234}", r"\boxed{1~234}"),
+        *(r"\boxed{x_1 = 1234}", r"\boxed{a + b = 1234}", r"\boxed{f(x) = 1234}", r"\boxed{\therefore 1234}"),
+        *(r"\boxed{1234\text{ m s}^{-1}}", r"\boxed{1234\,°C}", r"\boxed{1234\degree}", r"\boxed{\bigl(1234\bigr)}"),
+        *(r"\boxed{1.234\text{ thousand}}", r"\boxed{\texteuro 1234}", r"\boxed{\operatorname{1234}}"),
         r"\boxed{1234, 1234}",  # a set of one element to math-verify
         *("答案是1234。", "The total is 1 234 dollars.", "The total is 1\u202f234 dollars.", "Es sind 1'234."),
         *("It costs 1 234,00 €.", "It costs 1.234 thousand dollars.", "12.34 Hundred", "about 1233 4/4 miles"),
@@ -87,6 +100,8 @@ WRONG: Mapping[str, tuple[str, ...]] = {
     "number": (
         *("1234 eggs, or 5", "12345", "-1234", "1234.5", "1.234", "The change is \u22121234.", "It costs 12,34 €."),
         *(r"\boxed{}", r"\boxed{x}", r"\boxed{2468 \times 50\%}", r"\boxed{1234 \div 0}", r"\boxed{(1234}"),
+        *(r"\boxed{12\,34}", r"\boxed{1 234 5}", r"\boxed{1234!}", r"\boxed{1234 \pm 1}", r"\boxed{\pm 1234}"),
+        *(r"\boxed{12*34}", r"\boxed{\geq 1234}", r"\boxed{1234\text{ million}}", r"\boxed{\text{-}1234}"),
         *(r"\boxed{2^3^2}", r"\boxed{1233}", r"\boxed{+}", "no number", r"\boxed{1234 / 1/ }", "5 m^1234", "1233½"),
     ),
 }  # fmt: skip

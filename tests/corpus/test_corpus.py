@@ -11,8 +11,8 @@ import pytest
 from pipeline.base.errors import UserError
 from pipeline.cli.study import check
 from pipeline.formats.foreign import visible
-from tests.conftest import type_command
-from tests.corpus.all import ALWAYS, CORPUS, KINDS, STATE, STUDIES
+from tests.conftest import PROJECT, type_command
+from tests.corpus.all import ALWAYS, CORPUS, COUNT, KINDS, STATE, STUDIES
 from tests.corpus.case import BadInput
 from tests.corpus.play import Stand, lacks, play
 from tests.corpus.watch import damaged
@@ -30,6 +30,12 @@ def test_the_corpus_is_large_and_says_what_each_message_must_say() -> None:
     assert len(CORPUS) >= 400
     assert len({case.name for case in CORPUS}) == len(CORPUS)
     assert all(case.says for case in CORPUS)
+
+
+def test_the_page_says_how_large_the_corpus_is() -> None:
+    page = (PROJECT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    stated = f"| `tests/corpus` | at least {COUNT // 100 * 100:,} inputs of {len(KINDS)} kinds"
+    assert stated in page, stated
 
 
 def test_each_kind_has_ten_cases_of_its_own() -> None:

@@ -112,15 +112,38 @@ def test_the_report_shows_the_square(done: tuple[Path, Params]) -> None:
     assert {row["cell"] for row in written["rows"]} == {"nano-hi", "nano-hi-crossed"}
 
 
+def said(*words: str) -> str:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exception is None, done.output
+    return done.stdout
+
+
 def compared(*words: str) -> dict[str, Any]:
-    said = CliRunner().invoke(app, ["compare", *words, "--json"])
-    assert said.exception is None, said.output
-    (pair,) = json.loads(said.stdout)
+    (pair,) = json.loads(said("compare", *words, "--json"))
     return dict(pair)
 
 
+def check_exports(stage: Stage, digest: str, to: Path) -> None:
+    """The last checkpoint is exported, not the one that the study evaluates."""
+    said("export", "lm-eval", "mini/nano-hi@last", "--to", str(to / "answers"))
+    rows = [
+        json.loads(line)
+        for path in sorted((to / "answers").glob("mini__nano-hi@last/samples_*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    asked = stage.runs / "nano-base-crossed" / "evaluate" / "responses.parquet"
+    expected = pd.read_parquet(asked)
+    assert sorted(row["resps"][0][0] for row in rows) == sorted(expected["response"])
+    said("export", "model", "nano-hi@last", "--to", str(to / "model"))
+    (weights,) = (to / "model").glob("*.safetensors")
+    there = stage.weights_of("nano-hi").get(digest) / weights.name
+    assert weights.read_bytes() == there.read_bytes()
+    card = (to / "model" / "README.md").read_text(encoding="utf-8")
+    assert f"sha256 of the folder {digest}" in card and "has no scores of this one" in card
+
+
 def test_checkpoints_and_folders_of_answers_are_compared(
-    done: tuple[Path, Params], monkeypatch: pytest.MonkeyPatch
+    done: tuple[Path, Params], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last checkpoint is made that of the base model: what it answers is known."""
     root, params = done
@@ -141,6 +164,10 @@ def test_checkpoints_and_folders_of_answers_are_compared(
         found = compared("nano-hi@last", "nano-hi@best")
         monkeypatch.setattr(TransformersEngine, "_loaded", None)  # whoever loads the model fails
         assert compared("nano-hi@last", "nano-hi@best") == found
+        same = said("compare", "nano-hi@best", "nano-hi")
+        assert "mini/nano-hi@best and mini/nano-hi have the same answers" in same
+        assert same.count("\n") == 1
+        check_exports(stage, base_model.used.digest, tmp_path)
         with pytest.raises(UserError, match=r"keeps no such checkpoint; it keeps: best \(step"):
             checkpoint_answers(Stage("evaluate", root, params), "nano-hi", "999")
     finally:

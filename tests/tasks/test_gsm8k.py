@@ -15,6 +15,7 @@ from pipeline.tasks.amount import read_amount
 from pipeline.tasks.example import Example
 from pipeline.tasks.gsm8k import boxed, last_number, match_number, match_number_only
 from pipeline.tasks.registry import get
+from tests.corpus.answers import WRONG
 
 GOLD = Example("gsm8k", "gsm8k", "", "How many?", "1234", answer_kind="number")
 EIGHTEEN = Example("gsm8k", "gsm8k", "", "How many?", "18", answer_kind="number")
@@ -52,6 +53,15 @@ def test_arithmetic_is_read_as_the_library_reads_it() -> None:
             assert math_worker.is_right(expression, str(value)), expression
             assert not math_worker.is_right(expression, str(value + 1)), expression
     assert sum(read_amount(expression) is not None for expression in expressions) == 8
+
+
+EXCEPTIONS = [r"\geq 1234", r"1234\text{ million}"]
+
+
+def test_what_the_library_accepts_is_right() -> None:
+    """But for a bound, which is no number, and for millions, which it takes for a unit."""
+    wrong = [inner for answer in WRONG["number"] if (inner := boxed(answer))]
+    assert [each for each in wrong if math_worker.is_right(each, "1234")] == EXCEPTIONS
 
 
 FACTORS = "".join(

@@ -20,7 +20,7 @@ from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.formats.plural import counted
 from pipeline.formats.provenance import Libraries, changed
 from pipeline.formats.records import UNREADABLE
-from pipeline.ops.check.prefect_home import usable_home
+from pipeline.ops.check.prefect_home import check_prefect
 
 _PACKAGES = ("torch", "transformers", "dvc", "prefect", "mlflow", "ray", "math-verify")
 _SHOWN = 12
@@ -74,10 +74,14 @@ def _git(root: Path) -> Iterator[Finding]:
     try:
         commit = git.git(root, *git.HEAD)[:_SHOWN]
         edited = git.git(root, "status", "--porcelain", "--untracked-files=no")
+        files = git.git(root, "ls-files", "-t").splitlines()
     except UserError as error:
         yield Finding("commit", "not known", False, str(error))
     else:
         yield Finding("commit", f"{commit}, edited" if edited else commit, True)
+        if left_out := [line[2:] for line in files if line.startswith("S ")]:
+            said = f"{counted(len(left_out), 'file')} left out, such as {left_out[0]}"
+            yield Finding("sparse checkout", said, None, "to have all: git sparse-checkout disable")
 
 
 def _packages() -> Iterator[Finding]:
@@ -137,7 +141,7 @@ def _paths(root: Path) -> Iterator[Finding]:
 def _home() -> Iterator[Finding]:
     """Where Prefect keeps its database; DVC's stages need no home."""
     try:
-        yield Finding("prefect's home", str(usable_home()), True)
+        yield Finding("prefect's home", str(check_prefect()), True)
     except UserError as error:
         yield Finding("prefect's home", os.environ.get("HOME") or "not set", False, str(error))
 

@@ -12,20 +12,29 @@ from pipeline.base.errors import UserError
 from pipeline.base.git import git, is_repository
 from pipeline.base.home import find_root as find_root
 from pipeline.base.processes import ending_with_this
+from pipeline.base.variables import refused
+from pipeline.config.own_model import with_model
 from pipeline.config.params_file import params_text, parse_params, with_settings
 from pipeline.config.study_files import find_study
 from pipeline.config.yaml_file import read_bytes
 from pipeline.formats.files import write_text
 
 
-def use_study(root: Path, name: str) -> Path:
+def use_study(root: Path, name: str, model: Path | None = None) -> Path:
     """Write a study to ``params.yaml`` and return the file's path.
 
+    Args:
+        root: The checkout.
+        name: The study.
+        model: A folder or GGUF file of a model that takes the place of the study's.
+
     Raises:
-        UserError: If there is no such study, or the file could not be read back; then nothing is
-            written.
+        UserError: If there is no such study or model, or the file could not be read back; then
+            nothing is written.
     """
-    target, text = root / "params.yaml", params_text(find_study(root, name))
+    study = find_study(root, name)
+    study = study if model is None else with_model(study, root, model)
+    target, text = root / "params.yaml", params_text(study)
     parse_params(target, text.encode())
     write_text(target, text)
     return target
@@ -71,9 +80,17 @@ def ask_dvc(root: Path, *arguments: str) -> str:
     if done.returncode:
         if not is_repository(root):  # which DVC says, too, but not how to mend it
             git(root, "rev-parse")
+        if why := refused("DVC", "DVC_", _said(done.stderr).splitlines()[0]):
+            raise why
         words = " ".join(word for word in arguments if not word.startswith("-"))
-        raise UserError(f"dvc {words} failed in {root}:\n{done.stderr.strip()}")
+        raise UserError(f"dvc {words} failed in {root}:\n{_said(done.stderr)}")
     return done.stdout
+
+
+def _said(output: str) -> str:
+    """What DVC says of a failure: all of it, or the last line of a traceback."""
+    text = output.strip() or "it said nothing"
+    return text.splitlines()[-1] if "Traceback (most recent call last)" in text else text
 
 
 def stage_environment(**extra: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pipeline.base.disk import trouble
 from pipeline.base.errors import UserError, first_line
 from pipeline.base.home import home_of
+from pipeline.base.variables import refused
 from pipeline.ops.mirror.database import KIND, ensure, is_whole, unusable
 
 if TYPE_CHECKING:
@@ -49,11 +50,12 @@ def prepare(root: Path) -> MlflowClient:
     os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
     warnings.filterwarnings("ignore", module="mlflow")
-    from mlflow import MlflowClient
+    uri = tracking_uri(root)
+    with answering(uri):
+        from mlflow import MlflowClient
 
     for name in ("mlflow", "alembic"):  # the import sets levels of its own
         logging.getLogger(name).setLevel(logging.CRITICAL)  # every error is raised, too
-    uri = tracking_uri(root)
     with answering(uri):
         if database := _database(uri):
             ensure(database, EXPERIMENT, (home_of(root) / "mlartifacts").as_uri())
@@ -96,10 +98,11 @@ def answering(uri: str) -> Iterator[None]:
                 f"MLflow at {without_secrets(uri)} refuses {user}: set {_USER_VARIABLE} and "
                 "MLFLOW_TRACKING_PASSWORD to an account that may write there"
             ) from None
-        raise UserError(
-            f"MLflow at {without_secrets(uri)} does not answer "
-            f"({type(error).__name__}: {without_secrets(first_line(error))}); set "
-            f"{URI_VARIABLE} to a working address, or unset it to use mlflow.db in this folder"
+        said = without_secrets(first_line(error))
+        why = refused("MLflow", "MLFLOW_", said) if isinstance(error, ValueError) else None
+        raise why or UserError(
+            f"MLflow at {without_secrets(uri)} does not answer ({type(error).__name__}: {said}); "
+            f"set {URI_VARIABLE} to a working address, or unset it to use mlflow.db in this folder"
         ) from error
 
 

@@ -1,0 +1,39 @@
+"""Environment variables of libraries: which of them an error of the library is about."""
+
+from __future__ import annotations
+
+import os
+import re
+from logging import getLevelNamesMapping
+
+from pipeline.base.errors import UserError
+
+
+def refused(library: str, prefix: str, said: str) -> UserError | None:
+    """An error that names the variables of a library whose values it does not take.
+
+    They are those whose names it says, else those whose values it quotes; a path counts for the
+    folder that holds it. Values are not repeated, as some are secret.
+
+    Args:
+        library: Its name.
+        prefix: What the names of its variables begin with.
+        said: What its error says.
+
+    Returns:
+        None if the error is about no variable that is set.
+    """
+    own = {name: value for name, value in os.environ.items() if name.startswith(prefix) and value}
+    names = [name for name in own if re.search(rf"\b{re.escape(name)}\b", said)]
+    names = names or [name for name, value in own.items() if _quotes(said, value)]
+    if not names:
+        return None
+    levels = f"; allowed: {', '.join(getLevelNamesMapping())}" if "Unknown level" in said else ""
+    return UserError(
+        f"{', '.join(names)}: {library} does not take what is set ({said}{levels}); "
+        "mend or unset it"
+    )
+
+
+def _quotes(said: str, value: str) -> bool:
+    return re.search(rf"""(['"]){re.escape(value)}(/[^'"]*)?\1""", said, re.IGNORECASE) is not None
