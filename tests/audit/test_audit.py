@@ -16,7 +16,6 @@ from pipeline.base.errors import UserError
 from pipeline.rules.listed import baselines, majority_answers
 from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
-from pipeline.tom.language import EXPLORE_TOM, TOMI, language_of
 
 FULL = (
     "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nAnn exited the hall.\n"
@@ -64,13 +63,6 @@ def test_a_story_that_does_not_parse_falls_back_to_the_text_and_is_counted() -> 
     assert rules.rules["earliest exit"] == 0.5  # undefined counts as wrong
     assert rules.rules["last mention"] == 0.5
     assert rules.coverage["last mention"] == 1
-
-
-def test_languages() -> None:
-    assert language_of("explore_tom_style") is EXPLORE_TOM
-    assert language_of("tomi") is TOMI
-    assert language_of("tomix") is None
-    assert language_of("fantom") is None
 
 
 def test_twins_that_disagree_are_counted_by_order() -> None:
