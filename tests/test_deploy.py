@@ -43,7 +43,6 @@ from flows.pools import WorkPool
 from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
-from pipeline.base.ports import free_ports
 from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
@@ -384,17 +383,6 @@ def test_a_file_that_lists_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "prefect.yaml").write_text(content)
     with pytest.raises(UserError, match="prefect.yaml: no list `deployments`"):
         list(deploy(tmp_path))
-
-
-def test_a_server_that_is_none() -> None:
-    (free,) = free_ports(1)
-    unset = temporary_settings(restore_defaults={PREFECT_API_URL})
-    with unset, pytest.raises(UserError, match="PREFECT_API_URL is not set"):
-        list(deploy(PROJECT))
-    url = f"http://127.0.0.1:{free}/api"
-    silent = temporary_settings({PREFECT_API_URL: url})
-    with silent, pytest.raises(UserError, match=f"PREFECT_API_URL={url} does not answer"):
-        list(deploy(PROJECT))
 
 
 def test_an_address_of_something_else(deployed: Deployed) -> None:
