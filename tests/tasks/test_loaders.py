@@ -380,18 +380,6 @@ def test_training_rows_by_benchmark_and_order(mirror: Path) -> None:
     }
 
 
-def test_published_split_leaks_as_documented(mirror: Path) -> None:
-    trained = {ex.story_id for ex in get("tom_rl_train").examples(mirror)}
-
-    def shared(task: str) -> int:
-        return sum(ex.story_id in trained for ex in get(task).examples(mirror))
-
-    assert shared("tom_rl_validation") == 400
-    assert shared("hi_tom_order4") == 600
-    assert shared("explore_tom") == shared("explore_tom_infilled") == 1027
-    assert shared("tomi") == 0
-
-
 GENERATED = {
     "story": "Ann entered the hall.",
     "question": "Where is the hat?",
