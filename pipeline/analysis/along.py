@@ -11,7 +11,7 @@ from pipeline.data.connection import Mark
 from pipeline.evaluate import statistics
 from pipeline.evaluate.along import answers_of
 from pipeline.evaluate.peaks import FEWEST_POINTS, Peak, find_peak
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import counted
 from pipeline.formats.records import Record
 
@@ -187,11 +187,7 @@ def _points(change: float, interval: tuple[float, float]) -> str:
 
 def curves_markdown(curves: Sequence[ColumnCurve]) -> str:
     """The table of peaks as Markdown; nothing where no steps were asked."""
-    if not curves:
-        return ""
-    lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 3 + ("---:",) * 6 + ("---",)]
-    lines += [tuple(map(markdown_text, curve_texts(curve))) for curve in curves]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown_table(HEADINGS, map(curve_texts, curves), range(3, 9)) if curves else ""
 
 
 def curve_findings(curves: Sequence[ColumnCurve]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pipeline.analysis.results import MissingCell, Results, Row
 from pipeline.data.connection import MEANINGS, Connection
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.formats.fitting import FittingTable
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
 
 _CELL = 2  # headings that say which cell a row belongs to
 _ACCURACIES = slice(4, 6)  # those of the base model and after training
@@ -198,7 +198,6 @@ def markdown(results: Results) -> str:
 
 def markdown_of(rows: Sequence[Row], meanings: Sequence[str]) -> str:
     """Rows as a table in Markdown, with what their marks mean below."""
-    lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 4 + ("---:",) * 3 + ("---",)]
-    lines += [tuple(map(markdown_text, line)) for row in rows for line in lines_of(row)]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    lines = (line for row in rows for line in lines_of(row))
+    table = markdown_table(HEADINGS, lines, range(4, 7))
     return f"{table}\n{'; '.join(meanings)}.\n"
