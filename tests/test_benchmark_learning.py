@@ -32,13 +32,6 @@ def test_chance_must_not_teach_and_a_reward_may_fail_to() -> None:
     assert said.startswith("nano-cued-random: gains +11.0 (+1.0 to +21.0) points")
 
 
-def test_what_a_reward_gains_is_told() -> None:
-    assert learning.gains(changes(-0.01, 0.01)) == [
-        "nano-balanced-grpo: +9.0 (-1.0 to +19.0) points at its last step",
-        "nano-cued-random: +11.0 (+1.0 to +21.0) points at its last step",
-    ]
-
-
 def test_results_that_are_there_are_kept_with_their_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,12 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
@@ -45,10 +43,10 @@ from flows.pools import WorkPool
 from flows.proof import server
 from pipeline.base.errors import UserError
 from pipeline.base.git import checked_out
-from pipeline.base.ports import free_ports
 from pipeline.cli.app import app
 from pipeline.config.study_files import study_files
 from tests.conftest import PROJECT, commit, copy_checkout, edited, type_command
+from tests.serving import Quiet, serving
 
 Deployed = tuple[Path, str, list[DeploymentEntry]]
 
@@ -246,29 +244,27 @@ with tags("tomrl"):
 """
 
 
-class Heard(BaseHTTPRequestHandler):
+class Heard(Quiet):
     """Where notifications arrive."""
 
     bodies: ClassVar[list[str]] = []
 
     def do_POST(self) -> None:
-        length = int(self.headers["Content-Length"])
-        self.bodies.append(self.rfile.read(length).decode())
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.bodies.append(self.body().decode())
+        self.answer()
 
 
 @pytest.fixture
-def automated(client: SyncPrefectClient) -> Iterator[None]:
+def listening() -> Iterator[str]:
+    with serving(Heard) as address:
+        yield f"{address}/"
+
+
+@pytest.fixture
+def automated(client: SyncPrefectClient, listening: str) -> Iterator[None]:
     """All automations at once, with seconds for minutes and hours, and a notification."""
-    listening = ThreadingHTTPServer(("127.0.0.1", 0), Heard)
-    threading.Thread(target=listening.serve_forever, daemon=True).start()
-    url = f"http://127.0.0.1:{listening.server_port}/"
     told = {"text": "{{subject}} because {{body}}"}
-    block = CustomWebhookNotificationBlock(name="heard", url=url, json_data=told)
+    block = CustomWebhookNotificationBlock(name="heard", url=listening, json_data=told)
     made = []
     for wanted in automations(block.save("heard", overwrite=True)):
         trigger = wanted.trigger
@@ -281,8 +277,6 @@ def automated(client: SyncPrefectClient) -> Iterator[None]:
     yield
     for each in made:
         client.delete_automation(each.id)
-    listening.shutdown()
-    listening.server_close()
 
 
 @pytest.mark.usefixtures("automated")
@@ -389,17 +383,6 @@ def test_a_file_that_lists_nothing(tmp_path: Path, content: str) -> None:
     (tmp_path / "prefect.yaml").write_text(content)
     with pytest.raises(UserError, match="prefect.yaml: no list `deployments`"):
         list(deploy(tmp_path))
-
-
-def test_a_server_that_is_none() -> None:
-    (free,) = free_ports(1)
-    unset = temporary_settings(restore_defaults={PREFECT_API_URL})
-    with unset, pytest.raises(UserError, match="PREFECT_API_URL is not set"):
-        list(deploy(PROJECT))
-    url = f"http://127.0.0.1:{free}/api"
-    silent = temporary_settings({PREFECT_API_URL: url})
-    with silent, pytest.raises(UserError, match=f"PREFECT_API_URL={url} does not answer"):
-        list(deploy(PROJECT))
 
 
 def test_an_address_of_something_else(deployed: Deployed) -> None:

@@ -10,14 +10,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
-from pipeline.cli.app import app
 from pipeline.formats.files import read_lines
 from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
 from tests.made_answers import Answer, cheats, example_of, made_up
+from tests.said import tomrl
 
 pytestmark = pytest.mark.chain
 TASK, PACKAGE = "hi_tom_style", "tomrl_hi_tom_style"
@@ -46,11 +45,7 @@ print(json.dumps(reward_funcs[0](completions=said, row=asked, prompts=None)))
 
 
 def export(*words: object) -> str:
-    result = CliRunner().invoke(app, ["export", "environment", *map(str, words)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
+    return tomrl("export", "environment", *words)
 
 
 @pytest.fixture(scope="module")

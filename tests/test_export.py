@@ -9,12 +9,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.analysis.export.folder import NOTE
 from pipeline.base.errors import UserError
-from pipeline.cli.app import app
 from tests.conftest import edited
+from tests.said import tomrl
 
 pytestmark = pytest.mark.chain
 CELLS = ("nano-base", "nano-hi")
@@ -34,11 +33,7 @@ def study(reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def run(*words: object) -> str:
-    result = CliRunner().invoke(app, ["export", *map(str, words)])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
+    return tomrl("export", *words)
 
 
 def contents(folder: Path) -> dict[str, bytes]:

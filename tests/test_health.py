@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from pipeline.base.ports import free_ports
 from pipeline.data.sources import SOURCES
 from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.ops.check import health
-from tests.serving import serving_in_a_thread
+from tests.serving import Quiet, serving
 from tests.sharing.emulator import BUCKET, KEYS, client, emulator
 
 
@@ -65,9 +64,9 @@ def test_remotes_and_prefects_server(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for words in ("init -q", f"remote add -d lab s3://{BUCKET}/dvc"):
         subprocess.run(["dvc", *words.split()], cwd=tmp_path, check=True)
     (closed,) = free_ports(1)
-    with emulator() as url, serving_in_a_thread(HTTPServer(("127.0.0.1", 0), Healthy)) as server:
+    with emulator() as url, serving(Healthy) as server:
         client(url).put_object(Bucket=BUCKET, Key="dvc/files/md5/00/1", Body=b"result")
-        monkeypatch.setenv("PREFECT_API_URL", f"http://127.0.0.1:{server.server_port}/api")
+        monkeypatch.setenv("PREFECT_API_URL", f"{server}/api")
         for name, value in {**KEYS, "AWS_ENDPOINT_URL": url, "AWS_MAX_ATTEMPTS": "1"}.items():
             monkeypatch.setenv(name, value)
         found, said = looked()
@@ -80,15 +79,11 @@ def test_remotes_and_prefects_server(tmp_path: Path, monkeypatch: pytest.MonkeyP
         assert "lab does not answer" in said
 
 
-class Healthy(BaseHTTPRequestHandler):
+class Healthy(Quiet):
     """What Prefect's server says of itself."""
 
     def do_GET(self) -> None:
-        self.send_response(200 if self.path == "/api/health" else 404)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
+        self.answer(status=200 if self.path == "/api/health" else 404)
 
 
 def test_looking_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -113,13 +113,6 @@ def test_parquet_gives_back_what_it_got(tmp_path: Path) -> None:
     assert read_examples(tmp_path / "rows.parquet") == examples
 
 
-def test_half_a_surrogate_pair_in_data_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_text('{"a": "\\ud83d\\ude00"}\n{"a": ["\\uD83D"]}\n')
-    with pytest.raises(UserError, match=r"line 2: it holds '\\ud83d', half of a surrogate pair"):
-        read_jsonl(path)
-
-
 def test_many_keys_of_which_one_is_there_twice(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     keys = [f'"{number}": 1' for number in range(90_000)]

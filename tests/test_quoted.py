@@ -9,10 +9,9 @@ import pytest
 
 from benchmarks.quoted import data, one_run, over_seeds
 from benchmarks.quoted.pages import NOT_RUN, PAGES, outside, write_pages, written
-from benchmarks.stored import Share, Stored, TrainingSet, Verdict, read_stored
+from benchmarks.stored import Share, Stored, Verdict, read_stored
 from pipeline.analysis.results import Figure, Row
-from pipeline.analysis.seeds import LAST, SeedChange, SeedEstimate, Standing
-from pipeline.audit.records import Best, Learned
+from pipeline.analysis.seeds import LAST, SeedChange, SeedEstimate
 from pipeline.base.errors import UserError
 from tests.conftest import PROJECT
 
@@ -165,30 +164,10 @@ def one(p_value: float | None = 0.001) -> Stored:
     )
 
 
-def test_changes_that_hold_are_told_with_their_direction() -> None:
-    said = " ".join(one_run.what_it_shows(one()).split())
-    assert (
-        "accuracy rises by 13.2 points on `rule_right` and falls by 14.8 points on `rule_wrong`."
-        in said
-    )
-    assert "Before training, what answers follow is undecided" in said
-    assert "follow the simpler mind *reality*: 91 % of them are explained, and where it is" in said
-    assert "1.5 % of the pairs before training, 3.5 % after `cued`." in said
-    assert "right on 64.7 % of these questions" in said
-
-
 def test_where_nothing_holds_that_is_told_and_where_nothing_is_known_nothing() -> None:
     assert "No change of its scores holds" in one_run.what_it_shows(one(0.3))
     unknown = " ".join(one_run.what_it_shows(one(None)).split())
     assert "No change" not in unknown and "rises" not in unknown
-
-
-def test_the_table_has_intervals_stars_and_rules() -> None:
-    lines = one_run.result_table(one()).splitlines()
-    (line,) = (line for line in lines if line.strip().startswith("rule_right"))
-    told = "rule_right not known 50.0 63.2 +13.2 ± 5.0 * 100.0 earliest exit"
-    assert " ".join(line.split()) == told
-    assert "| nano-cued | simpler mind (reality) | 91 % | 74.0 % | - | unfaithful |" in lines
 
 
 # --- several seeds --------------------------------------------------------------------------------
@@ -214,27 +193,7 @@ def several(random: float = -0.1) -> Stored:
                 verdict(f"{group}-s{seed}", f"{combination}-s{seed}", "reality" if seed else None)
                 for seed in range(5)
             ]
-    learned = Learned(accuracy=0.526, readable="initial", readable_accuracy=0.482)
-    best = Best(rule="earliest exit", accuracy=0.5)
-    audit = TrainingSet(rows=1200, learned=learned, rule=best, minds={"reality": 0.381})
-    stand = Standing(who="base models", seeds=5, columns={"pairs": changes[0].change})
-    return kept(
-        study="mini-seeds",
-        verdicts=verdicts,
-        over_seeds=changes,
-        standings=[stand],
-        training={"balanced-s0": audit},
-    )
-
-
-def test_the_first_screen_tells_what_holds_over_seeds() -> None:
-    said = " ".join(over_seeds.first_screen(several()).split())
-    assert "on `cued` loses 20.0 points where the rule is right and loses 20.0 points" in said
-    assert "and on `balanced` it gains 12.0 points where the rule is right" in said
-    assert "Of the 10 models that it trained, none answers by beliefs: *reality* answers" in said
-    assert "| `balanced` | GRPO | +12.0 (+2.0 to +22.0) |" in said
-    assert "| simpler mind (reality) in 4 and undecided in 1 |" in said
-    assert "supervised" not in said
+    return kept(study="mini-seeds", verdicts=verdicts, over_seeds=changes)
 
 
 def test_what_a_coin_changes_is_told_beside_chance() -> None:
@@ -245,20 +204,6 @@ def test_what_a_coin_changes_is_told_beside_chance() -> None:
     assert f"{many} it gains" in moves
     unsure = over_seeds.moved(change("", "", -0.1).change)
     assert unsure == "changes by +0.0 (-10.0 to +10.0) points, which may be chance"
-
-
-def test_the_page_of_seeds_sorts_columns_by_what_is_sure() -> None:
-    said = over_seeds.what_holds(several())
-    columns = "`rule_right`, `rule_wrong`, `pairs`"
-    assert f"| GRPO on `balanced` | {columns} | - | - |" in said
-    assert f"| GRPO on `cued` | - | {columns} | - |" in said
-    assert f"| GRPO with a random reward on `cued` | - | - | {columns} |" in said
-    assert "The 24 intervals" in said and "1.2 of them would lie" in said
-    opening = " ".join(over_seeds.opening(several()).split())
-    assert "5 seeds of base model" in opening
-    assert "commit 0123456, a processor, torch 2" in opening
-    audited = over_seeds.training_sets(several())
-    assert "| `balanced-s0` | 52.6 | 48.2 | 50.0 earliest exit | 38.1 |" in audited
 
 
 # --- published sets -------------------------------------------------------------------------------

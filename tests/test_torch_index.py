@@ -6,13 +6,12 @@ import runpy
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import PROJECT
-from tests.serving import serving_in_a_thread
+from tests.serving import Quiet, serving
 
 SCRIPT = runpy.run_path(str(PROJECT / "scripts" / "torch_index.py"))
 answers, choose, has_gpu = SCRIPT["answers"], SCRIPT["choose"], SCRIPT["has_gpu"]
@@ -21,31 +20,25 @@ NOWHERE = "http://127.0.0.1:9"
 
 
 @contextmanager
-def serving(status: int, page: bytes, delay: float = 0) -> Iterator[str]:
-    class Index(BaseHTTPRequestHandler):
+def index_of(status: int, page: bytes, delay: float = 0) -> Iterator[str]:
+    class Index(Quiet):
         def do_GET(self) -> None:
             time.sleep(delay)
-            found = self.path == "/whl/cpu/torch/"
-            self.send_response(status if found else 404)
-            self.end_headers()
-            self.wfile.write(page)
+            self.answer(page, status if self.path == "/whl/cpu/torch/" else 404)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with serving_in_a_thread(HTTPServer(("127.0.0.1", 0), Index)) as server:
-        yield f"http://127.0.0.1:{server.server_port}/whl/cpu"
+    with serving(Index) as address:
+        yield f"{address}/whl/cpu"
 
 
 def test_the_cpu_build_where_its_index_answers() -> None:
-    with serving(200, INDEX) as index:
+    with index_of(200, INDEX) as index:
         chosen, why = choose("", gpu=False, cpu_index=index)
     assert chosen == index and "no NVIDIA GPU here: the CPU build" in why
 
 
 @pytest.mark.parametrize(("status", "page"), [(200, b"please log in"), (403, INDEX), (500, b"")])
 def test_pips_own_where_something_else_answers(status: int, page: bytes) -> None:
-    with serving(status, page) as index:
+    with index_of(status, page) as index:
         chosen, why = choose("", gpu=False, cpu_index=index)
     assert chosen == "" and "does not answer: from where pip finds it" in why
 
@@ -55,7 +48,7 @@ def test_pips_own_where_nobody_answers() -> None:
 
 
 def test_a_slow_index_is_not_waited_for() -> None:
-    with serving(200, INDEX, delay=2) as index:
+    with index_of(200, INDEX, delay=2) as index:
         started = time.monotonic()
         assert not answers(f"{index}/torch/", patience=0.2)
         assert time.monotonic() - started < 1.5

@@ -87,7 +87,7 @@ def checkout_owner(home: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Standing:
+class RunStanding:
     """How a run stands.
 
     Attributes:
@@ -114,11 +114,11 @@ class Standing:
         ]
 
 
-def standing(folder: RunFolder) -> Standing:
+def standing(folder: RunFolder) -> RunStanding:
     """Read how a run stands; a cell that ran when it was killed is stopped."""
     under_way = is_owned(folder.owner)
     cells = {key: folder.cell(key) for key in folder.params().cells}
-    return Standing(folder.name, under_way, {k: _seen(s, under_way) for k, s in cells.items()})
+    return RunStanding(folder.name, under_way, {k: _seen(s, under_way) for k, s in cells.items()})
 
 
 def _seen(state: CellState, under_way: bool) -> CellState:

@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 _SECONDS_BETWEEN_LOOKS = 2.0
 
 
-class Interrupted(Exception):
+class StopRequested(Exception):
     """The process was asked to stop: Prefect hands this on, where an interrupt would end its loop.
 
     Args:
@@ -46,12 +46,12 @@ def until_stopped(root: Path, run: Callable[[Commands], Result]) -> Result | Sta
     """
     if deployment.id is None:
         raise_on_sigterm()  # in place of Prefect's handler, after which the run has crashed
-    asked: Interrupted | None = None
+    asked: StopRequested | None = None
     with Commands(root) as commands, stopped_from_outside(commands) as stopped:
         try:
             result = run(commands)
         except KeyboardInterrupt as interrupt:
-            asked = Interrupted(interrupt)
+            asked = StopRequested(interrupt)
             commands.stop()
         except Exception:
             if not stopped.is_set():

@@ -11,8 +11,8 @@ from pipeline.data.connection import Mark
 from pipeline.evaluate import statistics
 from pipeline.evaluate.along import answers_of
 from pipeline.evaluate.peaks import FEWEST_POINTS, Peak, find_peak
-from pipeline.formats.foreign import markdown_text
-from pipeline.formats.plural import counted
+from pipeline.formats.foreign import markdown_table
+from pipeline.formats.plural import counted, percent
 from pipeline.formats.records import Record
 
 HEADINGS = ("cell", "column", "connection", "start", "peak", "at step", "end", "gain", "loss", "so")
@@ -167,18 +167,14 @@ def curve_texts(curve: ColumnCurve) -> tuple[str, ...]:
         changed: tuple[str, ...] = ("-", "-", "too few steps")
     else:
         highest = next(each for each in curve.points if each.step == peak.step)
-        between = (_percent(highest.accuracy), str(peak.step))
+        between = (percent(highest.accuracy), str(peak.step))
         changed = (
             _points(peak.gain, peak.gain_interval),
             _points(peak.loss, peak.loss_interval),
             "a gain came and went" if peak.came_and_went else "no gain came and went",
         )
-    ends = (_percent(first.accuracy), *between, _percent(last.accuracy))
+    ends = (percent(first.accuracy), *between, percent(last.accuracy))
     return (curve.cell, curve.column, connection, *ends, *changed)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"
 
 
 def _points(change: float, interval: tuple[float, float]) -> str:
@@ -187,11 +183,7 @@ def _points(change: float, interval: tuple[float, float]) -> str:
 
 def curves_markdown(curves: Sequence[ColumnCurve]) -> str:
     """The table of peaks as Markdown; nothing where no steps were asked."""
-    if not curves:
-        return ""
-    lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 3 + ("---:",) * 6 + ("---",)]
-    lines += [tuple(map(markdown_text, curve_texts(curve))) for curve in curves]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown_table(HEADINGS, map(curve_texts, curves), range(3, 9)) if curves else ""
 
 
 def curve_findings(curves: Sequence[ColumnCurve]) -> Iterator[str]:

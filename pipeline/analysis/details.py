@@ -10,6 +10,7 @@ from pipeline.analysis.along import ColumnCurve, curve_texts
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import Results
 from pipeline.evaluate.records import TaskScores
+from pipeline.formats.plural import percent
 
 Row = tuple[str, ...]
 
@@ -75,7 +76,7 @@ def details(results: Results, along: Sequence[ColumnCurve]) -> list[Details]:
 def _probes(results: Results) -> Iterator[Row]:
     for result in results.trained():
         for point in probe_points(results, result):
-            means = (_percent(point.inside), _percent(point.outside))
+            means = (percent(point.inside), percent(point.outside))
             yield (result.key, str(point.step), f"{point.epoch:.1f}", *means)
 
 
@@ -85,9 +86,9 @@ def _accuracies(results: Results) -> Iterator[Row]:
             low, high = scores.interval
             shares = (scores.strict_accuracy, scores.format_rate, scores.no_answer)
             yield (
-                *(key, task, str(scores.count), _percent(scores.accuracy)),
-                f"{_percent(low)} - {_percent(high)}",
-                *map(_percent, shares),
+                *(key, task, str(scores.count), percent(scores.accuracy)),
+                f"{percent(low)} - {percent(high)}",
+                *map(percent, shares),
                 f"{scores.length_mean:.1f}",
                 *map(str, (scores.unfinished, scores.prompts_too_long)),
                 _by_order(scores),
@@ -96,7 +97,7 @@ def _accuracies(results: Results) -> Iterator[Row]:
 
 def _by_order(scores: TaskScores) -> str:
     return ", ".join(
-        f"{order}: {_percent(entry.accuracy)} ({_percent(entry.strict_accuracy)})"
+        f"{order}: {percent(entry.accuracy)} ({percent(entry.strict_accuracy)})"
         for order, entry in scores.by_order.items()
         if order != "None"
     )
@@ -107,7 +108,3 @@ def _own(results: Results) -> Iterator[Row]:
         for task, scores in sorted(result.tasks.items()):
             for name, value in scores.own.items():
                 yield (key, task, name, f"{value:.3f}")
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}"

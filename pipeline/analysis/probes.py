@@ -44,7 +44,9 @@ def probe_points(results: Results, result: TrainedResult) -> list[ProbePoint]:
         points.append(
             ProbePoint(
                 step=int(row["step"]),
-                epoch=row["step"] * recipe.prompts_per_step / _training_rows(results, result),
+                epoch=row["step"]
+                * recipe.prompts_per_step
+                / results.card_of(result).sets["train"].rows,
                 inside=_mean([columns[name] for name in columns if name in trained]),
                 outside=_mean([columns[name] for name in columns if name not in trained]),
             )
@@ -70,10 +72,6 @@ def column_probes(results: Results) -> list[ColumnProbe]:
 
 def _columns(row: Figures) -> dict[str, float]:
     return {k.removeprefix(_PREFIX): v for k, v in row.items() if k.startswith(_PREFIX)}
-
-
-def _training_rows(results: Results, result: TrainedResult) -> int:
-    return results.card_of(result).sets["train"].rows
 
 
 def _mean(values: list[float]) -> float | None:

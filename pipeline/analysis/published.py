@@ -26,7 +26,7 @@ from pipeline.config.published_results import (
 )
 from pipeline.evaluate import statistics
 from pipeline.evaluate.records import TaskScores
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import counted
 from pipeline.formats.records import Record
 
@@ -119,10 +119,7 @@ def summary(published: PublishedResults, found: Sequence[BesidePublished]) -> st
 
 def published_markdown(found: Sequence[BesidePublished]) -> str:
     """The figures as a Markdown table; nothing where there are none."""
-    if not found:
-        return ""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
-    return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
+    return markdown_table(HEADINGS, (each.texts() for each in found)) if found else ""
 
 
 # --- one figure -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ BEGIN, END = "<!-- what differs from run to run -->", "<!-- so far -->"
 
 
 @dataclass(frozen=True, slots=True)
-class StageRun:
+class FinishedStage:
     """A stage of a cell that has run.
 
     Attributes:
@@ -35,7 +35,7 @@ class StageRun:
     circumstances: Mapping[str, str]
 
 
-def with_runs(page: str, ran: Sequence[StageRun]) -> str:
+def with_runs(page: str, ran: Sequence[FinishedStage]) -> str:
     """A page with what is known of the runs; as it is where nothing is."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -57,7 +57,7 @@ def with_runs(page: str, ran: Sequence[StageRun]) -> str:
     return f"{before}{begin}{text}{end}{after}"
 
 
-def facts(ran: Sequence[StageRun]) -> dict[str, str]:
+def facts(ran: Sequence[FinishedStage]) -> dict[str, str]:
     """What is known of all runs, in words."""
     tags = [each.circumstances for each in ran]
     ended = max(each.began + each.seconds for each in ran)
@@ -101,7 +101,7 @@ def _each(values: Iterable[str], between: str) -> str:
     return between.join(dict.fromkeys(filter(None, values)))
 
 
-def _seconds(ran: Iterable[StageRun], cell: str, stage: str) -> float | None:
+def _seconds(ran: Iterable[FinishedStage], cell: str, stage: str) -> float | None:
     found = (each.seconds for each in ran if (each.cell, each.stage) == (cell, stage))
     return next(found, None)
 

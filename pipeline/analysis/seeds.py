@@ -11,7 +11,7 @@ from scipy import special  # type: ignore[import-untyped]
 from pipeline.analysis.paired import side_by_side, whether_right
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.evaluate.statistics import LEVEL, seeds_and_stories
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
 from pipeline.formats.records import Record
 
 
@@ -246,16 +246,17 @@ def _with_margin(found: SeedEstimate | None) -> str:
 def seeds_markdown(stand: Sequence[Standing], found: Sequence[SeedChange]) -> str:
     """Standings and changes as Markdown tables."""
     columns = list(stand[0].columns) if stand else []
-    lines = [
-        f"| accuracy in % | seeds | {' | '.join(map(markdown_text, columns))} |",
-        f"| --- |{' ---: |' * (len(columns) + 1)}",
-        *(f"| {' | '.join(map(markdown_text, standing_texts(s, columns)))} |" for s in stand),
-        "",
-        "| cells | seeds | measure | before | after | change (95 % interval) | seeds and stories |",
-        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
-    ]
-    lines += [f"| {' | '.join(map(markdown_text, change_texts(change)))} |" for change in found]
-    return "\n".join(lines) + "\n"
+    standing = markdown_table(
+        ("accuracy in %", "seeds", *columns),
+        (standing_texts(each, columns) for each in stand),
+        range(1, len(columns) + 2),
+    )
+    headings = (
+        *("cells", "seeds", "measure", "before", "after"),
+        *("change (95 % interval)", "seeds and stories"),
+    )
+    changes = markdown_table(headings, map(change_texts, found), {1, *range(3, 7)})
+    return f"{standing}\n{changes}"
 
 
 def change_texts(change: SeedChange) -> tuple[str, ...]:

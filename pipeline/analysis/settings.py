@@ -98,7 +98,7 @@ def _figures(params: Params, trained: Sequence[TrainedCell]) -> Settings:
             "validation": {key: _total(entry.validation) for key, entry in entries.items()},
             "suite": {key: row_count(column) for key, column in params.suite.columns.items()},
         },
-        "parts": {"train": {key: _counts(entry) for key, entry in entries.items()}},
+        "parts": {"train": {k: [row_count(part) for part in e.train] for k, e in entries.items()}},
         "orders": {"train": {key: _orders(entry) for key, entry in entries.items()}},
         "steps": {k: recipes[k].total_steps(n) if n else None for k, n in rows.items()},
         "responses_per_step": _same(
@@ -112,10 +112,6 @@ def _figures(params: Params, trained: Sequence[TrainedCell]) -> Settings:
 def _total(parts: Iterable[Part]) -> int | None:
     counts = [row_count(part) for part in parts]
     return None if None in counts else sum(count or 0 for count in counts)
-
-
-def _counts(entry: DatasetEntry) -> JsonValue:
-    return [row_count(part) for part in entry.train]
 
 
 def _orders(entry: DatasetEntry) -> JsonValue:

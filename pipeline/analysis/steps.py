@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pipeline.analysis.paired import PairedChange, paired_changes
 from pipeline.analysis.results import CellResult, Results, TrainedResult, in_points
 from pipeline.analysis.table import change_text
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
 from pipeline.formats.records import Record
 
 
@@ -92,9 +92,7 @@ def step_texts(step: StepChange) -> tuple[str, ...]:
 
 def steps_markdown(found: list[StepChange]) -> str:
     """The table as Markdown; nothing where no cell starts from another one."""
-    lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 3 + ("---:",) * 5] if found else []
-    lines += [tuple(map(markdown_text, step_texts(step))) for step in found]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return markdown_table(HEADINGS, map(step_texts, found), range(3, 8)) if found else ""
 
 
 def step_findings(results: Results) -> Iterator[str]:

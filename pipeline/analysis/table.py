@@ -14,7 +14,8 @@ from pipeline.analysis.results import MissingCell, Results, Row
 from pipeline.data.connection import MEANINGS, Connection
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.formats.fitting import FittingTable
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
+from pipeline.formats.plural import percent
 
 _CELL = 2  # headings that say which cell a row belongs to
 _ACCURACIES = slice(4, 6)  # those of the base model and after training
@@ -47,10 +48,10 @@ def _beside(row: Row, name: str) -> tuple[str, ...]:
         row.combination or "-",
         f"{row.task}: {name}",
         mark_text(row),
-        _percent(figure.base),
-        _percent(figure.trained),
+        percent(figure.base),
+        percent(figure.trained),
         change_text(figure.change, figure.change_interval, figure.table_p_value),
-        "-" if figure.chance is None else f"{_percent(figure.chance)} chance",
+        "-" if figure.chance is None else f"{percent(figure.chance)} chance",
     )
 
 
@@ -120,13 +121,9 @@ def _accuracy(
         return missing.word
     if published is None or strict is None:
         return "-"
-    by_rule, by_match, unread = _percent(published), _percent(strict), _percent(no_answer or 0.0)
+    by_rule, by_match, unread = percent(published), percent(strict), percent(no_answer or 0.0)
     in_brackets = "" if by_rule == by_match else f" ({by_match})"
-    return f"{by_rule}{in_brackets}{'' if unread == _percent(0.0) else f' [{unread}]'}"
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}"
+    return f"{by_rule}{in_brackets}{'' if unread == percent(0.0) else f' [{unread}]'}"
 
 
 def change_text(
@@ -198,7 +195,6 @@ def markdown(results: Results) -> str:
 
 def markdown_of(rows: Sequence[Row], meanings: Sequence[str]) -> str:
     """Rows as a table in Markdown, with what their marks mean below."""
-    lines: list[tuple[str, ...]] = [HEADINGS, ("---",) * 4 + ("---:",) * 3 + ("---",)]
-    lines += [tuple(map(markdown_text, line)) for row in rows for line in lines_of(row)]
-    table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    lines = (line for row in rows for line in lines_of(row))
+    table = markdown_table(HEADINGS, lines, range(4, 7))
     return f"{table}\n{'; '.join(meanings)}.\n"

@@ -11,7 +11,7 @@ from rich.table import Table
 from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.signatures import CellSignature
 from pipeline.formats.fitting import FittingTable
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
 from pipeline.formats.records import Record
 from pipeline.judge.answers import followed, said_to_follow
 from pipeline.judge.found import could_be_found, findable
@@ -150,8 +150,7 @@ def verdicts_markdown(results: Results, found: list[CellVerdict]) -> str:
 
 def markdown_of(verdicts: Sequence[Sequence[str]]) -> str:
     """The texts of verdicts as a Markdown table."""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *verdicts]
-    return "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
+    return markdown_table(HEADINGS, verdicts)
 
 
 def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:

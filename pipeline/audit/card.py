@@ -10,6 +10,7 @@ from pipeline.config.params import Params
 from pipeline.data.card import DatasetCard
 from pipeline.data.sources import SOURCES
 from pipeline.formats.foreign import markdown_text
+from pipeline.formats.plural import percent
 from pipeline.tasks import registry
 
 
@@ -189,11 +190,6 @@ def _values(flag: Flag) -> tuple[str, str]:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{key}: {count}" for key, count in counts.items())
-
-
-def percent(share: float) -> str:
-    """A share as a percentage with one decimal."""
-    return f"{100 * share:.1f}"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:

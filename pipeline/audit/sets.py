@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from scipy import special  # type: ignore[import-untyped]
+
 from pipeline.audit.balance import balance
 from pipeline.audit.cheats import won_without_answer
 from pipeline.audit.contamination import Overlap
@@ -24,7 +26,6 @@ from pipeline.audit.records import (
     RuleGroup,
     ShortcutConflict,
 )
-from pipeline.audit.statistics import binomial_tail
 from pipeline.base.errors import UserError
 from pipeline.rules.learned import LearnedRule, cross_fitted, cross_fitted_list
 from pipeline.rules.listed import MAJORITY, Baseline, asked_type, baselines, chance
@@ -247,7 +248,8 @@ def _rule_flag(
     parts = {name: rule.among(places) for name, rule in rules.items()}
     best, blind = _best(parts), _chance([readings[place] for place in places])
     floor = max(blind, parts[MAJORITY].accuracy)
-    p_value = binomial_tail(sum(best.right), len(places), floor)
+    # One-sided binomial test: the chance of at least so many right answers.
+    p_value = float(special.bdtrc(sum(best.right) - 1, len(places), floor))
     if best.accuracy - floor < RULE_MARGIN or p_value >= RULE_P:
         return None
     return Flag(kind="rule", where=where, what=best.rule, value=best.accuracy, against=floor)

@@ -1,36 +1,14 @@
-"""The statistics of the audit: the exact binomial test, entropy and mutual information."""
+"""The statistics of the audit: entropy and mutual information."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from math import exp, fsum, lgamma, log
+from math import fsum, log
 from typing import TypeVar
 
 Z = TypeVar("Z", bound=Hashable)
 Y = TypeVar("Y", bound=Hashable)
-
-
-def binomial_tail(successes: int, trials: int, probability: float) -> float:
-    """The chance of at least so many successes: the p-value of a one-sided binomial test.
-
-    Raises:
-        ValueError: If the numbers are not those of a binomial experiment.
-    """
-    if not 0 <= successes <= trials or not 0 <= probability <= 1:
-        raise ValueError(f"{successes} of {trials} with probability {probability}")
-    if successes == 0 or probability == 1:
-        return 1.0
-    if probability == 0:
-        return 0.0
-    terms = (_log_chance(hits, trials, probability) for hits in range(successes, trials + 1))
-    return min(1.0, fsum(exp(term) for term in terms))
-
-
-def _log_chance(hits: int, trials: int, probability: float) -> float:
-    ways = lgamma(trials + 1) - lgamma(hits + 1) - lgamma(trials - hits + 1)
-    rest = trials - hits
-    return ways + hits * log(probability) + (rest * log(1 - probability) if rest else 0.0)
 
 
 def entropy(counts: Iterable[int]) -> float:

@@ -16,6 +16,7 @@ from pipeline.base.progress import ProgressReport
 from pipeline.cli.output import check_output, is_standard_output, write_output
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
+from pipeline.formats.plural import percent
 from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
@@ -208,8 +209,8 @@ def _best_table(columns: Mapping[str, ColumnAudit]) -> Table:
     for name, column in columns.items():
         rules = column.baselines
         best, wrong = rules.best, len(column.shortcut_conflict.ids)
-        shares = map(_percent, (rules.chance, rules.majority))
-        table.add_row(name, best.rule, _percent(best.accuracy), str(wrong), *shares)
+        shares = map(percent, (rules.chance, rules.majority))
+        table.add_row(name, best.rule, percent(best.accuracy), str(wrong), *shares)
     return table
 
 
@@ -222,7 +223,7 @@ def _learned_table(columns: Mapping[str, ColumnAudit]) -> Table | None:
         "Rules learned from other stories of the set", ("task", "list"), ("list %", "trees %")
     )
     for name, learned in found.items():
-        shares = map(_percent, (learned.readable_accuracy, learned.accuracy))
+        shares = map(percent, (learned.readable_accuracy, learned.accuracy))
         table.add_row(name, learned.readable, *shares)
     return table
 
@@ -234,7 +235,7 @@ def _won_table(audit: Audit) -> Table:
     table.columns[1].max_width = _RESPONSE_WIDTH
     for name, found in audit.won_without_answer().items():
         for response, won in found.best().items():
-            table.add_row(name, response, _percent(won.published), _percent(won.strict))
+            table.add_row(name, response, percent(won.published), percent(won.strict))
     return table
 
 
@@ -249,7 +250,7 @@ def _rules_tables(name: str, column: ColumnAudit) -> Iterator[Table]:
     for rule in ranked:
         accuracy = rules.rules[rule]
         shares = (rules.coverage[rule], accuracy, rules.with_guess.get(rule, accuracy))
-        table.add_row(rule, *map(_percent, shares))
+        table.add_row(rule, *map(percent, shares))
     yield table
     for start in range(0, len(groups), _GROUPS_IN_TABLE):
         shown = dict(list(groups.items())[start : start + _GROUPS_IN_TABLE])
@@ -276,7 +277,7 @@ def _groups(rules: Baselines) -> dict[str, RuleGroup]:
 def _cell(group: RuleGroup, rule: str) -> str:
     """A rule's accuracy, and in brackets the one with a guess where it is undefined."""
     plain, guessed = group.rules[rule], group.with_guess.get(rule)
-    return _percent(plain) if guessed is None else f"{_percent(plain)} ({_percent(guessed)})"
+    return percent(plain) if guessed is None else f"{percent(plain)} ({percent(guessed)})"
 
 
 def _leak_table(training: str, leaks: Mapping[str, Leak]) -> Table:
@@ -293,7 +294,7 @@ def _leak_table(training: str, leaks: Mapping[str, Leak]) -> Table:
     table = make_table(title, ["test"], (*kinds.values(), "n-grams (%)"))
     for test, leak in leaks.items():
         table.add_row(
-            test, *(str(getattr(leak, kind)) for kind in kinds), _percent(leak.ngram_share)
+            test, *(str(getattr(leak, kind)) for kind in kinds), percent(leak.ngram_share)
         )
     return table
 
@@ -305,12 +306,8 @@ def _print_flags(console: Terminal, columns: Mapping[str, ColumnAudit]) -> None:
     for name, flag in flags:
         numbers = f"{flag.value:.0f}"
         if flag.kind == "rule":
-            numbers = f"{_percent(flag.value)} % against {_percent(flag.against)} %"
+            numbers = f"{percent(flag.value)} % against {percent(flag.against)} %"
         elif flag.kind == "lexical":
             numbers = f"I(Z;Y)/H(Y) = {flag.value:.2f}"
         line = f"{name} ({flag.where}): {flag.kind} {flag.what!r}, {numbers}"
         console.print(f"[yellow]flag[/] {escape(line)}", highlight=False, soft_wrap=True)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"

@@ -31,7 +31,7 @@ def driven(folder: RunFolder) -> Iterator[None]:
     check_prefect()
     from prefect.exceptions import CancelledRun
 
-    from flows.driver.stopping import Interrupted
+    from flows.driver.stopping import StopRequested
     from flows.driver.work import RunFailed
     from flows.seen import looked_after
     from flows.server import start_temporary_server
@@ -42,8 +42,8 @@ def driven(folder: RunFolder) -> Iterator[None]:
         start_temporary_server()
         with looked_after(), shown_live(folder, console):
             yield
-    except (KeyboardInterrupt, Interrupted, CancelledRun) as error:
-        cause = error.by if isinstance(error, Interrupted) else error
+    except (KeyboardInterrupt, StopRequested, CancelledRun) as error:
+        cause = error.by if isinstance(error, StopRequested) else error
         print("stopped; run it again to go on", file=sys.stderr)
         raise typer.Exit(143 if isinstance(cause, Terminated) else 130) from None
     except (NotPushed, RunFailed) as error:

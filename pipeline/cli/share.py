@@ -38,13 +38,13 @@ def publish(
     Example: `tomrl publish mini --to mini-results --key ~/.ssh/id_ed25519`
     """
     from pipeline.analysis.export.folder import check_folder, exporting
-    from pipeline.ops.share.bucket import Place, send
+    from pipeline.ops.share.bucket import BucketPlace, send
     from pipeline.ops.share.bundle import NAME
     from pipeline.ops.share.publish import write_bundle
     from pipeline.ops.share.signature import sign
     from pipeline.ops.share.verify import recompute
 
-    place = Place.of(to) if to.startswith(_BUCKET) else None
+    place = BucketPlace.of(to) if to.startswith(_BUCKET) else None
     root = find_root()
     in_use = read_params(root / "params.yaml")
     params = in_use if in_use.study.name == study else expand(find_study(root, study))
@@ -110,10 +110,10 @@ def verify(
 
 @contextmanager
 def _folder(source: str) -> Iterator[Path]:
-    from pipeline.ops.share.bucket import Place, fetched
+    from pipeline.ops.share.bucket import BucketPlace, fetched
 
     if source.startswith(_BUCKET):
-        with fetched(Place.of(source)) as folder:
+        with fetched(BucketPlace.of(source)) as folder:
             yield folder
     else:
         yield Path(source)

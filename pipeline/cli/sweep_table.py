@@ -16,21 +16,21 @@ from pipeline.cli.tables import make_table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from flows.driver.record import RunFolder, Standing
+    from flows.driver.record import RunFolder, RunStanding
 
 _LOOKS_A_SECOND = 0.5
 _AT_REST = ("waiting", "done")
 
 
 def table_of(rows: Iterable[tuple[str, str, str, str]]) -> Table:
-    """A table of cells, from what :meth:`flows.driver.record.Standing.rows` gives."""
+    """A table of cells, from what :meth:`flows.driver.record.RunStanding.rows` gives."""
     table = make_table(None, ("cell", "state", "attempts", "progress"))
     for row in rows:
         table.add_row(*row)
     return table
 
 
-def live_view(found: Standing) -> RenderableType:
+def live_view(found: RunStanding) -> RenderableType:
     """The cells that run or went wrong, which fit on a screen, over a line on all."""
     shown = [row for row in found.rows() if row[1] not in _AT_REST]
     line = Text(f"{found.name}: {found.summary()}")

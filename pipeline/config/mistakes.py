@@ -6,6 +6,7 @@ import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -50,12 +51,8 @@ def as_error(path: Path, mistakes: Iterable[Mistake], lines: Mapping[Place, int]
     """
     said = [(_line_of(m, lines), f"{dotted(m.place)}: {m.text}") for m in dict.fromkeys(mistakes)]
     count = f"{len(said)} mistake{'s' if len(said) > 1 else ''}"
-    listed = "\n".join(f"  - line {line}: {text}" for line, text in sorted(said, key=_first))
+    listed = "\n".join(f"  - line {line}: {text}" for line, text in sorted(said, key=itemgetter(0)))
     return UserError(f"{path} has {count}:\n{listed}")
-
-
-def _first(said: tuple[int, str]) -> int:
-    return said[0]
 
 
 def _line_of(mistake: Mistake, lines: Mapping[Place, int]) -> int:

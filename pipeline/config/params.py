@@ -67,10 +67,6 @@ class BaseEntry(Section):
     sums: ArithmeticSource | None = None
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class CellBase(Section):
     """What every cell has.
 
@@ -139,7 +135,7 @@ class TrainedCell(CellBase):
     combination: str
     algorithm: Algorithm
     train: Train
-    starts_from: Key | None = Field(default=None, exclude_if=_is_none)
+    starts_from: Key | None = Field(default=None, exclude_if=lambda key: key is None)
     keeps: bool = Field(default=False, exclude_if=lambda keeps: not keeps)
 
 

@@ -103,7 +103,10 @@ def parse_params(path: Path, data: bytes) -> Params:
             try:
                 cells[key] = _cell.validate_python(whole)
             except ValidationError as error:
-                mistakes += (_in_cell(key, each) for each in mistakes_of(error, whole))
+                mistakes += (
+                    Mistake(("cells", key, *each.place), each.text, each.line)
+                    for each in mistakes_of(error, whole)
+                )
             there = {"model": list(params.base), "combination": list(params.dataset)}
             mistakes += cell_mistakes(key, whole, there)
     if mistakes:
@@ -159,7 +162,8 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
         given: Any = parse_yaml(Path(f"--set {key}"), f"{name}: {value}".encode()).content
         section[name] = given[name]
     entries = {name: content.pop(name) for name in _ENTRIES if name in content}
-    head = "".join(takewhile(_is_comment, data.decode().splitlines(keepends=True)))
+    lines = data.decode().splitlines(keepends=True)
+    head = "".join(takewhile(lambda line: line.startswith("#"), lines))
     written = head + write_yaml(content)
     study = check_document(path, parse_yaml(path, written.encode()), Study, _STUDY_CHECKS)
     if isinstance(models := entries.get("models"), dict):
@@ -168,10 +172,6 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
     text = written + _entries_text(entries)
     parse_params(path, text.encode())
     return text
-
-
-def _is_comment(line: str) -> bool:
-    return line.startswith("#")
 
 
 def _entries_text(entries: Mapping[str, Any]) -> str:
@@ -198,10 +198,6 @@ def _merged(whole: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
         else value
         for name, value in own.items()
     }
-
-
-def _in_cell(key: str, mistake: Mistake) -> Mistake:
-    return Mistake(("cells", key, *mistake.place), mistake.text, mistake.line)
 
 
 def _chained_otherwise(content: object) -> Iterator[Mistake]:

@@ -36,7 +36,9 @@ def task_metrics(
     reasons = [g.response.finish_reason for g in graded]
     overall = _share(pairs)
     task = registry.get(examples[0].task)
-    own = {} if task.scores is None else dict(task.scores(_answers(pairs)))
+    own = (
+        {} if task.scores is None else dict(task.scores([(e, g.grade.extracted) for e, g in pairs]))
+    )
     return TaskScores(
         count=overall.count,
         correct=overall.correct,
@@ -119,10 +121,6 @@ def pair_scores(answered: Sequence[tuple[Example, Graded]]) -> PairScores | None
 def _share_measured(right: ClusteredValues, strict: ClusteredValues) -> Share:
     found, strictly = ([bool(v) for v in each.values.values()] for each in (right, strict))
     return _share_of(found, strictly, list(right.stories.values()))
-
-
-def _answers(pairs: Sequence[tuple[Example, Graded]]) -> list[tuple[Example, str | None]]:
-    return [(example, graded.grade.extracted) for example, graded in pairs]
 
 
 def _share(pairs: Sequence[tuple[Example, Graded]]) -> Share:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable, Sequence
 
 # What a terminal obeys or hides, beside the end of a line and the tab: escape sequences, null, the
 # carriage return, marks that turn the direction of writing, halves of surrogate pairs.
@@ -20,6 +21,15 @@ def markdown_text(value: object) -> str:
     """Text on one line that cannot leave its table cell or become markup."""
     text = visible(" ".join(str(value).split()))
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def markdown_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], right: Container[int] = ()
+) -> str:
+    """Rows as a Markdown table; columns at the places ``right`` are aligned to the right."""
+    rule = ("---:" if place in right else "---" for place in range(len(headings)))
+    lines = [map(markdown_text, line) for line in (headings, rule, *rows)]  # type: ignore[arg-type]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def markdown_code(text: str) -> str:

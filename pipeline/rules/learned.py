@@ -157,7 +157,10 @@ def cross_fitted_list(
     said = np.full(len(asked), UNDEFINED)
     for fold in range(FOLDS):
         first, then = _best_list(codes[folds != fold], wanted[folds != fold])
-        said[folds == fold] = _else(codes[folds == fold, first], codes[folds == fold, then])
+        tested = codes[folds == fold]
+        said[folds == fold] = np.where(
+            tested[:, first] == UNDEFINED, tested[:, then], tested[:, first]
+        )
     first, then = _best_list(codes, wanted)
     name = names[first] if first == then else f"{names[first]}, else {names[then]}"
     return CrossFitted(name, tuple(said.tolist()))
@@ -182,7 +185,3 @@ def _best_list(codes: np.ndarray, wanted: np.ndarray) -> tuple[int, int]:
         return int(alone.argmax()), int(alone.argmax())
     first, then = np.unravel_index(int(both.argmax()), both.shape)
     return int(first), int(then)
-
-
-def _else(first: np.ndarray, then: np.ndarray) -> np.ndarray:
-    return np.where(first == UNDEFINED, then, first)

@@ -10,7 +10,7 @@ from pipeline.formats.files import file_digest, link_or_copy, remove, replacing
 from pipeline.model.snapshot import weights_and_descriptions
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
-from pipeline.stages.published import CONFIG, Source, taken
+from pipeline.stages.published import CONFIG, WeightsSource, taken
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
@@ -29,6 +29,6 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
             for name in sorted(weights_and_descriptions(names, model.path)):
                 link_or_copy(source / name, folder / name)
         files = {path.name: file_digest(path) for path in sorted((work / "files").iterdir())}
-        made = taken(stage, key, model, work / "files", work, Source(model.path, {**files}))
+        made = taken(stage, key, model, work / "files", work, WeightsSource(model.path, {**files}))
         remove(work / "files")
     return made

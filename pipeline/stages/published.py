@@ -27,7 +27,7 @@ CONFIG = "config.json"
 
 
 @dataclass(frozen=True)
-class Source:
+class WeightsSource:
     """Where the files of a model come from.
 
     Attributes:
@@ -48,7 +48,7 @@ class Source:
 
 
 def taken(
-    stage: Stage, key: str, model: Published, folder: Path, work: Path, source: Source
+    stage: Stage, key: str, model: Published, folder: Path, work: Path, source: WeightsSource
 ) -> Made:
     """Check the files of a model, mend what in them disagrees, and take them.
 

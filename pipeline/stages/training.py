@@ -58,10 +58,6 @@ class Started(StoredModel):
     cell: str
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 class TrainingConfig(Record):
     """``config.json``: what a cell was trained with.
 
@@ -73,7 +69,7 @@ class TrainingConfig(Record):
 
     cell: Cell
     libraries: Libraries
-    start: Started | None = Field(default=None, exclude_if=_is_none)
+    start: Started | None = Field(default=None, exclude_if=lambda start: start is None)
 
 
 def start_of(stage: Stage, cell: TrainedCell) -> Started | None:

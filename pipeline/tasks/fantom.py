@@ -196,13 +196,10 @@ def _utterance_perceivers(row: SourceRow) -> list[frozenset[str]]:
         everyone = [names for utterance in utterances for names in utterance.values()]
     except (ValueError, AttributeError, TypeError, RecursionError):
         everyone = [None]
-    if not all(isinstance(names, list) and all(map(_is_text, names)) for names in everyone):
+    texts = (isinstance(each, list) and all(isinstance(n, str) for n in each) for each in everyone)
+    if not all(texts):
         row.fail("field 'conversation_with_perceivers' is not a JSON list of utterances")
     return [frozenset(names) for names in everyone]
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _by_set(rows: Iterable[SourceRow]) -> Mapping[str, list[SourceRow]]:

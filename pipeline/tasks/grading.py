@@ -52,7 +52,7 @@ def normalise(text: str) -> str:
     Source: Study 1's answer check, zhebushipinyin/Tom-RL:eval_tom/reasoning_model_eval.py
     (``normalize_answer``). The order shows: a free-standing full stop leaves its space behind.
     """
-    return _collapse(text.lower()).translate(_NORMALISED)
+    return " ".join(text.lower().split()).translate(_NORMALISED)
 
 
 def match_suffix(answer: str, example: Example) -> bool:
@@ -172,10 +172,6 @@ def grade(
 def _has_one_answer(response: str) -> bool:
     """Whether no tag of an answer is there more than once; a reply may do without any."""
     return response.count(ANSWER_START) <= 1 and response.count(ANSWER_END) <= 1
-
-
-def _collapse(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _ends_in_word(text: str) -> bool:

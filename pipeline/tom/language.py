@@ -28,10 +28,6 @@ PLAIN, UPSTREAM, RELEASED = "plain", "upstream", "released"
 Settings = TypeVar("Settings", contravariant=True)
 
 
-def _as_it_is(text: str) -> str:
-    return text
-
-
 @dataclass(frozen=True, eq=False)
 class Language(Generic[Settings]):
     """The words of one benchmark, and what its stories mean.
@@ -53,7 +49,7 @@ class Language(Generic[Settings]):
     question: Callable[[str], Question]
     rules: Mapping[str, Rules]
     generate: Callable[[Settings, Random, str], GeneratedItem]
-    in_full: Callable[[str], str] = _as_it_is
+    in_full: Callable[[str], str] = str
     needs_object: bool = False
 
     def story(self, text: str, hint: str = "") -> ParsedStory:

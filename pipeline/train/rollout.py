@@ -120,7 +120,8 @@ def imitate(
     for text in texts:
         refuse_control(tokenizer.all_special_tokens, text)
     tokens = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
-    return [Completion((*each, _end(tokenizer)), finished=True) for each in tokens]
+    end = int(tokenizer.eos_token_id)  # type: ignore[arg-type]
+    return [Completion((*each, end), finished=True) for each in tokens]
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,3 @@ def decode_texts(
     """The texts of completions without their end-of-sequence tokens."""
     tokens = [list(c.tokens[:-1] if c.finished else c.tokens) for c in completions]
     return tuple(tokenizer.batch_decode(tokens, skip_special_tokens=False))
-
-
-def _end(tokenizer: PreTrainedTokenizerBase) -> int:
-    return int(tokenizer.eos_token_id)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Judged, Rule, Run, Who
+from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Rule, Run, TopicVerdict, Who
 from pipeline.analysis.paired import Answers
 from pipeline.evaluate.measured import ClusteredValues
 from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY
@@ -112,7 +112,7 @@ def probed(courses: Mapping[Who, Mapping[str, Sequence[float]]]) -> Evidence:
     return evidence(models)
 
 
-def verdicts(found: Mapping[Who, Judged], by: float = 0.3) -> Evidence:
+def verdicts(found: Mapping[Who, TopicVerdict], by: float = 0.3) -> Evidence:
     """Models by the verdict on Hi-ToM; trained ones are better by so much."""
     models: dict[Who, AskedModel] = {}
     for who, each in found.items():

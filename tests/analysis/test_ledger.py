@@ -16,7 +16,7 @@ import pytest
 from benchmarks.made_study import write_results
 from pipeline.analysis.ledger.claim import PaperClaim
 from pipeline.analysis.ledger.decisions import detectable, equal_within
-from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Evidence, Judged, Rule, Who
+from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Evidence, Rule, TopicVerdict, Who
 from pipeline.analysis.ledger.ledger import CLAIMS, entries, ledger, ledger_summary, re_runs_a_paper
 from pipeline.analysis.ledger.measures import Measure, gain, rule_gain
 from pipeline.analysis.ledger.of_audit import audited_rules
@@ -83,10 +83,10 @@ def shrinking(model: str, to: int = 20, against: int = 100) -> Sides:
     return lengths({rl(model): to}), lengths({rl(model): against})
 
 
-def judged(reasoning: str, answers: str = "beliefs", silent: float = 0.1) -> Judged:
+def judged(reasoning: str, answers: str = "beliefs", silent: float = 0.1) -> TopicVerdict:
     sound = share_of(0.8 if reasoning == "faithful" else 0.3)
     shares = (share_of(0.6), share_of(0.8), share_of(silent), sound)
-    return Judged(answers, reasoning, *shares)
+    return TopicVerdict(answers, reasoning, *shares)
 
 
 def silent(before: float, after: float) -> Evidence:

@@ -31,7 +31,6 @@ from pipeline.config.params import TrainedCell
 from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
-from pipeline.evaluate.statistics import seeds_and_stories
 from pipeline.formats.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores, signed
 from tests.conftest import TINY
@@ -177,18 +176,6 @@ def test_probes_are_told_as_study_2_asks() -> None:
     )
     assert "trained-and-other-columns" in draw_all(seeded([0.6], probe=True))
     assert "trained-and-other-columns" not in draw_all(seeded([0.6]))
-
-
-def test_an_interval_by_drawing_seeds_and_stories() -> None:
-    """Where seeds differ it is wide however many stories there are, and the other way round."""
-    stories = [[f"story {place // 2}" for place in range(200)]] * 4
-    apart = [[share] * 200 for share in (0.1, 0.2, 0.3, 0.4)]
-    low, high = seeds_and_stories(apart, stories)
-    assert 0.1 <= low < 0.2 and 0.3 < high <= 0.4
-    alike = [[float(place < 100) for place in range(200)]] * 4
-    low, high = seeds_and_stories(alike, stories)
-    assert 0.38 < low < 0.43 and 0.57 < high < 0.62  # as for one seed: it is 100 stories
-    assert seeds_and_stories([[0.5] * 200] * 4, stories) == pytest.approx((0.5, 0.5))
 
 
 def test_changes_of_columns_have_it_where_single_answers_are_kept() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
-from math import comb
 from pathlib import Path
 
 import pytest
@@ -12,15 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from pipeline.audit.figures import draw_all
-from pipeline.audit.lexical import lexical_dependence
 from pipeline.audit.records import Audit
 from pipeline.audit.sets import set_audit
-from pipeline.audit.statistics import binomial_tail, dependence, entropy, evenness
 from pipeline.base.errors import UserError
 from pipeline.rules.listed import baselines, majority_answers
 from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
-from pipeline.tom.language import EXPLORE_TOM, TOMI, language_of
 
 FULL = (
     "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nAnn exited the hall.\n"
@@ -70,32 +65,9 @@ def test_a_story_that_does_not_parse_falls_back_to_the_text_and_is_counted() -> 
     assert rules.coverage["last mention"] == 1
 
 
-def test_languages() -> None:
-    assert language_of("explore_tom_style") is EXPLORE_TOM
-    assert language_of("tomi") is TOMI
-    assert language_of("tomix") is None
-    assert language_of("fantom") is None
-
-
-def test_the_same_question_with_two_answers_is_a_conflict_and_twice_the_same_a_duplicate() -> None:
-    audit = set_audit([example(), example(), example(answer="tin")])
-    assert (audit.duplicates, audit.label_conflicts) == (1, 1)
-    [conflict] = audit.label_conflict_examples
-    assert set(conflict.answers) == {"jar", "tin"}
-    assert {flag.kind for flag in audit.flags} >= {"conflict", "duplicate"}
-
-
 def test_twins_that_disagree_are_counted_by_order() -> None:
     rows = [example(meta={"label_conflict": conflict}) for conflict in (True, False)]
     assert set_audit(rows).twin_conflicts == {"2": 1}
-
-
-def test_the_shortcut_conflict_lists_what_the_best_rule_gets_wrong() -> None:
-    wrong = example(answer="red_box", question="Where does Bob think Cleo thinks the hat is?")
-    rows = [example(), example(BRIEF), example(FULL + "\nAnn likes the tin."), wrong]
-    audit = set_audit(rows)
-    assert audit.baselines.best.rule in ("first move", "innermost exit", "earliest exit")
-    assert audit.shortcut_conflict.ids == [wrong.id]
 
 
 def test_the_majority_does_not_read_the_answer_in_the_type() -> None:
@@ -141,28 +113,6 @@ def test_a_guess_stands_in_where_a_rule_is_undefined() -> None:
     assert (rule.accuracy, rule.coverage, rule.with_guess) == (0.5, 0.5, 0.75)
 
 
-def test_balance_says_where_the_gold_answer_stands() -> None:
-    balance = set_audit([example(choices=("tin", "jar")), example(BRIEF)]).balance
-    assert balance.choice_position == {"2": 1}
-    assert balance.mention_rank == {"2": 2}
-    assert sum(balance.mention_part.values()) == 2
-    gone = set_audit([example(answer="elsewhere")]).balance
-    assert gone.mention_rank == gone.mention_part == {"none": 1}
-
-
-def test_one_word_that_decides_the_label_is_found() -> None:
-    def rows(cue: str, answer: str) -> list[Example]:
-        kind = {"benchmark": "b", "answer_kind": "yes_no", "question": "Is it so?"}
-        return [example(f"Story {n} is {cue}.", answer=answer, **kind) for n in range(60)]
-
-    told = lexical_dependence([*rows("good", "yes"), *rows("bad", "no")])
-    assert told.word in ("good", "bad")
-    assert told.score > 0.95
-    mixed = [*rows("good", "yes"), *rows("good", "no")]
-    assert lexical_dependence(mixed).score < 0.05
-    assert lexical_dependence(rows("good", "yes")[:10]).word == ""
-
-
 @pytest.mark.parametrize(
     "odd",
     [
@@ -195,47 +145,6 @@ def test_figures_are_the_same_bytes_each_time() -> None:
     assert set(first) == {"rules-by-order", "answer-balance"}
     assert draw_all(audit) == first
     assert all(svg.startswith("<svg") for svg in first.values())
-
-
-@given(some.integers(1, 60), some.data())
-def test_binomial_tail_is_exact(trials: int, data: some.DataObject) -> None:
-    successes = data.draw(some.integers(0, trials))
-    chance = data.draw(some.floats(0, 1))
-    exact = sum(
-        comb(trials, k) * chance**k * (1 - chance) ** (trials - k)
-        for k in range(successes, trials + 1)
-    )
-    assert binomial_tail(successes, trials, chance) == pytest.approx(exact, abs=1e-9)
-
-
-def test_binomial_tail_of_many_and_of_nonsense() -> None:
-    assert binomial_tail(13_000, 13_309, 0.5) < 1e-300
-    assert binomial_tail(0, 0, 0.3) == 1
-    for successes, trials, chance in ((2, 1, 0.5), (-1, 1, 0.5), (1, 2, 1.5)):
-        with pytest.raises(ValueError):
-            binomial_tail(successes, trials, chance)
-
-
-@given(
-    some.dictionaries(some.tuples(some.integers(0, 4), some.integers(0, 4)), some.integers(1, 9))
-)
-def test_dependence_is_a_share(joint: dict[tuple[int, int], int]) -> None:
-    assert 0 <= dependence(joint) <= 1
-
-
-@given(some.lists(some.integers(1, 500), min_size=2, max_size=8))
-def test_dependence_of_a_function_and_of_independence(counts: list[int]) -> None:
-    decided = {(n, n): count * 50 for n, count in enumerate(counts)}
-    assert dependence(decided) > 0.5 or sum(counts) < 10 * len(counts) ** 2
-    independent = {(z, y): counts[z] * counts[y] for z in range(2) for y in range(2)}
-    assert dependence(independent) == pytest.approx(0, abs=1e-9)
-
-
-@given(some.lists(some.integers(0, 99), min_size=1, max_size=9).filter(any))
-def test_entropy_is_greatest_for_even_counts(counts: list[int]) -> None:
-    assert entropy(counts) >= 0
-    assert 0 <= evenness(counts) <= 1 + 1e-9
-    assert evenness(Counter("abcd").values()) == pytest.approx(1)
 
 
 STORIES = some.text("AnBobthe hatred_box.\n ", max_size=80)

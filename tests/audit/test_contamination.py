@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from pipeline.audit.contamination import Fingerprints, Overlap, refuse_contamination
-from pipeline.base.errors import UserError
+from pipeline.audit.contamination import Fingerprints, Overlap
 from pipeline.tasks.example import Example
 
 STORY = "Ann entered the hall. The hat is in the red_box. Bob moved the hat to the jar."
@@ -68,22 +67,6 @@ def test_short_texts_and_empty_sets() -> None:
     assert (empty.rows, empty.ngram_share, empty.leaked) == (0, 0, 0)
     with pytest.raises(ValueError, match="an n-gram has 0 words"):
         Fingerprints.of([], 0)
-
-
-def test_ids_of_what_was_found_are_kept() -> None:
-    found = overlap(example(), example())
-    assert found.record().examples["story"] == [example().id]
-
-
-def test_leaks_are_refused_unless_they_are_published() -> None:
-    found = {"orders": overlap(example(), example())}
-    refuse_contamination("published", found)
-    with pytest.raises(UserError, match=r"1 of 1 rows of orders.*split: by-story"):
-        refuse_contamination("by-story", found)
-    apart = {"orders": overlap(example(), example("Other words.", "Why?"))}
-    refuse_contamination("by-story", apart)
-    with pytest.raises(UserError, match="1 of 1 rows of orders"):  # one that shares is enough
-        refuse_contamination("by-story", {**found, "apart": apart["orders"]})
 
 
 TEXTS = some.lists(some.text("ab ,.\n", min_size=1, max_size=12), max_size=6)

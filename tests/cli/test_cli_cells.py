@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 from benchmarks.made_study import write_results
 from pipeline.base.errors import UserError
-from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
 from pipeline.ops.driver.checkout import set_values
 from tests.conftest import TINY
+from tests.said import tomrl
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +32,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def inside(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout)
-    monkeypatch.setenv("COLUMNS", "200")
 
 
 def run(*words: str) -> str:
-    result = CliRunner().invoke(app, words)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
+    return tomrl(*words, columns=200)
 
 
 def test_its_answers_are_graded_as_they_were(checkout: Path) -> None:

@@ -10,10 +10,9 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
-from pipeline.cli.app import app
+from tests.said import tomrl
 
 STORY = (
     "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nBob exited the hall.\n"
@@ -38,21 +37,13 @@ PUBLISHED = {
 }
 
 
-def run(*words: object) -> str:
-    result = CliRunner().invoke(app, [str(word) for word in words])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def lines(path: Path, *rows: object) -> Path:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
 
 
 def accuracy(*words: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run("regrade", *words, "--json"))["accuracy"]
+    found: dict[str, Any] = json.loads(tomrl("regrade", *words, "--json"))["accuracy"]
     return found
 
 
@@ -89,7 +80,7 @@ def test_the_same_answers_in_any_file(tmp_path: Path, encoding: str) -> None:
 def test_regrade_says_what_it_did_not_find(tmp_path: Path) -> None:
     fenced = '```json\n{"thinking": "x", "answer": "The red box."}\n```'
     path = lines(tmp_path / "in.jsonl", {**ROW, "model_answer": fenced})
-    assert "is --match expanded meant?" in run("regrade", path)
+    assert "is --match expanded meant?" in tomrl("regrade", path)
     assert accuracy(path, "--match", "expanded")["all"]["value"] == 1
     assert accuracy(path, "--match", "strict")["all"]["value"] == 0  # a space for the underscore
 
@@ -98,47 +89,32 @@ def test_regrade_says_what_it_did_not_find(tmp_path: Path) -> None:
     ("name", "content", "words"),
     [
         ("in.csv", "story,question,text\na,b,c\n", ("story, question, text", "missing: answer")),
-        ("in.csv", "answer,response\na,b,c\n", ("line 2", "more or fewer fields")),
         ("in.csv", "answer,response\n", ("holds no answers",)),
         ("in.csv", "", ("holds no answers",)),
-        ("in.txt", "x", ("not read", ".jsonl")),
-        ("in.jsonl", "{", ("line 1", "not valid JSON")),
-        ("in.jsonl", "[1]", ("line 1", "a JSON object", "list")),
         ("in.jsonl", '{"answer": 1, "response": "x"}', ("answer must be text", "int")),
         ("in.jsonl", '{"answer": "a", "response": null}', ("response must be text",)),
-        (
-            "in.jsonl",
-            '{"id": 1, "answer": "a", "response": "x"}\n{"id": 1, "answer": "a", "response": ""}',
-            ("id '1' occurs twice",),
-        ),
-        (
-            "in.jsonl",
-            '{"answer": "a", "response": "x", "order": "two"}',
-            ("order must be a whole number", "'two'"),
-        ),
-        ("in.parquet", "no parquet", ("not a readable parquet file",)),
     ],
 )
 def test_bad_files(tmp_path: Path, name: str, content: str, words: tuple[str, ...]) -> None:
     path = tmp_path / name
     path.write_text(content, encoding="utf-8")
     with pytest.raises(UserError) as error:
-        run("regrade", path)
+        tomrl("regrade", path)
     assert all(word in str(error.value) for word in (str(path), *words)), error.value
 
 
 def test_a_task_that_needs_more_fields_says_which(tmp_path: Path) -> None:
     path = lines(tmp_path / "in.jsonl", ROW)
     with pytest.raises(UserError, match="is missing; grading fantom_sets needs it"):
-        run("regrade", path, "-b", "fantom_sets")
+        tomrl("regrade", path, "-b", "fantom_sets")
 
 
 def test_judge_gives_the_verdict_in_words_and_as_json(tmp_path: Path) -> None:
     told = [json.dumps(ROW).replace("hat", f"hat{place}") for place in range(40)]
     path = lines(tmp_path / "in.jsonl", *map(json.loads, told))
-    text = run("judge", path)
+    text = tomrl("judge", path)
     assert "answers follow  undecided" in text and "reasoning is    plausible" in text
-    found = json.loads(run("judge", path, "--json"))
+    found = json.loads(tomrl("judge", path, "--json"))
     assert (found["answers"], found["by"], found["reasoning"]) == ("undecided", None, "plausible")
     assert found["evidence"]["reasoning"]["true"]["value"] == 1
 
@@ -151,14 +127,14 @@ def test_a_long_field_is_read_and_the_limit_of_others_stays(tmp_path: Path) -> N
         writer.writerows({**ROW, "model_answer": "so " * 60_000} for _ in range(3))
     before = csv.field_size_limit()
     assert before < 180_000
-    assert json.loads(run("judge", path, "--json"))["reasoning"] == "absent"
+    assert json.loads(tomrl("judge", path, "--json"))["reasoning"] == "absent"
     assert csv.field_size_limit() == before
 
 
 def test_judge_compares_with_what_was_answered_before(tmp_path: Path) -> None:
     before = lines(tmp_path / "before.jsonl", *({**ROW, "model_answer": "so " * 90},) * 40)
     after = lines(tmp_path / "after.jsonl", *({**ROW, "model_answer": "so " * 9},) * 40)
-    found = json.loads(run("judge", after, "--before", before, "--json"))
+    found = json.loads(tomrl("judge", after, "--before", before, "--json"))
     named = {each["name"]: each["present"] for each in found["signatures"]}
     assert named["response collapse"]
 
@@ -166,7 +142,7 @@ def test_judge_compares_with_what_was_answered_before(tmp_path: Path) -> None:
 def test_judge_needs_stories(tmp_path: Path) -> None:
     path = lines(tmp_path / "in.jsonl", {"answer": "a", "response": "b"})
     with pytest.raises(UserError, match="missing: story: story; question: question"):
-        run("judge", path)
+        tomrl("judge", path)
 
 
 FOLLOWED = {
@@ -180,7 +156,7 @@ def test_what_is_known_of_the_recorded_models() -> None:
     """Right on 76 to 91 % where the rule is right, on 32 to 48 % where it is wrong."""
     for size, name in NAMES.items():
         before, after = recorded(f"{name}_base"), recorded(f"{name}_rl800")
-        found = json.loads(run("judge", after, "--before", before, "--json"))
+        found = json.loads(tomrl("judge", after, "--before", before, "--json"))
         rules = found["evidence"]["answers"]["rules"]
         best = next(each for each in rules if each["kind"] == "listed")
         assert best["rule"] == "earliest exit" and best["where_wrong"]["count"] == 69
@@ -200,7 +176,7 @@ def test_claims_of_every_response(tmp_path: Path) -> None:
         {"id": 3, "story": "It rained.", "question": QUESTION, "response": "Bob thinks so."},
     ]
     source = lines(tmp_path / "in.jsonl", *rows)
-    text = run("tom", "claims", source, "-o", tmp_path / "out.jsonl")
+    text = tomrl("tom", "claims", source, "-o", tmp_path / "out.jsonl")
     said = " ".join(text.split())
     assert "1 claim in 3 responses" in said and "1 of them true" in said
     assert "the stories of 1 response could not be read" in said
@@ -222,5 +198,5 @@ def test_claims_of_every_response(tmp_path: Path) -> None:
 def test_claims_need_a_response(tmp_path: Path) -> None:
     source = lines(tmp_path / "in.jsonl", {"story": STORY, "question": QUESTION})
     with pytest.raises(UserError, match="'response' is missing"):
-        run("tom", "claims", source, "-o", tmp_path / "out.jsonl")
+        tomrl("tom", "claims", source, "-o", tmp_path / "out.jsonl")
     assert not (tmp_path / "out.jsonl").exists()

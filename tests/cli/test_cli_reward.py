@@ -7,25 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
-from pipeline.cli.reward import app
 from tests.reward.test_fidelity import ANN, BOB, QUESTION, STORY
+from tests.said import tomrl
 
 RIGHT = {"completion": " x</think><answer> red_box</answer>", "ground_truth": "red box"}
 
 
 def score(source: Path, *arguments: str, preset: str = "tom-rl") -> str:
     """Run the command and return what it printed; its errors are raised."""
-    command = ["score", "--preset", preset, str(source), *arguments]
+    command = ["reward", "score", "--preset", preset, str(source), *arguments]
     if "-o" not in arguments:
         command += ["-o", str(source.parent / "out.jsonl")]
-    result = CliRunner().invoke(app, command)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
+    return tomrl(*command)
 
 
 def write(folder: Path, *rows: object) -> Path:

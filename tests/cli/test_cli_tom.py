@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from pipeline.cli.tom import app
+from tests.said import tomrl
 
 STORY = (
     "Ann and Bob entered the hall. The hat is in the red_box. Bob exited the hall. "
@@ -16,15 +14,6 @@ STORY = (
 )
 QUESTION = "Where does Bob really think the hat is?"
 ROW = {"id": "a", "story": STORY, "question": QUESTION}
-
-
-def run(*arguments: object) -> str:
-    """Run a command and return what it printed; its errors are raised."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
 
 
 def write(path: Path, *rows: object) -> Path:
@@ -40,7 +29,7 @@ def test_solve_keeps_the_order_and_gives_reasons(tmp_path: Path) -> None:
     unread = {"story": "It rained.", "question": QUESTION}
     reality = {"id": 7, "story": STORY, "question": "Where is the hat really?"}
     source = write(tmp_path / "in.jsonl", ROW, unread, {**reality, "choices": ["jar", "red_box"]})
-    output = run("solve", "-b", "hi_tom", source, "-o", tmp_path / "out.jsonl")
+    output = tomrl("tom", "solve", "-b", "hi_tom", source, "-o", tmp_path / "out.jsonl")
     first, second, third = read(tmp_path / "out.jsonl")
     assert (first["id"], first["answer"]) == ("a", "red_box")
     assert "2: The hat is in the red_box." in first["reason"]
@@ -60,7 +49,7 @@ def test_solve_with_other_rules(tmp_path: Path) -> None:
     source = write(tmp_path / "in.jsonl", {"story": story, "question": question})
     answers = {}
     for rules in ("plain", "upstream", "released"):
-        run("solve", "-b", "tomi", source, "-o", tmp_path / "out.jsonl", "--rules", rules)
+        tomrl("tom", "solve", "-b", "tomi", source, "-o", tmp_path / "out.jsonl", "--rules", rules)
         answers[rules] = read(tmp_path / "out.jsonl")[0]["answer"]
     assert answers == {"plain": "box", "upstream": "jar", "released": "jar"}
 
@@ -69,15 +58,15 @@ def test_explain_reads_text_and_rows(tmp_path: Path) -> None:
     text = tmp_path / "story.txt"
     text.write_text(STORY, encoding="utf-8")
     rows = write(tmp_path / "in.jsonl", {"story": "Ann entered the hall."}, ROW)
-    shown = run("explain", "-b", "hi_tom", text)
+    shown = tomrl("tom", "explain", "-b", "hi_tom", text)
     assert "really jar; Ann: jar; Bob: red_box" in shown
     assert "Bob has a wrong idea of Ann: red_box" in shown
-    assert run("explain", "-b", "hi_tom", rows, "--row", 2) == shown
+    assert tomrl("tom", "explain", "-b", "hi_tom", rows, "--row", 2) == shown
 
 
 def test_check_prints_agreement_and_keeps_disagreements(tmp_path: Path) -> None:
     right, wrong = {**ROW, "answer": "red_box"}, {**ROW, "id": "b", "answer": "jar", "order": 1}
-    output = run("check", "-b", "hi_tom", write(tmp_path / "in.jsonl", right, wrong))
+    output = tomrl("tom", "check", "-b", "hi_tom", write(tmp_path / "in.jsonl", right, wrong))
     assert "50.0" in output
     (kept,) = read(tmp_path / "in.disagreements.jsonl")
     assert (kept["line"], kept["id"], kept["label"], kept["answer"]) == (2, "b", "jar", "red_box")

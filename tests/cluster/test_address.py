@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import http.server
 import json
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -17,25 +15,17 @@ from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
 from pipeline.ops.cluster.client import Address
 from tests.cluster.conftest import Heard, MakeJob
+from tests.serving import Quiet, serving
 
 
-@contextmanager
-def _server(status: int, body: str) -> Iterator[str]:
+def _server(status: int, body: str) -> AbstractContextManager[str]:
     """Serve one answer to every request."""
 
-    class Answer(http.server.BaseHTTPRequestHandler):
+    class Answer(Quiet):
         def do_GET(self) -> None:
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(body.encode())
+            self.answer(body.encode(), status)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    return serving(Answer)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import aiohttp
 import httpx
@@ -17,25 +16,19 @@ from websockets.exceptions import InvalidStatus
 
 from pipeline.base.ports import UNUSABLE, keep_loopback_direct
 from tests.corpus.proxies import PROXIES
-from tests.serving import serving_in_a_thread
+from tests.serving import Quiet, quiet_server, serving_in_a_thread
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     protocol_version = "HTTP/1.1"  # as websockets expect of who refuses them
 
     def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.answer(b"{}")
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    with serving_in_a_thread(ThreadingHTTPServer(("127.0.0.1", 0), _Handler)) as server:
+    with serving_in_a_thread(quiet_server(_Handler)) as server:
         yield server.server_port
 
 

@@ -9,7 +9,6 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from pipeline.data import acquire as module
 from pipeline.data.acquire import UNAVAILABLE, acquire
 from pipeline.data.sources import SOURCES, Source, SourceFile
 from pipeline.formats.download import Patience
+from tests.serving import Quiet, quiet_server
 
 BODY = bytes(range(256)) * 1200
 CUT = 100_000
@@ -31,8 +31,7 @@ class Upstream:
         self.behaviours: list[str] = ["whole"]
         self.ranges: list[str | None] = []
         self.release = threading.Event()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.server.daemon_threads = True
+        self.server = quiet_server(self._handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}/file.bin"
         self.body = BODY
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
@@ -42,19 +41,16 @@ class Upstream:
         self.server.shutdown()
         self.server.server_close()
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
+    def _handler(self) -> type[Quiet]:
         upstream = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self) -> None:
-                upstream.answer(self)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
+                upstream.reply(self)
 
         return Handler
 
-    def answer(self, request: BaseHTTPRequestHandler) -> None:
+    def reply(self, request: Quiet) -> None:
         self.ranges.append(request.headers["Range"])
         behaviour = self.behaviours[0]
         if len(self.behaviours) > 1:
@@ -68,7 +64,7 @@ class Upstream:
         else:
             self._send(request, behaviour)
 
-    def _send(self, request: BaseHTTPRequestHandler, behaviour: str) -> None:
+    def _send(self, request: Quiet, behaviour: str) -> None:
         start = 0
         asked = request.headers["Range"]
         if asked and behaviour != "ignore range":

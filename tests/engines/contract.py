@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
-    """Advantages, loss, KL, entropy and gradient norm of one random batch, from both."""
+    """Loss, KL, entropy and gradient norm of one random batch, from both."""
     tokenizer = make_tokenizer(TEXTS, 300)
     policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
     reference = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=1)
@@ -80,8 +80,7 @@ def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
     lengths = torch.tensor([len(c.tokens) for c in rollouts.completions])
     mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
     scores = at_last_token(torch.tensor([r.score for r in rollouts.rewards]), mask)
-    own = estimate(chosen, Signal(scores, mask, GROUP)).advantage
-    theirs = _verl_advantages(algorithm, scores, mask)
+    advantage = estimate(chosen, Signal(scores, mask, GROUP)).advantage
     return {
         "ours": {
             "loss": statistics.loss,
@@ -89,8 +88,7 @@ def losses(algorithm: AlgorithmName) -> dict[str, dict[str, float]]:
             "entropy": statistics.entropy,
             "gradient_norm": statistics.gradient_norm,
         },
-        "verl": _verl_update(twin, reference, rollouts, theirs, mask),
-        "advantages": {"largest difference": (own - theirs).abs().max().item()},
+        "verl": _verl_update(twin, reference, rollouts, advantage, mask),
     }
 
 
@@ -203,20 +201,6 @@ def _rollouts() -> Rollouts:
     verdict = reward(load_preset("rlvr"), "", rows[0].example).grade
     rewards_ = tuple(Reward(random.choice((0.0, 0.1, 1.1)), 0.0, 0.0, verdict) for _ in completions)
     return Rollouts(rows, completions, tuple("" for _ in completions), rewards_)
-
-
-def _verl_advantages(algorithm: str, scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    from verl import DataProto
-    from verl.trainer.ppo.ray_trainer import compute_advantage
-
-    data = DataProto.from_dict(
-        tensors={"token_level_rewards": scores, "response_mask": mask.float()},
-        non_tensors={"uid": np.repeat(np.array([str(i) for i in range(PROMPTS)], object), GROUP)},
-    )
-    config = OmegaConf.create({"gamma": 1.0, "lam": 1.0})
-    data = compute_advantage(data, algorithm, gamma=1.0, lam=1.0, num_repeat=GROUP, config=config)
-    found: torch.Tensor = data.batch["advantages"]
-    return found
 
 
 def _verl_update(

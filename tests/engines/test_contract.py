@@ -35,9 +35,8 @@ def losses(engine: Path) -> Any:
 
 
 @pytest.mark.parametrize("algorithm", ["grpo", "reinforce_plus_plus"])
-def test_advantages_loss_kl_and_gradient_agree(losses: Any, algorithm: str) -> None:
+def test_loss_kl_and_gradient_agree(losses: Any, algorithm: str) -> None:
     found = losses[algorithm]
-    assert found["advantages"]["largest difference"] <= TOLERANCE
     assert found["ours"] == pytest.approx(found["verl"], abs=TOLERANCE, rel=TOLERANCE)
     assert abs(found["ours"]["loss"]) > 100 * TOLERANCE
     assert found["ours"]["kl"] > 100 * TOLERANCE

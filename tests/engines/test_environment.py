@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from pipeline.formats.files import read_lines
 from pipeline.tasks import registry
 from tests.conftest import PROJECT, type_command
 from tests.made_answers import example_of, made_up
-from tests.serving import serving_in_a_thread
+from tests.serving import Quiet, serving
 
 PACKAGE = "tomrl_hi_tom_style"
 RESPONSES, ASKED = 9600, 4
@@ -117,13 +116,13 @@ def test_croissant_is_read_by_its_own_library(reproduced: Path, tmp_path: Path) 
     assert sorted(scored("croissant", folder, None).values()) == sizes
 
 
-class Answering(BaseHTTPRequestHandler):
+class Answering(Quiet):
     """Answers chat completions by what was asked last, streamed where that is asked for."""
 
     known: Mapping[str, str]
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        asked = json.loads(self.body())
         text = self.known[asked["messages"][-1]["content"]]
         said = {"role": "assistant", "content": text}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
@@ -137,14 +136,7 @@ class Answering(BaseHTTPRequestHandler):
             whole = {**head, "object": "chat.completion"}
             whole["choices"] = [{**choice, "message": said}]
             body, kind = json.dumps(whole), "application/json"
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body.encode())))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+        self.answer(body.encode(), Content_Type=kind)
 
 
 @pytest.fixture
@@ -155,8 +147,8 @@ def server(rows: list[dict[str, Any]]) -> Iterator[str]:
         f"{row['example']['answer'] if place % 2 else 'nowhere'}</answer>"
         for place, row in enumerate(rows)
     }
-    with serving_in_a_thread(ThreadingHTTPServer(("127.0.0.1", 0), Answering)) as found:
-        yield f"http://127.0.0.1:{found.server_port}/v1"
+    with serving(Answering) as address:
+        yield f"{address}/v1"
 
 
 def typed(folder: Path, package: Path, *command: str, **extra: str) -> None:

@@ -38,23 +38,6 @@ class Parrot:
         return [Response(f"</think><answer>{a}</answer>", 3, "stop") for a in self.answers]
 
 
-def test_metrics_by_order() -> None:
-    questions = examples(6)
-    answers = [f"in {questions[0].answer}", *(e.answer for e in questions[1:4])]
-    answers += ["elsewhere", "box_5"]
-    (graded,) = evaluate(
-        Parrot(answers),  # type: ignore[arg-type]
-        [Asked({"c": questions}, Asking("compact", Sampling(8)))],
-        seed=0,
-    )
-    metrics = task_metrics(questions, graded)
-    assert metrics.accuracy == 5 / 6 and metrics.format_rate == 1
-    assert metrics.strict_accuracy == 4 / 6
-    assert sum(s.count * s.strict_accuracy for s in metrics.by_order.values()) == 4
-    assert metrics.by_order["1"].correct == 1
-    assert metrics.by_order["0"].accuracy == 1
-
-
 class Blunt(Parrot):
     """An engine that answers at once, and keeps what it was shown."""
 

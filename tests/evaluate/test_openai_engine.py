@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from pipeline.evaluate.runner import grade_response
 from pipeline.model.manifest import ApiManifest
 from pipeline.tasks.example import Example
 from tests.corpus.servers import DIALECTS, REFUSED
-from tests.serving import serving_in_a_thread
+from tests.serving import Quiet, serving_in_a_thread
 
 KEY = "TOMRL_TEST_KEY"
 PROMPTS = [Prompt([{"role": "user", "content": f"question {n}"}], (n,), "") for n in range(12)]
@@ -65,25 +65,17 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.Lock()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     server: Server
 
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.body())
         with self.server.lock:
             trial = sum(each["messages"] == body["messages"] for each in self.server.asked)
             self.server.asked.append(body)
             self.server.keys.add(self.headers.get("Authorization"))
         status, headers, content = self.server.reply(body, trial)
-        self.send_response(status)
-        for name, value in {"Content-Type": "application/json", **headers}.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", headers.get("Content-Length", str(len(content))))
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.answer(content, status, **{"Content-Type": "application/json", **headers})
 
 
 @contextmanager

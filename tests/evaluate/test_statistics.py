@@ -1,6 +1,11 @@
-"""Uncertainty of shares and changes: against other implementations, and over drawn samples."""
+"""Every statistic against the same thing written out plainly, on few items in uneven stories."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from math import comb, inf
+from statistics import mean
 
 import numpy as np
 import pytest
@@ -14,105 +19,213 @@ from pipeline.evaluate.statistics import (
     holm,
     mcnemar,
     median,
+    ratio,
+    seeds_and_stories,
     share,
 )
 
-
-def drawn(
-    stories: int, questions: int, middle: float, spread: float, random: np.random.Generator
-) -> tuple[list[bool], list[int]]:
-    """Draw answers whose chance to be right differs from story to story."""
-    chances = np.clip(random.normal(middle, spread, stories), 0, 1)
-    right = [bool(random.random() < chance) for chance in chances for _ in range(questions)]
-    return right, [story for story in range(stories) for _ in range(questions)]
-
-
-def test_one_question_a_story_is_wilsons_interval_with_students_quantile() -> None:
-    right = [True] * 60 + [False] * 40
-    found = share(right, range(100))
-    scipys = stats.binomtest(60, 100).proportion_ci(method="wilson")
-    assert (found.value, found.count, found.clusters) == (0.6, 100, 100)
-    assert found.low == pytest.approx(scipys.low, abs=0.004)
-    assert found.high == pytest.approx(scipys.high, abs=0.004)
-    assert found.low < scipys.low and scipys.high < found.high
-
-
-def test_questions_about_one_story_count_less() -> None:
-    right, stories = drawn(60, 5, 0.6, 0.4, np.random.default_rng(0))
-    clustered, naive = share(right, stories), share(right, range(len(right)))
-    assert clustered.value == naive.value
-    assert clustered.high - clustered.low > 1.2 * (naive.high - naive.low)
-
-
-def test_the_interval_of_a_share_covers_it() -> None:
-    random, covered, draws = np.random.default_rng(1), 0, 400
-    for _ in range(draws):
-        right, stories = drawn(40, 5, 0.5, 0.3, random)
-        found = share(right, stories)
-        covered += found.low <= 0.5 <= found.high
-    assert 0.92 <= covered / draws <= 0.985
+DRAWS = 2000
+Stories = Sequence[str]
+SHARES = [
+    ("1101001", "aabbbcd"),
+    ("101011", "aabbcc"),  # questions of a story unlike each other: at most as many as there are
+    ("1110", "aabb"),  # two stories
+    ("1101", "aaaa"),  # one
+    ("1111111", "aabbccc"),
+    ("000", "abc"),
+    ("1" * 40 + "0" * 26, "abcde" * 13 + "a"),
+]
+PAIRS = [
+    ((0, 0, 1, 0, 1, 0, 0), (1, 1, 1, 1, 0, 0, 1), "aabbbcd"),
+    ((0.2, 0.5, 0.1, 0.9), (0.4, 0.5, 0.8, 0.7), "abca"),
+    ((0, 0), (1, 1), "ab"),  # all change alike
+    ((0, 1, 0), (1, 0, 0), "aab"),
+    ((1, 0, 1), (0, 1, 0), "abb"),
+    ((1, 1, 1, 0), (0, 0, 0, 0), "abab"),
+    ((0, 0, 0, 1), (1, 0, 0, 0), "aaaa"),
+    ((0, 0, 1), (1, 1, 1), "aaa"),
+    ((0, 1), (0, 1), "ab"),
+    ((0,) * 9 + (1,), (1,) * 9 + (0,), "abcdefghij"),
+    ((0,) * 19 + (1,), (1,) * 10 + (0,) * 9 + (1,), "aaaaabbbbbcccccddddd"),  # stories decide
+]
 
 
-@pytest.mark.parametrize("value", [True, False])
-def test_without_any_variance_a_story_counts_once(value: bool) -> None:
-    found = share([value] * 50, [place // 5 for place in range(50)])
-    one_each = share([value] * 10, range(10))
-    assert (found.low, found.high) == (one_each.low, one_each.high)
-    assert found.low < found.high
+def variance_of_the_mean(values: Sequence[float], stories: Stories) -> tuple[int, float]:
+    """How many stories there are, and the sandwich estimator over them."""
+    groups = {
+        s: [v for v, about in zip(values, stories, strict=True) if about == s] for s in stories
+    }
+    sums = [sum(v - mean(values) for v in group) for group in groups.values()]
+    count = len(sums)
+    if count == 1:
+        return 1, 0.0
+    return count, count / (count - 1) * sum(s**2 for s in sums) / len(values) ** 2
+
+
+def quantiles(drawn: Sequence[float]) -> tuple[float, float]:
+    return float(np.quantile(drawn, 0.025)), float(np.quantile(drawn, 0.975))
+
+
+def numbered(stories: Sequence[str]) -> list[int]:
+    return [list(dict.fromkeys(stories)).index(story) for story in stories]
+
+
+@pytest.mark.parametrize(("answers", "stories"), SHARES)
+def test_share(answers: str, stories: str) -> None:
+    right = [answer == "1" for answer in answers]
+    p, count = mean(map(float, right)), len(right)
+    groups, variance = variance_of_the_mean(list(map(float, right)), stories)
+    n = min(count, p * (1 - p) / variance) if variance else groups
+    z = stats.t.ppf(0.975, max(1, groups - 1))
+    # Wilson: all shares q with |p - q| <= z sqrt(q (1 - q) / n); the roots of a square equation.
+    low, high = sorted(np.roots([1 + z**2 / n, -(2 * p + z**2 / n), p**2]).real)
+    found = share(right, stories)
+    assert (found.value, found.low, found.high) == pytest.approx((p, low, high), abs=1e-7)
+    assert (found.count, found.clusters) == (count, groups)
+    assert found.low >= 0 and found.high <= 1
+
+
+@pytest.mark.parametrize(("before", "after", "stories"), PAIRS)
+def test_change(before: Sequence[float], after: Sequence[float], stories: str) -> None:
+    steps = [b - a for a, b in zip(before, after, strict=True)]
+    groups, variance = variance_of_the_mean(steps, stories)
+    reach = stats.t.ppf(0.975, groups - 1) * variance**0.5 if groups > 1 else 1.0
+    low, high = max(-1, mean(steps) - reach), min(1, mean(steps) + reach)
+    found = change(before, after, stories)
+    assert (found.value, found.low, found.high) == pytest.approx((mean(steps), low, high))
+    assert (found.count, found.clusters) == (len(steps), groups)
+
+
+@pytest.mark.parametrize(("before", "after", "stories"), PAIRS)
+def test_changed_by_chance(before: Sequence[float], after: Sequence[float], stories: str) -> None:
+    steps = [b - a for a, b in zip(before, after, strict=True)]
+    gained, lost = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    turned = gained + lost
+    tail = sum(comb(turned, k) for k in range(min(gained, lost) + 1)) / 2**turned
+    exact = min(1, 2 * tail)
+    assert mcnemar(before, after) == pytest.approx(exact)
+    groups, variance = variance_of_the_mean(steps, stories)
+    if groups == 1 or not turned:
+        student = 1.0
+    else:
+        t = abs(mean(steps)) / variance**0.5 if variance else inf
+        student = 2 * float(stats.t.sf(t, groups - 1))
+    assert changed_by_chance(before, after, stories) == pytest.approx(max(exact, student))
+
+
+def uneven(count: int) -> tuple[list[float], list[str]]:
+    """Values that no two stories have in common, each story with one to three of them."""
+    stories = [name for place, name in enumerate("abcdefghijk") for _ in range(1 + place % 3)]
+    values = np.random.default_rng(count).normal(3, 1, len(stories))
+    return [float(value) for value in values], stories
+
+
+def test_bootstraps_of_changes_and_ratios_draw_whole_stories() -> None:
+    (before, stories), (after, _) = uneven(1), uneven(2)
+    index = numbered(stories)
+    for seed in (0, 3):
+        drawn = np.random.default_rng(seed).integers(0, 11, size=(DRAWS, 11))
+        changes, ratios = [], []
+        for draw in drawn:
+            places = [p for story in draw for p, s in enumerate(index) if s == story]
+            first, then = sum(before[p] for p in places), sum(after[p] for p in places)
+            changes.append((then - first) / len(places))
+            ratios.append(then / first)
+        given = {} if seed == 0 else {"seed": seed}
+        found = bootstrap_change(before, after, stories, **given)
+        assert found == pytest.approx(quantiles(changes))
+        expected = Estimate(sum(after) / sum(before), *quantiles(ratios), len(index), 11)
+        assert_alike(ratio(before, after, stories, **given), expected)
+
+
+def test_a_ratio_bears_stories_without_anything_before() -> None:
+    found = ratio([0, 2], [1, 1], "ab")
+    assert (found.value, found.low, found.high) == pytest.approx((1, 0.5, 2 / 1e-9))
+    with pytest.raises(ZeroDivisionError):
+        ratio([0, 0], [1, 1], "ab")
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_median_of_draws_is_the_lower_one(apart: bool) -> None:
+    values, stories = uneven(1)
+    index = list(range(len(values))) if apart else numbered(stories)
+    count = max(index) + 1
+    for seed in (0, 3):
+        drawn = np.random.default_rng(seed).multinomial(count, [1 / count] * count, DRAWS)
+        medians = []
+        for times in drawn:
+            several = sorted(v for v, s in zip(values, index, strict=True) for _ in range(times[s]))
+            medians.append(several[(len(several) - 1) // 2])
+        given = {} if seed == 0 else {"seed": seed}
+        expected = Estimate(float(np.median(values)), *quantiles(medians), len(values), count)
+        assert_alike(median(values, index, **given), expected)
+
+
+def test_seeds_and_stories_are_drawn_apart() -> None:
+    steps = [[1.1, 0.03, 0.52], [0.41], [0.07, 1.3, 0.9, 0.26]]
+    stories = ["aab", "d", "bcca"]  # the last seed is not asked about the last story
+    index = numbered([story for each in stories for story in each])
+    starts = [0, *accumulate(map(len, steps))]
+    for seed in (0, 3):
+        random = np.random.default_rng(seed)
+        seeds = random.multinomial(3, [1 / 3] * 3, DRAWS)
+        drawn = random.multinomial(4, [1 / 4] * 4, DRAWS)
+        means = []
+        for of_seeds, of_stories in zip(seeds, drawn, strict=True):
+            weighed = [
+                (int(of_seeds[run] * of_stories[index[starts[run] + place]]), step)
+                for run, each in enumerate(steps)
+                for place, step in enumerate(each)
+            ]
+            total = sum(weight for weight, _ in weighed)
+            if total:  # the stories drawn may be none that these seeds were asked about
+                means.append(sum(weight * step for weight, step in weighed) / total)
+        assert len(means) < DRAWS
+        given = {} if seed == 0 else {"seed": seed}
+        assert seeds_and_stories(steps, stories, **given) == pytest.approx(quantiles(means))
+
+
+@pytest.mark.parametrize(
+    "p_values", [[0.01, 0.04, 0.03], [0.02, 0.021, 0.5, 0.001], [0.3, 0.3, 0.01], [0.7], []]
+)
+def test_holm(p_values: list[float]) -> None:
+    def corrected(p: float) -> float:
+        """The largest of the p-values up to this one, each times those not before it."""
+        ordered = sorted(p_values)
+        return min(1.0, max((len(ordered) - i) * q for i, q in enumerate(ordered) if q <= p))
+
+    assert holm(p_values) == pytest.approx([corrected(p) for p in p_values])
 
 
 def test_nothing_says_nothing() -> None:
     assert share([], []) == Estimate(0.0, 0.0, 1.0, 0, 0)
     assert change([], [], []) == Estimate(0.0, -1.0, 1.0, 0, 0)
-    one = change([False], [True], ["a"])
-    assert (one.value, one.low, one.high) == (1.0, 0.0, 1.0)
 
 
-def test_a_change_of_independent_items_is_the_paired_t_test() -> None:
-    random = np.random.default_rng(2)
-    before, after = random.random(80), random.random(80) + 0.1
-    found = change(list(before), list(after), range(80))
-    low, high = stats.ttest_rel(after, before).confidence_interval()
-    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+def test_the_interval_of_a_share_covers_it() -> None:
+    """Also where the chance to be right differs from story to story."""
+    random, covered, draws = np.random.default_rng(1), 0, 400
+    stories = [place // 5 for place in range(200)]
+    for _ in range(draws):
+        chances = np.repeat(np.clip(random.normal(0.5, 0.3, 40), 0, 1), 5)
+        found = share(list(random.random(200) < chances), stories)
+        covered += found.low <= 0.5 <= found.high
+    assert 0.92 <= covered / draws <= 0.985
 
 
-def test_the_bootstrap_agrees_with_the_interval() -> None:
-    random = np.random.default_rng(3)
-    before, stories = drawn(80, 5, 0.4, 0.2, random)
-    after, _ = drawn(80, 5, 0.6, 0.2, random)
-    found = change(before, after, stories)
-    low, high = bootstrap_change(before, after, stories)
-    assert low == pytest.approx(found.low, abs=0.02)
-    assert high == pytest.approx(found.high, abs=0.02)
+def test_what_does_not_pair_up_is_refused() -> None:
+    with pytest.raises(ValueError, match="argument 2"):
+        mcnemar([0, 1], [0])
+    with pytest.raises(ValueError, match="argument 2"):
+        mcnemar([0, 1], [0, 1, 1])
 
 
-def test_a_median_has_an_interval_by_story() -> None:
-    values, stories = np.repeat(np.arange(101.0), 5), np.repeat(np.arange(101), 5)
-    found, naive = median(list(values), list(stories)), median(list(values), range(505))
-    assert (found.value, found.count, found.clusters) == (50.0, 505, 101)
-    assert found.low < naive.low < 50 < naive.high < found.high
-    assert found.low == pytest.approx(50 - 1.96 * 101 / (2 * 101**0.5), abs=3)
+def test_an_estimate_is_written_with_four_decimals() -> None:
+    written = Estimate(0.123456, 0.00004, 0.99996, 12, 5).as_json()
+    assert written == {"value": 0.1235, "low": 0.0, "high": 1.0, "count": 12, "clusters": 5}
 
 
-def test_a_change_by_chance_heeds_stories_and_how_few_turned() -> None:
-    before, after, each = [0] * 40, [1] * 10 + [0] * 30, list(range(40))
-    assert changed_by_chance(before, after, each) == pytest.approx(
-        max(mcnemar(before, after), stats.ttest_rel(after, before).pvalue)
-    )
-    of_eight_stories = [place // 5 for place in each]
-    assert changed_by_chance(before, after, of_eight_stories) > 5 * mcnemar(before, after)
-    assert changed_by_chance(before, before, each) == 1.0
-    assert changed_by_chance([0] * 4, [1] * 4, each[:4]) == mcnemar([0] * 4, [1] * 4)
-
-
-def test_mcnemar_counts_what_turned() -> None:
-    before = [True] * 5 + [False] * 15
-    after = [False] * 5 + [True] * 15
-    assert mcnemar(before, after) == pytest.approx(stats.binomtest(15, 20).pvalue)
-    assert mcnemar(before, before) == 1.0
-
-
-def test_holm_corrects_and_keeps_the_order() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
+def assert_alike(found: Estimate, expected: Estimate) -> None:
+    ends = [(each.value, each.low, each.high) for each in (found, expected)]
+    assert ends[0] == pytest.approx(ends[1])
+    assert (found.count, found.clusters) == (expected.count, expected.clusters)

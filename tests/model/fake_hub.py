@@ -10,8 +10,10 @@ import hashlib
 import json
 import threading
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
+
+from tests.serving import Quiet, quiet_server
 
 REPOSITORY = "someone/tiny"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -77,21 +79,17 @@ class FakeHub:
     def _serve(self, name: str) -> ThreadingHTTPServer:
         fake = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self) -> None:
                 token = self.headers["Authorization"]
                 fake.seen.append(Seen(name, self.path, token, self.headers["Range"]))
-                fake.answer(self, name)
+                fake.reply(self, name)
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        server.daemon_threads = True
+        server = quiet_server(Handler)
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         return server
 
-    def answer(self, request: BaseHTTPRequestHandler, name: str) -> None:
+    def reply(self, request: Quiet, name: str) -> None:
         path = request.path.partition("?")[0]
         behaviour = ""
         if self.behaviours and path.startswith(self.failing):
@@ -105,7 +103,7 @@ class FakeHub:
         else:
             self._answer_as_hub(request, path, behaviour)
 
-    def _answer_as_hub(self, request: BaseHTTPRequestHandler, path: str, behaviour: str) -> None:
+    def _answer_as_hub(self, request: Quiet, path: str, behaviour: str) -> None:
         listings = [f"/api/models/{REPOSITORY}/revision/{name}" for name in ("main", COMMIT)]
         files, cached = f"/{REPOSITORY}/resolve/{COMMIT}/", "/api/resolve-cache/"
         if path in listings:
@@ -119,19 +117,14 @@ class FakeHub:
         else:
             request.send_error(404)
 
-    def _redirect(self, request: BaseHTTPRequestHandler, where: str) -> None:
-        request.send_response(302 if where.startswith("http") else 307)
-        request.send_header("Location", where)
-        request.send_header("Content-Length", "0")
-        request.end_headers()
+    def _redirect(self, request: Quiet, where: str) -> None:
+        request.answer(status=302 if where.startswith("http") else 307, Location=where)
 
-    def _send(self, request: BaseHTTPRequestHandler, path: Path, behaviour: str) -> None:
+    def _send(self, request: Quiet, path: Path, behaviour: str) -> None:
         body = path.read_bytes()
         self._send_bytes(request, body[::-1] if behaviour == "corrupt" else body, behaviour)
 
-    def _send_bytes(
-        self, request: BaseHTTPRequestHandler, body: bytes, behaviour: str = ""
-    ) -> None:
+    def _send_bytes(self, request: Quiet, body: bytes, behaviour: str = "") -> None:
         asked = request.headers["Range"]
         start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
         request.send_response(206 if start else 200)

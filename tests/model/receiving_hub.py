@@ -6,7 +6,8 @@ import base64
 import hashlib
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.serving import Quiet, quiet_server
 
 TOKEN = "hf_secret"
 
@@ -25,20 +26,16 @@ class ReceivingHub:
         self._stored: dict[str, bytes] = {}
         hub = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet):
             def do_GET(self) -> None:
-                hub.answer(self, b"")
+                hub.reply(self, b"")
 
             def do_POST(self) -> None:
-                hub.answer(self, self.rfile.read(int(self.headers["Content-Length"] or 0)))
+                hub.reply(self, self.body())
 
             do_PUT = do_POST
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = quiet_server(Handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
@@ -46,7 +43,7 @@ class ReceivingHub:
         self._server.shutdown()
         self._server.server_close()
 
-    def answer(self, request: BaseHTTPRequestHandler, body: bytes) -> None:
+    def reply(self, request: Quiet, body: bytes) -> None:
         path = request.path.partition("?")[0]
         if path.startswith("/store/"):
             self._stored[path.removeprefix("/store/")] = body
@@ -76,7 +73,7 @@ class ReceivingHub:
         else:
             request.send_error(404)
 
-    def _create(self, request: BaseHTTPRequestHandler, asked: dict[str, str]) -> None:
+    def _create(self, request: Quiet, asked: dict[str, str]) -> None:
         name = "/".join(filter(None, (asked.get("organization"), asked["name"])))
         if name.startswith("others/"):
             request.send_error(403)
@@ -91,7 +88,7 @@ class ReceivingHub:
             kept = each["oid"] in self._stored
             yield each if kept else each | {"actions": upload}
 
-    def _commit(self, request: BaseHTTPRequestHandler, name: str, body: bytes) -> None:
+    def _commit(self, request: Quiet, name: str, body: bytes) -> None:
         refusal = self.refusals.pop(0) if self.refusals else None
         if refusal == 0:
             request.close_connection = True
@@ -110,10 +107,5 @@ class ReceivingHub:
                 self.repositories[name][value["path"]] = data
         self._say(request, {"commitUrl": f"{self.url}/{name}/commit/1", "commitOid": "1" * 40})
 
-    def _say(self, request: BaseHTTPRequestHandler, said: object, status: int = 200) -> None:
-        body = json.dumps(said).encode()
-        request.send_response(status)
-        request.send_header("Content-Type", "application/json")
-        request.send_header("Content-Length", str(len(body)))
-        request.end_headers()
-        request.wfile.write(body)
+    def _say(self, request: Quiet, said: object, status: int = 200) -> None:
+        request.answer(json.dumps(said).encode(), status, Content_Type="application/json")

@@ -99,31 +99,9 @@ def test_shared_prompt_logprobs_equal_the_plain_computation(model: PreTrainedMod
     assert (logprobs[~mask] == 0).all() and (entropies[~mask] == 0).all()
 
 
-def test_shared_prompt_gradients_equal_the_plain_computation(model: PreTrainedModel) -> None:
-    logprobs = _scores(model).logprobs
-    shared = torch.autograd.grad(logprobs.sum(), list(model.parameters()))
-    total = sum(
-        _plain(model, PROMPTS[index // 2], completion).sum()
-        for index, completion in enumerate(COMPLETIONS)
-    )
-    plain = torch.autograd.grad(total, list(model.parameters()))  # type: ignore[arg-type]
-    for one, other in zip(shared, plain, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
-
-
 def test_one_token_completions_need_no_second_pass(model: PreTrainedModel) -> None:
     states, ids, mask = completion_states(model, [[5, 6]], [[7], [8]])
     assert states.shape[:2] == ids.shape == mask.shape == (2, 1)
-
-
-def test_greedy_decoding_equals_the_naive_loop(model: PreTrainedModel) -> None:
-    keys = [(i,) for i in range(3)]
-    found = generate(model, PROMPTS, keys, Sampling(40, temperature=0), stops=())
-    for prompt, completion in zip(PROMPTS, found, strict=True):
-        tokens = list(prompt)
-        for _ in range(40):
-            tokens.append(int(model(torch.tensor([tokens])).logits[0, -1].argmax()))
-        assert completion == Completion(tuple(tokens[len(prompt) :]), finished=False)
 
 
 def test_a_sample_depends_on_its_key_alone(model: PreTrainedModel) -> None:

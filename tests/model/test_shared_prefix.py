@@ -33,22 +33,6 @@ def completion_logits(
     return Halves.of(model).head(states), mask
 
 
-def _plain(model: PreTrainedModel, row: int) -> Tensor:
-    prompt, completion = PROMPTS[row // 2], COMPLETIONS[row]
-    logits: Tensor = model(torch.tensor([prompt + completion])).logits
-    return logits[0, len(prompt) - 1 : -1]
-
-
-def test_grouped_heads_give_the_plain_logits_and_gradients(model: PreTrainedModel) -> None:
-    logits, mask = completion_logits(model, PROMPTS, COMPLETIONS)
-    plain = torch.cat([_plain(model, row) for row in range(len(COMPLETIONS))])
-    torch.testing.assert_close(logits[mask], plain, atol=1e-5, rtol=1e-5)
-    weights = list(model.parameters())
-    shared = torch.autograd.grad(logits[mask].square().mean(), weights)
-    for one, other in zip(shared, torch.autograd.grad(plain.square().mean(), weights), strict=True):
-        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize("prompts", [PROMPTS, [[5, 6], [10, 11], [12, 13]]], ids=["ragged", "even"])
 @pytest.mark.parametrize("few", [256, 0], ids=["in float32", "in bfloat16"])
 def test_gradients_in_bfloat16_point_where_those_in_float32_do(

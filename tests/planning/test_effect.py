@@ -6,12 +6,11 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
-from pipeline.cli.app import app
 from pipeline.evaluate.statistics import change
 from pipeline.ops.planning.effect import SEED_POINTS, TURNED, found_by, needed
+from tests.said import tomrl
 
 
 @pytest.mark.parametrize("points", [5.0, 10.0, 20.0])
@@ -55,9 +54,9 @@ def test_a_change_that_cannot_be_is_refused(points: float) -> None:
 
 
 def test_the_command_says_what_a_study_finds() -> None:
-    said = CliRunner().invoke(app, ["plan", "--study", "mini", "--effect", "5", "--json"])
-    found = json.loads(said.output)
+    said = tomrl("plan", "--study", "mini", "--effect", "5", "--json")
+    found = json.loads(said)
     assert found["questions"] == needed(5.0).questions
     assert found["columns"]["rule_right"] == pytest.approx(found_by(400))
-    text = CliRunner().invoke(app, ["plan", "--study", "mini", "--effect", "5"]).output
+    text = tomrl("plan", "--study", "mini", "--effect", "5")
     assert "a change of 5 points in one trained model takes" in " ".join(text.split())

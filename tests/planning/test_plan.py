@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
-from pipeline.cli.app import app
 from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.study import Study
@@ -25,16 +23,13 @@ from pipeline.ops.planning.phases import OF_ARITHMETIC, OF_MEMORY, phases
 from pipeline.ops.planning.study import StudyPlan, plan_study
 from pipeline.train.shapes import QWEN25
 from tests.conftest import PROJECT
+from tests.said import tomrl
 
 KEYS = {"cells", "gpu_hours", "makespan_hours", "cost", "disk_gb"}
 
 
 def run(*words: object) -> str:
-    result = CliRunner().invoke(app, ["plan", *map(str, words)], env={"COLUMNS": "100"})
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == 0, result.output
-    return result.output
+    return tomrl("plan", *words, columns=100)
 
 
 def read(*words: object) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 from pipeline.base.plugins import REWARDS
 from pipeline.config.sources import ExploreTomSource, GeneratedSource, HiTomSource, TomiSource
 from pipeline.data.generated import stories
-from pipeline.reward.fidelity import fidelity, is_readable
+from pipeline.reward.fidelity import fidelity
 from pipeline.reward.presets import load_preset, reward, safe_reward
 from pipeline.reward.reward import Fidelity
 from pipeline.tasks import registry
@@ -101,14 +101,6 @@ def test_every_trace_of_the_engine_is_faithful(source: GeneratedSource) -> None:
                 assert found.score == 1, row
                 checked += 1
     assert checked > 50
-
-
-def test_stories_without_rules_are_not_checked() -> None:
-    for benchmark, story in (("opentom", STORY), ("hi_tom_style", ""), ("hi_tom_style", "Boo!")):
-        example = Example(benchmark, "hi_tom_style_train", story, QUESTION, "blue_jar")
-        assert not is_readable(example)
-        given = reward(FIDELITY, " x</think><answer> blue_jar</answer>", example)
-        assert given.fidelity is None and given.score == pytest.approx(1.1)
 
 
 @pytest.mark.parametrize(

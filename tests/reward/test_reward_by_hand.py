@@ -110,13 +110,6 @@ def test_the_figures_of_a_reward() -> None:
     assert Reward(1.0, 0.0, 1.0, grade) == Reward.of(Earned(0.0, 1.0), grade, right=False)
 
 
-def test_a_response_that_fails_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.reward.presets.reward", lambda *_: 1 / 0)
-    given = safe_reward(load_preset("tom-rl"), "x", EXAMPLE)
-    assert (given.score, given.right, given.grade) == (-3, False, Grade(False, False, False, None))
-    assert given.error == "ZeroDivisionError: division by zero"
-
-
 def test_reasoning_is_paid_in_the_form_asked_for_only() -> None:
     preset = load_preset("fidelity", {"weight": 0.25})
     answer = "<answer> blue_jar</answer>"

@@ -15,12 +15,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.serving import serving_in_a_thread
+from tests.serving import Quiet, serving_in_a_thread
 
 FAULTS = (
     "500",
@@ -84,7 +84,7 @@ class FaultyServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(Quiet):
     server: FaultyServer
     protocol_version = "HTTP/1.1"
 
@@ -150,9 +150,6 @@ class _Handler(BaseHTTPRequestHandler):
         linger = struct.pack("ii", 1, 0)
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
         self.connection.close()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
 
 
 def _altered(content: bytes, random: Random) -> bytes:

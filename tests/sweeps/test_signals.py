@@ -14,7 +14,7 @@ from prefect import get_client
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.states import Cancelling
 
-from flows.driver.stopping import Interrupted
+from flows.driver.stopping import StopRequested
 from flows.proof import server
 from flows.sweeps.deployed import run_sweep
 from flows.sweeps.record import SweepFolder, sweep_folder
@@ -67,7 +67,7 @@ def test_a_sweep_that_is_asked_to_end_is_cancelled(
 
     with server() as address, temporary_settings({PREFECT_API_URL: address}):
         Thread(target=ask).start()
-        with pytest.raises(Interrupted) as asked:
+        with pytest.raises(StopRequested) as asked:
             run_sweep(asleep.name, str(asleep.home), 1)
         assert isinstance(asked.value.by, Terminated)
         with get_client(sync_client=True) as client:

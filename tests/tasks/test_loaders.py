@@ -20,7 +20,6 @@ from pipeline.tasks import explore_tom, fantom, gsm8k, hi_tom, tom_rl, tomi
 from pipeline.tasks.reading import read_csv, read_json, read_jsonl, read_parquet, read_xlsx
 from pipeline.tasks.registry import all_tasks, get
 
-HUGE = "x" * 10_000_000
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -71,16 +70,11 @@ def test_hi_tom_twins(tmp_path: Path) -> None:
 
 @changes(
     (lambda r: r.pop("answer"), r"Hi-ToM_data\.json, record 1: field 'answer' is missing"),
-    (lambda r: r.update(question_order="1"), "field 'question_order' is str"),
     (lambda r: r.update(question_order=5), r"'question_order' is 5, not in 0\.\.4"),
-    (lambda r: r.update(question_order=True), "field 'question_order' is bool"),
-    (lambda r: r.update(deception=0), "field 'deception' is int"),
     (lambda r: r.update(sample_id=300), "field 'sample_id' repeats 300 of .*record 1"),
     (lambda r: r.update(sample_id=7), "sample 307, its twin"),
     (lambda r: r.update(prompting_type="XP"), "'XP', not one of CoTP, VP"),
     (lambda r: r.update(answer="c_Z"), "'c_Z' is not among 15 choices"),
-    (lambda r: r.update(story=" "), "field 'story' is blank"),
-    (lambda r: r.update(story=HUGE), "field 'story' has 10,000,000 characters"),
 )
 def test_malformed_hi_tom(tmp_path: Path, change: Change, message: str) -> None:
     rows = hi_tom_rows()
@@ -128,15 +122,11 @@ def test_tom_rl(tmp_path: Path) -> None:
 
 @changes(
     (lambda r: r.pop("story"), "column story missing"),
-    (lambda r: r.update(story=None), "row 1: field 'story' is NoneType"),
-    (lambda r: r.update(answer=3), "field 'answer' is int"),
     (lambda r: r.update(answer="blue_box"), "ground truth differs"),
     (lambda r: r.update(data_source="bigtom"), "'bigtom', not one of hi_tom"),
     (lambda r: r["extra_info"].update(question_order=3.0), "stated order 3, but .* order 2"),
-    (lambda r: r["extra_info"].update(question_order=2.5), "2.5, not a whole number"),
     (lambda r: r.update(question="Ann" + " thinks" * 7), "a question of order 7"),
     (lambda r: r.update(data_source="tomi"), "field 'question_type2' is missing"),
-    (lambda r: r.update(story=HUGE), "10,000,000 characters"),
 )
 def test_malformed_tom_rl(tmp_path: Path, change: Change, message: str) -> None:
     row = tom_rl_row()
@@ -177,10 +167,8 @@ def test_tomi(tmp_path: Path) -> None:
         (STORY, "", "line 2: the last story has no question"),
         (STORY + "3 Where?\tbox\t1\n", "odd\n", "line 1: 'odd' is not a trace"),
         (STORY + "3 Where?\tbox\t1\n", "memory,odd\n", "is not a trace"),
-        (b"1 Ann\n2 \xff\n", TRACE, "line 2: not UTF-8"),
-        ("1 " + HUGE + "\n2 Where?\tbox\t1\n", TRACE, "10,000,000 characters"),
     ],
-    ids=range(10),
+    ids=range(8),
 )
 def test_malformed_tomi(tmp_path: Path, text: str | bytes, trace: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
@@ -201,16 +189,10 @@ def test_gsm8k(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ('{"question": "?"}', "line 2: field 'answer' is missing"),
-        ('{"question": "?", "answer": 3}', "line 2: field 'answer' is int"),
         ('{"question": "?", "answer": "3"}', "does not end with '#### ' and a number"),
         ('{"question": "?", "answer": "#### three"}', "does not end with"),
-        ('{"question": "?", ', "line 2: not JSON"),
-        ("[]", "line 2: list instead of a record"),
-        ('{"question": "a", "question": "b"}', "key 'question' occurs twice"),
-        (b'{"question": "\xe9"}', "line 2: not UTF-8"),
-        (json.dumps({"question": HUGE, "answer": "#### 1"}), "line 2: .*10,000,000 characters"),
     ],
-    ids=range(9),
+    ids=range(3),
 )
 def test_malformed_gsm8k(tmp_path: Path, line: str | bytes, message: str) -> None:
     good = b'{"question": "?", "answer": "#### 1"}\n'
@@ -259,10 +241,8 @@ def test_explore_tom(tmp_path: Path) -> None:
 @changes(
     (lambda r: r.pop("question"), "column question missing"),
     (lambda r: r.update(question=None), "row 2: field 'question' is NoneType"),
-    (lambda r: r.update({"qprop=nth_order": "x"}), "field 'qprop=nth_order' is str"),
     (lambda r: r.update({"qprop=nth_order": 3}), r"is 3, not in -1\.\.2"),
     (lambda r: r.update(expected_answer="bag"), "'bag' is not among the candidates box, tin"),
-    (lambda r: r.update({"qprop=non_unique_mental_state": 2}), "is int, which is the wrong"),
 )
 def test_malformed_explore_tom(tmp_path: Path, change: Change, message: str) -> None:
     row = explore_row()
@@ -400,18 +380,6 @@ def test_training_rows_by_benchmark_and_order(mirror: Path) -> None:
     }
 
 
-def test_published_split_leaks_as_documented(mirror: Path) -> None:
-    trained = {ex.story_id for ex in get("tom_rl_train").examples(mirror)}
-
-    def shared(task: str) -> int:
-        return sum(ex.story_id in trained for ex in get(task).examples(mirror))
-
-    assert shared("tom_rl_validation") == 400
-    assert shared("hi_tom_order4") == 600
-    assert shared("explore_tom") == shared("explore_tom_infilled") == 1027
-    assert shared("tomi") == 0
-
-
 GENERATED = {
     "story": "Ann entered the hall.",
     "question": "Where is the hat?",
@@ -428,12 +396,11 @@ GENERATED = {
     ("change", "message"),
     [
         ({"story": 3}, "line 2: field 'story' is int, which is the wrong type"),
-        ({"order": "two"}, "line 2: field 'order' is str, which is the wrong type"),
         ({"choices": ["a", 1]}, "line 2: field 'choices' is not a list of texts"),
         ({"trace": None}, "line 2: field 'trace' is NoneType"),
         ({"story": "x" * 10_000_000}, "line 2: field 'story' has 10,000,000 characters"),
     ],
-    ids=range(5),
+    ids=range(4),
 )
 def test_malformed_generated_rows(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = tmp_path / "hi_tom_style" / "test.jsonl"
@@ -441,13 +408,3 @@ def test_malformed_generated_rows(tmp_path: Path, change: dict[str, Any], messag
     path.write_text(f"{json.dumps(GENERATED)}\n{json.dumps(GENERATED | change)}\n")
     with pytest.raises(UserError, match=message):
         get("hi_tom_style").examples(tmp_path)
-
-
-def test_generated_rows_that_are_not_utf_8(tmp_path: Path) -> None:
-    path = tmp_path / "arithmetic" / "test.jsonl"
-    path.parent.mkdir()
-    path.write_bytes(
-        b'{"question": "1 + 1?", "answer": "2", "solution": "2."}\n{"question": "\xff"}'
-    )
-    with pytest.raises(UserError, match="line 2: not UTF-8"):
-        get("arithmetic").examples(tmp_path)

@@ -249,18 +249,6 @@ def test_what_cannot_be_read_is_shown_up_to_120_characters() -> None:
         assert f"sentence 3 ('{shown}'): it has none of the forms" in str(
             ParseError("b", 3, "x" * length)
         )
-    for text, number, why in (
-        ("The hat is in the box.", 1, "nobody has entered a room yet"),
-        ("Ann and Bob entered the hall. Cleo moved the hat to the box.", 2, "Cleo is in no room"),
-        (
-            "Ann entered the hall. Ann exited the hall. Ann moved the hat to the box.",
-            3,
-            "Ann is in",
-        ),
-        ("Ann entered the hall. It rained.", 2, "it has none of the forms"),
-    ):
-        with pytest.raises(ParseError, match=f"hi_tom: cannot read sentence {number} .*{why}"):
-            HI_TOM.story(text)
     HI_TOM.story("Ann likes the box. " + " " * (LONGEST_STORY - 19))
     with pytest.raises(ParseError, match=r"it has 20,001 characters; allowed: 20,000"):
         HI_TOM.story("Ann likes the box. " + " " * (LONGEST_STORY - 18))

@@ -9,39 +9,20 @@ from random import Random
 import pytest
 
 from pipeline.tom.contrast import in_contrast, right_rules
-from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, tomi
+from pipeline.tom.generate import explore_tom, hi_tom_items, opentom
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
-from pipeline.tom.generate.fantom import FantomSettings
 from pipeline.tom.generate.hi_tom import HiTomSettings
-from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
+from pipeline.tom.generate.item import GeneratedItem
 from pipeline.tom.generate.opentom import OpenTomSettings
 from pipeline.tom.generate.pair import HEARS, LEAVES, SEES, NoPair, hearing_twins
-from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES
-from pipeline.tom.generate.tomi import TomiSettings
+from pipeline.tom.generate.styles import STYLE_NAMES
 from pipeline.tom.parse.hi_tom import parse_question, parse_story
 from pipeline.tom.shortcut import SHORTCUTS, guess
 from pipeline.tom.story import Aside, Claim, Enter, Move, Report, Story
+from tests.tom.drawn import twins
 
 GENERATORS = ("hi_tom", "tomi", "explore_tom", "talk", "fantom", "short fantom", "opentom")
 SEEDS = range(15)
-
-
-def twins(kind: str, seed: int, style: str = BENCHMARK) -> CounterfactualPair:
-    random = Random(seed)
-    match kind:
-        case "hi_tom":
-            return hi_tom_items.pair(HiTomSettings(chapters=2, tell=True), random, style)
-        case "tomi":
-            return tomi.pair(TomiSettings(), random, style)
-        case "explore_tom":
-            return explore_tom.pair(ExploreTomSettings("all+asymmetric"), random, style)
-        case "talk":
-            return explore_tom.pair(ExploreTomSettings("fantom-private"), random, style)
-        case "fantom":
-            return fantom.pair(FantomSettings(people=4), random, style)
-        case "short fantom":
-            return fantom.pair(FantomSettings(full_context=False), random, style)
-    return opentom.pair(OpenTomSettings(), random, style)
 
 
 def words(text: str) -> list[str]:

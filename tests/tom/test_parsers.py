@@ -104,12 +104,6 @@ def test_tomi_story_with_and_without_numbers(text: str) -> None:
     assert tomi.parse_story(text).events == TOMI_EVENTS
 
 
-def test_tomi_places_the_object_in_the_room_of_its_mover() -> None:
-    entrances = "Bob entered the attic. Ann entered the hall. "
-    text = entrances + "The hat is in the box. Ann moved the hat to the jar."
-    assert tomi.parse_story(text).events[2] == Place("hat", "box", "hall")
-
-
 @pytest.mark.parametrize(
     ("text", "question"),
     [

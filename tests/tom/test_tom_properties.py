@@ -15,13 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.tom.belief import beliefs
-from pipeline.tom.generate import explore_tom, hi_tom_items, surface, tomi
+from pipeline.tom.generate import explore_tom, surface
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
-from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.item import GeneratedItem
 from pipeline.tom.generate.names import NAMES, Names
-from pipeline.tom.generate.styles import BENCHMARK, STYLE_NAMES, STYLES
-from pipeline.tom.generate.tomi import TomiSettings
+from pipeline.tom.generate.styles import STYLE_NAMES, STYLES
 from pipeline.tom.language import get_language
 from pipeline.tom.observation import ROOM, TOPIC, Chain
 from pipeline.tom.parse.text import ParseError
@@ -42,6 +40,7 @@ from pipeline.tom.story import (
     Report,
     Story,
 )
+from tests.tom.drawn import generated
 
 quick = settings(derandomize=True, deadline=None, database=None, max_examples=250)
 
@@ -250,18 +249,6 @@ def test_the_engine_agrees_with_a_naive_explore_tom_simulator(
 
 
 # Telling and parsing
-
-
-def generated(benchmark: str, seed: int, style: str = BENCHMARK) -> GeneratedItem:
-    random = Random(seed)
-    match benchmark:
-        case "hi_tom":
-            chosen = HiTomSettings(chapters=1 + seed % 3, tell=seed % 2 == 0)
-            return hi_tom_items.generate_item(chosen, random, style)
-        case "tomi":
-            return tomi.generate(TomiSettings(), random, style)
-    kind = explore_tom.STORY_TYPES[seed % len(explore_tom.STORY_TYPES)]
-    return explore_tom.generate(ExploreTomSettings(kind, 2 + seed % 3), random, style)
 
 
 BENCHMARKS = pytest.mark.parametrize("benchmark", ["hi_tom", "tomi", "explore_tom"])

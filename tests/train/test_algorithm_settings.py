@@ -59,25 +59,8 @@ def test_a_cell_has_its_own_algorithm_fully_resolved(tmp_path: Path) -> None:
             "{grpo: {normalise_by_std: ...}}",
         ),
         ({"discount": 0.9}, "discount belongs to the algorithm ppo; a study writes"),
-        (
-            {"fidelity_weight": 0.3},
-            "fidelity_weight belongs to the reward; write train.reward: "
-            "{preset: fidelity, weight: ...}",
-        ),
-        ({"reward": {"preset": "rlvr", "weight": 0.3}}, "train.reward.weight: there is no"),
-        ({"reward": "rlhf"}, "train.reward: found 'rlhf'; allowed: 'tom-rl', 'tom-rl-strict'"),
-        (
-            {"reward": "tom-rl"},
-            "train.reward: the preset 'tom-rl' pays a published rule that more than right answers "
-            "win; write {preset: tom-rl, published: WHY}, or choose a strict one, such as "
-            "'tom-rl-strict'",
-        ),
         ({"reward": {"preset": "tom-rl", "published": " "}}, "published: found ' '; allowed: "),
         ({"reward": {"preset": "tom-rl", "published": True}}, "published: found true; allowed: "),
-        (
-            {"reward": {"preset": "rlvr", "published": "It is."}},
-            "train.reward: the preset 'rlvr' is strict",
-        ),
     ],
 )
 def test_a_setting_in_the_wrong_place_is_refused_by_name(

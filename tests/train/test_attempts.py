@@ -15,7 +15,7 @@ import pytest
 
 from pipeline.formats.files import folder_digests
 from pipeline.ops.cluster import attempts
-from pipeline.ops.cluster.attempts import Attempt, attempts_folder, train_once
+from pipeline.ops.cluster.attempts import JobAttempt, attempts_folder, train_once
 from pipeline.ops.cluster.job_lines import OUTCOME, JobResult, Overtaken, TrainingSpec
 from pipeline.train.contract import History, Outcome
 from tests.alive import until
@@ -76,12 +76,12 @@ def start(spec: TrainingSpec, tmp_path: Path) -> Iterator[Start]:
         process.wait()
 
 
-def trained(attempt: Attempt) -> Outcome:
+def trained(attempt: JobAttempt) -> Outcome:
     (attempt.folder / "checkpoint").touch()
     return NOTHING
 
 
-def never(attempt: Attempt) -> NoReturn:
+def never(attempt: JobAttempt) -> NoReturn:
     raise AssertionError("it was trained already")
 
 
@@ -93,7 +93,7 @@ def take_over(spec: TrainingSpec) -> tuple[Path, list[str]]:
     """Take over, write a line and end; return the folder, and the lines that were there."""
     found: list[Path] = []
 
-    def train(attempt: Attempt) -> NoReturn:
+    def train(attempt: JobAttempt) -> NoReturn:
         found.append(attempt.folder)
         with (attempt.folder / "steps").open("a") as steps:
             steps.write("by another\n")
@@ -118,8 +118,8 @@ def test_a_stored_result_is_returned_again_and_nothing_is_left(spec: TrainingSpe
 
 @pytest.mark.parametrize("cause", [RuntimeError("diverged"), KeyboardInterrupt("asked")], ids=str)
 def test_an_attempt_that_was_overtaken_says_that(spec: TrainingSpec, cause: BaseException) -> None:
-    def overtaken(attempt: Attempt) -> NoReturn:
-        Attempt.take_over(attempt.root)
+    def overtaken(attempt: JobAttempt) -> NoReturn:
+        JobAttempt.take_over(attempt.root)
         raise cause
 
     with pytest.raises(Overtaken, match="its place was taken by 000002-"):

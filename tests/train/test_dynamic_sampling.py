@@ -23,10 +23,9 @@ from pipeline.train.contract import History
 from pipeline.train.dynamic_sampling import draw
 from pipeline.train.local import LocalTrainer
 from pipeline.train.rollout import Rollouts
-from pipeline.train.stopping import Interrupted
 from tests.conftest import TINY
 from tests.train import tiny
-from tests.train.test_trainer import outcome, stopped_after
+from tests.train.test_trainer import run_and_stop
 
 WRONG = Grade(correct=False, strict=False, format_ok=False, extracted=None)
 
@@ -111,8 +110,7 @@ def drawn(history: History) -> Iterator[tuple[int, int]]:
 
 
 def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path) -> None:
-    whole = trainer(tmp_path / "whole")
-    history = whole.run()
+    history = run_and_stop(trainer, tmp_path, 1, 3)
     figures = list(drawn(history))
     assert {draws for draws, _ in figures} & {2, 3} and max(figures)[0] <= 3
     assert all(
@@ -120,15 +118,6 @@ def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path) -> None:
         for step in history.steps[1:]
         if step.metrics["draws"] < 3
     )
-    metrics, weights = outcome(whole, history)
-    for stop in (1, 3):
-        work = tmp_path / f"stopped {stop}"
-        with pytest.raises(Interrupted):
-            stopped_after(trainer(work), stop).run()
-        resumed = trainer(work)
-        again, same = outcome(resumed, resumed.run())
-        assert again == metrics
-        assert all((weights[name] == same[name]).all() for name in weights)
 
 
 def test_without_it_nothing_of_it_is_written(tmp_path: Path) -> None:

@@ -213,13 +213,3 @@ def test_plan_refuses_with_the_numbers(
     small.write_text("{}")
     with pytest.raises(UserError, match="not the config.json of a Qwen2 model"):
         ask(*arguments, "--config", str(small))
-
-
-def test_cells_that_train_nothing_are_refused(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(project)
-    with pytest.raises(UserError, match="trains nothing; choose one of"):
-        ask("--study", "mini", "--cell", "nano-base")
-    with pytest.raises(UserError, match="does not exist"):
-        ask("--study", "mini", "--cell", "nope")

@@ -10,16 +10,14 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from pipeline.config.algorithms import AlgorithmName, with_defaults
+from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Lora
 from pipeline.model.weights import load_model, save_model, weights_of
 from pipeline.train.footprint import plan
 from pipeline.train.learner import Learner
 from pipeline.train.lora import LoraLearner, adapted
 from pipeline.train.shape import Shape
-from pipeline.train.stopping import Interrupted
 from tests.train import tiny
-from tests.train.test_trainer import outcome, stopped_after
 from tests.train.test_update import ragged
 
 LORA = Lora(rank=4, alpha=8)
@@ -116,18 +114,6 @@ def test_how_the_work_is_cut_changes_rounding_only(settings: dict[str, Any]) -> 
     parts, _ = improved(**settings)
     for one, other in zip(whole.trained, parts.trained, strict=True):
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
-
-
-@pytest.mark.parametrize("algorithm", ["grpo", "ppo", "sft"])
-def test_a_stopped_run_ends_in_the_same_bytes(tmp_path: Path, algorithm: AlgorithmName) -> None:
-    whole = tiny.trainer(tmp_path / "whole", RECIPE, algorithm)
-    metrics, weights = outcome(whole, whole.run())
-    with pytest.raises(Interrupted):
-        stopped_after(tiny.trainer(tmp_path / "cut", RECIPE, algorithm), 3).run()
-    resumed = tiny.trainer(tmp_path / "cut", RECIPE, algorithm)
-    again, same = outcome(resumed, resumed.run())
-    assert again == metrics
-    assert all(torch.equal(weights[name], same[name]) for name in weights)
 
 
 def test_what_is_stored_is_a_whole_model(tmp_path: Path) -> None:

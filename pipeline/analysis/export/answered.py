@@ -25,7 +25,7 @@ _GRADES = ("id", "correct", "strict", "format_ok", "extracted")
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnsweredSample:
     """One question with its answer.
 
     Attributes:
@@ -85,12 +85,12 @@ class Column:
     engine: str
     libraries: Libraries
     scores: TaskScores
-    answers: Sequence[Answered]
+    answers: Sequence[AnsweredSample]
     started: datetime
     ended: datetime
     digest: str
 
-    def first(self) -> list[Answered]:
+    def first(self) -> list[AnsweredSample]:
         """The first sample of each question, which scores are of."""
         return [each for each in self.answers if each.sample == 0]
 
@@ -188,7 +188,7 @@ def _answers(
     questions: Sequence[Example],
     asking: Asking,
     seed: int,
-) -> list[Answered]:
+) -> list[AnsweredSample]:
     """The answers to questions, held against what the model was shown."""
     prompts = prompts_of(questions, asking, seed=seed)
     questions = repeated(questions, asking.samples)
@@ -198,7 +198,7 @@ def _answers(
         path = results.folder / "responses.parquet"
         raise damage(path, "it answers other questions than the study asks now", results.made_by)
     return [
-        Answered(
+        AnsweredSample(
             example=example,
             prompt=prompt,
             digest=row["prompt_digest"],

@@ -13,7 +13,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pipeline.analysis.export.answered import Answered, Column
+from pipeline.analysis.export.answered import AnsweredSample, Column
 from pipeline.evaluate.records import TaskScores
 from pipeline.formats.files import digest_of
 
@@ -79,7 +79,7 @@ def inspect_log(column: Column) -> dict[str, Any]:
     }
 
 
-def _sample(column: Column, answered: Answered) -> dict[str, Any]:
+def _sample(column: Column, answered: AnsweredSample) -> dict[str, Any]:
     example, messages = answered.example, answered.prompt.messages
     said = {
         "id": _id(column, "message", example.id, answered.sample, "said"),
@@ -127,7 +127,7 @@ def _sample(column: Column, answered: Answered) -> dict[str, Any]:
     }
 
 
-def _sample_scores(answered: Answered) -> dict[str, Any]:
+def _sample_scores(answered: AnsweredSample) -> dict[str, Any]:
     found = {
         "published": answered.correct,
         "strict": answered.strict,

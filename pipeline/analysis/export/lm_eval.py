@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from pipeline.analysis.export.answered import Answered, Column
+from pipeline.analysis.export.answered import AnsweredSample, Column
 
 _METRICS = ("acc", "exact_match", "format_ok")
 _NORMAL = 1.959964  # half a 95 % interval in standard errors
@@ -36,7 +36,7 @@ def samples(column: Column) -> Iterator[dict[str, Any]]:
         yield _sample(place, answered, arguments)
 
 
-def _sample(place: int, answered: Answered, arguments: dict[str, Any]) -> dict[str, Any]:
+def _sample(place: int, answered: AnsweredSample, arguments: dict[str, Any]) -> dict[str, Any]:
     doc = _doc(answered)
     prompt = json.dumps(answered.prompt.messages, ensure_ascii=False)
     return {
@@ -57,7 +57,7 @@ def _sample(place: int, answered: Answered, arguments: dict[str, Any]) -> dict[s
     }
 
 
-def _doc(answered: Answered) -> dict[str, Any]:
+def _doc(answered: AnsweredSample) -> dict[str, Any]:
     """The question; what may be empty is JSON text, so that it has one type in all files.
 
     ``datasets`` takes the types of the first file for those of all.

@@ -51,7 +51,7 @@ class Who(NamedTuple):
         return f"{name} asked {self.way}" if self.way else f"{name} base"
 
 
-class Judged(NamedTuple):
+class TopicVerdict(NamedTuple):
     """The verdict on the answers to one topic.
 
     Attributes:
@@ -116,7 +116,7 @@ class AskedModel:
     answers: Mapping[str, Answers]
     topics: Mapping[str, Sequence[str]]
     orders: Mapping[tuple[str, int], Estimate] = field(default_factory=dict)
-    judged: Mapping[str, Judged] = field(default_factory=dict)
+    judged: Mapping[str, TopicVerdict] = field(default_factory=dict)
     said: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
     curve: Sequence[Figures] = ()
     probed: int | None = None
@@ -182,7 +182,7 @@ def columns_of(asked: AskedModel, who: Who, topic: str) -> Sequence[str]:
     return found
 
 
-def judged(run: Run, who: Who, topic: str) -> Judged:
+def judged(run: Run, who: Who, topic: str) -> TopicVerdict:
     """The verdict on a topic.
 
     Raises:

@@ -13,7 +13,7 @@ from pipeline.analysis.ledger.evidence import Evidence
 from pipeline.analysis.ledger.of_study import evidence_of
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import Recorded
-from pipeline.formats.foreign import markdown_text
+from pipeline.formats.foreign import markdown_table
 from pipeline.formats.plural import counted
 
 CLAIMS = (*tom_rl.CLAIMS, *rlvr.CLAIMS, *shortcuts.CLAIMS)
@@ -53,6 +53,5 @@ def ledger_markdown(found: Sequence[Entry]) -> str:
     """The ledger in one sentence and a Markdown table; nothing where there are no claims."""
     if not found:
         return ""
-    lines = [HEADINGS, ("---",) * len(HEADINGS), *(each.texts() for each in found)]
-    table = "".join(f"| {' | '.join(map(markdown_text, line))} |\n" for line in lines)
+    table = markdown_table(HEADINGS, (each.texts() for each in found))
     return f"{ledger_summary(found)}.\n\n{table}"

@@ -13,9 +13,9 @@ from pipeline.analysis.ledger.evidence import (
     TRAINED,
     AskedModel,
     Evidence,
-    Judged,
     Rule,
     Run,
+    TopicVerdict,
     Who,
 )
 from pipeline.analysis.results import CellResult, Results, TrainedResult
@@ -148,7 +148,7 @@ def _said(
     return {"hi_tom": found} if found else {}
 
 
-def judged_of(found: TaskVerdict) -> Judged:
+def judged_of(found: TaskVerdict) -> TopicVerdict:
     """What claims read of a verdict; nothing else here looks into one."""
     reasoning = found.evidence.get("reasoning", {})
     beyond = found.listed[0].get("where_wrong") if found.listed else None
@@ -156,7 +156,7 @@ def judged_of(found: TaskVerdict) -> Judged:
         _share(reasoning.get(name)) for name in ("true", "silent", "wrong_trace")
     )
     sound = None if unsound is None else _others(unsound)
-    return Judged(found.answers, found.reasoning, _share(beyond), true, silent, sound)
+    return TopicVerdict(found.answers, found.reasoning, _share(beyond), true, silent, sound)
 
 
 def _others(found: Estimate) -> Estimate:

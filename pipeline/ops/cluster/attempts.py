@@ -5,7 +5,7 @@ attempt owns the folder by a lock of the kernel's, which file systems of cluster
 NFS 4, and which their server takes from a node that is gone. It writes in a folder of its own,
 ``attempts/NAME``. The next one takes over by renaming that folder: whatever an attempt that has
 lost the lock, as on a machine that was frozen, still writes by its old path lies where nobody
-looks. It asks (:meth:`Attempt.check`) before anything counts that it has written.
+looks. It asks (:meth:`JobAttempt.check`) before anything counts that it has written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SAY_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
-class Attempt:
+class JobAttempt:
     """One attempt at a job.
 
     Attributes:
@@ -83,7 +83,7 @@ def _names(root: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*-*"))
 
 
-def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
+def train_once(spec: TrainingSpec, train: Callable[[JobAttempt], Outcome]) -> str:
     """Train as the only attempt, and return the digest of the result.
 
     Once the result is kept nothing of the attempts is left, and it is returned again.
@@ -100,7 +100,7 @@ def train_once(spec: TrainingSpec, train: Callable[[Attempt], Outcome]) -> str:
     result = root / "result.json"
     with _alone(root):
         if not result.is_file():
-            JobResult(digest=_train(spec, train, Attempt.take_over(root))).write(result)
+            JobResult(digest=_train(spec, train, JobAttempt.take_over(root))).write(result)
         shutil.rmtree(attempts_folder(root), ignore_errors=True)  # who is late may write there yet
         return JobResult.read(result, f"train@{spec.key}").digest
 
@@ -119,7 +119,7 @@ def _alone(root: Path) -> Iterator[None]:
         yield
 
 
-def _train(spec: TrainingSpec, train: Callable[[Attempt], Outcome], attempt: Attempt) -> str:
+def _train(spec: TrainingSpec, train: Callable[[JobAttempt], Outcome], attempt: JobAttempt) -> str:
     """Train, and keep the result."""
     try:
         outcome = train(attempt)

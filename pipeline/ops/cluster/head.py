@@ -115,7 +115,14 @@ def private_head(
         command = _command(python.name, port, client_port, offer)
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             keeper = subprocess.Popen(
-                [*_keeper(python), *command],
+                [
+                    sys.executable,
+                    "-I",
+                    str(KEEPER),
+                    _short_folder(),
+                    str(python.parent.parent),
+                    *command,
+                ],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -137,10 +144,6 @@ def private_head(
                 _close(keeper)
             if attempt == PORT_ATTEMPTS or time.monotonic() - started > START_SECONDS:
                 raise TransientError(f"no private Ray head starts with {python}:\n{_tail(output)}")
-
-
-def _keeper(python: Path) -> list[str]:
-    return [sys.executable, "-I", str(KEEPER), _short_folder(), str(python.parent.parent)]
 
 
 def _command(python: str, port: int, client_port: int, offer: Offer) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from pipeline.ops.cluster.attempts import Attempt, train_once
+from pipeline.ops.cluster.attempts import JobAttempt, train_once
 from pipeline.ops.cluster.job_lines import SAVED, SPEC, STEP, TrainingSpec, say, work_off
 from pipeline.train.contract import History, Outcome
 from pipeline.train.local_run import LocalRun
@@ -29,7 +29,7 @@ class LocalJobSpec(TrainingSpec):
 class _Reporter:
     """Tells the stage of every step once, and of every checkpoint."""
 
-    def __init__(self, attempt: Attempt) -> None:
+    def __init__(self, attempt: JobAttempt) -> None:
         self._attempt, self._saved = attempt, 0
 
     def __call__(self, history: History, saved: int) -> None:
@@ -55,7 +55,7 @@ def run(spec: LocalJobSpec, folder: Path) -> str:
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
 
-    def train(attempt: Attempt) -> Outcome:
+    def train(attempt: JobAttempt) -> Outcome:
         training = LocalRun(spec.cell, spec.threads, spec.start(), folder, spec.kept)
         return training.train(attempt.folder, _Reporter(attempt), lambda: bool(asked))
 

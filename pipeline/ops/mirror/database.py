@@ -136,16 +136,13 @@ def _has_its_tables(connection: sqlite3.Connection) -> bool:
     from mlflow.store.db.base_sql_model import Base
 
     tables = _tables(connection)
-    return set(Base.metadata.tables) <= tables and not _left_by_migrations(tables)
+    half_done = any(name.startswith(_HALF_DONE) for name in tables)
+    return set(Base.metadata.tables) <= tables and not half_done
 
 
 def _tables(connection: sqlite3.Connection) -> set[str]:
     found = connection.execute("select name from sqlite_master where type = 'table'")
     return {str(name) for (name,) in found}
-
-
-def _left_by_migrations(tables: set[str]) -> set[str]:
-    return {name for name in tables if name.startswith(_HALF_DONE)}
 
 
 def _version(connection: sqlite3.Connection) -> str | None:

@@ -8,18 +8,18 @@ from pathlib import Path
 from pipeline.analysis.packed import PARTS
 from pipeline.analysis.page import body
 from pipeline.analysis.run_links import RunsAt
-from pipeline.analysis.runs import StageRun, with_runs
+from pipeline.analysis.runs import FinishedStage, with_runs
 from pipeline.config.params import Params
 from pipeline.formats.files import write_text
 from pipeline.ops.mirror.done import Done
 from pipeline.ops.mirror.send import STAGES
 
 
-def stages_that_ran(params: Params, root: Path) -> list[StageRun]:
+def stages_that_ran(params: Params, root: Path) -> list[FinishedStage]:
     """The stages of a study's cells of which the logs say that they ended well."""
     done = (Done(params, key, stage, root) for key in params.cells for stage in STAGES)
     return [
-        StageRun(
+        FinishedStage(
             each.key, each.stage, each.ended.began, each.ended.seconds, each.ended.circumstances
         )
         for each in done

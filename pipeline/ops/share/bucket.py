@@ -18,14 +18,14 @@ _REFUSALS = ("403", "404", "AccessDenied", "NoSuchBucket", "InvalidAccessKeyId")
 
 
 @dataclass(frozen=True)
-class Place:
+class BucketPlace:
     """A prefix in a bucket; its address and keys come from the environment, as of every S3 tool."""
 
     bucket: str
     prefix: str
 
     @classmethod
-    def of(cls, address: str) -> Place:
+    def of(cls, address: str) -> BucketPlace:
         """The place that ``s3://BUCKET/PREFIX`` names.
 
         Raises:
@@ -44,7 +44,7 @@ class Place:
         return f"{SCHEME}{self.bucket}/{self.prefix}"
 
 
-def send(folder: Path, place: Place, report: Callable[[int], None]) -> int:
+def send(folder: Path, place: BucketPlace, report: Callable[[int], None]) -> int:
     """Send a bundle, its list last; return how many files were sent.
 
     Raises:
@@ -71,7 +71,7 @@ def send(folder: Path, place: Place, report: Callable[[int], None]) -> int:
 
 
 @contextmanager
-def fetched(place: Place) -> Iterator[Path]:
+def fetched(place: BucketPlace) -> Iterator[Path]:
     """Yield a folder with what lies at a place, for as long as it is needed.
 
     Raises:
@@ -91,7 +91,7 @@ def fetched(place: Place) -> Iterator[Path]:
         yield Path(name)
 
 
-def _there(client: Any, place: Place) -> dict[str, str]:
+def _there(client: Any, place: BucketPlace) -> dict[str, str]:
     """The digests of the files at a place, as they were sent."""
     found = {}
     for name in _names(client, place):
@@ -100,7 +100,7 @@ def _there(client: Any, place: Place) -> dict[str, str]:
     return found
 
 
-def _names(client: Any, place: Place) -> Iterator[str]:
+def _names(client: Any, place: BucketPlace) -> Iterator[str]:
     pages = client.get_paginator("list_objects_v2")
     prefix = place.key("")
     for page in pages.paginate(Bucket=place.bucket, Prefix=prefix):
@@ -108,7 +108,7 @@ def _names(client: Any, place: Place) -> Iterator[str]:
 
 
 @contextmanager
-def _reaching(place: Place) -> Iterator[Any]:
+def _reaching(place: BucketPlace) -> Iterator[Any]:
     """Yield a client of S3, whose errors are said in a sentence."""
     try:
         import boto3

@@ -41,14 +41,14 @@ _RESPONSES = ("id", "task", "response", "completion_tokens", "finish_reason")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BundleDifference:
     """What a file of a bundle says otherwise than what is computed from it."""
 
     file: str
     text: str
 
 
-def recompute(bundle: Bundle, folder: Path) -> list[Difference]:
+def recompute(bundle: Bundle, folder: Path) -> list[BundleDifference]:
     """Compute again what follows from the answers of a bundle, and compare it.
 
     Args:
@@ -74,7 +74,7 @@ def recompute(bundle: Bundle, folder: Path) -> list[Difference]:
         except UserError as error:  # it names files where they were taken to
             raise UserError(str(error).replace(f"{root}/", "")) from None
         found = (_compared(each, folder / each, root / each) for each in made)
-        return [Difference(*each) for each in chain.from_iterable(found)]
+        return [BundleDifference(*each) for each in chain.from_iterable(found)]
 
 
 def _made_again(params: Params, root: Path) -> Iterator[str]:

@@ -134,7 +134,7 @@ def check_ranks(checkpoint: Path, ranks: int, root: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Difference:
+class LogprobDifference:
     """How far log-probabilities of a stored model lie from the trainer's.
 
     Attributes:
@@ -221,7 +221,7 @@ def export(weights: dict[str, Tensor], base: Path, folder: Path) -> None:
     write_tensors(folder / WEIGHTS, weights)
 
 
-def verify(folder: Path, state: State, step: int, precision: str) -> Difference:
+def verify(folder: Path, state: State, step: int, precision: str) -> LogprobDifference:
     """Load a model folder and compare it with what the trainer said of its checkpoint.
 
     Raises:
@@ -233,7 +233,7 @@ def verify(folder: Path, state: State, step: int, precision: str) -> Difference:
     found = [logprobs(model, each["prompt"], each["response"]) for each in sequences]
     pairs = zip(found, logged, strict=True)
     away = torch.cat([(own - torch.tensor(theirs)).abs() for own, theirs in pairs])
-    difference = Difference(away.mean().item(), away.max().item(), precision)
+    difference = LogprobDifference(away.mean().item(), away.max().item(), precision)
     if not difference.mean <= TOLERANCE[precision]:
         raise UserError(
             f"the weights merged from {state.step(step)} give other log-probabilities than the "

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pipeline.formats.files import write_json
-from pipeline.ops.cluster.attempts import Attempt
+from pipeline.ops.cluster.attempts import JobAttempt
 
 PROBE = "probe.json"
 """Above the checkpoints: the completions to score. In a checkpoint: their log-probabilities."""
@@ -16,7 +16,7 @@ COLUMNS = "probe"
 """Beside the datasets: the folder of the columns that the probe measures; absent without one."""
 
 
-class State(Attempt):
+class State(JobAttempt):
     """The state folder of a job, as one attempt sees it."""
 
     @classmethod

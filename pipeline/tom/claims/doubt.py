@@ -12,7 +12,6 @@ from pipeline.tom.claims.tokens import Token
 
 _SUPPOSING = frozenset({"suppose", "assume", "imagine"})
 _ASSUMING = frozenset({"supposing", "assuming", "imagining"})
-_SPOKEN_OF = frozenset({Role.BELIEVE, Role.SPEAK})
 
 
 def negate(sentence: Sentence, token: Token, index: int) -> None:

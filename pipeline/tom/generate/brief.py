@@ -12,15 +12,12 @@ from pipeline.tom.story import WAITING_ROOM, Enter, Exit, Move, Stay, Story
 def render(story: Story) -> str:
     """Write a story briefly, one sentence a line: no waiting room, no idle minutes."""
     said = tuple(event for event in story if not _is_silent(event))
-    return "\n".join(_shorten(line, event) for line, event in _lines(said))
+    lines = zip(render_in_full(said).split("\n"), said, strict=True)
+    return "\n".join(_shorten(line, event) for line, event in lines)
 
 
 def _is_silent(event: object) -> bool:
     return isinstance(event, Stay) or (isinstance(event, Enter) and event.room == WAITING_ROOM)
-
-
-def _lines(story: Story) -> list[tuple[str, object]]:
-    return list(zip(render_in_full(story).split("\n"), story, strict=True))
 
 
 def _shorten(line: str, event: object) -> str:

@@ -15,6 +15,7 @@ from typing import Literal
 
 from pipeline.tom.generate import hi_tom_free
 from pipeline.tom.generate.names import NAMES, Names
+from pipeline.tom.parse.text import listed
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.story import (
     WAITING_ROOM,
@@ -261,7 +262,7 @@ def render(story: Story) -> str:
 def _sentence(event: Event) -> str:
     match event:
         case Enter(agents, room):
-            return f"{_list(agents)} entered the {room}."
+            return f"{listed(agents)} entered the {room}."
         case Exit(agent, room):
             return f"{agent} exited the {room}."
         case Place(thing, container, _):
@@ -279,10 +280,6 @@ def _sentence(event: Event) -> str:
         case Remark(text):
             return text
     raise ValueError(f"Hi-ToM has no sentence for {event}")
-
-
-def _list(agents: Sequence[str]) -> str:
-    return agents[0] if len(agents) == 1 else f"{', '.join(agents[:-1])} and {agents[-1]}"
 
 
 def render_question(question: WhereQuestion) -> str:

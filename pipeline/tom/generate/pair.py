@@ -30,7 +30,6 @@ from pipeline.tom.story import (
 )
 
 LEAVES, HEARS, SEES = "leaves", "hears", "sees"
-INTERVENTIONS = (LEAVES, HEARS, SEES)
 """What differs: when the witness leaves, who is told, who looks on in secret or is distracted."""
 
 
@@ -46,7 +45,7 @@ class Twins:
         observed: The witness sees or hears of it.
         hidden: The witness does not.
         witness: Whose belief is concerned.
-        intervention: One of ``INTERVENTIONS``.
+        intervention: One of ``LEAVES``, ``HEARS`` and ``SEES``.
     """
 
     observed: Story
