@@ -280,7 +280,7 @@ class VerlAttempt:
             checkpoints.export(weights, base, temporary)
         return folder
 
-    def _verified(self, folder: Path, step: int) -> checkpoints.Difference:
+    def _verified(self, folder: Path, step: int) -> checkpoints.LogprobDifference:
         return checkpoints.verify(folder, self.state, step, self.recipe.precision)
 
 
