@@ -373,7 +373,7 @@ def check_processors(client: Client, address: Address, job: Job) -> None:
         return
     listing = ", ".join(str(cpus) for _, cpus in nodes) or "none"
     raise UserError(
-        f"{address}: the job needs {wanted} CPUs, as Ray counts them ({job.rank_cpus} for each of "
+        f"{address}: the job needs {wanted} CPUs as Ray counts them ({job.rank_cpus} for each of "
         f"its {job.gpus * job.nodes} GPUs, on the same node, and {job.helper_cpus} more); the "
         f"cluster has {present} ({listing}). With fewer, the job would wait forever. Start the "
         "nodes with a larger --num-cpus: Ray counts cores, it does not bind processes to them"
