@@ -13,6 +13,7 @@ import typer
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
 from pipeline.cli.cells import side_of
+from pipeline.cli.completion import cell_names
 from pipeline.cli.terminal import Terminal
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -36,6 +37,7 @@ CellsArgument = Annotated[
         metavar="CELL",
         help="Cells of the study in use, STUDY/CELL, or checkpoints, CELL@last; all cells that are "
         "evaluated if left out.",
+        autocompletion=cell_names,
     ),
 ]
 ToOption = Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder to write.")]
@@ -137,7 +139,10 @@ def export_lm_eval(
 def export_model(
     cell: Annotated[
         str,
-        typer.Argument(help="CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last."),
+        typer.Argument(
+            help="CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last.",
+            autocompletion=cell_names,
+        ),
     ],
     *,
     to: ToOption,

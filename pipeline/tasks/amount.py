@@ -34,7 +34,7 @@ _NAME = re.compile(
     rf"\s*(?:{_SYMBOL}(?:\([A-Za-z]\)|(?:\s*[-+]\s*{_SYMBOL}){{1,3}})?"
     rf"|{_TEXT}\{{[A-Za-z ]{{1,30}}\}})\s*"
 )
-_UNIT = re.compile(rf"{_TEXT}\{{[^{{}}\\\d]*\}}\s*$")
+_UNIT = re.compile(rf"(?:{_TEXT}\{{[^{{}}\\\d]*\}}\s*)+$")
 _SQUARE = re.compile(r"(?<=[A-Za-z}])\s*\^\s*\{?-?[1-3]\}?\s*$")
 _DEGREES = re.compile(r"(?:\^\s*\{?\s*\\circ\s*\}?|°|\\deg(?:ree)?(?![A-Za-z]))(?:\s*[CF]$)?")
 _ABOUT = re.compile(
@@ -44,19 +44,21 @@ _ABOUT = re.compile(
 _EXACTLY = re.compile(r"(?:\\pm(?![A-Za-z])|±)\s*0(?:\.0*)?\s*$")
 # TeX that changes nothing, that is a space, a sign of money, or another way to write something.
 _NOTHING = re.compile(
-    r"\\!|\\(?:[hv]?phantom|(?:text)?color)\s*\{[^{}]*\}"
+    r"\\!|\\(?:[hv]?phantom|(?:text)?color)\s*\{[^{}]*\}|\\(?:left|right)\s*\."
     r"|\\(?:(?:display|text|script|scriptscript)style|(?:math)?strut|limits|hfill|newline|checkmark"
     r"|tiny|small|normalsize|large|Large|LARGE|huge|Huge|bf|rm|it|sf|tt|[lr]?dots"
-    r"|(?:left|right)(?=\s*\.)|[bB]igg?[lr]?(?=\s*[()\[\]|]))(?![A-Za-z])(?:\s*\.)?\s*"
+    r"|[bB]igg?[lr]?(?=\s*[()\[\]|]))(?![A-Za-z])\s*"
 )
 _BLANK = re.compile(
-    r"\\[ ,;:>]|~|\\(?:q?quad|(?:thin|med|thick|en)space)(?![A-Za-z])|\\[hm]space\*?\{[^{}]*\}"
+    r"\\[ ,;:>\\]|~|\\(?:q?quad|(?:thin|med|thick|en)space)(?![A-Za-z])|\\[hm]space\*?\{[^{}]*\}"
 )
 _DOLLARS = re.compile(r"\\(?:\$|(?:text|math)dollar(?![A-Za-z]))")
 _MONEY = re.compile(r"\\(?:pounds|(?:text)?euro)(?![A-Za-z])")
 _MARK = re.compile(rf"(?:{_TEXT})?\{{\s*((?:\\?%|[-+$.,€£¥₹])?)\s*\}}")
 _BAR = re.compile(r"\\(?:left|right)\s*\||\\[lr]?vert(?![A-Za-z])")
 _OVER = re.compile(r"\\over(?![A-Za-z])")
+_DIGITS = re.compile(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\d))\s*(?:\{([^{}]*)\}|(\d))")
+_OPERATOR = re.compile(r"[-+*]|\\(?:times|cdot|div)(?![A-Za-z])")
 _POWER = re.compile(r"(?<![\d.,])(\d{1,6})\s*\^\s*(?:\{(-?\d)\}|(\d))(?!\d)")
 _LARGE = re.compile(
     rf"(?P<number>{NUMBER})(?:\s*(?P<text>{_TEXT}\{{)\s*|\s+)"
@@ -74,7 +76,7 @@ _PERCENT = re.compile(r"(?:\\?%|\s[Pp]ercent)$")
 # A computed part of an expression stands in it as its value: "<9/2>".
 _VALUE = r"<(?P<value>-?\d+/\d+)>"
 _PART = re.compile(
-    rf"{_TEXT}\{{(?P<text>[-\d., $]*)\}}"
+    rf"{_TEXT}\{{(?P<text>[-\d., $<>/]*)\}}"
     r"|\\[dtc]?frac\{(?P<above>[^{}()\[\]]*)\}\{(?P<below>[^{}()\[\]]*)\}"
     r"|\\?(?:left)?\((?P<round>[^{}()\[\]]*?)\\?(?:right)?\)"
     r"|\\?(?:left)?\[(?P<square>[^{}()\[\]]*?)\\?(?:right)?\]"
@@ -83,7 +85,7 @@ _PART = re.compile(
 )
 _FACTOR = re.compile(
     rf"{_SPACE}(?P<operator>[-+*/]|\\(?:times|cdot|div)(?![A-Za-z])){_SPACE}"
-    rf"(?:{_VALUE}|(?:\\?\$)?\s*(?P<number>{NUMBER})){_SPACE}"
+    rf"(?:\$\s*)?(?:{_VALUE}|(?P<number>{NUMBER})){_SPACE}"
 )
 _DIVISIONS = ("/", "\\div")
 _DEEPEST = 4  # fractions and brackets within each other
@@ -152,9 +154,18 @@ def _set(text: str) -> str:
     """An expression without what only says how TeX sets it."""
     if "\\" in text or "~" in text or "{" in text:
         text = _BLANK.sub(" ", _NOTHING.sub("", text))
-        text = _DOLLARS.sub("$", _MONEY.sub("€", text))
-        text = _OVER.sub("/", _BAR.sub("|", _MARK.sub(r"\1", text)))
-    return text
+        text = _MARK.sub(_mark, _DOLLARS.sub("$", _MONEY.sub("€", text)))
+    if "frac" in text or "over" in text:
+        text = _DIGITS.sub(_braced, _OVER.sub("/", text))
+    return _BAR.sub("|", text) if "|" in text or "vert" in text else text
+
+
+def _mark(found: re.Match[str]) -> str:
+    return found[1] or " "
+
+
+def _braced(found: re.Match[str]) -> str:
+    return "\\frac{{{}}}{{{}}}".format(*(each for each in found.groups() if each is not None))
 
 
 def _bare(text: str) -> str:
@@ -190,10 +201,16 @@ def read_amount(text: str) -> Fraction | None:
     if plain is not None or "<" in text:
         return plain
     *sides, text = text.split("=")
+    if sides and _NAME.fullmatch(text):
+        text = sides.pop()
     if not all(_NAME.fullmatch(side) or _compute(side) is not None for side in sides):
         return None
-    percentage = _undecorated(_PERCENT.sub("", text.strip()))
-    return _compute(_UNIT.sub("", text)) if percentage is None else percentage
+    number = _PERCENT.sub("", text.strip())
+    if (plain := _undecorated(number)) is not None:
+        return plain
+    if number != text.strip() and _OPERATOR.search(number[1:]):
+        return None  # "36 * 50 %" is 18
+    return _compute(_UNIT.sub("", number))
 
 
 def may_be_amount(text: str) -> bool:

@@ -45,6 +45,17 @@ from pipeline.tasks.amount import may_be_amount, read_amount, read_plain
         ("<1/2>", None),
         ("1,23", "123/100"),
         ("2.5 million", 2500000),
+        (r"\$2.5\text{ million dollars}", 2500000),
+        ("9*2", 18),  # and not 92
+        ("1 8", None),
+        (r"1\,8", None),
+        (r"18\text{ }19", None),
+        (r"\displaystyle 0.5", "1/2"),
+        (r"\left.\frac12\right.", "1/2"),
+        (r"\frac{36}2\%", 18),
+        (r"36 \times 50\%", None),
+        (r"|2 - \frac{1}{2} - 3|", "3/2"),
+        (r"18 = x", 18),
     ],
 )
 def test_read_amount(text: str, value: int | str | None) -> None:
