@@ -78,35 +78,6 @@ def test_dvc_sees_every_cell(name: str, clone: Path) -> None:
         assert {f"{stage}@{cell}" for stage in Graph.of(clone).cell} <= listed
 
 
-def test_tom_rl_is_the_published_recipe(project: Path) -> None:
-    study = find_study(project, "tom-rl")
-    train, evaluate = study.train, study.evaluate
-    assert [study.base.models[m].title for m in study.grid.models] == [
-        "Qwen2.5-0.5B-Instruct",
-        "Qwen2.5-1.5B-Instruct",
-        "Qwen2.5-3B-Instruct",
-        "Qwen2.5-7B-Instruct",
-        "Qwen2.5-7B-Instruct-1M",
-    ]
-    assert train.total_steps(3200) == 800
-    assert (train.prompts_per_step, train.rollouts, train.learning_rate) == (8, 16, 5e-7)
-    assert (train.clip_range, train.kl_coefficient, train.kl_kind) == (0.2, 0.001, "low_var_kl")
-    assert (train.entropy_coefficient, train.gradient_clip) == (0.001, 1.0)
-    assert (train.temperature, train.top_p) == (1.0, 1.0)
-    assert (train.max_prompt_tokens, train.max_new_tokens) == (1024, 2048)
-    assert (train.validate_every, train.save_every, train.reward.preset) == (10, 50, "tom-rl")
-    assert (evaluate.temperature, evaluate.top_p) == (0.6, 0.95)
-    assert (evaluate.prompt, evaluate.base_prompt) == ("tom-rl", "tom-rl-json")
-    assert study.grid.algorithms == ("grpo",)
-    assert study.dataset.split == "published"
-    cells = expand(study).cells
-    assert {key for key, cell in cells.items() if cell.kind == "api"} == {
-        "gpt-4o-base",
-        "gpt-4o-mini-base",
-        "deepseek-v3-base",
-    }
-
-
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_but_the_re_run_of_study_1_pays_strict_matches(name: str) -> None:
     reward = find_study(PROJECT, name).train.reward
@@ -130,17 +101,8 @@ def test_a_preset_is_lenient_where_a_reason_is_asked_for() -> None:
     assert set(LENIENT) == {name for name in REWARDS if load_preset(name).lenient}
 
 
-def test_rlvr_is_the_published_recipe(project: Path) -> None:
-    study = find_study(project, "rlvr")
-    train = study.train
-    assert study.grid.combinations == (
-        *("hi", "fan", "exp", "hi-fan", "hi-exp", "fan-exp", "hi-fan-exp"),
-    )
-    assert study.grid.algorithms == ("reinforce_plus_plus",)
-    assert (train.epochs, train.prompts_per_step, train.rollouts) == (10, 8, 8)
-    assert (train.learning_rate, train.temperature, train.reward.preset) == (5e-7, 0.6, "rlvr")
-    assert train.checkpoint == "best"
-    columns = study.suite.tasks
+def test_rlvr_asks_the_published_columns(project: Path) -> None:
+    columns = find_study(project, "rlvr").suite.tasks
     beside = {name for name in columns if name.endswith("_so") or "accessibility" in name}
     assert beside | {"fantom_sets"} == {
         *("fantom_sets", "opentom_location_so", "opentom_fullness_so"),
@@ -150,9 +112,6 @@ def test_rlvr_is_the_published_recipe(project: Path) -> None:
     hi_tom = {name: column.task for name, column in columns.items() if name.startswith("hi_tom")}
     assert hi_tom.pop("hi_tom_generated") == "hi_tom_style"
     assert hi_tom == {f"hi_tom_order{order}": "hi_tom" for order in (1, 2, 3, 4)}
-    combined = study.dataset.combinations["hi-fan-exp"]
-    assert sum(part.limit or 0 for part in combined.train) == 2700
-    assert sum(part.limit or 0 for part in combined.validation) == 900
 
 
 def test_the_grid_tells_algorithm_from_data(project: Path) -> None:
