@@ -14,6 +14,7 @@ from pipeline.analysis.steps import step_findings
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
 from pipeline.train.drift import find_drift
+from pipeline.train.stall import find_stall
 
 
 def findings(results: Results, signatures: Sequence[CellSignature]) -> list[str]:
@@ -83,6 +84,8 @@ def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
         yield f"{result.key}: {collapse.describe()}."
     if drift := find_drift(result.curve):
         yield f"{result.key}: {drift.describe()}."
+    if stall := find_stall(result.curve):
+        yield f"{result.key}: {stall.describe()}."
 
 
 def _probed(results: Results, result: TrainedResult) -> Iterator[str]:

@@ -20,6 +20,7 @@ from pipeline.stages.followed.circumstances import COMMIT
 from pipeline.train.collapse import find_collapse
 from pipeline.train.contract import read_training
 from pipeline.train.drift import find_drift
+from pipeline.train.stall import find_stall
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -155,6 +156,8 @@ def _send_training(tracker: Mirrored, done: Done) -> None:
         tags["collapse_step"] = collapse.step
     if drift := find_drift(rows):
         tags["drift_step"] = drift.step
+    if stall := find_stall(rows):
+        tags["stall_step"] = stall.step
     tracker.tags(tags)
 
 
