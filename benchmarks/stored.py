@@ -18,6 +18,7 @@ from pydantic import Field
 from benchmarks.circumstances import circumstances_of
 from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import SeedChange, Standing
+from pipeline.analysis.steps import StepChange
 from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.verdicts import CellVerdict
 from pipeline.audit.records import Audit, Best, Learned
@@ -35,6 +36,8 @@ from pipeline.ops.driver.checkout import find_root
 from pipeline.rules.listed import is_gold
 from pipeline.rules.reading import read_all
 from pipeline.tasks.example import Example
+from pipeline.train.contract import read_training
+from pipeline.train.stall import find_stall
 
 FOLDER = Path("docs") / "results"
 
@@ -115,6 +118,8 @@ class Stored(Record):
         standings: What cells and rules score over seeds.
         training: What pays on each training set.
         columns: What learned rules score on columns that no rule solves, halves of one together.
+        chained: What each training changed that starts from another cell's weights.
+        stalled: Cells that stopped learning: from which step on, and the share of right answers.
     """
 
     study: str
@@ -131,6 +136,10 @@ class Stored(Record):
     standings: list[Standing]
     training: dict[str, TrainingSet]
     columns: dict[str, Learned] = Field(default={})
+    chained: list[StepChange] = Field(default_factory=list, exclude_if=lambda found: not found)
+    stalled: dict[str, tuple[int, float]] = Field(
+        default_factory=dict, exclude_if=lambda found: not found
+    )
 
 
 def read_stored(root: Path, study: str) -> Stored | None:
@@ -166,7 +175,18 @@ def stored(root: Path, study: str) -> Stored:
         standings=report.standings,
         training=dict(_training_sets(root, params)),
         columns=dict(_columns(root / "data" / study / "suite", params)),
+        chained=report.steps,
+        stalled=dict(_stalled(root / "runs" / study, params)),
     )
+
+
+def _stalled(runs: Path, params: Params) -> Iterator[tuple[str, tuple[int, float]]]:
+    """Yield the cells that stopped learning, with the step and the share of right answers."""
+    for key, cell in params.cells.items():
+        if isinstance(cell, TrainedCell):
+            curve, _ = read_training(runs / key / "train", cell.model, f"train@{key}")
+            if stall := find_stall(curve):
+                yield key, (stall.step, stall.accuracy)
 
 
 def _verdict(runs: Path, found: CellVerdict) -> Verdict:

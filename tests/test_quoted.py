@@ -7,19 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.quoted import data, one_run, over_seeds
+from benchmarks.quoted import data, one_run, over_seeds, real
 from benchmarks.quoted.pages import NOT_RUN, PAGES, outside, write_pages, written
 from benchmarks.stored import Share, Stored, Verdict, read_stored
 from pipeline.analysis.results import Figure, Row
 from pipeline.analysis.seeds import LAST, SeedChange, SeedEstimate
+from pipeline.analysis.steps import StepChange
 from pipeline.base.errors import UserError
 from tests.conftest import PROJECT
 
+RESULTS = PROJECT / "docs/results"
 NUMBER = re.compile(r"\d+(?:\.\d+)? (?:%|points)|[±+-]\d|\b\d+\.\d+\b")
 CHOSEN = {
     "README.md": {"60 %"},  # what no rule reaches, by the choice of questions
     "docs/learning.md": {"95 %"},  # the level of intervals
     "docs/mini.md": set(),
+    "docs/smol.md": set(),
     "docs/verdict.md": {"95 %"},
 }
 """Numbers that may stand outside of blocks: they are settings, and no results."""
@@ -27,6 +30,7 @@ CHOSEN = {
 SECTIONS = {
     "README.md": ("## What it shows", "## How it works"),
     "docs/mini.md": ("# The ten-minute run", ""),
+    "docs/smol.md": ("# A real model on a laptop", ""),
     "docs/learning.md": ("# Learning", ""),
     "docs/verdict.md": ("## What the recorded models show", ""),
 }
@@ -53,7 +57,7 @@ def test_no_result_stands_outside_of_what_is_written(page: str) -> None:
     assert set(NUMBER.findall(" ".join(section.split()))) <= CHOSEN[page]
 
 
-@pytest.mark.parametrize("path", sorted((PROJECT / "docs/results").glob("mini*.json")))
+@pytest.mark.parametrize("path", [*RESULTS.glob("mini*.json"), *RESULTS.glob("smol*.json")])
 def test_results_name_what_they_were_made_on(path: Path) -> None:
     found = read_stored(PROJECT, path.stem)
     assert found is not None
@@ -168,6 +172,58 @@ def test_where_nothing_holds_that_is_told_and_where_nothing_is_known_nothing() -
     assert "No change of its scores holds" in one_run.what_it_shows(one(0.3))
     unknown = " ".join(one_run.what_it_shows(one(None)).split())
     assert "No change" not in unknown and "rises" not in unknown
+
+
+# --- a real model ---------------------------------------------------------------------------------
+
+
+def step(task: str, change: float) -> StepChange:
+    return StepChange(
+        cell="smollm2-cued-grpo",
+        starts_from="smollm2-plain-warm",
+        task=task,
+        base=0.0,
+        before=0.5,
+        after=0.5 + change,
+        change=change,
+        interval=(change - 0.05, change + 0.05),
+        whole=0.5 + change,
+        whole_interval=None,
+    )
+
+
+def test_a_real_model_is_told_step_by_step() -> None:
+    cells = {
+        "smollm2-plain-warm": "plain",
+        "smollm2-cued-grpo": "cued",
+        "smollm2-balanced-grpo": "balanced",
+    }
+    tasks = (*real.COLUMNS, "pairs")
+    changes = {"rule_right": 0.12, "rule_wrong": -0.2, "hi_tom": 0.01}
+    found = kept(
+        study="smol",
+        verdicts=[
+            verdict("smollm2-base"),
+            *(verdict(cell, data, "reality") for cell, data in cells.items()),
+        ],
+        rows=[
+            row(task, changes.get(task, 0.0), None, pairs=task == "pairs").model_copy(
+                update={"cell": cell, "base_no_answer": 1.0, "trained_no_answer": 0.25}
+            )
+            for cell in cells
+            for task in tasks
+        ],
+        chained=[step(task, change) for task, change in changes.items()],
+        stalled={"smollm2-balanced-grpo": (10, 0.0)},
+    )
+    said = real.first_screen(found)
+    assert "| - | nothing | 50.0 | 50.0 | 50.0 | 1.5 | 100.0 | undecided |" in said
+    then = "| `cued` | then GRPO | 62.0 | 30.0 | 51.0 | 3.5 | 25.0 | simpler mind (reality) |"
+    assert said.splitlines()[6] == then
+    text = " ".join(said.split())
+    assert "GRPO on `cued` changes accuracy by +12.0 ± 5.0 points where the rule is right" in text
+    assert "On `balanced` it collapsed: from step 10 on all completions of a prompt" in text
+    assert "The mind *reality* answers" in text
 
 
 # --- several seeds --------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ def _verdicts(found: Stored) -> str:
     rows = (
         (
             each.cell,
-            _follow(each),
+            follows(each),
             f"{whole(each.explained)} %",
             "-" if each.true is None else f"{percent(each.true.value)} %",
             "-" if each.used is None else f"{percent(each.used.value)} %",
@@ -48,7 +48,8 @@ def _verdicts(found: Stored) -> str:
     return table((HEADINGS, *rows), 0)
 
 
-def _follow(found: Verdict) -> str:
+def follows(found: Verdict) -> str:
+    """What the answers of a cell follow, in brackets by which rule or mind."""
     return f"{found.answers} ({found.by})" if found.by else found.answers
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.quoted import data, one_run, over_seeds, taught
+from benchmarks.quoted import data, one_run, over_seeds, real, taught
 from benchmarks.stored import FOLDER, Stored, read_stored
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
@@ -44,10 +44,16 @@ def _of_file(name: str, key: str | None, text: Callable[[Any], str]) -> Block:
 
 
 _mini, _seeds = partial(_of_study, "mini"), partial(_of_study, "mini-seeds")
+_smol = partial(_of_study, "smol")
 
 PAGES: Mapping[str, Mapping[str, Block]] = {
-    "README.md": {"seeds": _seeds(over_seeds.first_screen)},
+    "README.md": {"seeds": _seeds(over_seeds.first_screen), "real": _smol(real.first_screen)},
     "docs/mini.md": {"table": _mini(one_run.result_table), "one run": _mini(one_run.what_it_shows)},
+    "docs/smol.md": {
+        "opening": _smol(real.opening),
+        "table": _smol(real.tables),
+        "steps": _smol(real.step_by_step),
+    },
     "docs/data.md": {"minds": _mini(partial(one_run.minds_on_balanced, page="verdict.md"))},
     "docs/learning.md": {
         "opening": _seeds(over_seeds.opening),
