@@ -125,7 +125,7 @@ def test_a_cluster_grows_with_what_its_jobs_need(
 ) -> None:
     with monkeypatch.context() as patch:
         patch.delenv(VARIABLE)
-        with pytest.raises(UserError, match=r"cluster has 0 GPUs.* waited for with TOMRL_NODE_MIN"):
+        with pytest.raises(UserError, match=r"cluster has 0 GPUs.* set TOMRL_NODE_MIN"):
             Heard().run(make_job(COUNT, gpus=1))
         patch.setenv(VARIABLE, "0.1")
         with pytest.raises(
