@@ -42,7 +42,7 @@ _MEANING = {
     "gradients": "one per weight",
     "optimiser": "AdamW's two moments",
     "reference": "the reference model, frozen",
-    "critic": "PPO's critic: weights, gradients, moments",
+    "critic": "PPO's: weights, gradients, moments",
     "casts": "the policy's matrices in half precision",
     "cache": "keys and values of all completions",
     "activations": "one micro-batch, estimated",
