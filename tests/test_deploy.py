@@ -385,6 +385,12 @@ def test_a_file_that_lists_nothing(tmp_path: Path, content: str) -> None:
         list(deploy(tmp_path))
 
 
+def test_a_server_that_nobody_names() -> None:
+    unset = temporary_settings(restore_defaults={PREFECT_API_URL})
+    with unset, pytest.raises(UserError, match="PREFECT_API_URL is not set"):
+        list(deploy(PROJECT))
+
+
 def test_an_address_of_something_else(deployed: Deployed) -> None:
     _, address, _ = deployed
     other = temporary_settings({PREFECT_API_URL: f"{address}/nothing"})

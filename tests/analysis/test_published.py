@@ -209,3 +209,9 @@ def test_files_that_are_refused(tmp_path: Path, figure: dict[str, Any], said: st
     with pytest.raises(UserError, match="published/mini.yaml has 1 mistake") as error:
         published_of(mini(), tmp_path)
     assert said in str(error.value)
+
+
+def test_a_change_needs_a_trained_model(tmp_path: Path) -> None:
+    write_published(tmp_path, {"measure": "change of accuracy", "figures": [FIGURE]})
+    with pytest.raises(UserError, match="is of a trained model; give its combination"):
+        published_of(mini(), tmp_path)
