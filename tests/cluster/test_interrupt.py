@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -140,8 +140,10 @@ def test_a_private_head_that_dies_is_not_waited_for(
         if line.startswith("folder "):
             folders.append(_head_folder(Path(line.split()[1])))
             for process in psutil.Process().children(recursive=True):
-                if process.name() == "raylet" and str(folders[-1]) in " ".join(process.cmdline()):
-                    process.kill()
+                with suppress(psutil.NoSuchProcess):  # others come and go
+                    own = str(folders[-1]) in " ".join(process.cmdline())
+                    if own and process.name() == "raylet":
+                        process.kill()
 
     def is_saved(line: str) -> bool:
         return line.startswith("folder ") and len(folders) < 2  # heard by the first two

@@ -398,6 +398,7 @@ def test_two_jobs_that_begin_at_once_do_not_wait_for_each_other(
             time.sleep(3)
         """,
         gpus=GPUS,
+        stall_limit=600.0,  # a busy machine takes its time
     )
     both = [Heard(), Heard()]
     with ThreadPoolExecutor(2) as pool:

@@ -33,7 +33,6 @@ _TYPED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("run mini grid", ("unexpected extra argument",)),
     ("run --model models", ("--model", "tomrl run smol --model models")),
     ("run mini --pin --model models", ("--model", "--pin")),
-    ("run mini --model", ("requires an argument",)),
     ("run mini --model nowhere", ("--model nowhere", "no such folder", "config.json")),
     ("run mini --model params.yaml", ("--model params.yaml", "found a file", ".gguf")),
     ("run mini --model studies", ("--model studies", "no config.json")),
