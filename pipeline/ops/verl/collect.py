@@ -10,9 +10,11 @@ import math
 from collections.abc import Mapping
 
 from pipeline.formats.records import Figures
-from pipeline.reward.verl_entry import ANSWERED
 from pipeline.train.contract import Step
 
+ANSWERED = "answered"
+"""What ``pipeline.reward.verl_entry`` calls a figure: a job says why it does not import, and so
+does not import it itself."""
 BATCH_PREFIX = "tomrl/"
 """Before the names of the metrics of a batch (``pipeline.train.metrics``), in verl's log."""
 TIMING_PREFIX = "tomrl_timing/"

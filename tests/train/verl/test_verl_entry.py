@@ -13,8 +13,9 @@ from pipeline.base.errors import UserError
 from pipeline.base.plugins import REWARDS
 from pipeline.data.codec import example_of, write_dataset
 from pipeline.data.prompt import PROMPTS
+from pipeline.ops.verl import collect
 from pipeline.reward.presets import load_preset, safe_reward
-from pipeline.reward.verl_entry import compute_score
+from pipeline.reward.verl_entry import ANSWERED, compute_score
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
 
@@ -158,3 +159,7 @@ def test_verl_loads_it_by_path(project: Path, dataset: Path) -> None:
     )
     direct = safe_reward(load_preset("fidelity"), response, examples()[0])
     assert found["score"] == direct.score and found["checked"] == 1
+
+
+def test_the_job_reads_the_figure_under_the_name_that_is_given() -> None:
+    assert collect.ANSWERED == ANSWERED
