@@ -8,7 +8,7 @@ from itertools import groupby
 
 from rich.console import Console
 
-from benchmarks.quoted.text import listed, paragraph, percent, table, whole
+from benchmarks.quoted.text import follows, listed, paragraph, percent, table, whole
 from benchmarks.stored import Stored, Verdict
 from pipeline.analysis.results import Figure, Row
 from pipeline.analysis.table import notes_on, table_of
@@ -48,11 +48,6 @@ def _verdicts(found: Stored) -> str:
     return table((HEADINGS, *rows), 0)
 
 
-def follows(found: Verdict) -> str:
-    """What the answers of a cell follow, in brackets by which rule or mind."""
-    return f"{found.answers} ({found.by})" if found.by else found.answers
-
-
 def what_it_shows(found: Stored) -> str:
     """What one run shows, in sentences."""
     base, *trained = found.verdicts
@@ -69,11 +64,11 @@ def what_it_shows(found: Stored) -> str:
         "questions, the verdict would say so with probability 0.8."
     )
     count = len(found.verdicts)
-    parts.insert(count, " ".join(_of_minds(found.verdicts)))
+    parts.insert(count, " ".join(of_minds(found.verdicts)))
     return f"{paragraph(filter(None, parts[: count + 1]))}\n{paragraph(parts[count + 1 :])}"
 
 
-def _of_minds(verdicts: Sequence[Verdict]) -> Iterator[str]:
+def of_minds(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Yield what the simpler minds do that answers follow."""
     for name in dict.fromkeys(each.by for each in verdicts if each.by in MINDS):
         yield f"The mind *{name}* {MINDS[name or ''].lacks}."

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.quoted.text import listed, made_on, paragraph, percent, table
+from benchmarks.quoted.text import follows_briefly, listed, made_on, paragraph, percent, table
 from benchmarks.stored import Stored
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
 from pipeline.evaluate.statistics import LEVEL
@@ -179,7 +179,7 @@ def _verdicts(found: Stored, cells: Cells) -> str:
 def _said(found: Stored, cells: Cells) -> Counter[str]:
     """The verdicts on cells that differ in their seed."""
     return Counter(
-        f"{each.answers} ({_short(each.by)})" if each.by else each.answers
+        follows_briefly(each)
         for each in found.verdicts
         if re.sub(r"-s\d+", "", each.cell) == re.sub(r"-s\d+", "", cells.group)
     )
@@ -189,11 +189,6 @@ def _of_minds(found: Stored, groups: Sequence[Cells]) -> str:
     """What the simpler minds do that answers of these cells follow."""
     said = " ".join(name for each in groups for name in _said(found, each))
     return ", ".join(f"*{name}* {mind.lacks}" for name, mind in MINDS.items() if name in said)
-
-
-def _short(rule: str) -> str:
-    """The name of a rule; of a learned one, that it is learned."""
-    return rule.split(",")[0] if rule.startswith("learned rule") else rule
 
 
 # --- docs/learning.md -----------------------------------------------------------------------------

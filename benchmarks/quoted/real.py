@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
-from benchmarks.quoted.one_run import follows, result_table
-from benchmarks.quoted.text import made_on, paragraph, percent, table
+from benchmarks.quoted.one_run import of_minds, result_table
+from benchmarks.quoted.text import follows_briefly, made_on, paragraph, percent, table
 from benchmarks.stored import Stored, Verdict
 from pipeline.analysis.results import Row
-from pipeline.analysis.steps import StepChange, steps_markdown
+from pipeline.analysis.steps import steps_markdown
 from pipeline.analysis.table import change_text
 from pipeline.evaluate.records import PAIR_ACCURACY
-from pipeline.tom.minds import MINDS
 
 COLUMNS = {
     "rule_right": "where the earliest exit is right",
@@ -22,6 +20,8 @@ COLUMNS = {
 """The columns of README's table, in words."""
 
 BESIDE = (PAIR_ACCURACY, "options")
+"""The chief figures beside accuracies."""
+
 ARMS = {
     "warm": "imitation of true reasoning",
     "grpo": "then GRPO",
@@ -34,49 +34,45 @@ ARMS = {
 def first_screen(found: Stored) -> str:
     """What each training makes of a real model, and what reinforcement learning changes."""
     base, *trained = _verdicts(found)
-    rows = {(row.cell, row.task): row for row in found.rows}
-    lines = [_base_line(base, trained[0], rows), *(_line(each, rows) for each in trained)]
-    heads = ("trained on", "by", *COLUMNS.values(), "both of a pair", "no answer", "answers follow")
-    return (
-        f"Accuracy in %; `{found.study}`, one seed, {base.model}:\n\n{table((heads, *lines), 0)}\n"
-        f"{paragraph((*_of_steps(found), *_stalls(found), *_of_minds(found)))}"
+    rows: dict[str, dict[str, Row]] = {}
+    for row in found.rows:
+        rows.setdefault(row.cell, {})[row.task] = row
+    # The base model's scores stand in the rows of every cell that is trained.
+    untrained = _scores(rows[trained[0].cell], "base")
+    lines = (
+        (
+            f"`{each.combination}`",
+            _arm(each),
+            *_scores(rows[each.cell], "trained"),
+            follows_briefly(each),
+        )
+        for each in trained
     )
+    heads = ("trained on", "by", *COLUMNS.values(), "both of a pair", "no answer", "answers follow")
+    shown = table((heads, ("-", "nothing", *untrained, follows_briefly(base)), *lines), 0)
+    said = (*_of_steps(found), *_stalls(found), *of_minds(_verdicts(found)))
+    return f"Accuracy in %; `{found.study}`, one seed, {base.model}:\n\n{shown}\n{paragraph(said)}"
 
 
 def _verdicts(found: Stored) -> list[Verdict]:
     """The verdict on each cell's answers to the questions that it is trained on, the base first."""
-    return list({each.cell: each for each in reversed(found.verdicts)}.values())[::-1]
+    first: dict[str, Verdict] = {}
+    for each in found.verdicts:
+        first.setdefault(each.cell, each)
+    return list(first.values())
 
 
-def _line(found: Verdict, rows: Mapping[tuple[str, str], Row]) -> tuple[str, ...]:
-    columns = [rows[found.cell, task] for task in COLUMNS]
-    pairs = rows[found.cell, "pairs"].beside[PAIR_ACCURACY].trained
-    silent = max(row.trained_no_answer or 0.0 for row in columns)
-    return (
-        *(f"`{found.combination}`", ARMS[found.cell.split("-")[-1]]),
-        *(_text(row.trained) for row in columns),
-        *(_text(pairs), _text(silent), _short(follows(found))),
-    )
+def _arm(found: Verdict) -> str:
+    return ARMS[found.cell.split("-")[-1]]
 
 
-def _base_line(
-    base: Verdict, first: Verdict, rows: Mapping[tuple[str, str], Row]
-) -> tuple[str, ...]:
-    """The base model's line, from the rows of the first cell that is trained from it."""
-    columns = [rows[first.cell, task] for task in COLUMNS]
-    pairs = rows[first.cell, "pairs"].beside[PAIR_ACCURACY].base
-    silent = max(row.base_no_answer or 0.0 for row in columns)
-    scores = (*(row.base for row in columns), pairs, silent)
-    return ("-", "nothing", *map(_text, scores), _short(follows(base)))
-
-
-def _short(name: str) -> str:
-    """What answers follow, without the text of a learned rule."""
-    return re.sub(r"(learned rule),.*(?=\))", r"\1", name)
-
-
-def _text(share: float | None) -> str:
-    return "-" if share is None else percent(share)
+def _scores(rows: Mapping[str, Row], when: str) -> tuple[str, ...]:
+    """The figures of a line, ``base`` or ``trained``, from a cell's rows by task."""
+    columns = [rows[task] for task in COLUMNS]
+    pairs = rows["pairs"].beside[PAIR_ACCURACY]
+    silent = max(getattr(row, f"{when}_no_answer") or 0.0 for row in columns)
+    shares = (*(getattr(row, when) for row in columns), getattr(pairs, when), silent)
+    return tuple("-" if share is None else percent(share) for share in shares)
 
 
 def _of_steps(found: Stored) -> Iterator[str]:
@@ -84,7 +80,8 @@ def _of_steps(found: Stored) -> Iterator[str]:
     changes = {(each.cell, each.task): each for each in found.chained}
     for each in _verdicts(found):
         if each.cell.endswith("-grpo") and each.cell not in found.stalled:
-            right, wrong, _ = (_moved(changes[each.cell, task]) for task in COLUMNS)
+            steps = (changes[each.cell, task] for task in COLUMNS)
+            right, wrong, _ = (change_text(step.change, step.interval) for step in steps)
             yield (
                 f"Since its warm start, GRPO on `{each.combination}` changes accuracy by {right} "
                 f"points where the rule is right and by {wrong} where it is wrong (half the width "
@@ -102,16 +99,6 @@ def _stalls(found: Stored) -> Iterator[str]:
                 f"prompt earn the same, {percent(accuracy)} % of them are right, and nothing is "
                 "learned any more."
             )
-
-
-def _moved(step: StepChange) -> str:
-    return change_text(step.change, step.interval)
-
-
-def _of_minds(found: Stored) -> Iterator[str]:
-    """Yield what the simpler minds do that answers follow."""
-    for name in dict.fromkeys(each.by for each in _verdicts(found) if each.by in MINDS):
-        yield f"The mind *{name}* {MINDS[name or ''].lacks}."
 
 
 def tables(found: Stored) -> str:

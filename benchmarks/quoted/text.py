@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from textwrap import fill
 
-from benchmarks.stored import Share, Stored
+from benchmarks.stored import Share, Stored, Verdict
 
 LINE = 112
 """Characters of a line of text."""
@@ -27,6 +27,18 @@ def whole(share: float) -> str:
 def with_ends(found: Share) -> str:
     """A share with the ends of its interval: ``72 % (53 to 85)``."""
     return f"{whole(found.value)} % ({whole(found.low)} to {whole(found.high)})"
+
+
+def follows(found: Verdict) -> str:
+    """What the answers of a cell follow, in brackets by which rule or mind."""
+    return f"{found.answers} ({found.by})" if found.by else found.answers
+
+
+def follows_briefly(found: Verdict) -> str:
+    """As :func:`follows`; of a learned rule only that it is learned."""
+    by = found.by or ""
+    short = by.split(",")[0] if by.startswith("learned rule") else by
+    return f"{found.answers} ({short})" if short else found.answers
 
 
 def listed(texts: Sequence[str]) -> str:
