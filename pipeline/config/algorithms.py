@@ -57,7 +57,8 @@ class AlgorithmBase(Section):
         reference: Whether it is held near a reference model.
         compares: Whether it compares the completions of a prompt, of which there must be two then.
         weighs: Whether its loss weighs completions by advantages; else it makes them likelier.
-        estimator: Name of verl's advantage estimator; None where verl has none.
+        estimator: Name of verl's advantage estimator, or of the one that the job adds to them; None
+            where there is none.
         surrogate: What its loss makes of the probability ratio.
         aggregation: How token losses become one number, where that is part of the algorithm; else
             the recipe says it.
@@ -247,6 +248,7 @@ class Rft(AlgorithmBase):
     name: Literal["rft"] = "rft"
     weighs = False
     reference = False
+    estimator = "rft"
 
 
 Algorithm = Annotated[

@@ -61,6 +61,7 @@ def main() -> None:
     if sys.argv[1] == "losses":
         found: Any = {name: losses(name) for name in ("grpo", "reinforce_plus_plus")}
         found["sft"] = imitation()
+        found["rft"] = rejection()
         found["chunks"] = chunked_logits()  # last: verl changes the model's class
     else:
         found = asyncio.run(rewards(Path(sys.argv[2])))
@@ -109,6 +110,32 @@ def imitation() -> dict[str, dict[str, float]]:
             "gradient_norm": statistics.gradient_norm,
         },
         "verl": _verl_imitation(twin, given),
+    }
+
+
+def rejection() -> dict[str, dict[str, float]]:
+    """Gradient norm of imitating what is right in one random batch, from both."""
+    from pipeline.ops.verl.hooks import imitating_advantages
+
+    tokenizer = make_tokenizer(TEXTS, 300)
+    policy = make_model(TinySize(32, 2, 2), tokenizer, context=128, seed=0)
+    twin, rollouts = copy.deepcopy(policy), _rollouts()
+    right = [place % 3 == 0 for place in range(PROMPTS * GROUP)]
+    rewards_ = [replace(r, right=own) for r, own in zip(rollouts.rewards, right, strict=True)]
+    ended = [replace(each, finished=True) for each in rollouts.completions]
+    rollouts = replace(rollouts, completions=tuple(ended), rewards=tuple(rewards_))
+    recipe = RECIPE.model_copy(update={"kl_coefficient": 0.0, "entropy_coefficient": 0.0})
+    learner, chosen = Learner.of(policy, recipe.learning_rate), with_defaults("rft")
+    updater = Updater.of(recipe, chosen, learner, policy, None)
+    statistics = updater.update(updater.prepare(rollouts.right()))
+    lengths = torch.tensor([len(c.tokens) for c in rollouts.completions])
+    mask = torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+    scores = at_last_token(torch.tensor(right).float(), mask)
+    advantage, _ = imitating_advantages(scores, mask)
+    theirs = _verl_update(twin, twin, rollouts, advantage, mask, recipe)
+    return {
+        "ours": {"gradient_norm": statistics.gradient_norm},
+        "verl": {"gradient_norm": theirs["gradient_norm"]},
     }
 
 
@@ -204,7 +231,12 @@ def _rollouts() -> Rollouts:
 
 
 def _verl_update(
-    policy: Any, reference: Any, rollouts: Rollouts, advantage: torch.Tensor, mask: torch.Tensor
+    policy: Any,
+    reference: Any,
+    rollouts: Rollouts,
+    advantage: torch.Tensor,
+    mask: torch.Tensor,
+    recipe: Train = RECIPE,
 ) -> dict[str, float]:
     """What verl's own loss makes of the batch, with plain forward passes."""
     from verl.utils import tensordict_utils as tu
@@ -223,9 +255,9 @@ def _verl_update(
         clip_ratio_high=RECIPE.clip_range,
         clip_ratio_c=3.0,
         loss_agg_mode=RECIPE.aggregation,
-        entropy_coeff=RECIPE.entropy_coefficient,
+        entropy_coeff=recipe.entropy_coefficient,
         use_kl_loss=True,
-        kl_loss_coef=RECIPE.kl_coefficient,
+        kl_loss_coef=recipe.kl_coefficient,
         kl_loss_type=RECIPE.kl_kind,
     )
     prompts = [rollouts.rows[i // GROUP].prompt for i in range(PROMPTS * GROUP)]

@@ -1,4 +1,4 @@
-"""Cells that verl trains with LoRA, killed once: what is stored is whole; and dynamic sampling."""
+"""Cells that verl trains with LoRA, killed once: what is stored is whole; and chosen rollouts."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from torch.distributed.tensor import DTensor  # noqa: F401 - what shards are mad
 
 from pipeline.formats.files import read_json, read_lines
 from pipeline.model.weights import load_model
-from tests.conftest import edited
+from tests.conftest import edited, type_command
 from tests.engines.conftest import (
     GRPO,
     SFT,
     SFT_STEPS,
+    STEPS,
     Start,
     expand,
     own_checkout,
@@ -128,3 +129,21 @@ def test_a_killed_job_goes_on_and_every_step_says_what_was_drawn(
         if row["draws"] <= DRAWS - 1:
             assert row["no_signal_share"] == 0
     assert any(row["draws"] > 1 for row in rows[1:])
+
+
+@pytest.mark.nightly
+def test_right_completions_alone_are_imitated(checkout: Path) -> None:
+    with edited(checkout / "studies/mini.yaml") as content:
+        content["grid"]["arms"]["grpo"] = {"algorithm": "rft", "learning_rate": 0.01}
+        content["train"]["reward"] = "random"
+    using = type_command(checkout, checkout.parent, "tomrl", "study", "use", "mini")
+    assert using.returncode == 0, using.stderr
+    expand(checkout)
+    done = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.train", GRPO)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = read_lines(checkout / "runs/mini" / GRPO / "train/metrics.jsonl")
+    assert [row["step"] for row in rows] == list(range(STEPS + 1))
+    assert any(row["kept"] for row in rows[1:])
+    for row in rows[1:]:
+        assert (row["kept"] > 0) == (row["gradient_norm"] > 0) == (row["loss"] != 0)
+        assert "kl" not in row

@@ -48,6 +48,12 @@ def test_loss_entropy_and_gradient_of_imitation_agree(losses: Any) -> None:
     assert min(found["ours"].values()) > 100 * TOLERANCE
 
 
+def test_the_gradient_of_rejection_sampling_agrees(losses: Any) -> None:
+    found = losses["rft"]
+    assert found["ours"] == pytest.approx(found["verl"], rel=TOLERANCE)
+    assert found["ours"]["gradient_norm"] > 1
+
+
 def test_logits_in_chunks_say_what_all_of_them_say(losses: Any) -> None:
     found = losses["chunks"]
     assert found["chunks"] == pytest.approx(found["whole"], rel=TOLERANCE)

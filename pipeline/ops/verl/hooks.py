@@ -1,8 +1,8 @@
 """What verl calls back in its trainer, on every kind of machine, through its own plug-in points.
 
 ``MeasuredReplayBuffer`` (``trainer.v1.sampler.custom_sampler``) adds the metrics of a batch of
-rollouts that verl does not log itself, and has the nodes' memory watched and the probe's columns
-measured (:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
+rollouts that verl does not log itself, says which are to be imitated, and has the nodes' memory
+watched and the probe's columns measured (:mod:`pipeline.ops.verl.rl_probe`). ``CheckpointProbe``
 (``trainer.checkpoint_callback_class``) notes, beside each checkpoint, the log-probabilities that
 the trainer gives to fixed completions. ``Verbatim`` (``reward.reward_manager``) shows the grader a
 response as it is.
@@ -18,9 +18,11 @@ from typing import Any
 
 import torch
 import transfer_queue as tq
+from tensordict import TensorDict
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
+from verl.trainer.ppo.core_algos import register_adv_est
 from verl.trainer.ppo.v1.replay_buffer import (
     DAPO_FILTERED_REWARD_COUNTS_KEY,
     FILTER_GROUPS_REWARD_METRIC,
@@ -64,7 +66,7 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         super().__init__(*arguments, **settings | drawing, poll_interval=_POLL_SECONDS)
         tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
         self._ends = end_ids_in(Path(self.sampler_kwargs["tokenizer"]), tokenizer)
-        self._drawn = 0
+        self._drawn, self._rejects = 0, asked.get("rejects", False)
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
         trainer = settings["refill_fn"].__self__
         remember_steps(trainer)
@@ -96,6 +98,8 @@ class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
         metrics.pop(DAPO_FILTERED_REWARD_COUNTS_KEY, None)  # no number, which is all that is logged
         if partition_id == "train":
             found = _measure(batch, self._ends)
+            if self._rejects:
+                found["kept"] = _reject(batch, self._ends)
             if self._draws:
                 found["draws"] = self._drawn / self._prompts
                 found["groups_left_out"] = metrics.get(_LEFT_OUT, 0)
@@ -127,6 +131,45 @@ def _measure(batch: Any, ends: EndIds) -> Figures:
         rewards=rewards,
     )
     return measured | exceptional_metrics(rewards)
+
+
+def _reject(batch: Any, ends: EndIds) -> int:
+    """Leave a reward of 1 to each completion to be imitated, and none to others; count the former.
+
+    As :meth:`pipeline.train.rollout.Rollouts.right`: those that are right and came to their end,
+    and of a prompt's that are alike the first.
+    """
+    which = {"keys": batch.keys, "partition_id": batch.partition_id}
+    data = tq.kv_batch_get(**which, select_fields=["responses", "extra_fields"])
+    seen: set[tuple[str, tuple[int, ...]]] = set()
+    rewards = []
+    for key, response, fields in zip(
+        batch.keys, data["responses"], data["extra_fields"], strict=True
+    ):
+        earned = getattr(fields, "data", fields)["reward_extra_info"]
+        alike = key.rsplit("_", 2)[0], tuple(response.tolist())
+        kept = earned["acc"] == 1 and alike[1][-1] in ends and alike not in seen
+        if kept:
+            seen.add(alike)
+        reward = torch.zeros(len(response))
+        reward[-1] = float(kept)
+        rewards.append(reward)
+    scores = torch.nested.as_nested_tensor(rewards, layout=torch.jagged)
+    tq.kv_batch_put(**which, fields=TensorDict({"rm_scores": scores}, batch_size=len(rewards)))
+    return len(seen)
+
+
+@register_adv_est("rft")
+def imitating_advantages(
+    token_level_rewards: torch.Tensor, response_mask: torch.Tensor, **_: object
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Advantages [B, T] whose loss, the mean over all tokens, is that of imitating the rewarded.
+
+    On policy, the gradient of a token's loss is its advantage times that of its log-likelihood.
+    """
+    kept = (token_level_rewards.sum(-1, keepdim=True) > 0) * response_mask
+    advantages = kept * (response_mask.sum() / kept.sum().clamp_min(1))
+    return advantages, advantages
 
 
 def remember_steps(trainer: Any) -> None:

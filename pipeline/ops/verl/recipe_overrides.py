@@ -14,6 +14,14 @@ _ACTOR, _MODEL = "actor_rollout_ref.actor", "actor_rollout_ref.model"
 _SAMPLER = "trainer.v1.sampler.sampler_kwargs"
 
 Settings = dict[str, bool | int | float | str]
+_IMITATING: Settings = {
+    # Only likelihood counts: no entropy, and no reference model.
+    f"{_ACTOR}.entropy_coeff": 0.0,
+    f"{_ACTOR}.use_kl_loss": False,
+    "algorithm.use_kl_in_reward": False,
+    f"+{_SAMPLER}.rejects": True,
+}
+"""The settings of an algorithm that imitates completions, see ``MeasuredReplayBuffer``."""
 
 
 def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
@@ -22,6 +30,7 @@ def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
         **_objective(recipe, algorithm),
         **lora_settings(recipe, _MODEL, f"{_ACTOR}.fsdp_config"),
         **_dynamic_sampling(recipe),
+        **({} if algorithm.weighs else _IMITATING),
     }
 
 
@@ -37,11 +46,26 @@ def check_recipe(recipe: Train, algorithm: Algorithm) -> None:
             "not have; allowed with train.backend verl: constant. Leave it out, or set "
             "train.backend: local"
         )
+    if not algorithm.weighs:
+        _check_imitation(recipe, algorithm)
     if recipe.dynamic_sampling and not algorithm.compares:
         raise UserError(
             f"train.dynamic_sampling: found it with {algorithm.name}, which compares no "
             "completions of a prompt. Remove it, or choose an algorithm that does, such as grpo"
         )
+
+
+def _check_imitation(recipe: Train, algorithm: Algorithm) -> None:
+    """Check that the mean over what is imitated can be had by weights of verl's mean over all."""
+    for field, found, allowed in (
+        ("updates_per_batch", recipe.updates_per_batch, 1),
+        ("aggregation", recipe.aggregation_of(algorithm), "token-mean"),
+    ):
+        if found != allowed:
+            raise UserError(
+                f"train.{field}: found {found} with {algorithm.name}; allowed with train.backend "
+                f"verl: {allowed}. Leave it out, or set train.backend: local"
+            )
 
 
 def _objective(recipe: Train, algorithm: Algorithm) -> Settings:

@@ -394,7 +394,8 @@ def test_less_than_one_batch_of_data() -> None:
     ("algorithm", "changes", "message"),
     [
         ("sft", {}, "verl has no algorithm 'sft'; allowed with train.backend verl: grpo, rloo"),
-        ("rft", {}, "verl has no algorithm 'rft'; allowed with train.backend verl: grpo, rloo"),
+        ("rft", {"updates_per_batch": 2}, "train.updates_per_batch: found 2 with rft; allowed"),
+        ("rft", {"aggregation": "token-sum"}, "train.aggregation: found token-sum with rft"),
         ("grpo", {"early_stop_patience": 3}, "train.early_stop_patience: found 3"),
         ("grpo", {"updates_per_batch": 3}, "train.updates_per_batch: found 3; with verl it must"),
         (
