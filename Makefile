@@ -38,7 +38,7 @@ environments: ## Create all environments that the tests need, and install a brow
 test: $(READY) ## Lint, type-check, check images and manifests, and run the tests
 	@$(BOTH) check-code check-infra
 	@$(IN_ENVIRONMENT) OMP_NUM_THREADS=1 python -m pytest --ignore=tests/engines \
-		-n 2 --dist loadgroup --no-loadscope-reorder --durations=25
+		-n 3 --dist loadgroup --no-loadscope-reorder --durations=25
 
 check-code: $(READY) ## Lint and type-check
 	@$(IN_ENVIRONMENT) ruff check . && ruff format --check . && mypy

@@ -26,17 +26,18 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each file's tests to one process, the files that run the whole chain before others.
+    """Give each file's tests to one process, the files that take minutes before others.
 
-    Those of ``tests/cluster`` go to one process together: they share a Ray head.
+    Those of ``tests/cluster`` go to one process together, before all: they share a Ray head.
 
     First, since pytest-xdist reads the groups in a hook of the same name.
     """
+    shares = {item.path for item in items if item.path.parent.name == "cluster"}
     for item in items:
-        shares = item.path.parent.name == "cluster"
-        item.add_marker(pytest.mark.xdist_group("cluster" if shares else item.path.name))
+        group = "cluster" if item.path in shares else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
     long = {item.path for item in items if item.get_closest_marker("chain")}
-    items.sort(key=lambda item: item.path not in long)
+    items.sort(key=lambda item: (item.path not in shares, item.path not in long))
 
 
 @pytest.fixture(autouse=True)
@@ -187,20 +188,26 @@ def prepare(folder: Path) -> Path:
     return checkout
 
 
-@pytest.fixture(scope="session")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout in a path with spaces on which ``dvc repro`` has run; tests copy it.
-
-    It takes a minute to make, so all processes of pytest-xdist share the first one's.
-    """
-    base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "reproduced"
-    done = shared / "done"
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
+    """A checkout that takes a minute to make: all processes of pytest-xdist share the first's."""
+    base = factory.getbasetemp()
+    shared = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    checkout, done = shared / "a folder with spaces", shared / "done"
     with locked(shared.with_suffix(".lock")):
         if not done.exists():
             shutil.rmtree(shared, ignore_errors=True)
-            checkout = prepare(shared / "a folder with spaces")
-            made = type_command(checkout, shared, "dvc", "repro")
-            assert made.returncode == 0, made.stdout + made.stderr
+            make(checkout)
             done.touch()
-    return shared / "a folder with spaces"
+    return checkout
+
+
+@pytest.fixture(scope="session")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout in a path with spaces on which ``dvc repro`` has run; tests copy it."""
+
+    def make(folder: Path) -> None:
+        checkout = prepare(folder)
+        made = type_command(checkout, folder.parent, "dvc", "repro")
+        assert made.returncode == 0, made.stdout + made.stderr
+
+    return made_once(tmp_path_factory, "reproduced", make)

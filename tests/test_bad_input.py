@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.conftest import Run, commit, shrink
+from tests.conftest import Run, commit
 
 
 def test_outside_a_checkout(typed: Run, tmp_path: Path) -> None:
@@ -26,18 +26,6 @@ def test_an_altered_file_in_the_mirror(
     assert shown.returncode != 0
     assert "test.jsonl" in shown.stderr and "error: acquire:" in shown.stderr
     assert not (checkout / "data/mini-real/raw/gsm8k").exists()
-
-
-def test_full_disk(typed: Run, checkout: Path) -> None:
-    """A limit on the size of files stands in for a full disk: writing fails in the same place."""
-    shrink(checkout)
-    assert typed("tomrl", "study", "use", "mini").returncode == 0
-    assert typed("dvc", "repro", "expand").returncode == 0
-    command = "ulimit -f 8; python -m pipeline.stages.acquire hi_tom_style"
-    shown = typed("bash", "-c", command)
-    assert shown.returncode == 1
-    assert "no room to write" in shown.stderr and "nothing half-written was left" in shown.stderr
-    assert [path for path in (checkout / "data").rglob("*") if path.is_file()] == []
 
 
 def test_doctor_names_what_is_missing(typed: Run, checkout: Path, tmp_path: Path) -> None:

@@ -32,20 +32,6 @@ def test_chance_must_not_teach_and_a_reward_may_fail_to() -> None:
     assert said.startswith("nano-cued-random: gains +11.0 (+1.0 to +21.0) points")
 
 
-def test_results_that_are_there_are_kept_with_their_figure(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    checkout, docs = tmp_path / "checkout", tmp_path / "docs"
-    figures = checkout / "reports" / learning.STUDY / "figures"
-    figures.mkdir(parents=True)
-    (figures / "training-curves.svg").write_text("<svg/>")
-    kept: list[tuple[Path, str, Path]] = []
-    monkeypatch.setattr(learning, "keep", lambda *given: kept.append(given))
-    learning.write_page(checkout, learning.STUDY, docs)
-    assert kept == [(checkout, learning.STUDY, docs)]
-    assert (docs / "images" / "learning.svg").read_text() == "<svg/>"
-
-
 @pytest.mark.parametrize(("random", "status"), [(-0.05, 0), (0.01, 1)])
 def test_a_report_that_is_there_is_read_and_not_run(
     random: float,

@@ -74,18 +74,17 @@ def reported(checkout: Path) -> str:
     return shown.stdout
 
 
-def test_a_cell_is_judged_by_its_name(checkout: Path) -> None:
-    shown = type_command(checkout, checkout.parent, "tomrl", "judge", "mini/nano-hi", "--json")
-    assert shown.returncode == 0, shown.stderr
-    found = json.loads(shown.stdout)
+def test_a_cell_is_judged_by_its_name(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkout)
+    found = json.loads(CliRunner().invoke(app, ["judge", "mini/nano-hi", "--json"]).stdout)
     stored = json.loads((checkout / "runs/mini/nano-hi/judge/verdicts.json").read_text())["tasks"]
     assert found.keys() == stored.keys()
     for task, verdict in stored.items():
         assert {key: found[task][key] for key in ("answers", "by", "explained", "found")} == {
             key: verdict[key] for key in ("answers", "by", "explained", "found")
         }
-    shown = type_command(checkout, checkout.parent, "tomrl", "judge", "mini/nano-ho")
-    assert shown.returncode == 2 and "there are of mini: nano-base, nano-hi" in shown.stderr
+    wrong = CliRunner().invoke(app, ["judge", "mini/nano-ho"]).exception
+    assert isinstance(wrong, UserError) and "there are of mini: nano-base, nano-hi" in str(wrong)
 
 
 def test_the_report_says_what_was_measured(checkout: Path, reported: str) -> None:
@@ -233,6 +232,7 @@ def test_an_altered_checkpoint_is_made_again(flown: tuple[Path, str]) -> None:
     assert folder_digests(weights) == before
 
 
+@pytest.mark.nightly
 def test_ctrl_c_in_training_loses_nothing(checkout: Path) -> None:
     before = contents(checkout)
     params = (checkout / "params.yaml").read_text()

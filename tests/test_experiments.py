@@ -84,6 +84,7 @@ def test_a_change_in_the_workspace_reruns_its_stage_only(clone: Path) -> None:
     dvc(clone, "dvc", "checkout")
 
 
+@pytest.mark.nightly
 def test_experiments_in_copies_share_runs(clone: Path) -> None:
     said = dvc(clone, "dvc", "exp", "run", "--temp", "-n", "apart", "-S", f"++{LENGTH}=6")
     assert "Running stage 'evaluate@nano-hi'" in said
@@ -115,6 +116,7 @@ def finished(clone: Path) -> dict[str, str]:
     return {line[1]: line[-1] for line in lines if len(line) > 2 and line[-1] in ended}
 
 
+@pytest.mark.nightly
 def test_a_comparison_has_a_readable_number_of_columns(clone: Path) -> None:
     shown = dvc(clone, "dvc", "exp", "show", "--only-changed", "--hide-workspace", "--csv")
     columns = shown.splitlines()[0].split(",")

@@ -23,17 +23,6 @@ from pipeline.reward.presets import load_preset
 from tests.conftest import PROJECT, TINY, copy_checkout
 
 STUDIES = sorted(study_files(PROJECT))
-REQUIRED = {
-    *("mini", "mini-real", "grid-mini", "tom-rl", "rlvr", "grid", "order-ablation"),
-    *("next-templates", "next-scale", "next-ppo", "next-fidelity"),
-    *("next-templates-mini", "next-scale-mini", "next-ppo-mini", "next-fidelity-mini"),
-    *("sft-or-rl", "sft-or-rl-mini", "think-or-not", "think-or-not-mini"),
-    *("prompt-or-training", "prompt-or-training-mini"),
-}
-
-
-def test_the_studies_of_the_design_exist() -> None:
-    assert set(STUDIES) >= REQUIRED
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -403,6 +403,7 @@ def test_the_report_shows_the_ledger_of_such_a_study_alone(tmp_path: Path) -> No
 # --- from the answers that the authors of Study 1 recorded ----------------------------------------
 
 
+@pytest.mark.nightly  # what is stored of them is held to the page every time
 def test_what_the_recorded_answers_decide_is_in_the_docs() -> None:
     folder = Path(os.environ.get("TOMRL_DATA_MIRROR") or "/nowhere") / "recorded"
     if not folder.is_dir():

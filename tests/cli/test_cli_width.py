@@ -10,18 +10,25 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
+from typer.testing import CliRunner
 
 from pipeline.analysis.table import rich_table
+from pipeline.cli.app import app
 from pipeline.cli.tables import make_table
 from pipeline.config.study_files import study_files
 from tests.analysis.test_findings import study
 from tests.audit.test_audit_command import row, story
-from tests.conftest import PROJECT, type_command
+from tests.conftest import PROJECT
 
 
-def typed(folder: Path, *command: str, columns: int = 80) -> str:
-    shown = type_command(PROJECT, folder, "tomrl", *command, COLUMNS=str(columns))
-    assert shown.returncode == 0, shown.stderr
+@pytest.fixture(autouse=True)
+def _in_the_checkout(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(PROJECT)
+
+
+def typed(*command: str, columns: int = 80) -> str:
+    shown = CliRunner().invoke(app, command, env={"COLUMNS": str(columns)})
+    assert shown.exit_code == 0, shown.exception
     assert "…" not in shown.stdout
     return shown.stdout
 
@@ -30,25 +37,25 @@ def narrow(text: str) -> None:
     assert max(map(len, text.splitlines())) <= 80, text
 
 
-def test_doctor(tmp_path: Path) -> None:
-    narrow(typed(tmp_path, "doctor"))
+def test_doctor() -> None:
+    narrow(typed("doctor"))
 
 
-def test_study_list_and_show(tmp_path: Path) -> None:
-    text = typed(tmp_path, "study", "list")
+def test_study_list_and_show() -> None:
+    text = typed("study", "list")
     narrow(text)
     for word in ("study", "cells", "models", "backend", "title", *study_files(PROJECT)):
         assert word in text.split()
     assert re.search(r"\* +mini +3 ", text)
-    narrow(typed(tmp_path, "study", "show", "grid"))
+    narrow(typed("study", "show", "grid"))
 
 
-def test_plans_of_training(tmp_path: Path) -> None:
-    plan = typed(tmp_path, "train", "plan", "--study", "mini", "--cell", "nano-cued")
+def test_plans_of_training() -> None:
+    plan = typed("train", "plan", "--study", "mini", "--cell", "nano-cued")
     narrow(plan)
     assert "PPO's: weights, gradients, moments" in plan
     cell = ("--study", "tom-rl", "--cell", "qwen25-7b-hi-exp")
-    text = typed(tmp_path, "train", "show", *cell)
+    text = typed("train", "show", *cell)
     for name in ("update", "sampling", "host", "published", "source"):
         assert name in text.split()
     assert "\n  actor_rollout_ref.ref.log_prob_max_token_len_per_gpu = 98304  (16384)\n" in text
@@ -62,7 +69,7 @@ def test_audit(tmp_path: Path, columns: int) -> None:
         rows = (row(story(number), order) for order in range(5) for number in range(3))
         path.write_text("".join(json.dumps(each) + "\n" for each in rows))
     command = ("audit", "hi_tom_style", "--raw", str(tmp_path / "raw"))
-    text = typed(tmp_path, *command, "--against", "hi_tom_style_train", columns=columns)
+    text = typed(*command, "--against", "hi_tom_style_train", columns=columns)
     narrow("\n".join(line for line in text.splitlines() if not line.startswith("flag")))
     for heading in ("conflicts", "majority", "guess", "question", "n-gram", "innermost exit"):
         assert heading in text

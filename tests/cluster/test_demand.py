@@ -155,6 +155,7 @@ def test_a_time_that_is_none(text: str) -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_job_that_ray_gives_up_waits_on(
     make_job: MakeJob, heard: Heard, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

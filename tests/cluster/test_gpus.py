@@ -15,11 +15,10 @@ import torch
 
 from pipeline.base.errors import UserError
 from pipeline.engine.device import own_gpu
-from pipeline.ops.cluster.client import check_processors, connect
+from pipeline.ops.cluster.client import Address, check_processors, connect
 from pipeline.ops.cluster.gpus import leased, visible
-from pipeline.ops.cluster.head import Offer, private_head
 from pipeline.ops.cluster.run import run_job
-from tests.cluster.conftest import Heard, MakeJob
+from tests.cluster.conftest import CPUS, Heard, MakeJob
 
 
 @pytest.fixture(autouse=True)
@@ -119,10 +118,9 @@ def test_a_private_head_offers_what_it_was_given(
     assert "shown 1,2" in heard.lines
 
 
-def test_too_few_processors_are_refused_with_numbers(make_job: MakeJob) -> None:
+def test_too_few_processors_are_refused_with_numbers(head: Address, make_job: MakeJob) -> None:
     """verl would wait for ever for cores of Ray's that are not there."""
-    with private_head(Path(sys.executable), dict(os.environ), Offer(1, 8, 1 << 30)) as address:
-        job = make_job("pass", gpus=1, helper_cpus=9, rank_cpus=3)
-        with pytest.raises(UserError, match=r"needs 12 CPUs .*cluster has 8 \(8\)"):
-            check_processors(connect(address), address, job)
-        check_processors(connect(address), address, make_job("pass", helper_cpus=5, rank_cpus=3))
+    job = make_job("pass", gpus=1, helper_cpus=CPUS, rank_cpus=3)
+    with pytest.raises(UserError, match=rf"needs {CPUS + 3} CPUs .*cluster has {CPUS} \({CPUS}\)"):
+        check_processors(connect(head), head, job)
+    check_processors(connect(head), head, make_job("pass", helper_cpus=5, rank_cpus=3))

@@ -90,7 +90,9 @@ def _head_folder(inner: Path) -> Path:
     return next(folder for folder in inner.parents if folder.name.startswith("tomrl-"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)]
+)
 def test_a_signal_stops_the_job_on_the_cluster(
     cluster: Client, make_job: MakeJob, number: signal.Signals
 ) -> None:
@@ -145,20 +147,14 @@ def test_a_private_head_that_dies_is_not_waited_for(
                     if own and process.name() == "raylet":
                         process.kill()
 
-    def is_saved(line: str) -> bool:
-        return line.startswith("folder ") and len(folders) < 2  # heard by the first two
-
-    job = make_job(SLEEP, retries=1)
-    ended = run_job(job, on_line=kill_its_head, is_progress=lambda _: True, is_saved=is_saved)
+    ended = run_job(make_job(SLEEP, retries=1), on_line=kill_its_head, is_progress=lambda _: True)
     why = "the private Ray head of this machine has ended before the job; what ended by itself"
-    assert (ended.status, ended.attempts) == ("failed", 3)
+    assert (ended.status, ended.attempts) == ("failed", 2)
     assert f"{why}: raylet (exit code=-9" in ended.message
-    said = [line for line in heard.lines if line.startswith("cluster: attempt")]
-    assert len(said) == 2 and all("(retry 1 of 1 since that was saved)" in line for line in said)
     assert any("raylet.out tail" in line for line in heard.lines), (
         "what Ray says of its end is kept"
     )
-    assert len(set(folders)) == 3
+    assert len(set(folders)) == 2
     assert until(lambda: not any(folder.exists() for folder in folders))
 
 

@@ -84,6 +84,7 @@ def test_the_study_goes_through_while_the_job_that_is_looked_for_waits(
     assert ended(cluster, JOB) == "SUCCEEDED"
 
 
+@pytest.mark.nightly
 def test_what_is_missing_ends_the_proof_and_the_job(
     checkout: Path, head: Address, cluster: Client
 ) -> None:

@@ -147,29 +147,6 @@ def test_a_user_error_is_not_retried(cluster: Client, make_job: MakeJob, heard: 
     assert _submissions(cluster, job) == ["FAILED"]
 
 
-def test_a_failed_attempt_is_followed_by_one_that_goes_on(
-    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path
-) -> None:
-    job = make_job(
-        """
-        import os, pathlib, signal, sys
-        checkpoint = pathlib.Path(sys.argv[1])
-        done = int(checkpoint.read_text()) if checkpoint.exists() else 0
-        print("step", done + 1, flush=True)
-        checkpoint.write_text(str(done + 1))
-        if done == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        """,
-        str(tmp_path / "checkpoint"),
-        retries=1,
-    )
-    outcome = heard.run(job)
-    assert (outcome.status, outcome.attempts) == ("succeeded", 2)
-    assert heard.saying("step") == ["step 1", "step 2"]
-    (note,) = heard.saying("cluster: attempt")
-    assert note.startswith("cluster: attempt 1 failed: exit status")
-
-
 def test_the_last_failure_is_reported_with_its_lines(
     cluster: Client, make_job: MakeJob, heard: Heard
 ) -> None:

@@ -54,6 +54,7 @@ def signals() -> Iterator[None]:
     signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.nightly
 def test_a_sweep_that_is_asked_to_end_is_cancelled(
     asleep: SweepFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signals: None
 ) -> None:

@@ -152,8 +152,11 @@ LONGEST = {"rollouts": 8, "max_prompt_tokens": 200, "max_new_tokens": 64, "promp
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"precision": "bfloat16"}, {"gradient_checkpointing": True}],
-    ids=["plain", "bfloat16", "checkpointing"],
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"precision": "bfloat16"}, id="bfloat16", marks=pytest.mark.nightly),
+        pytest.param({"gradient_checkpointing": True}, id="checkpointing"),
+    ],
 )
 def test_the_plan_is_near_the_truth_and_not_below_it(
     project: Path, settings: dict[str, object]

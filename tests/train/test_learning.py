@@ -77,7 +77,9 @@ def accuracy_after(
     return mean(steps[:10]), mean(steps[-10:])
 
 
-@pytest.mark.parametrize("algorithm", ["grpo", "reinforce_plus_plus", "ppo"])
+@pytest.mark.parametrize(
+    "algorithm", ["grpo", pytest.param("reinforce_plus_plus", marks=pytest.mark.nightly), "ppo"]
+)
 def test_the_true_reward_teaches_and_noise_does_not(
     algorithm: AlgorithmName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

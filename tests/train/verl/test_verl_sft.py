@@ -23,7 +23,6 @@ from pipeline.ops.verl.placement import Placement, place
 from pipeline.ops.verl.sft_data import ROW, Lessons
 from pipeline.ops.verl.sft_overrides import sft_overrides
 from pipeline.tasks.example import Example
-from pipeline.train import learner
 from pipeline.train.data import imitable, load_rows
 from pipeline.train.lesson import Lesson, collate
 from pipeline.train.rollout import imitate
@@ -169,22 +168,6 @@ def test_adapters_arrive() -> None:
     assert {key: found.value(key) for key in expected} == expected
     half = asked_of_verl(lora=Lora(), precision="bfloat16", gpu=True)
     assert half.value("engine.model_dtype") == "bfloat16"
-
-
-def test_the_optimiser_is_the_local_trainers() -> None:
-    optim = asked_of_verl().value("optim")
-    assert isinstance(optim, dict)
-    parameter = torch.nn.Parameter(torch.zeros(1))
-    local = torch.optim.AdamW([parameter], weight_decay=learner._WEIGHT_DECAY).param_groups[0]
-    assert (optim["optimizer_impl"], optim["optimizer"]) == ("torch.optim", "AdamW")
-    assert (optim["weight_decay"], tuple(optim["betas"])) == (local["weight_decay"], local["betas"])
-    assert (optim["lr_scheduler_type"], optim["lr_warmup_steps_ratio"]) == ("constant", 0.0)
-    assert optim["override_optimizer_config"] is None
-
-
-def test_adamw_steps_in_one_kernel_on_accelerators() -> None:
-    optim = asked_of_verl(gpu=True, precision="bfloat16").value("optim")
-    assert isinstance(optim, dict) and optim["override_optimizer_config"] == {"fused": True}
 
 
 # Fields that no imitating cell reads, or that the job and the trainer read for themselves.

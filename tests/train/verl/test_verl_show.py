@@ -7,23 +7,36 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import Result
 from typer.testing import CliRunner
 
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
-from tests.conftest import PROJECT, Run
+from tests.conftest import PROJECT
 
 CELL = "qwen25-7b-hi-exp"
 
 
-def refused(folder: Path, *more: str, study: str = "tom-rl", cell: str = CELL) -> str:
-    """Type the command in a folder; return the error it ends with."""
+def asked(folder: Path, *more: str, study: str = "tom-rl", cell: str = CELL) -> Result:
+    """Type the command in a folder."""
+    command = ["train", "show", "--study", study, "--cell", cell, *more]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        command = ["train", "show", "--study", study, "--cell", cell, *more]
-        shown = CliRunner().invoke(app, command)
-    assert isinstance(shown.exception, UserError), shown.output
-    return str(shown.exception)
+        return CliRunner().invoke(app, command, env={"COLUMNS": "200"})
+
+
+def shown(folder: Path, **of: str) -> str:
+    """What is printed."""
+    found = asked(folder, **of)
+    assert found.exit_code == 0, found.exception
+    return found.stdout
+
+
+def refused(folder: Path, *more: str, **of: str) -> str:
+    """The error it ends with."""
+    found = asked(folder, *more, **of)
+    assert isinstance(found.exception, UserError) and not found.stdout, found.output
+    return str(found.exception)
 
 
 @pytest.fixture
@@ -41,10 +54,8 @@ def changed(tmp_path: Path) -> Any:
     return change
 
 
-def test_the_plan_of_a_cell(typed: Run) -> None:
-    shown = typed("tomrl", "train", "show", "--study", "tom-rl", "--cell", CELL)
-    assert shown.returncode == 0, shown.stderr
-    text = shown.stdout
+def test_the_plan_of_a_cell() -> None:
+    text = shown(PROJECT)
     assert "800 steps, 3200 training prompts" in text
     for part in (
         "memory in GiB",
@@ -70,29 +81,24 @@ def test_the_plan_of_a_cell(typed: Run) -> None:
     assert "actor_rollout_ref.rollout.n " in table and "trainer.resume_mode" not in table
 
 
-def test_fewer_accelerators_than_needed(typed: Run) -> None:
-    shown = typed("tomrl", "train", "show", "--study", "tom-rl", "--cell", CELL, "--gpus", "1")
-    assert shown.returncode == 2 and shown.stdout == ""
-    (error,) = shown.stderr.splitlines()
+def test_fewer_accelerators_than_needed() -> None:
+    error = refused(PROJECT, "--gpus", "1")
     assert "7.6 billion parameters with grpo do not fit on 1 x a100-80: update needs" in error
     assert "It would fit on" in error and "x a100-80: set nodes: 1 and gpus:" in error
     for page in ("cluster.md", "from-laptop-to-cluster.md"):
-        shown_there = (PROJECT / "docs" / page).read_text()
-        assert error.removeprefix("error: train.cluster: ") in shown_there
+        said_there = (PROJECT / "docs" / page).read_text()
+        assert error.removeprefix("train.cluster: ") in said_there
 
 
-def test_a_cell_that_trains_locally(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(PROJECT)
-    command = ["train", "show", "--study", "next-ppo-mini", "--cell", "nano-cued-ppo"]
-    shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0 and "python -m pipeline.stages.train nano-cued-ppo" in shown.output
-    assert "main_ppo" not in shown.output
+def test_a_cell_that_trains_locally() -> None:
+    text = shown(PROJECT, study="next-ppo-mini", cell="nano-cued-ppo")
+    assert "python -m pipeline.stages.train nano-cued-ppo" in text and "main_ppo" not in text
 
 
 def test_a_plan_that_fits_on_no_node(changed: Any) -> None:
     folder = changed("next-scale", precision="bfloat16")
-    asked = {"study": "next-scale", "cell": "qwen25-32b-hi-fan-exp"}
-    error = refused(folder, "--accelerator", "a100-40", "--nodes", "1", **asked)
+    of = {"study": "next-scale", "cell": "qwen25-32b-hi-fan-exp"}
+    error = refused(folder, "--accelerator", "a100-40", "--nodes", "1", **of)
     assert "do not fit on 4 x a100-40: update needs" in error and "on 4 nodes x 8 x" in error
 
 
@@ -110,13 +116,8 @@ def test_an_override_that_verl_does_not_know(changed: Any) -> None:
 
 
 def test_a_cell_that_imitates(changed: Any) -> None:
-    folder = changed("tom-rl", "grid", algorithms=["sft"])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        command = ["train", "show", "--study", "tom-rl", "--cell", CELL]
-        shown = CliRunner().invoke(app, command)
-    assert shown.exit_code == 0, shown.exception
-    table, command = shown.output.split("python -m pipeline.ops.verl.sft_trainer")
+    text = shown(changed("tom-rl", "grid", algorithms=["sft"]))
+    table, command = text.split("python -m pipeline.ops.verl.sft_trainer")
     assert "  data.custom_cls.name = Lessons" in table
     assert "  +data.imitates=answers \\" in command and "rollout" not in command
 

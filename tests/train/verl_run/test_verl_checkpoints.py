@@ -11,6 +11,7 @@ import torch
 from torch.multiprocessing.spawn import spawn
 
 from pipeline.base.errors import UserError
+from pipeline.base.ports import free_ports
 from pipeline.config.models import TinySize
 from pipeline.formats.files import read_json, write_json
 from pipeline.model.tiny import make_model, make_tokenizer
@@ -62,28 +63,12 @@ def _save_shard(rank: int, actor: str, dtype: torch.dtype, port: int) -> None:
     distributed.destroy_process_group()
 
 
-@pytest.fixture(scope="module", params=[torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
-def sharded(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Path, torch.dtype]:
-    """The ``actor`` folder of a checkpoint that two processes wrote."""
-    import socket
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    actor = tmp_path_factory.mktemp("checkpoint") / "actor"
-    actor.mkdir()
-    spawn(_save_shard, (str(actor), request.param, port), nprocs=RANKS)
-    write_json(actor / "fsdp_config.json", {"FSDP_version": 2, "world_size": RANKS})
-    return actor, request.param
-
-
-def test_shards_become_the_whole_weights_in_their_own_precision(
-    sharded: tuple[Path, torch.dtype],
-) -> None:
-    actor, dtype = sharded
-    merged = merge(actor)
+def test_shards_become_the_whole_weights_in_their_own_precision(tmp_path: Path) -> None:
+    """Those of a checkpoint that two processes wrote."""
+    dtype, (port,) = torch.bfloat16, free_ports(1)
+    spawn(_save_shard, (str(tmp_path), dtype, port), nprocs=RANKS)
+    write_json(tmp_path / "fsdp_config.json", {"FSDP_version": 2, "world_size": RANKS})
+    merged = merge(tmp_path)
     expected = {**whole(dtype), "copied": torch.ones(2, dtype=dtype), "buffer": torch.arange(3)}
     assert merged.keys() == expected.keys()
     for name, tensor in expected.items():

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
-import socket
 from typing import Any
 
 import torch
 from torch import nn
 from torch.multiprocessing.spawn import spawn
+
+from pipeline.base.ports import free_ports
 
 RANKS = 2
 
@@ -63,7 +64,4 @@ def _compare(rank: int, port: int) -> None:
 
 
 def test_one_kernel_steps_on_shards_as_several_and_takes_no_scaler() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    spawn(_compare, (port,), nprocs=RANKS)
+    spawn(_compare, tuple(free_ports(1)), nprocs=RANKS)
