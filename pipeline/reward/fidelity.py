@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from pipeline.reward.reward import Fidelity
 from pipeline.tasks.example import Example
@@ -108,7 +108,12 @@ class Case:
     question: WhereQuestion
     story: ReadStory
     decisive: frozenset[Chain]
-    copied: frozenset[Said]  # found in the question itself
+    words: str  # of the question
+
+    @cached_property
+    def copied(self) -> frozenset[Said]:
+        """What the question itself says."""
+        return frozenset(claims_about(self.words.replace("(", "\n"), self.question, self.story))
 
 
 def case_of(example: Example) -> Case | None:
@@ -140,5 +145,4 @@ def read_case(
         told = read_story(language, story, rules, asked.object).with_places(options)
     except (ValueError, KeyError):
         return None
-    copied = frozenset(claims_about(question.replace("(", "\n"), asked, told))
-    return Case(asked, told, decisive_chains(asked), copied)
+    return Case(asked, told, decisive_chains(asked), question)

@@ -137,6 +137,13 @@ def test_what_there_is_of_a_column() -> None:
     assert list(measured(two[:1], [grades("r", "f")])) == ["mean@2", "pass@2", "majority@2"]
 
 
+def test_questions_without_answers_are_refused() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        task_metrics(PAIRS[4:6], [answered("r")])
+    with pytest.raises(ValueError, match="shorter"):
+        measured(PAIRS[4:6], [[answered("r").grade, answered("f").grade]])
+
+
 class Engine:
     """Answers each prompt with what it asks and the number of the sample."""
 

@@ -162,8 +162,8 @@ def test_the_median_of_draws_is_the_lower_one(apart: bool) -> None:
 
 
 def test_seeds_and_stories_are_drawn_apart() -> None:
-    steps = [[1.1, 0.03, 0.52], [0.41], [0.07, 1.3, 0.9, 0.26]]
-    stories = ["aab", "d", "bcca"]  # the last seed is not asked about the last story
+    steps = [[0.07, 1.3, 0.9, 0.26], [0.41], [1.1, 0.03, 0.52]]
+    stories = ["bcca", "d", "aab"]  # the last seed is not asked about the last story
     index = numbered([story for each in stories for story in each])
     starts = [0, *accumulate(map(len, steps))]
     for seed in (0, 3):

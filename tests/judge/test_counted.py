@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from random import Random
 
@@ -13,7 +14,7 @@ from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
 from pipeline.evaluate.answers import read_answers
 from pipeline.judge import answers, counted
-from pipeline.judge.counted import NEEDED, judge_file
+from pipeline.judge.counted import NEEDED, judge_file, processes_here
 from pipeline.judge.items import items_of
 from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
@@ -66,16 +67,27 @@ def test_the_verdict_is_that_on_all_texts_at_once(
     assert judged(file, processes) == at_once(file)
 
 
-def test_pairs_are_held_against_rules_together(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "MOST_ITEMS", 70)
+@pytest.mark.parametrize(("most", "step"), [(70, 3), (100, 2), (200, 1)])
+def test_every_nth_story_or_pair_of_stories_is_held_against_rules(
+    file: Path, monkeypatch: pytest.MonkeyPatch, most: int, step: int
+) -> None:
+    monkeypatch.setattr(answers, "MOST_ITEMS", most)
     examples = [each.example for each in read_answers(file, TASK, NEEDED)]
-    places = answers.held_against_rules(examples)
-    assert places[0] == 0 and len(places) < min(70 + STORIES, len(examples))
-    held = {str(examples[place].meta["pair"]): 0 for place in places if examples[place].meta}
-    for place in places:
-        if examples[place].meta:
-            held[str(examples[place].meta["pair"])] += 1
-    assert held and set(held.values()) == {2}
+    story = [number // 5 for number in range(len(examples))]
+    told = [
+        n // 2 if n < STORIES // 2 else n - STORIES // 4 for n in story
+    ]  # two of a pair are one
+    expected = [place for place, number in enumerate(told) if number % step == 0]
+    assert list(answers.held_against_rules(examples)) == expected
+
+
+def test_as_many_processes_count_as_processors_may_be_used() -> None:
+    mine = os.sched_getaffinity(0)
+    try:
+        os.sched_setaffinity(0, {min(mine)})
+        assert processes_here() == 1
+    finally:
+        os.sched_setaffinity(0, mine)
 
 
 def test_what_is_kept_of_a_response_has_no_texts(file: Path) -> None:

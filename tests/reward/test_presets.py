@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.base.plugins import REWARDS
-from pipeline.reward.presets import load_preset, reward
+from pipeline.reward.presets import load_preset, reward, safe_reward
 from pipeline.tasks.example import Example
+from pipeline.tasks.grading import Grade
 
 EXAMPLE = Example("hi_tom_style", "hi_tom_style_train", "s", "q", "red_box")
 RIGHT = " Ann left.</think><answer> red_box</answer>"
@@ -46,6 +48,14 @@ def test_parts_add_up_and_the_grade_is_the_graders() -> None:
             assert given.grade.correct == (response not in (WRONG, ""))
             strictly = response in (RIGHT, NO_FORMAT, REPEATED, SECOND_PREFILL)
             assert given.right == (strictly or (preset == "tom-rl" and response == EITHER))
+
+
+def test_what_cannot_be_graded_earns_least_and_says_why() -> None:
+    preset, broken = load_preset("tom-rl"), replace(EXAMPLE, answer=None)  # type: ignore[arg-type]
+    given = safe_reward(preset, RIGHT, broken)
+    assert given.score == preset.least.form + preset.least.answer and not given.right
+    assert given.grade == Grade(False, False, False, None)
+    assert given.error is not None and "NoneType" in given.error
 
 
 def test_unknown_preset_lists_those_there_are() -> None:

@@ -56,6 +56,8 @@ from pipeline.tasks.amount import may_be_amount, read_amount, read_plain
         (r"36 \times 50\%", None),
         (r"|2 - \frac{1}{2} - 3|", "3/2"),
         (r"18 = x", 18),
+        ("10^3", 1000),
+        (r"{3 \over 4}", "3/4"),
     ],
 )
 def test_read_amount(text: str, value: int | str | None) -> None:

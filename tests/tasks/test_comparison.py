@@ -60,6 +60,7 @@ def test_a_worker_that_says_nothing_is_replaced(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(TooLate):
         equals("18 miles", "18")
     assert time.perf_counter() - start < 10
+    assert not Path(f"/proc/{before}").exists()  # nor is it a zombie
     monkeypatch.undo()
     assert equals("18 miles", "18") and before not in workers()
 

@@ -16,7 +16,7 @@ from pipeline.tom.claims.lexicon import ROLES
 from pipeline.tom.claims.reader import EARLIER, END, BeliefClaim, read_claims
 from pipeline.tom.claims.story import ReadStory, read_story
 from pipeline.tom.claims.vocabulary import Vocabulary
-from pipeline.tom.language import HI_TOM, Language
+from pipeline.tom.language import EXPLORE_TOM, HI_TOM, Language
 from pipeline.tom.rules import HI_TOM as RULES
 from tests.conftest import PROJECT
 
@@ -63,6 +63,8 @@ def told(story: str = STORY) -> ReadStory:
         ("- **Ann**: The hat is in the red_box.", "Ann"),
         ("Ann's last known location of the hat is the red_box.", "Ann"),
         ("The red_box is where Ann thinks the hat is.", "Ann"),
+        ("The red_box where Ann believes it is.", "Ann"),
+        ("Ann who left thinks the hat is in the red_box.", "Ann"),
         ("Ann knows that Bob moved the hat to the red_box.", "Ann"),
         ("Ann moved the hat to the red_box, so she knows this.", "Ann"),
         ("Ann leaves thinking the hat is in the red_box.", "Ann"),
@@ -91,6 +93,7 @@ def test_a_claim_and_its_holders(text: str, holders: str) -> None:
         "Ann was in the hall.",
         "Ann does not know where the hat is.",
         "The question is where Ann thinks the hat is.",
+        "It is unclear who thinks the hat is in the red_box.",
         "There is no sign that Ann knows it is in the red_box.",
         "The hat is in the red_box or the blue_jar.",
         "If the hat is in the red_box, all is well.",
@@ -189,6 +192,16 @@ def test_sentences_of_the_story_are_no_claims() -> None:
 def test_the_engine_says_what_is_true(text: str, true: bool) -> None:
     story = told()
     assert [story.holds(claim) for claim in story.claims(text, "hat")] == [true]
+
+
+def test_rooms_are_those_that_things_were_brought_to() -> None:
+    text = (
+        "Ann entered the kitchen. Ann moved the hat to the table, which is also located in the "
+        "kitchen. Ann left the kitchen. Ann entered the hall."
+    )
+    story = read_story(EXPLORE_TOM, text, EXPLORE_TOM.rules["plain"], "hat")
+    claims = story.claims("The hat is in the kitchen. Ann thinks the hat is in the hall.", "hat")
+    assert [story.holds(claim) for claim in claims] == [True, False]
 
 
 def test_every_word_has_one_role() -> None:

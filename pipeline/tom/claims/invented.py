@@ -39,7 +39,8 @@ def place_made_up(
     if len(name) < end - start or name in vocabulary.heads or name[-1] in _GENERIC:
         return None
     goes_on = end < len(words) and not words[end]["sign"]
-    if goes_on and vocabulary.words.get(words[end].group().lower()) not in _AFTER:
+    after = words[end].group().lower() if goes_on else ""
+    if goes_on and (after in vocabulary.names or ROLES.get(after) not in _AFTER):
         return None
     named = words[start - 1].group().lower() in DETERMINERS
     joined = words[start].string.startswith("_", words[start].end())
@@ -50,7 +51,6 @@ def _is_unknown(words: list[re.Match[str]], position: int, vocabulary: Vocabular
     """Whether a word is none that the reader or the story has."""
     match = words[position]
     word = match.group().lower()
-    found = vocabulary.words.get(word)
     if match["sign"] or word in ROLES:
         return False
-    return not (isinstance(found, tuple) and name_at(words, position, found))
+    return name_at(words, position, vocabulary.names.get(word, ())) is None

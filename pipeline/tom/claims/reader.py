@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pipeline.tom.claims.clause import ClauseMemory, FoundClaim
 from pipeline.tom.claims.reading import read_sentence
-from pipeline.tom.claims.tokens import sentences
+from pipeline.tom.claims.tokens import is_copied, sentences
 from pipeline.tom.claims.vocabulary import Vocabulary
 from pipeline.tom.observation import Chain
 
@@ -54,9 +54,9 @@ def read_claims(text: str, vocabulary: Vocabulary, thing: str = "") -> list[Beli
     """
     text = _ANSWER.sub(lambda match: "\n".ljust(len(match.group())), text[:LONGEST_RESPONSE])
     memory, found = ClauseMemory(thing, thing, vocabulary.everyone), list[FoundClaim]()
-    for tokens, copied in sentences(text, vocabulary):
+    for tokens, words in sentences(text, vocabulary):
         claims = read_sentence(tokens, memory)
-        if not copied:
+        if claims and not is_copied(words, vocabulary):
             found += claims
     return list(_distinct(found))
 

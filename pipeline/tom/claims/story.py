@@ -10,7 +10,6 @@ from typing import Never
 from pipeline.tom.belief import Beliefs
 from pipeline.tom.claims.lexicon import ROLES
 from pipeline.tom.claims.reader import END, BeliefClaim, read_claims
-from pipeline.tom.claims.tokens import sentences_of
 from pipeline.tom.claims.vocabulary import Vocabulary
 from pipeline.tom.language import Language
 from pipeline.tom.observation import CONTAINER, ROOM
@@ -96,5 +95,5 @@ def _vocabulary(events: Story, beliefs: Beliefs, story: str, thing: str) -> Voca
         objects=frozenset(o.object for o in seen) - (containers - {thing}),
         containers=frozenset(containers),
         rooms=frozenset(entered | {o.value for o in seen if o.aspect == ROOM and o.value}),
-        sentences=sentences_of(story),
+        story=story,
     )

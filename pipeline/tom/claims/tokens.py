@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pipeline.tom.claims.invented import begin_of_place, place_made_up
 from pipeline.tom.claims.lexicon import ROLES, Role
-from pipeline.tom.claims.vocabulary import Vocabulary, name_at, parts_of
+from pipeline.tom.claims.vocabulary import WORD, Vocabulary, name_at, parts_of
 
-# Underscores separate words: "blue_crate" and "blue crate" are the same place. What stands in
-# parentheses is left out, but for a single name, as in "the last location (blue_crate)".
+# What stands in parentheses is left out, but for a single name: "the last location (blue_crate)".
 _TOKEN = re.compile(
-    r"(?P<word>[^\W_]+(?:['’][a-z]{1,2}\b)?)|(?P<sign>[.!?;:,)\n]|\((?![a-z]{1,20}_[a-z_]{1,30}\)))"
+    rf"(?P<word>{WORD.pattern})|(?P<sign>[.!?;:,)\n]|\((?![a-z]{{1,20}}_[a-z_]{{1,30}}\)))"
 )
 _ENDS = frozenset(".!?;\n")
 _SIGNS = {",": Role.COMMA, ":": Role.COLON, "?": Role.ASKED}
@@ -39,17 +39,23 @@ class Token:
     owner: bool = False
 
 
-def sentences(text: str, vocabulary: Vocabulary) -> Iterator[tuple[list[Token], bool]]:
+Words = Sequence[re.Match[str]]
+
+
+def sentences(text: str, vocabulary: Vocabulary) -> Iterator[tuple[list[Token], Words]]:
     """Yield the sentences of a text, without what stands in parentheses; empty ones are left out.
 
-    With each, whether it is copied from the story.
-
-    A line ends a sentence, too. Words without a role are left out.
+    With each, its words. A line ends a sentence, too. Words without a role are left out of tokens.
     """
     for words in _split(text):
         if words:
-            copied = tuple(plain_words(words)) in vocabulary.sentences
-            yield list(_with_names(words, vocabulary)), copied
+            yield list(_with_names(words, vocabulary)), words
+
+
+def is_copied(words: Words, vocabulary: Vocabulary) -> bool:
+    """Whether a sentence stands in the story; few do, so each of its words is looked for first."""
+    plain = tuple(plain_words(words))
+    return vocabulary.story_words.issuperset(plain) and plain in sentences_of(vocabulary.story)
 
 
 def plain_words(words: Iterable[re.Match[str]]) -> Iterator[str]:
@@ -59,6 +65,7 @@ def plain_words(words: Iterable[re.Match[str]]) -> Iterator[str]:
             yield match["word"].lower()
 
 
+@lru_cache(maxsize=256)  # the sentences of a response are about one story
 def sentences_of(text: str) -> frozenset[tuple[str, ...]]:
     """The sentences of a text, as words in lower case."""
     return frozenset(tuple(plain_words(words)) for words in _split(text))
@@ -69,12 +76,15 @@ def _split(text: str) -> Iterator[list[re.Match[str]]]:
     sentence: list[re.Match[str]] = []
     deep = 0
     for match in _TOKEN.finditer(text):
-        sign = match["sign"]
-        if sign == "(":
+        sign = match[2]
+        if sign is None:
+            if not deep:
+                sentence.append(match)
+        elif sign == "(":
             deep += 1
         elif sign == ")":
             deep = max(0, deep - 1)
-        elif sign is not None and sign in _ENDS:
+        elif sign in _ENDS:
             if sign == "." and _is_number(sentence):
                 continue
             if sign == "?" and not deep:
@@ -92,7 +102,7 @@ def _is_number(sentence: list[re.Match[str]]) -> bool:
 
 
 def _with_names(words: list[re.Match[str]], vocabulary: Vocabulary) -> Iterator[Token]:
-    known, position, count, place = vocabulary.words, 0, len(words), -1
+    names, position, count, place = vocabulary.names, 0, len(words), -1
     while position < count:
         match = words[position]
         position += 1
@@ -103,16 +113,15 @@ def _with_names(words: list[re.Match[str]], vocabulary: Vocabulary) -> Iterator[
                 yield Token(role, text, match.start(), match.end())
                 continue
             word, ending = parts_of(text)
-        found = known.get(word)
-        if isinstance(found, tuple):
-            if (name := name_at(words, position - 1, found)) is not None:
-                length, role, value = name
-                position += length - 1
-                last = words[position - 1]
-                owner = bool(parts_of(last.group())[1])
-                yield Token(role, value, match.start(), last.end(), owner)
-                continue
-            found = ROLES.get(word)
+        begin = names.get(word)
+        if begin and (name := name_at(words, position - 1, begin)) is not None:
+            length, role, value = name
+            position += length - 1
+            last = words[position - 1]
+            owner = bool(parts_of(last.group())[1])
+            yield Token(role, value, match.start(), last.end(), owner)
+            continue
+        found = ROLES.get(word)
         if ending == "t":  # "doesn't"
             yield Token(Role.NOT, "not", match.start(), match.end())
         elif found is not None:

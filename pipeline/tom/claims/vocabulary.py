@@ -9,6 +9,9 @@ from functools import cached_property
 
 from pipeline.tom.claims.lexicon import ROLES, Role
 
+WORD = re.compile(r"[^\W_]+(?:['’][a-z]{1,2}\b)?")
+"""A word of a text. Underscores separate words: "blue_crate" and "blue crate" are the same."""
+
 DETERMINERS = frozenset({"the", "same", "a", "an"})
 _NAME_WORDS = re.compile(r"[^\W_]+")
 
@@ -22,19 +25,24 @@ Names = tuple[Name, ...]
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The names of a story, and of places that it need not have."""
+    """The names of a story, and of places that it need not have; and its text."""
 
     people: frozenset[str]
     objects: frozenset[str]
     containers: frozenset[str]
     rooms: frozenset[str] = frozenset()
     options: frozenset[str] = frozenset()
-    sentences: frozenset[tuple[str, ...]] = frozenset()
+    story: str = ""
 
     @cached_property
     def everyone(self) -> tuple[str, ...]:
         """All people, in one order."""
         return tuple(sorted(self.people))
+
+    @cached_property
+    def story_words(self) -> frozenset[str]:
+        """The words of the story, in lower case."""
+        return frozenset(word.lower() for word in WORD.findall(self.story))
 
     @cached_property
     def heads(self) -> Mapping[tuple[str, ...], str]:
@@ -50,8 +58,8 @@ class Vocabulary:
         return heads
 
     @cached_property
-    def words(self) -> Mapping[str, Role | Names]:
-        """What a word in lower case may be: the names that begin with it, else its role."""
+    def names(self) -> Mapping[str, Names]:
+        """The names that begin with a word in lower case."""
         begin: dict[str, list[Name]] = {}
         kinds = (
             (self.people, Role.PERSON),
@@ -67,9 +75,7 @@ class Vocabulary:
         for words, name in self.heads.items():
             if name and words[0] not in ROLES:
                 begin.setdefault(words[0], []).append((words, Role.CONTAINER, name, True))
-        found: dict[str, Role | Names] = dict(ROLES)
-        found.update({w: tuple(sorted(n, key=lambda e: -len(e[0]))) for w, n in begin.items()})
-        return found
+        return {w: tuple(sorted(n, key=lambda e: -len(e[0]))) for w, n in begin.items()}
 
 
 def parts_of(word: str) -> tuple[str, str]:
