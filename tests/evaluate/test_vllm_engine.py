@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from pipeline.base.errors import UserError
 from pipeline.config.models import TinySize
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, respond
+from pipeline.formats.files import read_json, write_json
 from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import save_model
 from pipeline.ops.vllm import worker as vllm_worker
@@ -116,6 +118,23 @@ def test_what_is_done_is_not_done_again(model: Path, tmp_path: Path) -> None:
     assert found[0].completion_tokens == 2
     assert list((tmp_path / "work").iterdir()) == []
     assert engine.effort.figures() == {}, "nothing was loaded, nothing generated"
+
+
+def test_a_model_takes_what_divides_its_heads(model: Path, tmp_path: Path) -> None:
+    """Of weights of 102 GiB, three accelerators would hold 40 each."""
+    large, asked = tmp_path / "large", dict[str, object]()
+    shutil.copytree(model, large)
+    config = read_json(large / "config.json") | {"num_attention_heads": 64, "dtype": "bfloat16"}
+    write_json(large / "config.json", config | {"num_key_value_heads": 8})
+    os.truncate(large / "model.safetensors", 102 * 2**30)
+
+    def launch(job: Path, hear: object) -> None:
+        asked.update(read_json(job / "request.json"))
+        row = {"index": 0, "tokens": [5, 2], "finished": True}
+        Path(str(asked["output"])).write_text(json.dumps(row) + "\n")
+
+    VllmEngine(large, tmp_path / "work", launch).complete(PROMPTS[:1], Sampling(16), lambda _: None)
+    assert asked["gpus"] == 4
 
 
 @pytest.mark.parametrize("end", ["eos_token_id", "pad_token_id"])

@@ -21,7 +21,8 @@ from pipeline.ops.planning.disk import while_training
 from pipeline.ops.planning.hours import PUBLISHED_HOURS, SHARE, Lengths, TrainingWork
 from pipeline.ops.planning.phases import OF_ARITHMETIC, OF_MEMORY, phases
 from pipeline.ops.planning.study import StudyPlan, plan_study
-from pipeline.train.shapes import QWEN25
+from pipeline.ops.vllm.replica import replica_gpus
+from pipeline.train.shapes import PUBLISHED, QWEN25
 from tests.conftest import PROJECT
 from tests.said import tomrl
 
@@ -231,6 +232,29 @@ def test_a_cell_that_fits_nowhere_says_where_it_would(
     with pytest.raises(UserError, match="fits in no pool of the cluster") as caught:
         planned(study, cluster, tmp_path)
     assert said in str(caught.value) and "small: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("layers", "heads", "gpus"), [(64, 40, 2), (110, 64, 4), (110, 40, 4), (110, 28, 4)]
+)
+def test_a_replica_takes_what_divides_its_heads(
+    layers: int, heads: int, gpus: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the plan and by the engine; 102 GiB would be three times 40."""
+    shape = replace(QWEN25["32B"], num_hidden_layers=layers, num_attention_heads=heads)
+    monkeypatch.setitem(PUBLISHED, "Qwen/Qwen2.5-7B", shape)
+    found = find_study(PROJECT, "tom-rl")
+    asked = found.model_copy(update={"grid": found.grid.model_copy(update={"combinations": ()})})
+    pool = Pool(accelerator="a100-80", nodes=1, gpus=8, price=1.0)
+    plan = plan_study(expand(asked), ClusterFile(pools={"own": pool}), tmp_path)
+    by_plan = next(cell.main.gpus for cell in plan.cells if cell.key == "qwen25-7b-base")
+    by_engine = replica_gpus(2 * shape.parameters, heads, shape.num_key_value_heads)
+    assert by_plan == by_engine == gpus
+
+
+def test_a_model_of_few_heads_may_be_too_large_for_vllm() -> None:
+    with pytest.raises(UserError, match=r"28 heads among at most 4 .* 200\.0 GiB: it takes 40 GiB"):
+        replica_gpus(200 * 2**30, 28, 4)
 
 
 def test_checkpoints_of_adapters_are_small() -> None:

@@ -33,6 +33,7 @@ from pipeline.ops.planning.hours import (
 from pipeline.ops.planning.phases import BANDWIDTH, Phases, phases
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.plan import count_rows
+from pipeline.ops.vllm.replica import replica_gpus
 from pipeline.tasks import registry
 from pipeline.train.accelerators import GIB, capacity
 from pipeline.train.footprint import plan as local_memory
@@ -42,7 +43,6 @@ from pipeline.train.shapes import shape_of
 
 LAPTOP_MEMORY = 16 * GIB
 """That a model which is not tiny may take on cores. Assumed."""
-_EVALUATED = 40 * GIB  # weights that vLLM keeps on one accelerator, see docs/cluster.md
 _ASKED_SHARE = 0.85  # of an accelerator, that weights may take beside keys and values
 
 
@@ -266,7 +266,9 @@ class _Planner:
                 return self._place_local(cell, shape, pool)
             return self._place_verl(cell, shape, pool)
         size = 2 * shape.parameters
-        gpus = min(self._params.study.threads, pool.gpus) if on_cpu else -(-size // _EVALUATED)
+        gpus = min(self._params.study.threads, pool.gpus)
+        if not on_cpu:
+            gpus = replica_gpus(size, shape.num_attention_heads, shape.num_key_value_heads)
         if gpus > pool.gpus:
             raise UserError(f"it would fit on {gpus} accelerators of a node")
         if not on_cpu and size > gpus * _ASKED_SHARE * capacity(pool.accelerator, pool.memory):

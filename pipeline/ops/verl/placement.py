@@ -13,12 +13,12 @@ from pipeline.config.training import Accelerator, Cluster, Train
 from pipeline.formats.plural import counted
 from pipeline.ops.verl.memory import longest
 from pipeline.ops.verl.phases import FULL, Placement, plan_on
+from pipeline.ops.vllm.replica import GPUS_PER_NODE, parallel_sizes
 from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.shape import Shape
 
 __all__ = ["Placement", "place"]
 
-GPUS_PER_NODE = (1, 2, 4, 8)
 NODES = (1, 2, 4, 8)
 _MICRO_BATCHES = (16, 8, 4, 2, 1)  # of the longest sequences
 
@@ -185,14 +185,8 @@ def _tensor_parallels(
         return [1]
     if cluster.tensor_parallel:
         return [cluster.tensor_parallel]
-    heads, key_values = shape.num_attention_heads, shape.num_key_value_heads
-    return [
-        count
-        for count in GPUS_PER_NODE
-        if gpus % count == 0
-        and heads % count == 0
-        and (key_values % count == 0 or count % key_values == 0)
-    ]
+    sizes = parallel_sizes(shape.num_attention_heads, shape.num_key_value_heads)
+    return [count for count in sizes if gpus % count == 0]
 
 
 def _too_big(

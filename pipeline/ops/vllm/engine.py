@@ -31,6 +31,7 @@ from pipeline.formats.provenance import Libraries, installed
 from pipeline.model.chat import encode_prompt
 from pipeline.model.weights import end_ids_in
 from pipeline.ops.vllm import worker as vllm_worker
+from pipeline.ops.vllm.replica import replica_gpus
 from pipeline.ops.vllm.worker import DoneRow, PromptRow, Request
 
 if TYPE_CHECKING:  # of the cluster, which a run on this machine has not
@@ -38,7 +39,6 @@ if TYPE_CHECKING:  # of the cluster, which a run on this machine has not
     from pipeline.ops.cluster.job import Job
 
 PYTHON_VARIABLE = "TOMRL_VLLM_PYTHON"
-_WEIGHTS_PER_GPU = 40 * 2**30  # bytes in bfloat16: leaves room for keys and values on 80 GB
 _HOURS = 24.0
 _PROMPTS_PER_REPLICA = 256
 _ANYWHERE = {
@@ -150,13 +150,12 @@ class VllmEngine:
     def _request(self, rows: Sequence[PromptRow], output: Path) -> Request:
         weights = sum(path.stat().st_size for path in self.folder.glob("*.safetensors"))
         width = 4 if self.config.dtype is None or "32" in str(self.config.dtype) else 2
-        gpus = 1
-        while weights * 2 // width > gpus * _WEIGHTS_PER_GPU:
-            gpus *= 2
+        heads = int(self.config.num_attention_heads)
+        key_values = getattr(self.config, "num_key_value_heads", heads)
         return {
             "model": str(self.folder),
             "context": max(len(row["tokens"]) + row["max_new_tokens"] for row in rows),
-            "gpus": gpus,
+            "gpus": replica_gpus(weights * 2 // width, heads, key_values),
             "replicas": self.replicas,
             "ends": list(end_ids_in(self.folder, self.tokenizer)),
             "output": str(output),
