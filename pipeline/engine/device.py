@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _KIB = 1024
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
-_LARGEST_ON_HEAP, _KEPT = 2**27, 2**30  # bytes
+_LARGEST_ON_HEAP, _KEPT = 2**25, 2**30  # bytes
 _CONTAINER_LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
@@ -154,7 +154,11 @@ def set_up_torch(threads: int) -> None:
 
 
 def _keep_freed_memory() -> None:
-    """Let glibc serve large blocks from the heap, and hand little of it back; else do nothing."""
+    """Let glibc serve large blocks from the heap, and hand little of it back; else do nothing.
+
+    The largest stay off it: with those of a model of 135 million weights, such as the logits of a
+    micro-batch, between all others, the heap grew by a third within 30 steps.
+    """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_ON_HEAP)
