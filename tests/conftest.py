@@ -28,15 +28,17 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each file's tests to one process, the files that take minutes before others.
 
-    Those of ``tests/cluster`` go to one process together, before all: they share a Ray head.
+    Those of ``tests/cluster`` go to one process together, before all: they share a Ray head. So do
+    those that train with verl: two of its jobs at once take more memory than a laptop has.
 
     First, since pytest-xdist reads the groups in a hook of the same name.
     """
     shares = {item.path for item in items if item.path.parent.name == "cluster"}
-    for item in items:
-        group = "cluster" if item.path in shares else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
     long = {item.path for item in items if item.get_closest_marker("chain")}
+    for item in items:
+        trains = item.path.parent.name == "engines" and item.path in long
+        group = "cluster" if item.path in shares else "verl" if trains else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: (item.path not in shares, item.path not in long))
 
 

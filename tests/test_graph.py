@@ -16,7 +16,7 @@ from dvc.repo import Repo
 
 from flows.driver.graph import Graph
 from pipeline.base.closure import CARRIERS, closure
-from tests.conftest import PROJECT, edited, environment, type_command
+from tests.conftest import PROJECT, commit, edited, environment, type_command
 
 pytestmark = pytest.mark.chain
 CELLS = ("nano-base", "nano-hi")
@@ -209,12 +209,8 @@ def known_by_data(clone: Path) -> set[str]:
 
 def test_a_dry_run_works_in_a_fresh_clone(clone: Path, tmp_path: Path) -> None:
     fresh = tmp_path / "fresh"
-    for command in (
-        ("git", "add", "-A"),
-        ("git", "-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-qm", "all"),
-        ("git", "clone", "-q", ".", str(fresh)),
-    ):
-        assert type_command(clone, tmp_path, *command).returncode == 0
+    commit(clone)
+    assert type_command(clone, tmp_path, "git", "clone", "-q", ".", str(fresh)).returncode == 0
     shown = type_command(fresh, tmp_path, "dvc", "repro", "--dry", "--allow-missing")
     assert shown.returncode == 0, shown.stderr
     assert "failed to reproduce" not in shown.stdout + shown.stderr

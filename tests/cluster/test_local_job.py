@@ -7,57 +7,30 @@ import subprocess
 from pathlib import Path
 
 import psutil
-import pytest
 
-from pipeline.config.params_file import read_params
 from pipeline.formats.files import folder_digests
 from pipeline.ops.cluster.client import Address, connect
 from tests.alive import until
-from tests.conftest import copy_checkout, environment, shrink, type_command
+from tests.conftest import edited, environment, type_command
 
 SECONDS = 300  # on a busy machine every start takes long
+CELL = "nano-hi"
+STAGE = ("python", "-m", "pipeline.stages.train", CELL)
 JOB = "pipeline.ops.cluster.local_job"
 
 
-@pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout with data and base model; tests copy it."""
-    checkout = copy_checkout(tmp_path_factory.mktemp("local") / "checkout")
-    shrink(checkout, steps=100, validate_every=20)  # a job that a busy machine sees begin, not end
-    for command in (
-        ("tomrl", "study", "use", "mini"),
-        ("dvc", "repro", "base@nano", "dataset@hi"),
-    ):
-        done = type_command(checkout, checkout.parent, *command)
-        assert done.returncode == 0, done.stdout + done.stderr
+def prepared(reproduced: Path, checkout: Path) -> Path:
+    """A copy of the reproduced study, whose cell is to be trained for longer."""
+    shutil.copytree(reproduced, checkout, symlinks=True)
+    with edited(checkout / "params.yaml") as content:  # a busy machine sees a job begin, not end
+        content["cells"][CELL]["train"] = {"steps": 100, "validate_every": 20}
+    expanded = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.expand")
+    assert expanded.returncode == 0, expanded.stderr
     return checkout
 
 
-@pytest.fixture(scope="module")
-def key(study: Path) -> str:
-    cells = read_params(study / "params.yaml").cells
-    return next(name for name, cell in cells.items() if cell.kind == "trained")
-
-
-@pytest.fixture(scope="module")
-def expected(study: Path, key: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What the cell leaves when it is trained in the stage's own process."""
-    checkout = tmp_path_factory.mktemp("here") / "checkout"
-    shutil.copytree(study, checkout, symlinks=True)
-    done = type_command(checkout, checkout.parent, "python", "-m", "pipeline.stages.train", key)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder_digests(results(checkout, key))
-
-
-@pytest.fixture
-def checkout(study: Path, tmp_path: Path) -> Path:
-    target = tmp_path / "a folder with spaces"
-    shutil.copytree(study, target, symlinks=True)
-    return target
-
-
-def results(checkout: Path, key: str) -> Path:
-    return checkout / "runs" / "mini" / key / "train"
+def results(checkout: Path) -> dict[str, str]:
+    return folder_digests(checkout / "runs" / "mini" / CELL / "train")
 
 
 def named(head: Address) -> dict[str, str]:
@@ -75,29 +48,20 @@ def is_job_of(process: psutil.Process, checkout: Path) -> bool:
         return False
 
 
-def test_a_local_cell_runs_on_a_part_of_an_accelerator(
-    head: Address, checkout: Path, key: str, expected: dict[str, str]
-) -> None:
-    stage = ("python", "-m", "pipeline.stages.train", key)
-    done = type_command(checkout, checkout.parent, *stage, **named(head))
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert f"train {key}: cluster: submitted job mini-{key}-" in done.stdout
-    assert folder_digests(results(checkout, key)) == expected
-    client = connect(head)
-    (job,) = [each for each in client.list_jobs() if JOB in each.entrypoint]
-    assert job.driver_exit_code == 0
-    assert not list((checkout / "work").rglob("attempts/*/*")), "its state is gone"
-
-
 def test_a_job_that_was_killed_goes_on_and_so_does_its_stage(
-    head: Address, checkout: Path, key: str, expected: dict[str, str]
+    head: Address, reproduced: Path, tmp_path: Path
 ) -> None:
+    """It takes a part of an accelerator, and leaves what the stage's own process would leave."""
+    here = prepared(reproduced, tmp_path / "here")
+    done = type_command(here, tmp_path, *STAGE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    checkout = prepared(reproduced, tmp_path / "a folder with spaces")
     output = checkout.parent / "output"
 
     def begin() -> subprocess.Popen[bytes]:
         with output.open("ab") as file:
             return subprocess.Popen(
-                ("python", "-m", "pipeline.stages.train", key),
+                STAGE,
                 cwd=checkout,
                 env={**environment(checkout.parent), **named(head)},
                 stdout=file,
@@ -117,4 +81,8 @@ def test_a_job_that_was_killed_goes_on_and_so_does_its_stage(
     stage.wait()
     again = begin()
     assert again.wait(SECONDS) == 0, output.read_text()
-    assert folder_digests(results(checkout, key)) == expected
+    assert results(checkout) == results(here)
+    assert f"train {CELL}: cluster: submitted job mini-{CELL}-" in output.read_text()
+    jobs = [each for each in connect(head).list_jobs() if JOB in each.entrypoint]
+    assert sorted(job.driver_exit_code == 0 for job in jobs) == [False, True]
+    assert not list((checkout / "work").rglob("attempts/*/*")), "its state is gone"

@@ -15,12 +15,12 @@ import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.ops.cluster.head import engine_python
-from tests.conftest import copy_checkout, edited, environment, shrink, type_command
+from tests.conftest import copy_checkout, edited, environment, made_once, shrink, type_command
 from tests.engines.team import served
 
 __all__ = ["served"]
 
-GRPO, REINFORCE, SFT = "nano-hi-grpo", "nano-hi-reinforce-plus-plus", "nano-hi-sft"
+GRPO, SFT = "nano-hi-grpo", "nano-hi-sft"
 STEPS, SFT_STEPS = 4, 12
 ROWS = 10
 """Training prompts, four a step: an epoch ends with step 3, in the middle of verl's second pass."""
@@ -28,7 +28,6 @@ COLUMNS = ("hi_tom_orders_0_2", "hi_tom_order_3")
 """What the probe measures: columns of one task."""
 ARMS: dict[str, dict[str, object]] = {
     "grpo": {"algorithm": "grpo"},
-    "reinforce-plus-plus": {"algorithm": "reinforce_plus_plus"},
     # Its steps are so short that there must be more of them to be killed in the middle.
     "sft": {"algorithm": {"name": "sft", "imitates": "traces"}, "steps": SFT_STEPS},
 }
@@ -47,7 +46,11 @@ def engine() -> Path:
 @pytest.fixture(scope="session")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout with a study for verl, its data and base model made; tests copy it."""
-    checkout = copy_checkout(tmp_path_factory.mktemp("study") / "checkout")
+    return made_once(tmp_path_factory, "study", _make_study)
+
+
+def _make_study(folder: Path) -> None:
+    checkout = copy_checkout(folder)
     shrink(
         checkout,
         backend="verl",
@@ -73,7 +76,6 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         done = type_command(checkout, checkout.parent, *command)
         assert done.returncode == 0, done.stdout + done.stderr
-    return checkout
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from tests.engines.conftest import (
 )
 from tests.engines.test_training import accuracy, kill_job
 
+pytestmark = pytest.mark.chain
 RANK, ALPHA, DRAWS, LAST = 4, 8, 3, 3
 
 

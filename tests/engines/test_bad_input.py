@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from pathlib import Path
 
 from transformers import AutoTokenizer
 
 from pipeline.formats.files import read_json, write_json
 from pipeline.formats.weights import WeightsFolder
+from pipeline.ops.cluster.head import Offer, private_head
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO
 
@@ -16,12 +19,11 @@ STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
 
 
 def refused(checkout: Path, **extra: str) -> str:
-    """Run the stage, which must refuse its input without starting a job; return its one message."""
+    """Run the stage, which must refuse its input; return its one message."""
     done = type_command(checkout, checkout.parent, *STAGE, **extra)
     assert done.returncode == 2, done.stdout + done.stderr
     errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1 and "Traceback" not in done.stderr
-    assert not list((checkout / "work").glob("*/job"))
     return errors[0]
 
 
@@ -41,17 +43,16 @@ def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> No
     message = refused(checkout)
     assert f"the tokenizer has {tokens + 50} tokens" in message
     assert "they do not belong together" in message
+    assert not list((checkout / "work").glob("*/job"))
 
 
-def test_no_engine_environment(checkout: Path, tmp_path: Path) -> None:
-    done = type_command(
-        checkout, tmp_path, *STAGE, TOMRL_ENGINE_PYTHON=str(tmp_path / "nowhere" / "python")
-    )
-    assert done.returncode == 2
-    assert "TOMRL_ENGINE_PYTHON=" in done.stderr and "make test-engines" in done.stderr
+def test_no_plugin_for_processors(checkout: Path) -> None:
+    message = refused(checkout, TOMRL_VERL_PLUGIN="")
+    assert "needs accelerators" in message and "TOMRL_VERL_PLUGIN=tests" in message
 
 
-def test_no_plugin_for_processors(checkout: Path, tmp_path: Path) -> None:
-    done = type_command(checkout, tmp_path, *STAGE, TOMRL_VERL_PLUGIN="")
-    assert done.returncode == 2
-    assert "needs accelerators" in done.stderr and "TOMRL_VERL_PLUGIN=tests" in done.stderr
+def test_an_environment_without_what_verl_needs(checkout: Path) -> None:
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    with private_head(Path(sys.executable), kept, Offer(2, 22)) as cluster:
+        message = refused(checkout, RAY_ADDRESS=cluster.url, RAY_AUTH_TOKEN=str(cluster.token))
+    assert "transfer_queue" in message, message

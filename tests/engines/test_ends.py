@@ -13,6 +13,7 @@ from pipeline.ops.verl.host_memory import CGROUP_VARIABLE
 from tests.conftest import type_command
 from tests.engines.conftest import GRPO, STEPS, Start, edit_params, own_checkout, saved_steps
 
+pytestmark = pytest.mark.chain
 STAGE = ("python", "-m", "pipeline.stages.train", GRPO)
 
 
@@ -139,6 +140,7 @@ def hold(group: Path, share: float) -> None:
             temporary.write_text(f"{content}\n")
 
 
+@pytest.mark.nightly
 def test_a_reward_module_that_does_not_import_is_named(checkout: Path) -> None:
     path = checkout / "pipeline" / "reward" / "verl_entry.py"
     path.write_text(f"{path.read_text()}\nimport a_module_that_is_not_there\n")

@@ -47,7 +47,9 @@ def question(number: int) -> Example:
     return Example("hi_tom_style", "hi_tom_style", story, asked, answer, choices=options, order=1)
 
 
-@pytest.mark.parametrize("prompt", ["compact", "tom-rl-json"])
+@pytest.mark.parametrize(
+    "prompt", ["compact", pytest.param("tom-rl-json", marks=pytest.mark.nightly)]
+)
 def test_the_figures_are_those_of_the_harness(tmp_path: Path, prompt: str) -> None:
     examples = [question(number) for number in range(60)]
     asked = Asked({"places": examples}, Asking(prompt, Sampling(8)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from pipeline.formats.files import read_json
@@ -13,6 +14,7 @@ from tests.engines.conftest import Start
 CELL = "nano-hi"
 
 
+@pytest.mark.nightly
 def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path / "checkout")
     tiny = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text(encoding="utf-8"))

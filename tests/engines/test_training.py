@@ -27,7 +27,6 @@ from tests.conftest import type_command
 from tests.engines.conftest import (
     COLUMNS,
     GRPO,
-    REINFORCE,
     SFT,
     SFT_STEPS,
     STEPS,
@@ -38,6 +37,7 @@ from tests.engines.conftest import (
     saved_steps,
 )
 
+pytestmark = pytest.mark.chain
 DRIFT = {
     *("rollout_probs_diff_mean", "rollout_probs_diff_max", "rollout_probs_diff_std"),
     *("rollout_probs_correlation", "rollout_kl"),
@@ -61,22 +61,9 @@ def grpo(study: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, s
 
 
 @pytest.fixture(scope="module")
-def killed(grpo: tuple[Path, str], start: Start) -> tuple[Path, str, int]:
-    """The same checkout with the REINFORCE++ cell, whose job was killed once in mid-training.
-
-    The last value is the step after which it was killed.
-    """
-    checkout, _ = grpo
-    command = start(checkout, "dvc", "repro", f"train@{REINFORCE}")
-    command.wait_until(lambda: 2 in saved_steps(checkout))  # so that step 1 was logged too
-    step = kill_job(command, checkout)
-    return checkout, command.output, step
-
-
-@pytest.fixture(scope="module")
-def imitated(killed: tuple[Path, str, int], start: Start) -> tuple[Path, str]:
+def imitated(grpo: tuple[Path, str], start: Start) -> tuple[Path, str]:
     """The same checkout with the imitating cell, whose job was killed once in mid-training."""
-    checkout = killed[0]
+    checkout = grpo[0]
     command = start(checkout, "dvc", "repro", f"train@{SFT}")
     # Its steps are shorter than the time in which the job sees that they were logged.
     command.wait_until(lambda: max(saved_steps(checkout), default=0) >= SFT_STEPS // 3)
@@ -224,18 +211,6 @@ def test_nothing_is_left_of_the_working_state(grpo: tuple[Path, str]) -> None:
     assert not list((grpo[0] / "work").glob("*/attempts"))
 
 
-def test_a_killed_job_goes_on_to_the_planned_last_step(killed: tuple[Path, str, int]) -> None:
-    checkout, shown, step = killed
-    rows = curve(checkout, REINFORCE)
-    assert [row["step"] for row in rows] == list(range(STEPS + 1))
-    assert "cluster: attempt 1 failed: killed (exit status" in shown
-    assert "goes on after step" in shown
-    assert step - 1 <= int(shown.rpartition("goes on after step ")[2].split()[0]) <= step + 1
-    assert manifest(checkout, REINFORCE)["checkpoints"]["last"]["step"] == STEPS
-    assert kept_steps(checkout, REINFORCE) == list(range(1, STEPS + 1))
-    assert probed(rows) == PROBED
-
-
 def test_an_imitating_cell_has_the_local_trainers_metrics(imitated: tuple[Path, str]) -> None:
     rows = curve(imitated[0], SFT)
     assert [row["step"] for row in rows] == list(range(SFT_STEPS + 1))
@@ -282,8 +257,8 @@ def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) ->
     rows = read_json(whole[0] / "reports/mini/results.json")["rows"]
     found = {(row["cell"], row["task"]) for row in rows}
     tasks = ("hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic")
-    assert found == {(cell, task) for cell in (GRPO, REINFORCE, SFT) for task in tasks}
-    for cell in (GRPO, REINFORCE, SFT):
+    assert found == {(cell, task) for cell in (GRPO, SFT) for task in tasks}
+    for cell in (GRPO, SFT):
         grades = read_json(whole[0] / "runs/mini" / cell / "evaluate/metrics.json")["tasks"]
         for row in rows:
             if row["cell"] == cell and row["task"] in grades:
@@ -293,7 +268,7 @@ def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) ->
 def test_the_report_has_a_curve_of_every_cell_and_column(whole: tuple[Path, str]) -> None:
     curves = read_json(whole[0] / "reports/mini/results.json")["along"]
     found = {(c["cell"], c["column"], p["step"]) for c in curves for p in c["points"]}
-    lasts = {GRPO: STEPS, REINFORCE: STEPS, SFT: SFT_STEPS}
+    lasts = {GRPO: STEPS, SFT: SFT_STEPS}
     assert found == {
         (cell, name, step)
         for cell, last in lasts.items()
@@ -305,7 +280,7 @@ def test_the_report_has_a_curve_of_every_cell_and_column(whole: tuple[Path, str]
 def test_the_report_has_the_probes_of_every_cell(whole: tuple[Path, str]) -> None:
     probes = read_json(whole[0] / "reports/mini/results.json")["probes"]
     found = {(each["cell"], each["column"], each["step"]) for each in probes}
-    steps = {GRPO: PROBED, REINFORCE: PROBED, SFT: SFT_PROBED}
+    steps = {GRPO: PROBED, SFT: SFT_PROBED}
     assert found == {(c, name, step) for c in steps for name in COLUMNS for step in steps[c]}
 
 
@@ -313,8 +288,8 @@ def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) 
     checkout, _ = whole
     with sqlite3.connect(checkout / "mlflow.db") as database:
         runs = dict(database.execute("select name, run_uuid from runs"))
-        assert set(runs) == {"study mini", "nano-base", GRPO, REINFORCE, SFT}
-        for cell in (GRPO, REINFORCE, SFT):
+        assert set(runs) == {"study mini", "nano-base", GRPO, SFT}
+        for cell in (GRPO, SFT):
             tags = dict(
                 database.execute("select key, value from tags where run_uuid = ?", (runs[cell],))
             )
