@@ -7,12 +7,14 @@ same whatever the number of processes.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, compress, islice
 from multiprocessing import get_context
@@ -87,10 +89,11 @@ def judge_file(path: Path, task: registry.Task, processes: int | None = None) ->
     """
     counted = count(path, task, processes or processes_here())
     kept = _Kept()
-    refuse_repeats(path, (kept.add(each) for each in counted))
-    reasoning = judge_reasoning(kept.items, kept.stated)
-    held = _held(path, task, held_against_rules([item.example for item in kept.items]))
-    answers = judge_answers(held, Questions.of([item.example for item in held]))
+    with _uncollected():
+        refuse_repeats(path, (kept.add(each) for each in counted))
+        reasoning = judge_reasoning(kept.items, kept.stated)
+        held = _held(path, task, held_against_rules([item.example for item in kept.items]))
+        answers = judge_answers(held, Questions.of([item.example for item in held]))
     return JudgedFile(Verdict(answers, reasoning), kept.items, kept.reasons)
 
 
@@ -156,7 +159,20 @@ def _leave_interrupts_to_parent() -> None:
 
 
 def _count(reader: Reader, rows: _Rows) -> list[Counted]:
-    return [_counted(reader.answer(*row)) for row in rows]
+    with _uncollected():
+        return [_counted(reader.answer(*row)) for row in rows]
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Look for no cycles meanwhile: there are none, and each look walks all that is kept."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 def _counted(answer: AnsweredQuestion) -> Counted:

@@ -75,7 +75,10 @@ def answers_of_minds(events: Story, question: WhereQuestion, rules: Rules) -> di
 def _known(events: Story, rules: Rules) -> dict[tuple[bool, bool], Beliefs]:
     """What follows from a story for minds that hear or do not, and doubt or do not."""
     told = tuple(event for event in events if not isinstance(event, Claim | Report))
+    kinds = {(mind.hears, mind.doubts) for mind in MINDS.values()}
+    if told == events:  # with nothing to hear or to doubt, all know the same
+        return dict.fromkeys(kinds, beliefs(events, rules))
     return {
         (hears, doubts): beliefs(events if hears else told, replace(rules, all_trusted=not doubts))
-        for hears, doubts in {(mind.hears, mind.doubts) for mind in MINDS.values()}
+        for hears, doubts in kinds
     }

@@ -304,6 +304,7 @@ def test_the_best_rule_of_a_column_is_listed_or_learned_from_its_training_set() 
         None: ("first choice", 0.75),
     }
     assert audit.best_rule("a", ["to", "hi"]) == best["hi"]
+    assert audit.best_rule("a", ["another"]) == best[None]
     assert audit.best_rule("b", ["hi"]) is None
 
 
