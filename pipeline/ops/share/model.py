@@ -74,7 +74,8 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
     named = getattr(base, "repository", None) or f"{params.study.name}/{cell.model}"
     if isinstance(cell, TrainedCell) and cell.train.lora is not None:
         start = resolve(root / cell.base, stage.start_of(cell), cell.model)
-        write_adapter(folder / ADAPTER, start, weights, cell.train.lora, named)
+        recipe = cell.train
+        write_adapter(folder / ADAPTER, start, weights, recipe.lora, named, recipe.precision)
     own = isinstance(base, TinyModel)
     head = {
         "license": _licence(sources) if own else "other",
