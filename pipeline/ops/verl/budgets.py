@@ -1,6 +1,5 @@
-"""How verl uses the accelerators that a cell was given.
-
-None of them changes what is learned. Processes on a CPU take all but what asks for a GPU.
+"""How verl uses the accelerators that a cell was given: settings that change nothing of what it
+learns. Processes on a CPU take all but what asks for a GPU.
 """
 
 from __future__ import annotations
@@ -25,9 +24,11 @@ def budget_settings(
         critic: Whether it trains a critic too.
         packed: Whether sequences are packed, and not padded.
     """
+    # verl counts no padding in a budget of tokens: one long sequence among many short ones would
+    # take more memory than was planned. Nobody plans that of a CPU.
     cut = (
         _token_budgets(placement, critic=critic)
-        if _by_tokens(placement, packed=packed)
+        if packed or placement.on_cpu
         else _sequence_counts(recipe, placement, critic=critic)
     )
     settings: dict[str, Setting] = {
@@ -44,15 +45,6 @@ def budget_settings(
         "trainer.save_freq": save_interval(recipe),
     }
     return settings | ({"critic.strategy": "fsdp2"} if critic else {})
-
-
-def _by_tokens(placement: Placement, *, packed: bool) -> bool:
-    """Whether micro-batches are filled by tokens.
-
-    verl counts no padding: one long sequence among many short ones would take more memory than was
-    planned. Nobody plans that of a CPU.
-    """
-    return packed or placement.on_cpu
 
 
 def _token_budgets(placement: Placement, *, critic: bool) -> dict[str, Setting]:
