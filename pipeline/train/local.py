@@ -135,9 +135,8 @@ class LocalTrainer:
         # Cast before they are moved: a device need not hold all of both in float32.
         critic = self._critic(device)
         cast_linear(self.reference, recipe.precision)
-        policy = self._learner(device)
-        self.policy.to(device)  # type: ignore[arg-type]
         self.reference.to(device)  # type: ignore[arg-type]
+        policy = self._learner(device)
         learners = {"": policy} if critic is None else {"": policy, "critic.": critic}
         self._updater = Updater.of(recipe, self.algorithm, policy, self.reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))
@@ -152,10 +151,13 @@ class LocalTrainer:
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
 
     def _learner(self, device: torch.device) -> Learner:
-        rate, lora = self.recipe.learning_rate, self.recipe.lora
+        model, rate, lora = self.policy, self.recipe.learning_rate, self.recipe.lora
         if lora is None:
-            return Learner.of(self.policy, rate)
-        return LoraLearner.with_adapters(self.policy, self.reference, lora, rate, self.seed, device)
+            model.to(device)  # type: ignore[arg-type]
+            return Learner.of(model, rate)
+        learner = LoraLearner.with_adapters(model, self.reference, lora, rate, self.seed)
+        model.to(device)  # type: ignore[arg-type]
+        return learner
 
     def _critic(self, device: torch.device) -> Learner | None:
         settings = self.algorithm.critic

@@ -80,29 +80,23 @@ class LoraLearner(Learner):
 
     @classmethod
     def with_adapters(
-        cls,
-        model: PreTrainedModel,
-        base: PreTrainedModel,
-        lora: Lora,
-        rate: float,
-        seed: int,
-        device: torch.device | None = None,
+        cls, model: PreTrainedModel, base: PreTrainedModel, lora: Lora, rate: float, seed: int
     ) -> Self:
         """A model with fresh adapters and a fresh AdamW on them.
 
         Args:
             model: Learns; all of its parameters but the adapted weights are frozen.
-            base: Its frozen copy, which holds W; linear layers in float32 or bfloat16.
+            base: Its frozen copy, which holds W in float32 or bfloat16, on the device where the
+                adapted weights will be.
             lora: Rank and scale.
             rate: The learning rate.
             seed: Of the first values.
-            device: To which both models are moved, if they are not there.
         """
         model.requires_grad_(False)
         generator = torch.Generator().manual_seed(seed)
         weights = dict(base.named_parameters())
         adapters = tuple(
-            _adapter(name, layer, weights[f"{name}.weight"], lora, generator, device)
+            _adapter(name, layer, weights[f"{name}.weight"], lora, generator)
             for name, layer in adapted(model)
         )
         trained = [parameter for each in adapters for parameter in (each.down, each.up)]
@@ -155,12 +149,7 @@ def adapted(model: PreTrainedModel) -> Iterator[tuple[str, nn.Linear]]:
 
 
 def _adapter(
-    name: str,
-    layer: nn.Linear,
-    base: Tensor,
-    lora: Lora,
-    generator: torch.Generator,
-    device: torch.device | None,
+    name: str, layer: nn.Linear, base: Tensor, lora: Lora, generator: torch.Generator
 ) -> Adapter:
     weight = layer.weight = nn.Parameter(base.detach().clone())
     bound = 1 / math.sqrt(layer.in_features)  # nn.Linear's own, of which peft makes A
@@ -170,8 +159,8 @@ def _adapter(
         name,
         weight,
         base,
-        nn.Parameter(down.to(device)),
-        nn.Parameter(up.to(device)),
+        nn.Parameter(down.to(base.device)),
+        nn.Parameter(up.to(base.device)),
         lora.alpha / lora.rank,
     )
     # Handed on at once, micro-batches add up in float32 whatever the format of the weight.
