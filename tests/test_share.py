@@ -18,10 +18,12 @@ from pipeline.config.study_files import find_study
 from pipeline.config.training import Lora
 from pipeline.data.codec import read_dataset
 from pipeline.data.sources import SOURCES
+from pipeline.engine.device import cast_linear
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking, prompts_of
 from pipeline.formats.files import file_digest, read_json
 from pipeline.judge.recorded import read_suite
+from pipeline.model.weights import load_weights
 from pipeline.ops.share.adapter import write_adapter
 from pipeline.ops.share.data import CROISSANT
 from pipeline.ops.share.licences import check_passing_on, upstream_of
@@ -120,7 +122,8 @@ def test_what_a_hub_refuses_is_said(tmp_path: Path, hub: ReceivingHub) -> None:
         assert words in line
 
 
-def test_an_adapter_makes_the_trained_model_of_its_base(tmp_path: Path) -> None:
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_an_adapter_makes_the_trained_model_of_its_base(precision: str, tmp_path: Path) -> None:
     from peft import PeftModel
 
     config = Qwen2Config(
@@ -132,20 +135,25 @@ def test_an_adapter_makes_the_trained_model_of_its_base(tmp_path: Path) -> None:
     base.save_pretrained(tmp_path / "base")
     model = Qwen2ForCausalLM.from_pretrained(tmp_path / "base").eval()
     lora = Lora(rank=4, alpha=8)
+    cast_linear(base, precision)
     learner = LoraLearner.with_adapters(model, base, lora, 1e-3, seed=0)
     learner.set_weights({n: torch.randn_like(w) / 10 for n, w in learner.weights().items()})
-    model.save_pretrained(tmp_path / "trained")
-    write_adapter(tmp_path / "adapter", tmp_path / "base", tmp_path / "trained", lora, "base")
+    trained = Qwen2ForCausalLM.from_pretrained(tmp_path / "base").eval()
+    load_weights(trained, learner.stored())
+    trained.save_pretrained(tmp_path / "trained")
+    folders = tmp_path / "base", tmp_path / "trained"
+    write_adapter(tmp_path / "adapter", *folders, lora, "base", precision)
     again = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")
     loaded = PeftModel.from_pretrained(again, tmp_path / "adapter").eval()
     tokens = torch.arange(24).reshape(2, 12)
     with torch.no_grad():
-        expected, found = model(tokens).logits, loaded(tokens).logits
-        assert torch.allclose(found, expected, atol=1e-4)
-        assert not torch.allclose(base(tokens).logits, expected, atol=1e-2)
+        expected, found = trained(tokens).logits, loaded(tokens).logits
+        before = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")(tokens).logits
+    far = (found - expected).abs().max()
+    assert far < (1e-4 if precision == "float32" else 1e-2) < (before - expected).abs().max() / 5
     narrow = Lora(rank=2, alpha=8)
     with pytest.raises(UserError, match="differs from the base model in more than an adapter"):
-        write_adapter(tmp_path / "two", tmp_path / "base", tmp_path / "trained", narrow, "base")
+        write_adapter(tmp_path / "two", *folders, narrow, "base", precision)
 
 
 def test_datasets_loads_what_the_study_has(

@@ -12,6 +12,7 @@ import typer
 from pipeline.base.errors import UserError
 from pipeline.cli.cells import GRADES, Side, cell_side, evaluated_cells, side_of
 from pipeline.cli.completion import cell_names
+from pipeline.cli.output import JsonOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.ops.driver.checkout import find_root
@@ -43,7 +44,7 @@ def compare(
             help="How many questions to show per column that only A gets right, and only B.",
         ),
     ] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare two cells question by question, with intervals and the answers that differ.
 

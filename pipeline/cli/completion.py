@@ -1,6 +1,10 @@
-"""What the shell offers where a study or a cell is asked for."""
+"""Studies and cells where a command asks for one, with what the shell offers."""
 
 from __future__ import annotations
+
+from typing import Annotated
+
+import typer
 
 from pipeline.base.errors import UserError
 from pipeline.config.params_file import read_params
@@ -24,3 +28,12 @@ def cell_names(incomplete: str) -> list[str]:
     except UserError:
         return []
     return [key for key in cells if key.startswith(incomplete)]
+
+
+StudyOption = Annotated[
+    str | None,
+    typer.Option(
+        help="A study of `tomrl study list`; by default params.yaml as it is.",
+        autocompletion=study_names,
+    ),
+]

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.cli.completion import StudyOption
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
-from pipeline.config.expand import expand
 from pipeline.config.params import Params
-from pipeline.config.params_file import read_params
-from pipeline.config.study_files import find_study
 from pipeline.formats.plural import counted
-from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.driver.checkout import find_root, params_of
 
 if TYPE_CHECKING:
     from pipeline.ops.planning.cluster import ClusterFile
@@ -26,10 +24,7 @@ _SHOWN_CELLS = 100
 
 
 def plan(
-    study: Annotated[
-        str | None,
-        typer.Option(help="A study of `tomrl study list`; by default params.yaml as it is."),
-    ] = None,
+    study: StudyOption = None,
     cluster: Annotated[
         Path | None,
         typer.Option(
@@ -66,7 +61,7 @@ def plan(
     from pipeline.ops.planning.study import plan_study
 
     root = find_root()
-    params = read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
+    params = params_of(root, study)
     if effect is not None:
         _show_effect(effect, params, as_json)
         return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.cli.cells import CELL, BenchmarkOption, items_by_task, names_cell
+from pipeline.cli.output import JsonOption
 from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -48,7 +49,7 @@ def regrade(
             "answers in tags, by the task's published rule."
         ),
     ] = Match.TAGS,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Grade recorded answers again, and print their accuracy by belief order.
 

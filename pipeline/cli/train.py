@@ -18,18 +18,15 @@ from pipeline.analysis.against_paper import (
     unlike_papers,
 )
 from pipeline.base.errors import UserError
-from pipeline.cli.completion import cell_names, study_names
+from pipeline.cli.completion import StudyOption, cell_names
 from pipeline.cli.output import JsonOption, print_json
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
-from pipeline.config.expand import expand
 from pipeline.config.lookup import lookup
 from pipeline.config.params import Params, TrainedCell
-from pipeline.config.params_file import read_params
-from pipeline.config.study_files import find_study
 from pipeline.config.training import Accelerator
 from pipeline.formats.plural import counted
-from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.driver.checkout import find_root, params_of
 
 if TYPE_CHECKING:
     from pipeline.ops.verl.compose import Composed
@@ -59,13 +56,6 @@ app = typer.Typer(
 CellOption = Annotated[
     str,
     typer.Option(help="A cell, as `tomrl study show NAME` lists it.", autocompletion=cell_names),
-]
-StudyOption = Annotated[
-    str | None,
-    typer.Option(
-        help="A study of `tomrl study list`; by default params.yaml as it is.",
-        autocompletion=study_names,
-    ),
 ]
 
 
@@ -99,7 +89,7 @@ def plan(
     from pipeline.train.shapes import shape_of
 
     root = find_root()
-    params = _params(root, study)
+    params = params_of(root, study)
     chosen = params.trained_cell(cell)
     model = lookup(params.base, chosen.model, "model").model
     shape = _read_shape(config) if config else shape_of(model, root)
@@ -161,7 +151,7 @@ def show(
     from pipeline.ops.verl.plan import count_rows, plan_of
 
     root = find_root()
-    params = _params(root, study)
+    params = params_of(root, study)
     chosen = params.trained_cell(cell)
     rows = count_rows(params, chosen, root)
     if (backend or chosen.train.backend) == "local":
@@ -186,10 +176,6 @@ def show(
         )
         return
     _show_verl(cell, found, composed, params, root)
-
-
-def _params(root: Path, study: str | None) -> Params:
-    return read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
 
 
 def _read_shape(path: Path) -> Shape:
@@ -282,7 +268,7 @@ def _say_memory(plan: Plan) -> None:
 
 
 def _say_differences(plan: Plan, params: Params, root: Path) -> None:
-    """Print how the study differs from its paper, and the plan from the paper's own run."""
+    """Print how the study differs from its paper, and the plan from the local trainer."""
     found = against_paper(params, root)
     _say(_sentence(found.summary() if found else no_record(params, root)))
     if found is None:
@@ -292,12 +278,6 @@ def _say_differences(plan: Plan, params: Params, root: Path) -> None:
         _say_table(f"unlike {found.paper}", found.of("differs"))
         left = (f"{each.what} {in_words(each.here)}" for each in found.of("open"))
         _say(f"not stated there, chosen here: {', '.join(left)}\n")
-    for paper, differences in plan.differences.items():
-        table = make_table(f"memory unlike {paper}", ("setting", "published", "here", "source"))
-        for each in differences:
-            table.add_row(each.name, _text(each.published), _text(each.here), each.source)
-        if differences:
-            Terminal().print(table)
     _say_own_ways(plan.cell)
     _say("unlike the local trainer:\n" + "".join(f"- {note}\n" for note in plan.notes))
 
@@ -327,9 +307,6 @@ def _say_settings(plan: Plan, composed: Composed) -> None:
     for name, value in composed.changed(plan.overrides).items():
         own = composed.defaults.get(name.lstrip("+"))
         _say(f"  {name} = {_text(value)}" + ("" if own is None else f"  ({_text(own)})"))
-    _say("\nwhy the accelerators are used this way:")
-    for name, reason in plan.reasons.items():
-        _say(f"  {name} = {_text(plan.overrides[name])}: {reason}")
 
 
 def _command(plan: Plan) -> str:

@@ -82,8 +82,8 @@ class Lora(Section):
     """Training few weights: every linear layer but the vocabulary head gets two thin matrices.
 
     Hu et al. 2021, arXiv 2106.09685, section 4.1: a layer's weight is W + (alpha / rank) B A, of
-    which B and A are trained. Embeddings, norms and biases stay as they are. With ``backend: verl``
-    and ``precision: bfloat16`` all that is not trained is held in bfloat16.
+    which B and A are trained. Embeddings, norms and biases stay as they are. With
+    ``precision: bfloat16`` W is held in bfloat16, and with ``backend: verl`` all that is frozen.
 
     Attributes:
         rank: Rows of A and columns of B; 512 is the most that vLLM serves.

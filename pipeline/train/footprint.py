@@ -66,18 +66,20 @@ def plan(shape: Shape, recipe: Train, algorithm: Algorithm, *, on_gpu: bool = Fa
         algorithm: The algorithm; one with a critic holds another model.
         on_gpu: Count the memory of the device, which does not hold the libraries.
     """
-    weights = shape.parameters * _FLOAT
+    weights = reference = shape.parameters * _FLOAT
     adapters = shape.adapters(recipe.lora.rank) * _FLOAT if recipe.lora else 0
-    # With adapters, what flows back to a layer's weight is held until it is handed on to them.
     linear = sum(inputs * outputs for inputs, outputs in shape.linear)
-    flows = linear * _FLOAT + adapters
     computed = 2 if recipe.precision == "bfloat16" else _FLOAT
+    # With adapters, what flows back to a layer's weight is held until it is handed on to them.
+    flows = linear * computed + adapters
     head = shape.vocab_size * shape.hidden_size
     casts = computed * (linear + head) if computed < _FLOAT else 0
-    reference = weights
-    if casts:  # its linear weights are held as casts alone, unless adapters add to them
-        cast = (0 if recipe.lora else linear) + (0 if shape.tie_word_embeddings else head)
+    if casts:  # linear weights that are frozen are held as casts alone
+        cast = linear + (0 if shape.tie_word_embeddings else head)
         reference = weights - cast * _FLOAT + casts
+        if recipe.lora:
+            weights -= linear * (_FLOAT - computed)
+            casts = head * computed
     group = recipe.rollouts if algorithm.samples else 1
     prompt, new = recipe.max_prompt_tokens, recipe.max_new_tokens
     groups, rows = _micro_batch(recipe, group)

@@ -59,6 +59,10 @@ class Learner:
         self.optimizer.zero_grad()
         return float(norm)
 
+    def stored(self) -> dict[str, Tensor]:
+        """A copy of the model's weights as they are stored, by name."""
+        return weights_of(self.model)
+
     def weights(self) -> dict[str, Tensor]:
         """A copy of the weights, by name, from which :meth:`set_weights` sets them."""
         return weights_of(self.model)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -118,6 +119,10 @@ class LocalTrainer:
         """The step of the last checkpoint."""
         return self._state.saved
 
+    def weights(self) -> dict[str, Tensor]:
+        """The weights of the policy as they are stored."""
+        return self._updater.policy.stored()
+
     def best_weights(self) -> dict[str, Tensor]:
         """The weights of the best step."""
         return self._state.best_weights(self.history)
@@ -125,14 +130,13 @@ class LocalTrainer:
     def _prepare(self) -> None:
         """Set up everything that the steps share."""
         recipe, device = self.recipe, choose_device(self.recipe.device)
-        self.policy.to(device)  # type: ignore[arg-type]
-        self.reference.to(device)  # type: ignore[arg-type]
         if recipe.gradient_checkpointing:
             self.policy.gradient_checkpointing_enable()
-        policy, critic = self._learner(), self._critic()
-        cast_linear(
-            self.reference, recipe.precision
-        )  # after these have taken their weights from it
+        # Cast before they are moved: a device need not hold all of both in float32.
+        critic = self._critic(device)
+        cast_linear(self.reference, recipe.precision)
+        self.reference.to(device)  # type: ignore[arg-type]
+        policy = self._learner(device)
         learners = {"": policy} if critic is None else {"": policy, "critic.": critic}
         self._updater = Updater.of(recipe, self.algorithm, policy, self.reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))
@@ -146,18 +150,23 @@ class LocalTrainer:
         self._state = RunState(self.work, learners)
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
 
-    def _learner(self) -> Learner:
-        rate, lora = self.recipe.learning_rate, self.recipe.lora
+    def _learner(self, device: torch.device) -> Learner:
+        model, rate, lora = self.policy, self.recipe.learning_rate, self.recipe.lora
         if lora is None:
-            return Learner.of(self.policy, rate)
-        return LoraLearner.with_adapters(self.policy, self.reference, lora, rate, self.seed)
+            model.to(device)  # type: ignore[arg-type]
+            return Learner.of(model, rate)
+        learner = LoraLearner.with_adapters(model, self.reference, lora, rate, self.seed)
+        model.to(device)  # type: ignore[arg-type]
+        return learner
 
-    def _critic(self) -> Learner | None:
+    def _critic(self, device: torch.device) -> Learner | None:
         settings = self.algorithm.critic
         if settings is None:
             return None
         rate = settings.learning_rate or self.recipe.learning_rate
-        return Learner.of(make_critic(self.reference), rate)
+        critic = make_critic(self.reference)
+        critic.to(device)  # type: ignore[arg-type]
+        return Learner.of(critic, rate)
 
     def _train(self) -> None:
         """The algorithm: from the first step that is not done to the last."""
@@ -229,7 +238,7 @@ class LocalTrainer:
         timing = last.timing | {"validation_seconds": time.perf_counter() - started}
         self._add(last.model_copy(update={"metrics": metrics, "timing": timing}))
         if self.history.best == self.history.last:
-            self._state.keep_best(last.step, self.policy)
+            self._state.keep_best(last.step, self.weights())
         self.report(self.history)
 
     def _validated(self, step: int) -> Figures:

@@ -65,7 +65,7 @@ class LocalRun:
             Interrupted: If ``should_stop`` said so; running again goes on from there.
             UserError: If something fails that its user must mend.
         """
-        kept = KeptSteps(work / "kept", self._write)
+        kept = KeptSteps(work / "kept", lambda folder: self._write(folder, trainer.weights()))
         trainer = LocalTrainer(
             policy=self._policy,
             reference=copy.deepcopy(self._policy).requires_grad_(False),
@@ -92,20 +92,22 @@ class LocalRun:
                     digest=self._stored(work / "best", trainer.best_weights()),
                     validation_accuracy=best.accuracy,
                 ),
-                "last": StoredModel(step=last.step, digest=self._stored(work / "last")),
+                "last": StoredModel(
+                    step=last.step, digest=self._stored(work / "last", trainer.weights())
+                ),
             },
             libraries=installed(*MODEL, *GRADING),
             kept=kept.stored(trainer.kept_steps(), self._weights),
         )
 
-    def _stored(self, folder: Path, weights: Weights | None = None) -> str:
-        """Put weights, or the policy's as they are, into their place; return their digest."""
+    def _stored(self, folder: Path, weights: Weights) -> str:
+        """Put weights into their place; return their digest."""
         remove(folder / "model")
         with replacing(folder / "model") as temporary:
             self._write(temporary, weights)
         return self._weights.take(folder / "model")
 
-    def _write(self, folder: Path, weights: Weights | None = None) -> None:
-        """Write weights, or the policy's as they are, as a model folder."""
+    def _write(self, folder: Path, weights: Weights) -> None:
+        """Write weights as a model folder."""
         save_model(folder, self._policy, self._tokenizer, weights)
         copy_generation(self._base, folder)

@@ -2,8 +2,12 @@
 
 Hu et al. 2021, arXiv 2106.09685, section 4.1: a layer's weight is W + (alpha / rank) B A, where W
 is the base model's and only A [rank, in] and B [out, rank] are trained. The model itself always
-holds these sums, so that it samples, is scored and is saved like any other. What flows back to a
-sum is handed on to A and B by the chain rule.
+holds these sums, so that it samples and is scored like any other. What flows back to a sum is
+handed on to A and B by the chain rule.
+
+Where the base model holds W in bfloat16, the model holds its sums in bfloat16, as its forward pass
+would cast them. A and B, their gradients and their optimiser stay in float32, and what is stored is
+summed in float32.
 
 Layers and first values are those of ``peft`` with ``target_modules: all-linear``: all linear layers
 but the vocabulary head, A drawn uniformly, B zero.
@@ -30,7 +34,7 @@ class Adapter:
 
     Attributes:
         name: Of the layer in the model.
-        weight: The layer's weight [out, in], which holds the sum.
+        weight: The layer's weight [out, in], which holds the sum, in the format of ``base``.
         base: The base model's [out, in].
         down: A [rank, in].
         up: B [out, rank].
@@ -45,19 +49,23 @@ class Adapter:
     scale: float
 
     @torch.no_grad()
-    def merge(self) -> None:
-        """Set the layer's weight to the sum."""
-        self.weight.copy_(self.base + self.scale * (self.up @ self.down))
+    def sum(self) -> Tensor:
+        """W + (alpha / rank) B A in float32."""
+        return self.base + self.scale * (self.up @ self.down)
 
     @torch.no_grad()
-    def hand_on(self) -> None:
-        """Turn the gradient of the sum into those of A and B, and forget it."""
-        gradient = self.weight.grad
-        if gradient is None:
-            return
-        self.up.grad = self.scale * (gradient @ self.down.T)
-        self.down.grad = self.scale * (self.up.T @ gradient)
-        self.weight.grad = None
+    def merge(self) -> None:
+        """Set the layer's weight to the sum."""
+        self.weight.copy_(self.sum())
+
+    @torch.no_grad()
+    def hand_on(self, weight: Tensor) -> None:
+        """Add what flowed back to the sum to the gradients of A and B, and forget it."""
+        assert weight.grad is not None
+        gradient, weight.grad = weight.grad.float(), None
+        with torch.autocast(weight.device.type, enabled=False):  # backward passes may run in it
+            _add(self.up, self.scale * (gradient @ self.down.T))
+            _add(self.down, self.scale * (self.up.T @ gradient))
 
     def tensors(self) -> dict[str, Tensor]:
         """A and B by name, as ``peft`` names them."""
@@ -78,7 +86,8 @@ class LoraLearner(Learner):
 
         Args:
             model: Learns; all of its parameters but the adapted weights are frozen.
-            base: Its frozen copy, which holds W; on the same device.
+            base: Its frozen copy, which holds W in float32 or bfloat16, on the device where the
+                adapted weights will be.
             lora: Rank and scale.
             rate: The learning rate.
             seed: Of the first values.
@@ -100,11 +109,14 @@ class LoraLearner(Learner):
 
     def step(self, gradient_clip: float) -> float:
         """Step on the adapters, and merge them; see :meth:`Learner.step`."""
-        for adapter in self.adapters:
-            adapter.hand_on()
         norm = super().step(gradient_clip)
         self._merge()
         return norm
+
+    def stored(self) -> dict[str, Tensor]:
+        """A copy of the model's weights, with the sums in float32."""
+        sums = {f"{each.name}.weight": each.sum().cpu() for each in self.adapters}
+        return super().stored() | sums
 
     def weights(self) -> dict[str, Tensor]:
         """A copy of the adapters."""
@@ -124,6 +136,10 @@ class LoraLearner(Learner):
             adapter.merge()
 
 
+def _add(trained: nn.Parameter, gradient: Tensor) -> None:
+    trained.grad = gradient if trained.grad is None else trained.grad.add_(gradient)
+
+
 def adapted(model: PreTrainedModel) -> Iterator[tuple[str, nn.Linear]]:
     """Yield the linear layers that get an adapter, by name: all but the vocabulary head."""
     head = model.get_output_embeddings()
@@ -135,18 +151,18 @@ def adapted(model: PreTrainedModel) -> Iterator[tuple[str, nn.Linear]]:
 def _adapter(
     name: str, layer: nn.Linear, base: Tensor, lora: Lora, generator: torch.Generator
 ) -> Adapter:
-    weight = layer.weight
-    assert isinstance(weight, nn.Parameter)
-    weight.requires_grad_(True)
+    weight = layer.weight = nn.Parameter(base.detach().clone())
     bound = 1 / math.sqrt(layer.in_features)  # nn.Linear's own, of which peft makes A
     down = (2 * torch.rand(lora.rank, layer.in_features, generator=generator) - 1) * bound
     up = torch.zeros(layer.out_features, lora.rank)
-    device = weight.device
-    return Adapter(
+    adapter = Adapter(
         name,
         weight,
         base,
-        nn.Parameter(down.to(device)),
-        nn.Parameter(up.to(device)),
+        nn.Parameter(down.to(base.device)),
+        nn.Parameter(up.to(base.device)),
         lora.alpha / lora.rank,
     )
+    # Handed on at once, micro-batches add up in float32 whatever the format of the weight.
+    weight.register_post_accumulate_grad_hook(adapter.hand_on)
+    return adapter

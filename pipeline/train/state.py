@@ -13,10 +13,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from torch import Tensor
-from transformers import PreTrainedModel
 
 from pipeline.formats.files import remove
-from pipeline.model.weights import weights_of
 from pipeline.train import checkpoint as checkpoints
 from pipeline.train.checkpoint import Checkpoint
 from pipeline.train.contract import History
@@ -77,9 +75,9 @@ class RunState:
             log.warning("%s holds no history of steps: starting again", self.work / "state")
             return History()
 
-    def keep_best(self, step: int, model: PreTrainedModel) -> None:
-        """Keep the weights of a model as those of the best step."""
-        checkpoints.save(self.work / "best", Checkpoint(step, weights_of(model), {}), keep=2)
+    def keep_best(self, step: int, weights: dict[str, Tensor]) -> None:
+        """Keep a model's weights as those of the best step."""
+        checkpoints.save(self.work / "best", Checkpoint(step, weights, {}), keep=2)
 
     def best_weights(self, history: History) -> dict[str, Tensor]:
         """The weights of the best step."""

@@ -55,6 +55,12 @@ def test_a_documented_command_has_the_accelerators_of_its_study(
         assert placement.gpus <= int(said[1]), placement.describe()
 
 
+def test_slurm_writes_its_log_where_every_clone_has_a_folder() -> None:
+    scripts = list((PROJECT / "infra" / "slurm").glob("*.sbatch"))
+    logs = [re.search(r"#SBATCH --output=(\S+)", each.read_text()) for each in scripts]
+    assert logs and all(log and Path(log[1]).parent == Path() for log in logs)
+
+
 def routes() -> Iterator[tuple[str, str]]:
     """The places that have accelerators, and what is typed there, in its order."""
     page = (PROJECT / "docs" / "from-laptop-to-cluster.md").read_text()

@@ -12,6 +12,7 @@ from transformers import PreTrainedModel
 
 from pipeline.config.algorithms import with_defaults
 from pipeline.config.training import Lora
+from pipeline.engine.device import cast_linear
 from pipeline.model.weights import load_model, save_model, weights_of
 from pipeline.train.footprint import plan
 from pipeline.train.learner import Learner
@@ -24,16 +25,28 @@ LORA = Lora(rank=4, alpha=8)
 RECIPE = tiny.changed(lora=LORA)
 
 
-def learner(rate: float = 1e-2, seed: int = 0) -> tuple[LoraLearner, PreTrainedModel]:
-    """A tiny model with adapters, and its frozen copy."""
+def learner(
+    rate: float = 1e-2, seed: int = 0, held: str = "float32"
+) -> tuple[LoraLearner, PreTrainedModel]:
+    """A tiny model with adapters, and its frozen copy; its weights lose nothing in bfloat16."""
     model, _ = tiny.base()
+    for parameter in model.parameters():
+        parameter.data = parameter.data.bfloat16().float()
     base = copy.deepcopy(model).requires_grad_(False)
+    cast_linear(base, held)
     return LoraLearner.with_adapters(model, base, LORA, rate, seed), base
 
 
-def improved(steps: int = 2, **settings: Any) -> tuple[LoraLearner, PreTrainedModel]:
-    policy, base = learner()
+def size(tensor: torch.Tensor) -> int:
+    """Its bytes."""
+    return tensor.numel() * tensor.element_size()
+
+
+def improved(
+    steps: int = 2, held: str = "float32", **settings: Any
+) -> tuple[LoraLearner, PreTrainedModel]:
     recipe = tiny.changed(lora=LORA, kl_coefficient=0.05, **settings)
+    policy, base = learner(held=held)
     if recipe.gradient_checkpointing:
         policy.model.gradient_checkpointing_enable()
     policy.model.train()
@@ -116,6 +129,25 @@ def test_how_the_work_is_cut_changes_rounding_only(settings: dict[str, Any]) -> 
         torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
 
 
+def test_frozen_weights_in_bfloat16_lose_nothing_that_the_forward_pass_has() -> None:
+    """Adapters, their optimiser and what is stored are as with base weights in float32."""
+    recipe = {"precision": "bfloat16", "groups_per_micro_batch": 1}
+    policy, base = improved(8, "bfloat16", **recipe)
+    same, _ = improved(8, **recipe)
+    exact, _ = improved(8)
+    for adapter in policy.adapters:
+        assert adapter.weight.dtype == adapter.base.dtype == torch.bfloat16
+        assert adapter.weight.grad is None
+    states = policy.optimizer.state.values()
+    assert {state["exp_avg"].dtype for state in states} == {torch.float32}
+    before = weights_of(base)
+    stored, expected, wanted = policy.stored(), same.stored(), exact.stored()
+    for name in (f"{layer}.weight" for layer, _ in adapted(policy.model)):
+        torch.testing.assert_close(stored[name], expected[name], atol=1e-6, rtol=1e-5)
+        change = wanted[name] - before[name].float()
+        assert (stored[name] - wanted[name]).norm() < 0.1 * change.norm(), name
+
+
 def test_what_is_stored_is_a_whole_model(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path / "work", RECIPE)
     run.run()
@@ -136,3 +168,8 @@ def test_the_memory_plan_counts_the_adapters() -> None:
     assert found.optimiser == 4 * 2 * adapters
     assert found.gradients == 4 * (layers + adapters)
     assert found.parameters == 4 * (shape.parameters + adapters)
+    frozen = plan(shape, tiny.changed(lora=LORA, precision="bfloat16"), with_defaults("grpo"))
+    half, base = learner(held="bfloat16")
+    assert frozen.gradients == 2 * layers + 4 * adapters
+    assert frozen.parameters == 4 * adapters + sum(map(size, half.model.parameters()))
+    assert frozen.reference == pytest.approx(sum(map(size, base.parameters())), rel=0.01)  # biases

@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import redirect_stderr
-from io import StringIO
 from pathlib import Path
-from tomllib import TOMLDecodeError
 
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
@@ -17,6 +12,7 @@ from yaml import YAMLError
 
 from pipeline.base.errors import UserError, first_line
 from pipeline.base.folders import folder_of
+from pipeline.base.variables import refused
 
 VARIABLE = "PREFECT_HOME"
 _PROFILES = "profiles.toml"
@@ -28,52 +24,25 @@ def check_prefect() -> Path:
     Raises:
         UserError: If it cannot use its folder, or refuses one of its settings.
     """
-    home, said = usable_home(), StringIO()
-    with redirect_stderr(said):  # importing it says what is wrong in its own way, and goes on
-        from prefect.logging.configuration import load_logging_config
-    logs = _file_of_logging(home)
-    print(said.getvalue(), end="", file=sys.stderr)
-    try:
-        load_logging_config(logs) if logs.exists() else None
-    except (YAMLError, OSError, ValueError, AttributeError) as error:
-        raise UserError(
-            f"PREFECT_LOGGING_CONFIG_PATH: Prefect cannot read {logs} ({first_line(error)}); name "
-            "a YAML file of logging's settings, or unset it"
-        ) from None
-    return home
-
-
-def _file_of_logging(home: Path) -> Path:
-    """The file of Prefect's that its settings name, once they are read."""
+    home = usable_home()
+    from prefect.logging.configuration import load_logging_config
     from prefect.settings import get_current_settings
 
-    profiles = Path(os.environ.get("PREFECT_PROFILES_PATH") or home / _PROFILES)
+    logs = None
     try:
-        return Path(get_current_settings().logging.config_path)
+        logs = Path(get_current_settings().logging.config_path)
+        load_logging_config(logs) if logs.exists() else None
     except ValidationError as error:
-        found = "; ".join(
-            f"{_variable(error.title, each['loc'])}: found {each['input']!r}, {each['msg']}"
-            for each in error.errors()
-            if each["type"] != "default_factory_not_called"
-        )
-        raise UserError(
-            f"Prefect refuses its settings ({found}); fix or unset the variable, or fix the "
-            f"profile in {profiles}"
-        ) from None
-    except (TOMLDecodeError, SettingsError, OSError) as error:
-        raise UserError(
-            f"Prefect cannot read its settings ({first_line(error)}); mend {profiles}, or the "
-            "variable that is named"
-        ) from None
-
-
-def _variable(title: str, place: Sequence[int | str]) -> str:
-    """The environment variable of a field of Prefect's settings."""
-    from prefect.settings.base import PrefectBaseSettings
-
-    known = {kind.__name__: kind for kind in PrefectBaseSettings.__subclasses__()}
-    prefix = known[title].model_config.get("env_prefix", "") if title in known else "PREFECT_"
-    return f"{prefix}{'_'.join(map(str, place))}".upper()
+        faults = (each for each in error.errors() if each["type"] != "default_factory_not_called")
+        said = "; ".join(f"{each['msg']}, found {each['input']!r}" for each in faults)
+    except (SettingsError, YAMLError, OSError, ValueError, AttributeError) as error:
+        said = first_line(error) + (f" in '{logs}'" if logs else "")
+    else:
+        return home
+    profiles = os.environ.get("PREFECT_PROFILES_PATH") or home / _PROFILES
+    raise refused("Prefect", "PREFECT_", said) or UserError(
+        f"Prefect refuses its settings ({said}); mend {profiles}"
+    )
 
 
 def usable_home() -> Path:

@@ -13,8 +13,10 @@ from pipeline.base.git import git, is_repository
 from pipeline.base.home import find_root as find_root
 from pipeline.base.processes import ending_with_this
 from pipeline.base.variables import refused
+from pipeline.config.expand import expand
 from pipeline.config.own_model import with_model
-from pipeline.config.params_file import params_text, parse_params, with_settings
+from pipeline.config.params import Params
+from pipeline.config.params_file import params_text, parse_params, read_params, with_settings
 from pipeline.config.study_files import find_study
 from pipeline.config.yaml_file import read_bytes
 from pipeline.formats.files import write_text
@@ -48,6 +50,11 @@ def set_values(root: Path, settings: Sequence[str]) -> None:
     """
     target = root / "params.yaml"
     write_text(target, with_settings(target, read_bytes(target), settings))
+
+
+def params_of(root: Path, study: str | None) -> Params:
+    """The parameters of a study as its file has it; of ``params.yaml`` where none is named."""
+    return read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
 
 
 def dvc_command(*arguments: str) -> list[str]:

@@ -8,7 +8,6 @@ renamed, under a lock; one that MLflow itself left half-made is made again if it
 from __future__ import annotations
 
 import shlex
-import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -209,36 +208,12 @@ def unusable(database: Path) -> UserError:
             f"{database}: made by a newer MLflow (schema {version}; this one has "
             f"{_newest_version()}); install that MLflow, or {anew}"
         )
-    if version and _migrates(database):
-        return UserError(
-            f"{database}: made by an older MLflow (schema {version}; this one has "
-            f"{_newest_version()}); copy it for safety and bring it up to date with: "
-            f"mlflow db upgrade {_quoted(_address(database))}"
-        )
     return UserError(
-        f"{database}: half-changed (schema {version}), as MLflow leaves it when it is killed while "
-        f"it changes tables, and there are runs inside; put back a copy of it, or {anew}"
+        f"{database}: made by an older MLflow (schema {version}; this one has "
+        f"{_newest_version()}), or half-changed by one that was killed; copy it for safety and "
+        f"bring it up to date with `mlflow db upgrade {_quoted(_address(database))}`; where that "
+        f"fails, {anew}"
     )
-
-
-def _migrates(database: Path) -> bool:
-    """Whether MLflow can bring a copy of a database up to date."""
-    from mlflow.store.db.utils import _upgrade_db, create_sqlalchemy_engine
-
-    with _folder_beside(database) as folder:
-        copy = folder / database.name
-        for suffix in ("", *_SIBLINGS):
-            origin = database.with_name(f"{database.name}{suffix}")
-            if origin.is_file():
-                shutil.copy(origin, folder)
-        engine = create_sqlalchemy_engine(_address(copy))
-        try:
-            _upgrade_db(engine)
-        except Exception:  # whatever a migration stumbles over
-            return False
-        finally:
-            engine.dispose()
-        return is_whole(copy)
 
 
 def _make(database: Path, experiment: str, artifacts: str) -> None:

@@ -22,7 +22,9 @@ _MOST_LEFT = 1e-3
 _PREFIX = "base_model.model."
 
 
-def write_adapter(folder: Path, base: Path, trained: Path, lora: Lora, named: str) -> None:
+def write_adapter(
+    folder: Path, base: Path, trained: Path, lora: Lora, named: str, precision: str = "float32"
+) -> None:
     """Write an adapter that turns a base model into a trained one.
 
     Args:
@@ -31,6 +33,7 @@ def write_adapter(folder: Path, base: Path, trained: Path, lora: Lora, named: st
         trained: The trained model.
         lora: Rank and scale of the training.
         named: What the adapter calls the base model.
+        precision: Number format in which the training held the base model's linear layers.
 
     Raises:
         UserError: If peft is missing, or the models differ in more than adapters of that rank.
@@ -42,11 +45,13 @@ def write_adapter(folder: Path, base: Path, trained: Path, lora: Lora, named: st
     before = dict(_tensors(base))
     scale = lora.alpha / lora.rank
     tensors, layers = {}, []
-    for name, after in _tensors(trained):
-        if torch.equal(after, before[name]):
+    for name, tensor in _tensors(trained):
+        after, start = tensor.float(), before[name].float()
+        held = start.to(getattr(torch, precision)).float()
+        if torch.equal(after, start) or torch.equal(after, held):
             continue
         layer = name.removesuffix(".weight")
-        down, up = _thin(after.float() - before[name].float(), lora.rank, scale, name)
+        down, up = _thin(after - held, lora.rank, scale, name)
         tensors[f"{_PREFIX}{layer}.lora_A.weight"] = down
         tensors[f"{_PREFIX}{layer}.lora_B.weight"] = up
         layers.append(layer)

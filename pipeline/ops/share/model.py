@@ -72,9 +72,9 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
         _generation(cell, weights).save_pretrained(folder)
     base = params.base[cell.model].model
     named = getattr(base, "repository", None) or f"{params.study.name}/{cell.model}"
-    if isinstance(cell, TrainedCell) and cell.train.lora is not None:
+    if isinstance(cell, TrainedCell) and (lora := cell.train.lora):
         start = resolve(root / cell.base, stage.start_of(cell), cell.model)
-        write_adapter(folder / ADAPTER, start, weights, cell.train.lora, named)
+        write_adapter(folder / ADAPTER, start, weights, lora, named, cell.train.precision)
     own = isinstance(base, TinyModel)
     head = {
         "license": _licence(sources) if own else "other",

@@ -44,7 +44,7 @@ def whole_steps(state: State) -> list[int]:
 def prepare_resume(state: State, logged: Iterable[int], ranks: int) -> int:
     """The step to go on from (0 is the start) and make verl take that one.
 
-    It is the newest whole checkpoint whose metrics are known: verl saves a step before it logs it,
+    It is the newest whole checkpoint whose metrics are known: a step is saved before it is logged,
     and a step that is resumed from is not logged again. Later folders are removed.
 
     Args:

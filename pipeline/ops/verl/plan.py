@@ -11,12 +11,10 @@ from pipeline.config.data import Part
 from pipeline.config.lookup import lookup
 from pipeline.config.params import Params, TrainedCell
 from pipeline.data.named_tasks import row_count
-from pipeline.ops.verl.attention import packs
-from pipeline.ops.verl.budgets import Reasons, reasons
+from pipeline.ops.verl.budgets import save_interval
 from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import JobPaths, Overrides
 from pipeline.ops.verl.placement import Placement, place
-from pipeline.ops.verl.recipes import Difference, memory_differences, notes
 from pipeline.ops.verl.trainers import Trainer, trainer_of
 from pipeline.train.shapes import shape_of
 
@@ -44,9 +42,7 @@ class Plan:
         placement: Where it trains.
         trainer: Which of verl's trainers trains it.
         overrides: verl's settings.
-        differences: What it does about memory otherwise than its papers, by paper.
         notes: What verl does otherwise than the local trainer.
-        reasons: Why settings are what they are, by their names.
     """
 
     cell: TrainedCell
@@ -54,9 +50,7 @@ class Plan:
     placement: Placement
     trainer: Trainer
     overrides: Overrides
-    differences: dict[str, list[Difference]]
     notes: list[str]
-    reasons: Reasons
 
 
 def plan_of(
@@ -83,19 +77,38 @@ def plan_of(
     trainer = trainer_of(cell.algorithm)
     paths = replace(PATHS, probe=COLUMNS if probed else None)
     overrides = trainer.overrides(cell, placement, paths, rows, _FLASH)
-    planned = overrides.keys() - cluster.overrides.keys()
-    samples, packed = cell.algorithm.samples, packs(recipe, placement, flash=_FLASH)
-    why = reasons(recipe, placement, samples=samples, packed=packed)
-    return Plan(
-        cell,
-        rows,
-        placement,
-        trainer,
-        overrides,
-        memory_differences(params.study.paper, placement),
-        notes(cell),
-        {name: reason for name, reason in why.items() if name in planned},
-    )
+    return Plan(cell, rows, placement, trainer, overrides, notes(cell))
+
+
+def notes(cell: TrainedCell) -> list[str]:
+    """What verl does otherwise than the local trainer with the same cell."""
+    recipe = cell.train
+    found = [
+        "order of the data: drawn by verl from the same seed, so that batches differ; prompts of a "
+        "pass that do not fill a batch are left out of it",
+    ]
+    if (interval := save_interval(recipe)) != recipe.save_every:
+        found.append(
+            f"save_every: saves every {interval} steps, not every {recipe.save_every}: a step is "
+            f"saved where it is validated"
+        )
+    if interval != recipe.validate_every:
+        found.append(
+            f"checkpoint: the best is that of the saved steps, every {interval}, not of all "
+            f"validated ones, every {recipe.validate_every}"
+        )
+    if cell.algorithm.critic:
+        found.append("critic: its head starts at random values, not at 0")
+    if recipe.lora:
+        found.append(
+            "lora: first values are drawn by peft; what samples gets weights rounded to bfloat16"
+        )
+    if recipe.dynamic_sampling:
+        found.append(
+            "dynamic_sampling: draws two prompts for each that was left out, and takes the last "
+            "draw as it is"
+        )
+    return found
 
 
 def count_rows(params: Params, cell: TrainedCell, root: Path | None = None) -> int:

@@ -25,12 +25,12 @@ from verl.utils.device import auto_set_device
 from verl.utils.tracking import Tracking
 
 from pipeline.config.training import Train
-from pipeline.formats.files import read_json
+from pipeline.formats.files import read_json, write_json
 from pipeline.formats.records import Figures
 from pipeline.ops.cluster.job_lines import SPEC
 from pipeline.ops.verl.collect import BATCH_PREFIX
 from pipeline.ops.verl.host_memory import Gauges, StepWatch, nodes_of
-from pipeline.ops.verl.layout import PROBE, State
+from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.ops.verl.sft_data import ROW
 from pipeline.ops.verl.sft_worker import ENTROPY, MeasuringWorker, SftQuestions, imitation_loss
 from pipeline.ops.verl.spec import JobSpec
@@ -68,6 +68,8 @@ class Batches(StatefulDataLoader):  # type: ignore[misc]
 class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
     """verl's trainer for imitation, which measures accuracy and knows the seed of its cell."""
 
+    _step: tuple[int, Figures]  # the last one, to be logged
+
     def __init__(self, config: Any) -> None:
         folder = Path(config.tomrl.folder)
         spec = JobSpec.read(folder / SPEC, "train")
@@ -77,7 +79,6 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         self._judge = Judge(tokenizer, preset_of(self._recipe.reward), self._recipe.think)
         self._schedule = Schedule.of(self._recipe, len(self.train_dataset))
         self._validation, self._probe = read_questions(folder, tokenizer, self._recipe)
-        self._unwritten: tuple[int, Figures] | None = None
 
     def _build_dataloader(self) -> None:
         super()._build_dataloader()
@@ -104,14 +105,25 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
 
         def save_whole(step: int) -> None:
             save(step=step)
-            checkpoints = Path(self.config.trainer.default_local_dir)
-            logprobs = self._logprobs(read_json(checkpoints / PROBE))
-            State.complete(checkpoints / f"global_step_{step}", logprobs)
-            self._write()
+            self._complete(step)
             if step < self.total_training_steps:
                 self._watch.before_next()
 
         self.ckpt_handler.save_checkpoint = save_whole
+
+    def _complete(self, step: int) -> None:
+        """Write beside a step's shards what it is verified by, then log it.
+
+        Its figures stand in the checkpoint, too: a run that is killed in between goes on from it.
+        """
+        folder, (_, figures) = self._checkpoint(step), self._step
+        logprobs = self._logprobs(read_json(folder.parent / PROBE))
+        write_json(folder / UNLOGGED, figures)
+        State.complete(folder, logprobs)
+        self._write()
+
+    def _checkpoint(self, step: int) -> Path:
+        return Path(self.config.trainer.default_local_dir) / f"global_step_{step}"
 
     def fit(self) -> None:
         """Train to the last step."""
@@ -119,11 +131,12 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         super().fit()
 
     def _open_log(self, **settings: object) -> SftTrainer:
-        """Open verl's log, with the base model's step in it; return what the loop logs to."""
+        """Open verl's log, with the step to go on from in it; return what the loop logs to."""
         self._log = Tracking(**settings)
-        if not self.resume_global_step:
-            self._unwritten = 0, self._measured(0)
-            self._write()
+        done = self.resume_global_step
+        figures = read_json(self._checkpoint(done) / UNLOGGED) if done else self._measured(0)
+        self._step = done, figures
+        self._write()
         return self
 
     def log(self, data: dict[str, Any], step: int) -> None:
@@ -132,7 +145,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
         A step that is saved is logged once its checkpoint is whole, as verl does in RL.
         """
         memory, must_save = self._watch.after(step)
-        self._unwritten = step, {**self._trained(data, step), **self._measured(step), **memory}
+        self._step = step, {**self._trained(data, step), **self._measured(step), **memory}
         if step % self.save_freq == 0 or step >= self.total_training_steps:
             return  # verl's loop saves it next
         if must_save:
@@ -141,8 +154,7 @@ class SftTrainer(sft_trainer_ray.SFTTrainer):  # type: ignore[misc]
             self._write()
 
     def _write(self) -> None:
-        assert self._unwritten is not None
-        step, figures = self._unwritten
+        step, figures = self._step
         self._log.log(data=figures, step=step)
 
     def _trained(self, data: dict[str, Any], step: int) -> Figures:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +73,6 @@ def _text(key: str, plan: Plan) -> str:
         "rows": plan.rows,
         "place": place.describe(),
         "memory in GiB": memory,
-        "unlike the paper": {
-            paper: [asdict(each) for each in found] for paper, found in plan.differences.items()
-        },
         "unlike the local trainer": plan.notes,
         "arguments": as_arguments(plan.overrides),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from pipeline.data.codec import write_dataset
 from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import PROMPTS
 from pipeline.model.tiny import make_tokenizer
+from pipeline.ops.verl.checkpoints import unlogged, whole_steps
 from pipeline.ops.verl.compose import Composed, compose_here
+from pipeline.ops.verl.layout import PROBE, State
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import Placement, place
 from pipeline.ops.verl.sft_data import ROW, Lessons
@@ -255,6 +258,39 @@ def test_validation_and_probe_are_measured_under_the_names_of_the_local_trainer(
     validation, probe = read_questions(tmp_path, tokenizer, recipe(max_prompt_tokens=400))
     assert {name: len(rows) for name, rows in validation.items()} == {"validation_accuracy": 4}
     assert {name: len(rows) for name, rows in probe.items()} == {"probe/order_1": 4}
+
+
+def test_a_step_that_was_saved_and_not_logged_is_logged_by_who_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed between both, a run would else have no figures of its first checkpoint."""
+    pytest.importorskip("verl")
+    from pipeline.ops.verl import sft_trainer
+
+    logged: list[tuple[int, dict[str, float]]] = []
+    log = SimpleNamespace(log=lambda data, step: logged.append((step, data)))
+    monkeypatch.setattr(sft_trainer, "Tracking", lambda: log)
+    state = State(tmp_path, "1-a")
+    state.step(2).mkdir(parents=True)
+    (state.checkpoints / PROBE).write_text("[]")
+    attempt = sft_trainer.SftTrainer.__new__(sft_trainer.SftTrainer)
+    attempt.config = SimpleNamespace(
+        trainer=SimpleNamespace(default_local_dir=str(state.checkpoints))
+    )
+    attempt._step = 2, {"tomrl/loss": 0.5, "tomrl/validation_accuracy": 0.25}
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(State, "check", lambda _: None)
+    attempt._write, attempt._logprobs = die, lambda _: []
+    with pytest.raises(KeyboardInterrupt):
+        attempt._complete(2)
+    assert whole_steps(state) == [2] and unlogged(state, []) == {2: attempt._step[1]}
+    following = sft_trainer.SftTrainer.__new__(sft_trainer.SftTrainer)
+    following.config, following.resume_global_step = attempt.config, 2
+    following._open_log()
+    assert logged == [attempt._step]
 
 
 @pytest.mark.parametrize("saved", [1, 2, 3, 4])

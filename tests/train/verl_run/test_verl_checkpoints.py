@@ -29,6 +29,7 @@ from pipeline.ops.verl.checkpoints import (
     verify,
     whole_steps,
 )
+from pipeline.ops.verl.job import VerlAttempt
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 from pipeline.train.shape import Shape
@@ -126,6 +127,28 @@ def test_other_weights_than_the_trainers_are_refused(model: tuple[State, Path, A
     with pytest.raises(UserError, match=r"they differ by .*, allowed in float32: 0.0001"):
         verify(state.root / "out", state, 3, "float32")
     assert verify(state.root / "out", state, 3, "bfloat16").largest > 1e-4
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_the_first_checkpoint_is_tried_while_training_goes_on(
+    wrong: bool, model: tuple[State, Path, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be stored must not train to its end."""
+    state, base, found = model
+    weights = weights_of(found)
+    weights["model.norm.weight"] += float(wrong)
+    torch.save(weights, state.step(3) / "model_world_size_1_rank_0.pt")
+    write_json(state.step(3) / "fsdp_config.json", {"world_size": 1})
+    attempt = VerlAttempt.__new__(VerlAttempt)
+    attempt.state, attempt.base, attempt.recipe = state, base, recipe(precision="float32")
+    attempt.total, attempt.tried = 9, False
+    if wrong:
+        with pytest.raises(UserError, match="give other log-probabilities than the trainer did"):
+            attempt._try_first(3)
+    else:
+        attempt._try_first(3)
+        assert "step 3 can be kept: log-probabilities within" in capsys.readouterr().out
+    attempt._try_first(3)  # once is enough
 
 
 def test_a_probe_that_is_not_a_number_is_refused(model: tuple[State, Path, Any]) -> None:
