@@ -63,9 +63,6 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
     commit(checkout)
     assert {each.how for each in deploy(checkout)} == {"made"}
 
-    def sleeps() -> bool:
-        return any(process.name() == "sleep" for process in alive(tmp_path))
-
     def runs() -> list[FlowRun]:
         """Those of the sweep: the server has scheduled checks, too."""
         return [run for run in client.read_flow_runs() if run.name.startswith("sweep-")]
@@ -74,10 +71,10 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
         return {run.state_name for run in runs()}
 
     run, worker = begun(client, checkout)
-    assert until(lambda: sleeps() or worker.poll() is not None, 300)
+    assert until(lambda: alive(tmp_path, "sleep") or worker.poll() is not None, 300)
     client.set_flow_run_state(run.id, Cancelling())
     _, said = worker.communicate(timeout=120)
-    assert not sleeps() and states() == {"Cancelled"}, said
+    assert not alive(tmp_path, "sleep") and states() == {"Cancelled"}, said
     assert not SweepFolder(checkout, STUDY).sweep().ended
 
     (tmp_path / "go").touch()
