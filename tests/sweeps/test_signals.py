@@ -59,7 +59,7 @@ def test_a_sweep_that_is_asked_to_end_is_cancelled(
 ) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    log = asleep.log("data")
+    log = asleep.log("audit")
 
     def ask() -> None:
         assert until(lambda: log.exists() and "Running stage 'audit'" in log.read_text(), 300)
