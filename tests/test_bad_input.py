@@ -38,6 +38,11 @@ def test_full_disk(typed: Run, checkout: Path) -> None:
     assert shown.returncode == 1
     assert "no room to write" in shown.stderr and "nothing half-written was left" in shown.stderr
     assert [path for path in (checkout / "data").rglob("*") if path.is_file()] == []
+    before = (checkout / "params.yaml").read_bytes()
+    for typing, file in (("study use mini", "params.yaml"), ("run --set seed=1", "checkout.lock")):
+        shown = typed("bash", "-c", f"ulimit -f 0; tomrl {typing}")
+        assert shown.returncode == 1 and f"{file} (File too large)" in shown.stderr, shown.stderr
+    assert (checkout / "params.yaml").read_bytes() == before
 
 
 def test_doctor_names_what_is_missing(typed: Run, checkout: Path, tmp_path: Path) -> None:
