@@ -246,7 +246,7 @@ VARIABLES: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
     ("tomrl deploy", {"PREFECT_API_URL": "nowhere"}, ("nowhere", "PREFECT_API_URL")),
     ("tomrl deploy", {"PREFECT_LOGGING_LEVEL": "loud"}, ("PREFECT_LOGGING_LEVEL: found 'LOUD'", "'WARNING'")),
     ("tomrl deploy", {"PREFECT_CLIENT_MAX_RETRIES": "many"}, ("PREFECT_CLIENT_MAX_RETRIES: found 'many'", "valid integer")),
-    ("tomrl deploy", {"PREFECT_PROFILES_PATH": "dvc.yaml"}, ("mend dvc.yaml",)),
+    ("tomrl deploy", {"PREFECT_PROFILES_PATH": "dvc.yaml"}, ("fix dvc.yaml",)),
     ("tomrl deploy", {"PREFECT_LOGGING_CONFIG_PATH": "README.md"}, ("PREFECT_LOGGING_CONFIG_PATH", "README.md")),
     ("tomrl sync", {"MLFLOW_SQLALCHEMYSTORE_POOL_SIZE": "x"}, ("MLFLOW_SQLALCHEMYSTORE_POOL_SIZE", "'x'")),
     ("tomrl run", {"DVC_SITE_CACHE_DIR": "/dev/null/x"}, ("DVC_SITE_CACHE_DIR", "/dev/null/x")),

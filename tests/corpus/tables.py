@@ -176,7 +176,7 @@ REFUSED: Mapping[str, tuple[str, bytes, str]] = {
     "plain text": (".txt", b"x", "not read; allowed: .jsonl"),
     "a column twice": (".csv", b"id,story,question,response,response\na,b,c,d,e\n", "'response' occurs twice"),
     "a column twice in parquet": (".parquet", _columns_twice(), "'response' occurs twice"),
-    "a key twice": (".jsonl", b'{"id": "a", "response": "x", "response": "y"}\n', "'response' stands twice"),
+    "a key twice": (".jsonl", b'{"id": "a", "response": "x", "response": "y"}\n', "'response' appears twice"),
     "two names that differ": (".jsonl", json.dumps({**ROWS[0], "completion": "y"}).encode(), "response and completion both"),
     "a row that is longer": (".csv", b"id,story,question,answer,response\na,b,c,d,e,f\n", "more or fewer fields"),
     "a quote that is open": (".csv", b'id,story\n"a,b\n', "not CSV"),

@@ -62,7 +62,7 @@ def _file_of_logging(home: Path) -> Path:
         ) from None
     except (TOMLDecodeError, SettingsError, OSError) as error:
         raise UserError(
-            f"Prefect cannot read its settings ({first_line(error)}); mend {profiles}, or the "
+            f"Prefect cannot read its settings ({first_line(error)}); fix {profiles}, or the "
             "variable that is named"
         ) from None
 
