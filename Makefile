@@ -18,7 +18,7 @@ BOTH := $(MAKE) --no-print-directory --jobs=2 --output-sync
 	setup-engines setup-export setup-infra setup-trainer setup-verifiers setup-vllm lint lock
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 17
 
 setup: $(READY) ## Create .venv with everything the pipeline needs
 

@@ -7,6 +7,7 @@ MLflow of it, but for the work between.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from contextlib import ExitStack
@@ -27,7 +28,8 @@ def outputs(root: Path, name: str, key: str, study: str) -> list[str]:
     """What a stage writes, by dvc.yaml."""
     entry = yaml.safe_load((root / "dvc.yaml").read_text(encoding="utf-8"))["stages"][name]
     outs = entry.get("do", entry)["outs"]
-    return [str(out).replace("${study.name}", study).replace("${key}", key) for out in outs]
+    named = {"${name}": study, "${key}": key, "${item}": key}
+    return [re.sub(r"\$\{\w+\}", lambda found: named[found.group()], out) for out in outs]
 
 
 def copy_made(stage: Stage, key: str = "") -> None:

@@ -43,7 +43,7 @@ def clone(root: Path, target: Path, quick: bool, seeds: int = 1) -> Params:
     _git(root, "clone", "--quiet", str(root), str(target))
     pipeline = target / "dvc.yaml"
     emptied = re.sub(
-        r"python -m pipeline\.stages\.(?!code\b)",
+        r"python -m pipeline\.stages\.(?!(?:code|expand)\b)",
         "python -m benchmarks.empty_stage ",
         pipeline.read_text(encoding="utf-8"),
     )
@@ -63,13 +63,13 @@ def make_results(params: Params, folder: Path) -> None:
     """Write what the stages will copy: results, and a file for all that others depend on."""
     write_results(params, folder)
     sources = folder / "data" / params.study.name / "sources"
-    sources.mkdir(parents=True)
+    (sources / "prompts").mkdir(parents=True)
     prompts = {cell.evaluate.prompt for cell in params.cells.values()}
     prompts |= {entry.prompt for entry in params.dataset.values()}
     names = [
         "suite",
         *(f"dataset-{key}" for key in params.dataset),
-        *(f"prompt-{name}" for name in prompts),
+        *(f"prompts/{name}" for name in prompts),
     ]
     for name in names:
         (sources / f"{name}.json").write_text("{}")

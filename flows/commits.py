@@ -35,7 +35,7 @@ def check_commit(root: Path, deployed: str | None, log: Log) -> None:
     if not _has(root, deployed):
         if git(root, "rev-parse", "--is-shallow-repository").strip() == "true":
             raise UserError(
-                f"{root} is a shallow clone at {here[:_SHOWN]}, so that nobody knows whether it "
+                f"{root} is a shallow clone at {here[:_SHOWN]}, so it cannot tell whether it "
                 f"has commit {deployed[:_SHOWN]}, which the deployment was made from; get its "
                 "history with: git fetch --unshallow"
             )

@@ -9,15 +9,21 @@ from pathlib import Path
 import psutil
 
 
-def alive(home: Path) -> list[psutil.Process]:
-    """The living processes in the environment of a home: ``conftest.environment``."""
-    return [process for process in psutil.process_iter() if _is_of(process, home)]
+def alive(home: Path, name: str = "") -> list[psutil.Process]:
+    """The living processes in the environment of a home: ``conftest.environment``.
+
+    Args:
+        home: The home.
+        name: What the processes are called; anything if empty.
+    """
+    return [process for process in psutil.process_iter() if _is_of(process, home, name)]
 
 
-def _is_of(process: psutil.Process, home: Path) -> bool:
+def _is_of(process: psutil.Process, home: Path, name: str) -> bool:
     try:
-        mark = process.environ().get("PREFECT_HOME")
-        return mark == str(home / "prefect") and process.status() != psutil.STATUS_ZOMBIE
+        if process.environ().get("PREFECT_HOME") != str(home / "prefect"):
+            return False
+        return name in ("", process.name()) and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
         return False
 

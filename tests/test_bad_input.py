@@ -28,6 +28,15 @@ def test_an_altered_file_in_the_mirror(
     assert not (checkout / "data/mini-real/raw/gsm8k").exists()
 
 
+def test_full_disk(typed: Run, checkout: Path) -> None:
+    """A limit on the size of files stands in for a full disk: writing fails in the same place."""
+    before = (checkout / "params.yaml").read_bytes()
+    for typing, file in (("study use mini", "params.yaml"), ("run --set seed=1", "checkout.lock")):
+        shown = typed("bash", "-c", f"ulimit -f 0; tomrl {typing}")
+        assert shown.returncode == 1 and f"{file} (File too large)" in shown.stderr, shown.stderr
+    assert (checkout / "params.yaml").read_bytes() == before
+
+
 def test_doctor_names_what_is_missing(typed: Run, checkout: Path, tmp_path: Path) -> None:
     commit(checkout)
     shown = typed("tomrl", "doctor", TOMRL_DATA_MIRROR=str(tmp_path / "gone"))

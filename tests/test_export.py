@@ -119,7 +119,7 @@ def test_only_an_export_is_replaced(study: Path) -> None:
     assert not list(study.glob("empty/mini/nano-hi")) and list(study.glob("empty/mini/nano-base"))
     with pytest.raises(UserError, match="runs holds other files"):
         run("inspect", "--to", "runs", "--force")
-    with pytest.raises(UserError, match="params.yaml is no folder"):
+    with pytest.raises(UserError, match="params.yaml is not a folder"):
         run("lm-eval", "--to", "params.yaml", "--force")
 
 

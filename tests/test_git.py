@@ -111,9 +111,9 @@ def _elsewhere(root: Path, to: pytest.MonkeyPatch) -> None:
 State = Callable[[Path, pytest.MonkeyPatch], None]
 STATES: dict[State, str] = {
     _of_another_user: r"another user.*git config --global --add safe\.directory '/",
-    _without_git: "no git .*install git",
+    _without_git: "git is not installed; install it",
     _old: r"install git 2\.18 or newer",
-    _archive: "no git repository.*git init && git add",
+    _archive: "not a git repository.*git init && git add",
     _without_commit: "no commit.*git add",
     _led_away: "git worktree repair",
     _led_nowhere: "git worktree repair",
@@ -163,7 +163,7 @@ def test_a_shallow_clone_does_not_know_what_it_has(repository: Path, tmp_path: P
 def test_dvc_in_a_downloaded_archive_names_the_repair(repository: Path) -> None:
     shutil.rmtree(repository / ".git")
     assert checked_out(repository) == ""
-    with pytest.raises(UserError, match="no git repository.*git init"):
+    with pytest.raises(UserError, match="not a git repository.*git init"):
         ask_dvc(repository, "status", "--json")
 
 

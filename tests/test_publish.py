@@ -107,7 +107,7 @@ def test_missing_added_and_linked_files_are_named(bundle: Path) -> None:
     assert status == 1
     assert "LICENSE: is missing" in output
     assert "reports/mini/more.html: is not in the list of files" in output
-    assert f"{CELL}/evaluate/metrics.json: is no regular file" in output
+    assert f"{CELL}/evaluate/metrics.json: is not a regular file" in output
 
 
 def _grades(bundle: Path) -> str:
@@ -167,7 +167,7 @@ def test_what_is_no_bundle_of_this_version_is_said(bundle: Path, tmp_path: Path)
     write_json(bundle / NAME, listed | {"version": 2})
     assert "version: found 2; this tomrl reads 1" in said("verify", bundle)
     write_json(bundle / NAME, listed | {"files": {"../outside": "0" * 64}})
-    assert "'../outside' is no file of a bundle" in said("verify", bundle)
+    assert "'../outside' is not a file of a bundle" in said("verify", bundle)
 
 
 def test_what_cannot_be_published_is_said(

@@ -31,7 +31,7 @@ class Cause:
 def cause(lines: Sequence[str]) -> Cause:
     """Why a command of DVC failed.
 
-    A stage exits 1 on what may pass and 2 on what somebody must mend; a bug shows a traceback.
+    A stage exits 1 on what may pass and 2 on what somebody must fix; a bug shows a traceback.
 
     Args:
         lines: The last of what it printed.

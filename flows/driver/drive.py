@@ -7,7 +7,6 @@ from functools import partial
 from typing import TypeAlias
 
 from prefect import Task, get_run_logger, task
-from prefect.artifacts import create_table_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.futures import PrefectFuture
 from prefect.states import Cancelled, Failed, State
@@ -17,9 +16,8 @@ from flows.driver.commands import Commands
 from flows.driver.graph import runs_on_cores
 from flows.driver.limits import Limit, held, limit_of, side_by_side, taken
 from flows.driver.record import RunFolder
-from flows.driver.results import description, leave_partial_report, table_rows
+from flows.driver.results import leave_partial_report, publish
 from flows.driver.work import RunFailed, Say, StageFailed, Work
-from pipeline.analysis.results import collect
 from pipeline.config.params import before
 from pipeline.ops.mirror.server import prepare
 
@@ -117,21 +115,18 @@ def drive(
 def _drive(work: Work, begin: Begin, only: Sequence[str]) -> bool:
     """Run what is left, the report too if nothing is then; return whether all of it is done."""
     params, graph, folder, changed = work.params, work.graph, work.folder, work.changed()
-    if graph.shares(changed):
-        _require(work, [begin(make_data, "data", work.make_shared)])
-        changed = work.changed()
-    if bases := [stage for stage in graph.of_models(params) if stage in changed]:
-        takes = params.study.threads if runs_on_cores(params) else 0  # else they are fetched
-        _require(
-            work, [begin(make_base, each, partial(work.run, each, [each]), takes) for each in bases]
-        )
-        changed = work.changed()
+    for group in graph.shared:
+        stages = sorted(stage for stage in changed if stage.partition("@")[0] == group)
+        changed = _make(work, changed, stages, partial(begin, make_data))
+    bases = [stage for stage in graph.of_models(params) if stage in changed]
+    takes = params.study.threads if runs_on_cores(params) else 0  # else they are fetched
+    changed = _make(work, changed, bases, partial(begin, make_base, needs=takes))
     left = graph.cells_left(params, changed)
     folder.note_done(key for key in params.cells if key not in left)
     log = get_run_logger()
     if not changed:
         log.info("study %s is up to date: nothing to run", params.study.name)
-        _publish(work)
+        publish(folder)
         return True
     log.info("%d of %d cells are left to do", len(left), len(params.cells))
     chosen = [key for key in left if not only or key in only]
@@ -143,8 +138,20 @@ def _drive(work: Work, begin: Begin, only: Sequence[str]) -> bool:
         return False
     if left or not changed.isdisjoint(graph.last):
         _require(work, [begin(make_report, "report", partial(work.run, "report", graph.last))])
-    _publish(work)
+    publish(folder)
     return True
+
+
+def _make(work: Work, changed: set[str], stages: Sequence[str], begin: Begin) -> set[str]:
+    """Make what all cells need side by side; return the stages that DVC would run then.
+
+    Raises:
+        RunFailed: If it fails.
+    """
+    if not stages:
+        return changed
+    _require(work, [begin(each, partial(work.run, each, [each])) for each in stages])
+    return work.changed()
 
 
 def _require(work: Work, runs: Sequence[Future]) -> None:
@@ -186,13 +193,3 @@ def _cause(work: Work, key: str, ended: State) -> str:
         cause = f"cell {first}, whose weights it takes, failed"
     work.folder.note(key, state.model_copy(update={"state": "failed", "cause": cause}))
     return cause
-
-
-def _publish(work: Work) -> None:
-    """Leave the table of results on Prefect's pages."""
-    results = collect(work.params, work.folder.tree)
-    create_table_artifact(
-        table_rows(results),
-        key=work.folder.artifact,
-        description=description(results, work.folder),
-    )

@@ -54,10 +54,6 @@ class Graph:
         """The stages that make base models."""
         return [f"{name}@{key}" for name in self.models for key in params.base]
 
-    def shares(self, changed: Collection[str]) -> bool:
-        """Whether something that all cells share is among some stages."""
-        return any(stage.partition("@")[0] in self.shared for stage in changed)
-
     def cells_left(self, params: Params, changed: Collection[str]) -> list[str]:
         """The cells that are not done, in the order in which to start them.
 

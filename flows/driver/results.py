@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 
+from prefect.artifacts import create_table_artifact
+
 from flows.driver.record import RunFolder
 from pipeline.analysis.answer import answer
 from pipeline.analysis.findings import findings
-from pipeline.analysis.results import Results
+from pipeline.analysis.results import Results, collect
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.table import HEADINGS, cells_of
 from pipeline.analysis.verdicts import cell_verdicts
@@ -19,6 +21,13 @@ from pipeline.ops.mirror.cell_run import current_study
 from pipeline.ops.mirror.server import answering, prepare, tracking_uri, without_secrets
 
 log = logging.getLogger(__name__)
+
+
+def publish(folder: RunFolder) -> None:
+    """Leave the table of results on Prefect's pages."""
+    results = collect(folder.params(), folder.tree)
+    said = description(results, folder)
+    create_table_artifact(table_rows(results), key=folder.artifact, description=said)
 
 
 def table_rows(results: Results) -> list[dict[str, str]]:

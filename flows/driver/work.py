@@ -63,14 +63,6 @@ class Work:
         """The stages that DVC would run now."""
         return changed_stages(self.folder.tree)
 
-    def make_shared(self, say: Say) -> None:
-        """Make what cells share but base models.
-
-        Raises:
-            StageFailed: If that fails, or is stopped.
-        """
-        self._repro("data", self.graph.shared, say)
-
     def run(self, name: str, stages: Sequence[str], say: Say) -> None:
         """Run stages, and nothing that they depend on, beside others.
 
@@ -82,7 +74,20 @@ class Work:
         Raises:
             StageFailed: If one fails, or is stopped.
         """
-        self._repro(name, ["--single-item", *stages], say)
+        mend_dvc(self.folder.tree)
+        tail: list[str] = []
+
+        def hear(line: str) -> None:
+            say(line)
+            tail.append(line)
+            del tail[:-_TAIL]
+
+        command = dvc_command("--wait-for-lock", "repro", "--single-item", *stages)
+        status = run_logged(self.commands, command, self.folder.log(name), self.folder.tree, hear)
+        if self.commands.stopped:
+            raise StageFailed(Cause("it was stopped; run it again to go on", passing=False))
+        if status:
+            raise StageFailed(cause(tail))
 
     def run_cell(self, key: str, say: Say) -> None:
         """Run what is missing of a cell, note how far it is, and tell MLflow at its end.
@@ -114,27 +119,6 @@ class Work:
             note(state.model_copy(update={"state": ended, "cause": str(failure)}))
             raise
         note(state.model_copy(update={"state": "done", "remaining": None}))
-
-    def _repro(self, name: str, arguments: Sequence[str], say: Say) -> None:
-        """Run ``dvc repro``.
-
-        Raises:
-            StageFailed: If that fails, or is stopped.
-        """
-        mend_dvc(self.folder.tree)
-        tail: list[str] = []
-
-        def hear(line: str) -> None:
-            say(line)
-            tail.append(line)
-            del tail[:-_TAIL]
-
-        command = dvc_command("--wait-for-lock", "repro", *arguments)
-        status = run_logged(self.commands, command, self.folder.log(name), self.folder.tree, hear)
-        if self.commands.stopped:
-            raise StageFailed(Cause("it was stopped; run it again to go on", passing=False))
-        if status:
-            raise StageFailed(cause(tail))
 
     def _tell(self, key: str, say: Say) -> None:
         """Send the results of a cell to MLflow; the report sends what that does not take now."""

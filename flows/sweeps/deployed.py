@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,6 +34,8 @@ def sweep_study(
             a time; all cores, or one accelerator, if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
+    from flows.driver.record import RunFolder
+    from flows.driver.results import publish
     from flows.driver.stopping import until_stopped
     from flows.sweeps.push import push_owed
     from flows.sweeps.record import sweep_folder
@@ -48,6 +51,7 @@ def sweep_study(
         if folder.exists() and (owed := folder.sweep().unpushed):
             get_run_logger().info("what was not pushed is pushed now: %s", " && ".join(owed))
             until_stopped(folder.home, partial(push_owed, folder))
+        publish(replace(RunFolder.here(folder.home, study), artifact=folder.artifact))
         return True
 
 

@@ -54,9 +54,7 @@ def link_tree(home: Path, tree: Path) -> None:
     common = (home / git(home, "rev-parse", "--git-common-dir").strip()).resolve()
     entry = common / "worktrees" / Path(link.read_text(encoding="utf-8").strip()).name
     if not entry.is_dir():
-        raise UserError(
-            f"{tree} is no worktree that {home} knows; remove it, and run the sweep again"
-        )
+        raise UserError(f"{tree} is not a worktree of {home}; remove it, and run the sweep again")
     write_text(entry / "gitdir", f"{link.resolve()}\n")
     write_text(link, f"gitdir: {entry}\n")
 

@@ -7,6 +7,8 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Error numbers of a disk, quota or file that is full."""
@@ -44,6 +46,17 @@ def trouble(error: BaseException) -> str | None:
             "it again"
         )
     return None
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Have an error of a full disk name what was written; that of a write does not by itself."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL and error.filename is None:
+            error.filename = str(place)
+        raise
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -1,4 +1,4 @@
-"""The errors that reach a person: what is wrong, where, and how to mend it."""
+"""The errors that reach a person: what is wrong, where, and how to fix it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class UserError(Exception):
 
 
 class TransientError(UserError):
-    """Something failed that nobody needs to mend: a machine, a server, a network.
+    """Something failed that nobody needs to fix: a machine, a server, a network.
 
     Printed like every other error. A stage exits with status 1: to run it again may help.
     """

@@ -113,11 +113,9 @@ def _run(
     except FileNotFoundError:
         if not root.is_dir():
             raise UserError(f"{root}: there is no such folder") from None
-        raise UserError(
-            f"{root}: there is no git to ask about it; install git, or put it on PATH"
-        ) from None
+        raise UserError(f"{root}: git is not installed; install it, or put it on PATH") from None
     except OSError as error:
-        raise UserError(f"{root}: git cannot be started ({error.strerror}); mend PATH") from None
+        raise UserError(f"{root}: git cannot be started ({error.strerror}); fix PATH") from None
     except subprocess.TimeoutExpired:
         raise UserError(
             f"{root}: git {arguments[0]} did not end within {_LONGEST} s; see whether the disk "
@@ -126,7 +124,7 @@ def _run(
 
 
 def _why(root: Path, arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) -> str:
-    """What is wrong with a command that failed, and how to mend it."""
+    """What is wrong with a command that failed, and how to fix it."""
     said, place = done.stderr.strip(), shlex.quote(str(root.resolve()))
     if _OWNER.search(said):
         return (
@@ -163,7 +161,7 @@ def _no_repository(root: Path, place: str) -> str:
     if is_repository(root):
         return (
             f"{root}: its .git is damaged, or leads to a repository that is gone, as after a move; "
-            "mend a worktree from its main checkout with `git worktree repair`, or clone it again"
+            "repair a worktree from its main checkout with `git worktree repair`, or clone it again"
         )
     if named := os.environ.get("GIT_DIR"):
         return (
@@ -171,6 +169,6 @@ def _no_repository(root: Path, place: str) -> str:
             "clone it again, or have a file .git there say: gitdir: PATH"
         )
     return (
-        f"{root} is no git repository, as the files of a downloaded archive are none; make it one "
+        f"{root} is not a git repository, as a downloaded archive is not; make it one "
         f'with: cd {place} && git init && git add --all && git commit -m "As downloaded"'
     )

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import psutil
 
+from pipeline.base.disk import writing
 from pipeline.base.errors import UserError
 from pipeline.base.locks import is_locked, locked
 from pipeline.base.processes import GRACE_SECONDS
@@ -43,7 +44,8 @@ def owned(folder: Path, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
             print(f"{in_use(folder)}; waiting for it to end", file=sys.stderr, flush=True)
             handle = held.enter_context(_waiting(folder, patience))
         os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps(_this_process()).encode(), 0)
+        with writing(_lock_of(folder)):
+            os.pwrite(handle, json.dumps(_this_process()).encode(), 0)
         yield
 
 

@@ -30,8 +30,7 @@ def refused(library: str, prefix: str, said: str) -> UserError | None:
         return None
     levels = f"; allowed: {', '.join(getLevelNamesMapping())}" if "Unknown level" in said else ""
     return UserError(
-        f"{', '.join(names)}: {library} does not take what is set ({said}{levels}); "
-        "mend or unset it"
+        f"{', '.join(names)}: {library} does not take what is set ({said}{levels}); fix or unset it"
     )
 
 

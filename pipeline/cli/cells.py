@@ -19,11 +19,12 @@ from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
     from pipeline.judge.items import Item
+    from pipeline.judge.used import Used
 
 CELL = "a cell that was evaluated: CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last"
 """What a command takes in place of a file, for whoever asks for help."""
 
-GRADES = "grades.parquet"
+GRADES, TRIED = "grades.parquet", "tried.json"
 
 BenchmarkOption = Annotated[
     str | None,
@@ -59,7 +60,14 @@ def names_cell(source: Path) -> bool:
 
 
 def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[Item]]:
-    """What a cell answered, joined with its suite, by task.
+    """What a cell answered, joined with its suite, by task; see :func:`answers_by_task`."""
+    return {task: items for task, (items, _) in answers_by_task(name, benchmark).items()}
+
+
+def answers_by_task(
+    name: str, benchmark: str | None = None
+) -> Mapping[str, tuple[list[Item], Used]]:
+    """What a cell answered, joined with its suite, and what came of editing it, by task.
 
     Args:
         name: See :func:`side_of`.
@@ -68,13 +76,15 @@ def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[
     Raises:
         UserError: If there is no such cell, or it was not asked this task.
     """
+    from pipeline.evaluate.tried import Tried
     from pipeline.judge.columns import judged_together
     from pipeline.judge.recorded import read_suite, recorded_items
+    from pipeline.judge.used import RECORDED, used_of
 
     root = find_root()
     side = side_of(root, name)
     if side.study is None:
-        raise UserError(f"{name}: whose suite was asked is not known; name a cell as STUDY/CELL")
+        raise UserError(f"{name}: it is not known which suite was asked; name a cell as STUDY/CELL")
     columns = expand(find_study(root, side.study)).suite.tasks
     tasks = judged_together(columns)
     if benchmark is not None and benchmark not in tasks:
@@ -84,8 +94,14 @@ def items_by_task(name: str, benchmark: str | None = None) -> Mapping[str, list[
     suite = read_suite(root / "data" / side.study / "suite", columns)
     answered = recorded_items(side.answers, suite, side.made_by)
     wanted = tasks if benchmark is None else {benchmark: tasks[benchmark]}
+    file = side.answers / TRIED
+    tried = Tried.read(file, side.made_by) if file.exists() else None
     return {
-        task: [i for column in names for i in answered[column]] for task, names in wanted.items()
+        task: (
+            [item for column in names for item in answered[column]],
+            RECORDED if tried is None else used_of(tried, suite, names),
+        )
+        for task, names in wanted.items()
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pipeline.base.errors import UserError
-from pipeline.cli.cells import CELL, BenchmarkOption, items_by_task, names_cell
+from pipeline.cli.cells import CELL, BenchmarkOption, answers_by_task, names_cell
 from pipeline.cli.reading import TABLE
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
@@ -92,8 +92,8 @@ def _judge_cell(name: str, benchmark: str | None) -> Iterator[tuple[str, Judged]
     from pipeline.judge.signatures import single_signatures
     from pipeline.judge.verdict import judge as judge_items
 
-    for task, items in items_by_task(name, benchmark).items():
-        yield task, (judge_items(items), single_signatures(items))
+    for task, (items, used) in answers_by_task(name, benchmark).items():
+        yield task, (judge_items(items, used=used), single_signatures(items))
 
 
 def _as_json(found: Verdict, signatures: Sequence[Signature]) -> dict[str, Any]:

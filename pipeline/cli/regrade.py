@@ -114,6 +114,6 @@ def _show(result: Regraded, name: str, task: str, match: Match) -> None:
     if missing == all_answers:
         where = "tags" if match is Match.TAGS else "JSON"
         other = "expanded" if match is Match.TAGS else "tags"
-        console.say(f"No response has an answer in {where}; is --match {other} meant?")
+        console.say(f"No response has an answer in {where}; did you mean --match {other}?")
     elif missing:
         console.say(f"{missing} of {all_answers} responses have no answer; they count as wrong.")

@@ -28,14 +28,14 @@ def report(
         bool,
         typer.Option(
             "--partial",
-            help="Of the cells that are there: the others are marked failed, or not run.",
+            help="Show the cells that have results; the others are marked failed or not run.",
         ),
     ] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all that the report says as JSON: results.json.")
     ] = False,
 ) -> None:
-    """Print the result table of the present study, and where its report and its runs are.
+    """Print the result table of the study in use, and where its report and its runs are.
 
     Example: `tomrl report` or `tomrl report --json`
     """

@@ -32,8 +32,8 @@ def publish(
 ) -> None:
     """Write a bundle of results that others can check: answers, grades, verdicts, report, digests.
 
-    Before it is there, it is verified as `tomrl verify` does. To a bucket, only what is not there
-    yet is sent, so that the same command goes on where it was stopped.
+    It is verified, as by `tomrl verify`, before it is put in place. To a bucket, only what is not
+    there yet is sent, so that the same command goes on where it was stopped.
 
     Example: `tomrl publish mini --to mini-results --key ~/.ssh/id_ed25519`
     """

@@ -45,7 +45,7 @@ def read_rows(source: Path, *needed: str) -> Iterator[tuple[int, InputRow]]:
         if "id" in row:
             earlier = first_with.setdefault(json.dumps(row["id"]), place)
             if earlier != place:
-                raise UserError(f"{where}: id {row['id']!r} stands already in {earlier}")
+                raise UserError(f"{where}: id {row['id']!r} is already in {earlier}")
         yield number, row
     if not number:
         raise UserError(f"{source} holds no rows; write one JSON object a line")

@@ -69,7 +69,7 @@ def _refuse_taken(host: str, port: int) -> None:
             return
     except OSError as error:
         raise UserError(
-            f"{host}:{port}: cannot be listened on ({error.strerror}); choose another one with "
+            f"{host}:{port}: cannot listen there ({error.strerror}); choose another one with "
             "--port, or --host"
         ) from None
 

@@ -82,7 +82,7 @@ class PaperRecord(Section):
         names = [each.what for topic in self.statements.values() for each in topic]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f"{shown(twice[0])} stands twice; keep one of them")
+            raise ValueError(f"{shown(twice[0])} appears twice; keep one of them")
         if self.without and self.like is None:
             raise ValueError("without says what of another record is left out; name that as like")
         return self

@@ -43,5 +43,5 @@ def find_study(root: Path, name: str, checks: Iterable[Check] = ()) -> Study:
     Raises:
         UserError: If there is none of this name; lists those there are.
     """
-    path = lookup(study_files(root), name, f"study file in {root / 'studies'}:")
+    path = lookup(study_files(root), name, "study")
     return load_study(path, checks)

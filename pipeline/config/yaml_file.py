@@ -216,7 +216,7 @@ class _Reading:
                 continue
             if name in own:
                 first = own[name][0].start_mark.line + 1
-                text = f"stands twice in this section, first in line {first}; keep one of them"
+                text = f"appears twice in this section, first in line {first}; keep one of them"
                 self._note((*place, name), text, key)
             own.setdefault(name, (key, value))
         return {**merged, **own}
@@ -234,7 +234,7 @@ class _Reading:
         if isinstance(found, str):
             return found
         what = f"the name {shown(key.value)}" if isinstance(key, ScalarNode) else "no name"
-        self._note(place, f"found {what} that is no text; put a name in quotes, or change it", key)
+        self._note(place, f"found {what} that is not text; put a name in quotes, or change it", key)
         return None
 
     def _scalar(self, node: Node, place: Place) -> object:

@@ -209,7 +209,7 @@ def _rows(
         raise unreadable(path, error, made_by) from None
     except (ArrowException, OSError, ValueError) as error:
         first = (str(error).splitlines() or [""])[0][:200]
-        raise damage(path, f"it is no parquet file ({first})", made_by) from None
+        raise damage(path, f"it is not a parquet file ({first})", made_by) from None
     if not records:
         raise damage(path, "it holds no rows", made_by)
     if missing := [name for name in columns if name not in records[0]]:

@@ -71,5 +71,7 @@ def _frame_of(row: SourceRow) -> Frame:
     before, story, rest = asked.removesuffix(_END).partition(row.text("story"))
     between, question, after = rest.partition(row.text("question"))
     if not (text.startswith(_START) and text.endswith(_END) and turn and story and question):
-        row.fail("its prompt is no chat of a system and a user message around story and question")
+        row.fail(
+            "its prompt is not a chat of a system and a user message around story and question"
+        )
     return Frame(system=system, before=before, between=between, after=after)

@@ -136,7 +136,7 @@ def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[
         if named:
             found[thing] = named[0]
     if missing := [thing for thing in needed if thing not in found]:
-        wanted = "; ".join(f"{thing}: {' or '.join(NAMES[thing])}" for thing in missing)
+        wanted = ", ".join(" or ".join(NAMES[thing]) for thing in missing)
         raise UserError(
             f"{path}: found the columns {', '.join(map(str, row))}; missing: {wanted}; rename "
             "the columns, or name another file"

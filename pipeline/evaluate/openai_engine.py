@@ -213,7 +213,7 @@ class OpenAiEngine:
                 why, named = f"does not answer ({error.__cause__ or error})", None
             except (ValueError, TypeError, AttributeError, IndexError) as error:
                 # It answered with something else than a completion: half an answer, or a web page.
-                why, named = f"answers with what is no completion ({error})", None
+                why, named = f"answers, but not with a completion ({error})", None
             self._bide(why, trial, named)
         raise AssertionError("the last trial ends in an answer or an error")
 
@@ -277,7 +277,7 @@ class OpenAiEngine:
         said = str(error.message if " - " in error.message else error.response.text)[:300]
         return (
             f"engine openai: {self.manifest.address} refuses the question with status "
-            f"{error.status_code} ({said}); mend the model's name ({self.manifest.api}){where}, "
+            f"{error.status_code} ({said}); fix the model's name ({self.manifest.api}){where}, "
             "evaluate.temperature, or its address in the study"
         )
 

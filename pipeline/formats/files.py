@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pipeline.base.disk import writing
 from pipeline.base.folders import folder_of
 from pipeline.formats import temporaries
 
@@ -23,7 +24,7 @@ def replacing(target: Path) -> Iterator[Path]:
     processes left half-written is removed by the next stage (:func:`remove_leftovers`).
     """
     temporary = temporaries.beside(target)
-    with folder_of(target):
+    with folder_of(target), writing(target):
         try:
             yield temporary
             _sync(temporary)

@@ -100,7 +100,7 @@ def unreadable(path: Path, error: Exception, made_by: str) -> UserError:
         return UserError(f"{path} does not exist; make it with: dvc repro {made_by}")
     if isinstance(error, OSError):
         return UserError(
-            f"{path} cannot be read ({error.strerror}); mend that, or delete it and make it with: "
+            f"{path} cannot be read ({error.strerror}); fix that, or delete it and make it with: "
             f"dvc repro {made_by}"
         )
     return damage(path, _why(error), made_by)

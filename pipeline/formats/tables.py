@@ -146,7 +146,7 @@ def _records(path: Path, value: object) -> Iterable[object]:
         elif columns:
             return [value]
     raise UserError(
-        f"{path}: found JSON that is no table; write a list of objects, or one object a line"
+        f"{path}: found JSON that is not a table; write a list of objects, or one object a line"
     )
 
 
@@ -179,7 +179,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         name = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise _KeyTwice(f"the field {name[:80]!r} stands twice in one object")
+        raise _KeyTwice(f"the field {name[:80]!r} appears twice in one object")
     return found
 
 

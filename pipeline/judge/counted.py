@@ -150,7 +150,7 @@ def _count_beside(
                 yield waiting.popleft().result()
     except BrokenProcessPool:
         raise UserError(
-            f"{reader.path}: a process that counts responses was ended, perhaps for want of memory"
+            f"{reader.path}: a process that counts responses was ended, perhaps out of memory"
         ) from None
 
 

@@ -36,8 +36,8 @@ def check_model(folder: Path) -> int:
         raise UserError(f"{folder}: transformers cannot read this model: {error}") from error
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise UserError(
-            f"{folder}: {config.model_type} is no causal language model for transformers; allowed: "
-            "decoders such as qwen2, qwen3, llama, gemma3_text, phi3"
+            f"{folder}: {config.model_type} is not a causal language model for transformers; "
+            "allowed: decoders such as qwen2, qwen3, llama, gemma3_text, phi3"
         )
     rows = shapes.get("model.embed_tokens.weight", (config.vocab_size,))[0]
     if rows != config.vocab_size or len(tokenizer) > config.vocab_size:

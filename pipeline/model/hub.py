@@ -72,7 +72,7 @@ def access_from(environment: Mapping[str, str] = os.environ) -> Access:
         raise UserError(f"{ENDPOINT_VARIABLE} is {endpoint!r}; allowed: an http(s) address")
     token = environment.get(TOKEN_VARIABLE, "").strip()
     if token and not re.fullmatch(r"[!-~]+", token):
-        raise UserError(f"{TOKEN_VARIABLE} is no access token: it holds spaces or line breaks")
+        raise UserError(f"{TOKEN_VARIABLE} is not an access token: it holds spaces or line breaks")
     mirror = environment.get(MIRROR_VARIABLE)
     return Access(
         endpoint,
@@ -107,7 +107,9 @@ def fetch(
         UserError: If a file cannot be had, is not the expected one, or is none to be loaded.
     """
     if not _REPOSITORY.fullmatch(repository):
-        raise UserError(f"repository {repository!r} is none of a model hub; allowed: OWNER/NAME")
+        raise UserError(
+            f"repository {repository!r} is not a name on a model hub; allowed: OWNER/NAME"
+        )
     work.mkdir(parents=True, exist_ok=True)
     snapshot = _snapshot(repository, revision, work, access)
     folder = work / "files"
@@ -139,9 +141,9 @@ def _snapshot(repository: str, revision: str | None, work: Path, access: Access)
             return Snapshot(**{**content, "files": tuple(HubFile(**f) for f in content["files"])})
     elif access.offline or access.mirror:
         raise UserError(
-            f"{repository}: revision {wanted!r} is no commit, and only the hub knows which one is "
-            f"meant; give the 40 digits of the commit as revision, or unset {MIRROR_VARIABLE} and "
-            f"{OFFLINE_VARIABLE}"
+            f"{repository}: revision {wanted!r} is not a commit, and only the hub knows which one "
+            f"is meant; give the 40 digits of the commit as revision, or unset {MIRROR_VARIABLE} "
+            f"and {OFFLINE_VARIABLE}"
         )
     listed = _listing(repository, wanted or "main", work, access)
     if wanted != listed.revision:

@@ -67,7 +67,7 @@ def turn_of(tokenizer: PreTrainedTokenizerBase) -> Turn:
     ends = [token for token in known if after.startswith(token)]
     if not ends:
         raise UserError(
-            f"the chat template ends an answer with {after!r}, which is no control token of the "
+            f"the chat template ends an answer with {after!r}, which is not a control token of the "
             f"tokenizer; allowed: {', '.join(sorted(known)[:8]) or 'none, it has no such tokens'}. "
             "Name another template with chat_template"
         )

@@ -20,7 +20,7 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     source, work = stage.root / model.path, stage.work(model.path)
     if not (source / CONFIG).is_file():
         raise UserError(
-            f"base.models.{key}.path: {model.path} is no model folder here: it has no {CONFIG}"
+            f"base.models.{key}.path: {model.path} is not a model folder: it has no {CONFIG}"
         )
     names = {path.name for path in source.iterdir() if path.is_file()}
     with owned(work):

@@ -22,7 +22,7 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     assert isinstance(model, GgufModel)
     file, work = stage.root / model.file, stage.work(model.file)
     if not file.is_file():
-        raise UserError(f"base.models.{key}.file: {model.file} is no file here; put it there")
+        raise UserError(f"base.models.{key}.file: {model.file} is not a file here; put it there")
     digest = file_digest(file)
     if model.sha256 not in (None, digest):
         raise UserError(

@@ -19,8 +19,8 @@ def make(stage: Stage, key: str, entry: BaseEntry) -> Made:
     path = stage.root / model.answers
     if not path.is_file():
         raise UserError(
-            f"base.models.{key}.answers: {model.answers} is no file here; put the recorded answers "
-            "there, or name another file"
+            f"base.models.{key}.answers: {model.answers} is not a file here; put the recorded "
+            "answers there, or name another file"
         )
     manifest = RecordedManifest(model=key, answers=model.answers, sha256=file_digest(path))
     return Made(manifest, BaseCard(model=key, note=NOT_KNOWN))

@@ -79,7 +79,7 @@ class Stage:
 def run(name: str, body: Callable[..., None], params: Reader = shared) -> None:
     """Run a stage from the command line: ``python -m pipeline.stages.NAME [KEY]``.
 
-    Exits 2 with one clear message on bad input, which running it again cannot mend; 1 on what may
+    Exits 2 with one clear message on bad input, which running it again cannot fix; 1 on what may
     go well another time, and when it cannot write; 130 when stopped. It stops by itself when the
     DVC that runs it is gone.
     """

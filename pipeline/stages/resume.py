@@ -141,8 +141,8 @@ def _noted(path: Path) -> dict[str, object]:
         found = None
     if not isinstance(found, dict):
         raise UserError(
-            f"--resume: {path} is damaged, so that nobody can say what the state beside it was "
-            "made from. Leave --resume out to start fresh"
+            f"--resume: {path} is damaged, and it alone says what the state "
+            "beside it was made from. Leave --resume out to start fresh"
         )
     return found
 

@@ -44,7 +44,7 @@ class Training(Protocol):
 
         Raises:
             KeyboardInterrupt: If it was asked to stop; running again goes on from there.
-            UserError: If something fails that its user must mend.
+            UserError: If something fails that its user must fix.
         """
 
 

@@ -59,7 +59,8 @@ _BAR = re.compile(r"\\(?:left|right)\s*\||\\[lr]?vert(?![A-Za-z])")
 _OVER = re.compile(r"\\over(?![A-Za-z])")
 _DIGITS = re.compile(r"\\[dtc]?frac\s*(?:\{([^{}]*)\}|(\d))\s*(?:\{([^{}]*)\}|(\d))")
 _OPERATOR = re.compile(r"[-+*]|\\(?:times|cdot|div)(?![A-Za-z])")
-_POWER = re.compile(r"(?<![\d.,])(\d{1,6})\s*\^\s*(?:\{(-?\d)\}|(\d))(?!\d)")
+_POWER = re.compile(r"(?<![\d.,])(\d{1,6})\s*\^\s*(?:\{\s*(-?\d{1,2})\s*\}|(\d{1,2}))(?!\d)")
+_MOST = 10**20  # of a power
 _LARGE = re.compile(
     rf"(?P<number>{NUMBER})(?:\s*(?P<text>{_TEXT}\{{)\s*|\s+)"
     r"(?P<scale>(?i:hundred|thousand|million|billion))\b"
@@ -128,7 +129,8 @@ def _vulgar(found: re.Match[str]) -> str:
 
 def _power(found: re.Match[str]) -> str:
     base, exponent = int(found[1]), int(found[2] or found[3])
-    return (_decimal(Fraction(base) ** exponent) if base else "") or found[0]
+    value = Fraction(base) ** exponent if base else Fraction(_MOST)
+    return (_decimal(value) if value < _MOST else "") or found[0]
 
 
 def _mixed(found: re.Match[str]) -> str:

@@ -63,7 +63,7 @@ class LocalRun:
 
         Raises:
             Interrupted: If ``should_stop`` said so; running again goes on from there.
-            UserError: If something fails that its user must mend.
+            UserError: If something fails that its user must fix.
         """
         kept = KeptSteps(work / "kept", lambda folder: self._write(folder, trainer.weights()))
         trainer = LocalTrainer(

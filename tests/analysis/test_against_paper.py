@@ -154,7 +154,7 @@ OPEN = {"what": "x", "stated": "open", "source": "the paper"}
         ({"without": ["x"]}, "name that as like"),
         ({"statements": {"data": [OPEN]}}, "no setting holds it, so say here"),
         ({"statements": {"data": [OPEN | {"where": "seed"}]}}, "give the choice as here"),
-        ({"statements": {"data": 2 * [OPEN | {"here": 1, "reason": "r"}]}}, "'x' stands twice"),
+        ({"statements": {"data": 2 * [OPEN | {"here": 1, "reason": "r"}]}}, "'x' appears twice"),
         ({"statements": {"date": []}}, "statements.date: "),
         ({"title": 5}, "title: found 5; allowed: text"),
     ],

@@ -14,6 +14,7 @@ from pipeline.config.expand import expand
 from pipeline.config.params import TrainedCell
 from pipeline.config.params_file import params_text, read_params
 from pipeline.config.study_files import find_study
+from pipeline.evaluate.tried import Tried
 from pipeline.ops.driver.checkout import set_values
 from tests.conftest import TINY
 from tests.said import tomrl
@@ -47,6 +48,15 @@ def test_its_answers_are_graded_as_they_were(checkout: Path) -> None:
             accuracy = metrics["tasks"][name]["accuracy"]
             assert graded[column.task]["accuracy"]["all"]["value"] == pytest.approx(accuracy)
     assert json.loads(run("regrade", "nano-hi", "--json")) == graded
+
+
+def test_what_came_of_editing_its_reasoning_is_told(checkout: Path) -> None:
+    edits = checkout / "runs/mini/nano-hi/evaluate/tried.json"
+    for why in ("recorded answers cannot be continued", "the study does not ask for it"):
+        found = json.loads(run("judge", "mini/nano-hi", "--json"))["hi_tom_style"]
+        assert why in json.dumps(found["evidence"]["reasoning"])
+        Tried(untried="the study does not ask for it").write(edits)
+    edits.unlink()
 
 
 def test_its_questions_are_explained_and_checked() -> None:

@@ -80,7 +80,7 @@ def test_the_same_answers_in_any_file(tmp_path: Path, encoding: str) -> None:
 def test_regrade_says_what_it_did_not_find(tmp_path: Path) -> None:
     fenced = '```json\n{"thinking": "x", "answer": "The red box."}\n```'
     path = lines(tmp_path / "in.jsonl", {**ROW, "model_answer": fenced})
-    assert "is --match expanded meant?" in tomrl("regrade", path)
+    assert "did you mean --match expanded?" in tomrl("regrade", path)
     assert accuracy(path, "--match", "expanded")["all"]["value"] == 1
     assert accuracy(path, "--match", "strict")["all"]["value"] == 0  # a space for the underscore
 
@@ -141,7 +141,7 @@ def test_judge_compares_with_what_was_answered_before(tmp_path: Path) -> None:
 
 def test_judge_needs_stories(tmp_path: Path) -> None:
     path = lines(tmp_path / "in.jsonl", {"answer": "a", "response": "b"})
-    with pytest.raises(UserError, match="missing: story: story; question: question"):
+    with pytest.raises(UserError, match="missing: story, question"):
         tomrl("judge", path)
 
 

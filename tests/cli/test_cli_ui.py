@@ -79,4 +79,4 @@ def test_a_port_that_is_taken(typed: Run) -> None:
         port = str(taken.getsockname()[1])
         shown = typed("tomrl", "ui", "--port", port)
     assert shown.returncode == 2
-    assert f"127.0.0.1:{port}: cannot be listened on" in shown.stderr and "--port" in shown.stderr
+    assert f"127.0.0.1:{port}: cannot listen there" in shown.stderr and "--port" in shown.stderr

@@ -50,6 +50,7 @@ RIGHT: Mapping[str, tuple[str, ...]] = {
     "option": ("Ann’s box", "(b) Ann’s box", "b", "**B**", "(B).", "b) Ann's box", "`b`", "Ann&#39;s box", "(b)", "“b”"),
     "names": (
         *("ANN AND TOM", "Ann & Tom", "- Ann\n- Tom", "1. Tom\n2. Ann", '["Ann", "Tom"]', "Ann; **Tom**."),
+        *("Ann/Tom", "**Ann** and **Tom**", "['Ann', 'Tom']"),
         *("Ann，Tom", "Ann、Tom", "Ann، Tom", "• Ann\r\n• Tom", "“Ann” and “Tom”", "Ann,\u200bTom"),
     ),
     "number": (
@@ -71,6 +72,7 @@ RIGHT_WITH_MORE: Mapping[str, tuple[str, ...]] = {
         *(r"\boxed{1234^\circ}", r"\boxed{1234°}", r"\boxed{€1234}", r"\boxed{\pounds 1234}", r"\boxed{1234\%}"),
         *(r"\boxed{\approx 1234}", r"\boxed{x \approx 1234}", r"\boxed{\sim 1234}"),
         *(r"\boxed{10^3 + 234}", r"\boxed{10^{3} + 234}", r"\boxed{\sqrt{1522756}}", r"\boxed{n = 1234 miles}"),
+        *(r"\boxed{2^{10} + 210}", r"\boxed{2^10 + 210}", r"\boxed{1.234 \times 10^{ 3 }}", r"\boxed{1234 \cdot 10^{0}}"),
         *(r"\boxed{\frac{2468}{2}}", r"\boxed{\text{Total} = 2 \times (600 + 17)}"),
         *(r"\boxed{1200 + 34}", r"\boxed{1234 percent}", r"\boxed{\left(1234\right)\text{ cm}}", r"\boxed{\(1234\)}"),
         *(r"\boxed{\frac{2 \cdot 1234}{\frac{4}{2}}}", r"\boxed{1200 + 34 = 1234}", "She has 5 and then **1234** eggs."),

@@ -68,7 +68,7 @@ def test_what_is_no_dataset_is_refused_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="does not exist; make it with: dvc repro dataset"):
         read_dataset(path)
     path.write_bytes(b"PAR1 no more")
-    with pytest.raises(UserError, match="damaged: it is no parquet file"):
+    with pytest.raises(UserError, match="damaged: it is not a parquet file"):
         read_dataset(path)
     write_examples(path, SHAPES)
     with pytest.raises(

@@ -68,7 +68,7 @@ def test_a_file_of_several_frames_is_refused(mirror: Path, tmp_path: Path) -> No
         read_frame(tmp_path)
     rows.prompt[0][0]["content"] = "Where is it?"
     rows.to_parquet(tmp_path / "tom_rl" / name)
-    with pytest.raises(UserError, match="row 1: its prompt is no chat"):
+    with pytest.raises(UserError, match="row 1: its prompt is not a chat"):
         read_frame(tmp_path)
 
 

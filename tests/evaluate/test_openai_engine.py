@@ -292,7 +292,7 @@ def test_a_field_that_is_refused_and_means_something_is_named(tmp_path: Path) ->
     error = json.dumps({"error": {"message": "'temperature' is never 0.5"}}).encode()
     with (
         serving(lambda *_: (400, {}, error)) as server,
-        pytest.raises(UserError, match=r"never 0\.5.*mend .* evaluate\.temperature"),
+        pytest.raises(UserError, match=r"never 0\.5.*fix .* evaluate\.temperature"),
     ):
         ask(server, tmp_path)
 

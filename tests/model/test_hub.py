@@ -264,7 +264,7 @@ def test_access_comes_from_the_environment(tmp_path: Path) -> None:
     access = access_from({**variables, "TOMRL_DATA_MIRROR": str(tmp_path)})
     assert access == Access("http://hub", TOKEN, tmp_path, True)
     assert TOKEN not in repr(access)
-    with pytest.raises(UserError, match="HF_TOKEN is no access token") as caught:
+    with pytest.raises(UserError, match="HF_TOKEN is not an access token") as caught:
         access_from({"HF_TOKEN": "hf_secret\nX: y"})
     assert "secret" not in str(caught.value)
     with pytest.raises(UserError, match="HF_ENDPOINT is 'hub'"):

@@ -143,11 +143,11 @@ def ending_in_another_token(folder: Path) -> None:
     [
         (without_tokenizer, "there is no tokenizer; a model needs tokenizer.json or"),
         (without_template, "has no chat template; name one in the study with chat_template"),
-        (of_another_kind, "t5 is no causal language model"),
-        (ending_in_text, "the chat template ends an answer with '</turn>', which is no control"),
-        (ending_in_another_token, "ends an answer with '<|eot_id|>', which is no control token"),
+        (of_another_kind, "t5 is not a causal language model"),
+        (ending_in_text, "the chat template ends an answer with '</turn>', which is not a control"),
+        (ending_in_another_token, "ends an answer with '<|eot_id|>', which is not a control token"),
         (lambda folder: (folder / "model.safetensors").unlink(), "no safetensors weights"),
-        (lambda folder: (folder / "config.json").unlink(), "given is no model folder here"),
+        (lambda folder: (folder / "config.json").unlink(), "given is not a model folder"),
     ],
 )
 def test_a_folder_that_cannot_be_taken(
@@ -236,7 +236,7 @@ def test_a_gguf_file_that_cannot_be_taken(folder: Path, file: Path, model: PreTr
     write_gguf(root / "other.gguf", model, folder, "rwkv9")
     (root / "text.gguf").write_text("not weights")
     for entry, said in (
-        ({"file": "absent.gguf"}, "absent.gguf is no file here"),
+        ({"file": "absent.gguf"}, "absent.gguf is not a file here"),
         ({"file": file.name, "sha256": "0" * 64}, f"but tiny.gguf has {file_digest(file)}"),
         ({"file": "text.gguf"}, "text.gguf: not a GGUF file"),
         ({"file": "other.gguf"}, "no causal language model of this GGUF file"),

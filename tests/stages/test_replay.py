@@ -113,5 +113,5 @@ def test_a_file_that_is_gone_or_has_changed(
     with pytest.raises(UserError, match="gone or has changed"):
         evaluate.main(Stage("evaluate", root, params), AGAIN)
     (root / ANSWERS).unlink()
-    with pytest.raises(UserError, match=r"base\.models\.again\.answers: .* is no file here"):
+    with pytest.raises(UserError, match=r"base\.models\.again\.answers: .* is not a file here"):
         base.main(Stage("base", root, params), "again")

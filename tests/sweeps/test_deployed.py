@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from flows.deploy import deploy
 from flows.proof import server
 from flows.sweeps.record import SweepFolder
 from tests.alive import alive, until
-from tests.conftest import PROJECT, commit, environment
+from tests.conftest import PROJECT, commit, environment, type_command
 
 pytestmark = [pytest.mark.nightly, pytest.mark.chain]
 WORKER = (sys.executable, "-m", "prefect", "worker", "start", "--pool", "tomrl", "--run-once")
@@ -62,9 +63,6 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
     commit(checkout)
     assert {each.how for each in deploy(checkout)} == {"made"}
 
-    def sleeps() -> bool:
-        return any(process.name() == "sleep" for process in alive(tmp_path))
-
     def runs() -> list[FlowRun]:
         """Those of the sweep: the server has scheduled checks, too."""
         return [run for run in client.read_flow_runs() if run.name.startswith("sweep-")]
@@ -73,10 +71,10 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
         return {run.state_name for run in runs()}
 
     run, worker = begun(client, checkout)
-    assert until(lambda: sleeps() or worker.poll() is not None, 300)
+    assert until(lambda: alive(tmp_path, "sleep") or worker.poll() is not None, 300)
     client.set_flow_run_state(run.id, Cancelling())
     _, said = worker.communicate(timeout=120)
-    assert not sleeps() and states() == {"Cancelled"}, said
+    assert not alive(tmp_path, "sleep") and states() == {"Cancelled"}, said
     assert not SweepFolder(checkout, STUDY).sweep().ended
 
     (tmp_path / "go").touch()
@@ -87,3 +85,19 @@ def test_a_worker_runs_a_sweep_which_is_cancelled_and_goes_on(
     folder = SweepFolder(checkout, STUDY)
     assert folder.sweep().ended
     assert {folder.cell(key).state for key in params.cells} == {"done"}
+    made = {run.name for run in client.read_task_runs()}
+    data = {f"dataset@{name}" for name in params.dataset}
+    assert {"code", "expand", *data, "suite", "audit", "report"} <= made
+
+    assert tables(client) == Counter({f"sweep-{STUDY}": 1})
+    _, worker = begun(client, checkout)
+    worker.communicate(timeout=300)
+    address = os.environ["PREFECT_API_URL"]
+    done = type_command(checkout, tmp_path, "tomrl", "run", PREFECT_API_URL=address)
+    assert done.returncode == 0, done.stderr
+    assert tables(client) == Counter({f"sweep-{STUDY}": 2, f"results-{STUDY}": 1})
+
+
+def tables(client: SyncPrefectClient) -> Counter[str | None]:
+    """How many tables of results a server was given, by their names."""
+    return Counter(each.key for each in client.read_artifacts() if each.key)

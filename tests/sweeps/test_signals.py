@@ -60,7 +60,7 @@ def test_a_sweep_that_is_asked_to_end_is_cancelled(
 ) -> None:
     monkeypatch.setenv("PREFECT_HOME", str(tmp_path / "prefect"))
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
-    log = asleep.log("data")
+    log = asleep.log("audit")
 
     def ask() -> None:
         assert until(lambda: log.exists() and "Running stage 'audit'" in log.read_text(), 300)
@@ -84,9 +84,6 @@ def test_a_study_that_is_asked_to_end_is_cancelled(
     monkeypatch.setenv("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     use_study(asleep.home, "mini")
 
-    def sleeps() -> bool:
-        return any(process.name() == "sleep" for process in alive(tmp_path))
-
     with (
         server() as address,
         temporary_settings({PREFECT_API_URL: address}),
@@ -99,7 +96,7 @@ def test_a_study_that_is_asked_to_end_is_cancelled(
             stderr=subprocess.PIPE,
             text=True,
         )
-        assert until(sleeps, 300)
+        assert until(lambda: alive(tmp_path, "sleep"), 300)
         (begun,) = client.read_flow_runs()
         assert begun.tags == ["tomrl"]  # by which automations know whose heartbeat to miss
         if how == "page":
@@ -108,6 +105,6 @@ def test_a_study_that_is_asked_to_end_is_cancelled(
             run.send_signal(signal.SIGINT)
         _, said = run.communicate(timeout=120)
         assert run.returncode == 130 and "stopped; run it again to go on" in said, said
-        assert not sleeps()
+        assert not alive(tmp_path, "sleep")
         (ended,) = client.read_flow_runs()
     assert ended.state is not None and ended.state.is_cancelled(), ended.state

@@ -73,7 +73,7 @@ def test_released_hi_tom_agrees_but_for_17_of_600(mirror: Path) -> None:
 
 
 def test_the_17_have_no_support_in_the_release_or_need_more_than_the_rules(mirror: Path) -> None:
-    # The same question stands twice in the release. In 12 of the 17 its other copy has the answer
+    # The same question appears twice in the release. In 12 of the 17 its other copy has the answer
     # of the engine. Of the 5 others, all in stories that come back to a room of an earlier chapter,
     # the table says which other reading gives the label.
     twins = {row["sample_id"] - 300: row["answer"] for row in hi_tom_rows(mirror, "VP")}

@@ -21,7 +21,7 @@ def check_folder(target: Path, *, force: bool) -> None:
     """
     above = next(folder for folder in target.absolute().parents if folder.exists())
     if not above.is_dir():
-        raise UserError(f"{target}: {above} is no folder; name another with --to")
+        raise UserError(f"{target}: {above} is not a folder; name another with --to")
     if not target.exists() and not target.is_symlink():
         return
     if target.is_dir() and not target.is_symlink():
@@ -33,7 +33,7 @@ def check_folder(target: Path, *, force: bool) -> None:
             f"{target} holds other files, which an export would replace; name a new folder with "
             "--to"
         )
-    raise UserError(f"{target} is no folder; name a new folder with --to")
+    raise UserError(f"{target} is not a folder; name a new folder with --to")
 
 
 @contextmanager

@@ -116,7 +116,7 @@ def _ray(address: str) -> Finding:
     if not address:
         return Finding("ray", f"{_RAY_VARIABLE} is not set", None)
     if not address.startswith("http"):
-        return Finding("ray", f"{address}: not asked, as it is no http address", None)
+        return Finding("ray", f"{address}: not asked, as it is not an http address", None)
     refusal = _refusal(f"{address.rstrip('/')}/api/version")
     repair = f"start the cluster, or set {_RAY_VARIABLE} to http://HEAD:8265"
     return Finding("ray", f"{address} {refusal or 'answers'}", not refusal, repair)

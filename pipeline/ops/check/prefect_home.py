@@ -41,7 +41,7 @@ def check_prefect() -> Path:
         return home
     profiles = os.environ.get("PREFECT_PROFILES_PATH") or home / _PROFILES
     raise refused("Prefect", "PREFECT_", said) or UserError(
-        f"Prefect refuses its settings ({said}); mend {profiles}"
+        f"Prefect refuses its settings ({said}); fix {profiles}"
     )
 
 

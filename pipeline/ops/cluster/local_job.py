@@ -49,7 +49,7 @@ def run(spec: LocalJobSpec, folder: Path) -> str:
 
     Raises:
         Overtaken: If another attempt took over.
-        UserError: If something fails that its user must mend.
+        UserError: If something fails that its user must fix.
         Interrupted: If it was asked to stop; running again goes on from there.
     """
     asked: list[int] = []

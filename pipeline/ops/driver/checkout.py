@@ -85,7 +85,7 @@ def ask_dvc(root: Path, *arguments: str) -> str:
         start_new_session=True,
     )
     if done.returncode:
-        if not is_repository(root):  # which DVC says, too, but not how to mend it
+        if not is_repository(root):  # which DVC says, too, but not how to fix it
             git(root, "rev-parse")
         if why := refused("DVC", "DVC_", _said(done.stderr).splitlines()[0]):
             raise why

@@ -193,7 +193,7 @@ def _holds_something(connection: sqlite3.Connection) -> bool:
 
 
 def unusable(database: Path) -> UserError:
-    """What is wrong with a file that this MLflow cannot use, and how to mend it."""
+    """What is wrong with a file that this MLflow cannot use, and how to fix it."""
     aside = f"mv {_quoted(database)} {_quoted(database.with_name(f'{database.name}.aside'))}"
     anew = f"set it aside with: {aside}; the next run makes a new one, and `tomrl sync` fills it"
     try:

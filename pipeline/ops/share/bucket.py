@@ -81,11 +81,11 @@ def fetched(place: BucketPlace) -> Iterator[Path]:
         with _reaching(place) as client:
             names = list(_names(client, place))
             if NAME not in names:
-                raise UserError(f"{place}: there is no bundle: no {NAME}")
+                raise UserError(f"{place}: there is no bundle here: no {NAME}")
             for each in names:
                 target = Path(name) / each
                 if not target.resolve().is_relative_to(Path(name).resolve()):
-                    raise UserError(f"{place}: {each!r} is no file of a bundle")
+                    raise UserError(f"{place}: {each!r} is not a file of a bundle")
                 target.parent.mkdir(parents=True, exist_ok=True)
                 client.download_file(place.bucket, place.key(each), str(target))
         yield Path(name)

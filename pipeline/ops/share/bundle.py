@@ -46,7 +46,7 @@ class Contents(Record):
         for name in files:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or path.as_posix() != name:
-                raise ValueError(f"{name!r} is no file of a bundle")
+                raise ValueError(f"{name!r} is not a file of a bundle")
         return files
 
 
@@ -111,6 +111,6 @@ def changed_files(bundle: Bundle, folder: Path) -> Iterator[tuple[str, str]]:
         elif name not in bundle.files:
             yield name, "is not in the list of files"
         elif there[name].is_symlink() or not there[name].is_file():
-            yield name, "is no regular file"
+            yield name, "is not a regular file"
         elif file_digest(there[name]) != bundle.files[name]:
             yield name, "is not as it was published: its sha256 differs"

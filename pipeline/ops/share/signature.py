@@ -34,7 +34,7 @@ def signer(path: Path, signature: Path) -> str:
     text = signature.read_bytes().decode("utf-8", "replace")
     done = _ssh_keygen("check-novalidate", "-s", str(signature), reads=path)
     if done.returncode or text != _armour(text):
-        raise UserError(f"{signature} is no signature of {path.name}: {_said(done)}")
+        raise UserError(f"{signature} is not a signature of {path.name}: {_said(done)}")
     return done.stdout.split()[-1]
 
 

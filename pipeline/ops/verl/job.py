@@ -63,7 +63,7 @@ def run(spec: JobSpec, folder: Path) -> str:
 
     Raises:
         Overtaken: If another attempt took over.
-        UserError: If something fails that its user must mend.
+        UserError: If something fails that its user must fix.
     """
     return train_once(
         spec, lambda attempt: VerlAttempt(spec, folder, State(attempt.root, attempt.name)).run()
@@ -95,7 +95,7 @@ class VerlAttempt:
 
         Raises:
             Overtaken: If another attempt took over.
-            UserError: If something fails that its user must mend.
+            UserError: If something fails that its user must fix.
         """
         self.base = self.spec.start()
         done = self._resume()

@@ -96,8 +96,12 @@ def view(sentence: Sentence, token: Token, index: int) -> None:
 
 
 def known(sentence: Sentence, token: Token, index: int) -> None:
-    """The location of a belief, after its owner."""
-    sentence.clause.known = True
+    """The location of a belief, after its owner; or "she has not known that"."""
+    before = sentence.preceding(index)
+    if sentence.clause.having and before and before.role in (Role.HAVE, Role.NOT):
+        believe(sentence, token, index)
+    else:
+        sentence.clause.known = True
 
 
 def event(sentence: Sentence, token: Token, index: int) -> None:
