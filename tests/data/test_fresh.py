@@ -1,4 +1,4 @@
-"""Fresh questions: the same seed gives the same ones, and no rule solves them."""
+"""Fresh questions: no rule solves them, however many are drawn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.rules.reading import read_all
 from tests.data.test_hard import SOURCE
 
 DRAWN = Drawn(task="hi_tom_style_train", source=SOURCE, orders=(1, 2))
-BLOCK, COUNT = 2500, 500
+BLOCK, COUNT = 1500, 400
 
 
 def test_no_rule_solves_what_is_drawn_without_end() -> None:
@@ -28,9 +28,9 @@ def test_no_rule_solves_what_is_drawn_without_end() -> None:
     assert max(learned.accuracy, learned.readable_accuracy, *listed.values()) <= 0.6
 
 
-def test_a_seed_decides_what_is_drawn() -> None:
-    one, same, other = (next(fresh([DRAWN], seed, 600)) for seed in (0, 0, 1))
-    assert one == same != other
+def test_another_seed_draws_others() -> None:
+    one, other = (next(fresh([DRAWN], seed, 600)) for seed in (0, 1))
+    assert one != other
 
 
 def test_too_few_hard_questions_are_said() -> None:
