@@ -21,7 +21,7 @@ from tests.conftest import edited
 from tests.sharing.emulator import BUCKET, KEYS, client, emulator
 
 pytestmark = pytest.mark.chain
-CHANGES = 60
+CHANGES = 200
 CELL = "runs/mini/nano-hi"
 
 
@@ -115,7 +115,7 @@ def _grades(bundle: Path) -> str:
     grades = pd.read_parquet(path)
     grades.loc[0, "correct"] = not grades.loc[0, "correct"]
     grades.to_parquet(path, index=False)
-    return f"{CELL}/evaluate/grades.parquet: correct: 1 of"
+    return f"{CELL}/evaluate/grades.parquet: correct[0]: found"
 
 
 def _interval(bundle: Path) -> str:
@@ -171,11 +171,13 @@ def test_what_is_no_bundle_of_this_version_is_said(bundle: Path, tmp_path: Path)
 
 
 def test_what_cannot_be_published_is_said(
-    reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    published: Path, reproduced: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = shutil.copytree(reproduced, tmp_path / "study", symlinks=True)
     monkeypatch.chdir(there)
     assert "runs holds other files" in said("publish", "mini", "--to", "runs")
+    again = said("publish", "mini", "--to", published)
+    assert "holds an earlier export; name a new folder with --to" in again
     assert "'maxi'" in said("publish", "maxi", "--to", "out")
     assert "cannot sign" in said("publish", "mini", "--to", "out", "--key", "no-key")
     assert not (there / "out").exists()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
@@ -17,11 +19,12 @@ from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
 from pipeline.config.training import Lora
 from pipeline.data.codec import read_dataset
+from pipeline.data.fresh import fresh
 from pipeline.data.sources import SOURCES
 from pipeline.engine.device import cast_linear
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking, prompts_of
-from pipeline.formats.files import file_digest, read_json
+from pipeline.formats.files import file_digest, read_json, read_lines
 from pipeline.judge.recorded import read_suite
 from pipeline.model.weights import load_weights
 from pipeline.ops.share.adapter import write_adapter
@@ -29,6 +32,7 @@ from pipeline.ops.share.data import CROISSANT
 from pipeline.ops.share.licences import check_passing_on, upstream_of
 from pipeline.train.lora import LoraLearner
 from tests.conftest import PROJECT, type_command
+from tests.data.test_fresh import DRAWN
 from tests.model.receiving_hub import TOKEN, ReceivingHub
 
 pytestmark = pytest.mark.chain
@@ -151,6 +155,11 @@ def test_an_adapter_makes_the_trained_model_of_its_base(precision: str, tmp_path
         before = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")(tokens).logits
     far = (found - expected).abs().max()
     assert far < (1e-4 if precision == "float32" else 1e-2) < (before - expected).abs().max() / 5
+    write_adapter(tmp_path / "same", tmp_path / "base", tmp_path / "base", lora, "base")
+    again = Qwen2ForCausalLM.from_pretrained(tmp_path / "base")
+    untrained = PeftModel.from_pretrained(again, tmp_path / "same").eval()
+    with torch.no_grad():
+        assert torch.equal(untrained(tokens).logits, before)
     narrow = Lora(rank=2, alpha=8)
     with pytest.raises(UserError, match="differs from the base model in more than an adapter"):
         write_adapter(tmp_path / "two", *folders, narrow, "base", precision)
@@ -183,6 +192,30 @@ def test_datasets_loads_what_the_study_has(
         if "source" in field
     }
     assert ("suite-hi_tom_order_3-test", "answer") in columns
+
+
+_DRAWS = """
+import json, sys
+from itertools import islice
+from tomrl_hi_tom_style import stream
+stream.fresh.__defaults__ = (600,)
+print(json.dumps([[row["example"]["id"] for row in islice(stream.stream(3), 60)], [*sys.modules]]))
+"""
+
+
+def test_an_environment_draws_what_the_project_does(study: Path) -> None:
+    status, output = typed(study, "environment", "hi_tom_style", "--to", "out")
+    assert status == 0, output
+    lines = study / "out" / "tomrl_hi_tom_style" / "stream.jsonl"
+    (drawn,) = read_lines(lines)
+    assert (drawn["task"], drawn["orders"]) == ("hi_tom_style_train", [0, 1, 2])
+    lines.write_text(DRAWN.model_dump_json())
+    command = (sys.executable, "-c", _DRAWS)
+    done = type_command(study, study.parent, *command, PYTHONPATH=str(study / "out"))
+    assert done.returncode == 0, done.stderr
+    ids, modules = json.loads(done.stdout)
+    assert ids == [example.id for example in islice(fresh([DRAWN], 3, 600), 60)]
+    assert not [name for name in modules if name.partition(".")[0] == "pipeline"]
 
 
 def test_what_may_not_be_passed_on_is_refused_by_name(study: Path) -> None:

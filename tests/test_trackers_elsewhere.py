@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from pipeline.base.errors import UserError
+from pipeline.base.trackers import VARIABLE
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study
 from pipeline.ops.mirror import elsewhere
-from pipeline.ops.mirror.elsewhere import VARIABLE, send_elsewhere
+from pipeline.ops.mirror.elsewhere import send_elsewhere
 from tests.conftest import TINY
 from tests.made_runs import STEPS, write_cell
 

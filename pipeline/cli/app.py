@@ -238,7 +238,8 @@ def sync() -> None:
     Example: `MLFLOW_TRACKING_URI=http://127.0.0.1:5000 tomrl sync`
     """
     from flows.sweeps.outcome import track_all
-    from pipeline.ops.mirror.elsewhere import chosen, send_elsewhere
+    from pipeline.base.trackers import chosen
+    from pipeline.ops.mirror.elsewhere import send_elsewhere
     from pipeline.ops.mirror.send import complete
 
     chosen(os.environ)

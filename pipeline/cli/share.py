@@ -48,15 +48,15 @@ def publish(
     root = find_root()
     in_use = read_params(root / "params.yaml")
     params = in_use if in_use.study.name == study else expand(find_study(root, study))
-    with TemporaryDirectory(prefix="tomrl-publish-") as name:
-        target = Path(to) if place is None else Path(name) / "bundle"
-        check_folder(target, force=False)
+    with TemporaryDirectory(prefix="tomrl-publish-") as own:
+        target = Path(to) if place is None else Path(own) / "bundle"
+        check_folder(target, force=None)
         note = f"results of the study {study}; check them with: tomrl verify FOLDER"
         with exporting(target, note) as folder:
             bundle = write_bundle(params, root, folder)
-            if found := recompute(bundle, folder):
+            for name, text in recompute(bundle, folder).items():
                 raise UserError(
-                    f"{found[0].file}: {found[0].text}: results are not what the code here makes "
+                    f"{name}: {text}: results are not what the code here makes "
                     f"of the answers; run: tomrl study use {study} && tomrl repro"
                 )
             if key is not None:
@@ -98,8 +98,8 @@ def verify(
         differences = [f"{name}: {text}" for name, text in changed_files(bundle, folder)]
         if not differences:
             console.say(f"{counted(len(bundle.files), 'file')} as they were published")
-            found = recompute(bundle, folder)
-            differences = [f"{each.file}: {each.text}" for each in found]
+            found = recompute(bundle, folder).items()
+            differences = [f"{name}: {text}" for name, text in found]
         if differences:
             for each in differences:
                 console.say(each)

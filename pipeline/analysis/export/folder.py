@@ -13,11 +13,12 @@ NOTE = "EXPORTED_BY_TOMRL.txt"
 """Stands in every exported folder; what has none is not replaced."""
 
 
-def check_folder(target: Path, *, force: bool) -> None:
+def check_folder(target: Path, *, force: bool | None) -> None:
     """Refuse a folder that an export must not replace, before the work.
 
     Raises:
-        UserError: If it is there, unless it is an export and ``force`` is set.
+        UserError: If it is there, unless it is an export and ``force`` is set; None stands for a
+            command that replaces nothing.
     """
     above = next(folder for folder in target.absolute().parents if folder.exists())
     if not above.is_dir():
@@ -28,7 +29,8 @@ def check_folder(target: Path, *, force: bool) -> None:
         if not any(target.iterdir()) or (force and (target / NOTE).is_file()):
             return
         if (target / NOTE).is_file():
-            raise UserError(f"{target} holds an earlier export; replace it with --force")
+            way = "name a new folder with --to" if force is None else "replace it with --force"
+            raise UserError(f"{target} holds an earlier export; {way}")
         raise UserError(
             f"{target} holds other files, which an export would replace; name a new folder with "
             "--to"

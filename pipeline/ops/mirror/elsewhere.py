@@ -7,7 +7,6 @@ there is another one. Nothing is sent unless ``TOMRL_TRACKERS`` names them.
 from __future__ import annotations
 
 import json
-import logging
 import os
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,30 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.base.errors import UserError, first_line
+from pipeline.base.trackers import VARIABLE, chosen
 from pipeline.config.params import Params
 from pipeline.formats.files import digest_of, write_json
 from pipeline.formats.foreign import visible
 from pipeline.ops.mirror.done import Done
 from pipeline.ops.mirror.run import Row, dataset_named, flatten, numbers
 from pipeline.ops.mirror.send import STAGES, mirror
-
-VARIABLE = "TOMRL_TRACKERS"
-TRACKERS = ("wandb", "trackio")
-log = logging.getLogger(__name__)
-
-
-def chosen(environment: Mapping[str, str]) -> list[str]:
-    """The trackers that an environment names.
-
-    Raises:
-        UserError: If it names others.
-    """
-    names = [name.strip() for name in environment.get(VARIABLE, "").split(",") if name.strip()]
-    for name in names:
-        if name not in TRACKERS:
-            allowed = ", ".join(TRACKERS)
-            raise UserError(f"{VARIABLE}: found {name!r}; allowed, with commas between: {allowed}")
-    return list(dict.fromkeys(names))
 
 
 def send_elsewhere(params: Params, root: Path) -> dict[str, list[str]]:

@@ -6,20 +6,20 @@ difference gives two thin matrices with the same product, however the trainer ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
+from safetensors.torch import load_file
 from torch import Tensor
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from pipeline.base.errors import UserError
 from pipeline.config.training import Lora
 from pipeline.model.weights import write_tensors
+from pipeline.train.lora import adapted
 
 _MOST_LEFT = 1e-3
 """Share of a difference that may be left unexplained: rounding of the sums takes a part."""
-_PREFIX = "base_model.model."
 
 
 def write_adapter(
@@ -42,18 +42,21 @@ def write_adapter(
         from peft import LoraConfig
     except ImportError:
         raise UserError("adapters need peft; install it with: pip install peft") from None
-    before = dict(_tensors(base))
+    before = _tensors(base)
     scale = lora.alpha / lora.rank
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(base))
+    adapting = {f"{name}.weight" for name, _ in adapted(model)}
     tensors, layers = {}, []
-    for name, tensor in _tensors(trained):
+    for name, tensor in _tensors(trained).items():
         after, start = tensor.float(), before[name].float()
         held = start.to(getattr(torch, precision)).float()
-        if torch.equal(after, start) or torch.equal(after, held):
+        if name not in adapting and (torch.equal(after, start) or torch.equal(after, held)):
             continue
         layer = name.removesuffix(".weight")
         down, up = _thin(after - held, lora.rank, scale, name)
-        tensors[f"{_PREFIX}{layer}.lora_A.weight"] = down
-        tensors[f"{_PREFIX}{layer}.lora_B.weight"] = up
+        tensors[f"base_model.model.{layer}.lora_A.weight"] = down
+        tensors[f"base_model.model.{layer}.lora_B.weight"] = up
         layers.append(layer)
     config = LoraConfig(
         r=lora.rank,
@@ -73,17 +76,15 @@ def _thin(change: Tensor, rank: int, scale: float, name: str) -> tuple[Tensor, T
     left, values, right = torch.linalg.svd(change, full_matrices=False)
     up = left[:, :rank] * values[:rank] / scale
     down = right[:rank]
-    rest = (change - scale * up @ down).norm() / change.norm()
-    if rest > _MOST_LEFT:
+    rest, whole = (change - scale * up @ down).norm(), change.norm()
+    if rest > _MOST_LEFT * whole:
         raise UserError(
             f"{name} differs from the base model in more than an adapter of rank {rank}: "
-            f"{rest:.1%} is left; the weights are not of this training"
+            f"{rest / whole:.1%} is left; the weights are not of this training"
         )
     return down.contiguous(), up.contiguous()
 
 
-def _tensors(folder: Path) -> Iterator[tuple[str, Tensor]]:
-    for path in sorted(folder.glob("*.safetensors")):
-        with safe_open(path, "pt") as file:
-            for name in file.keys():  # noqa: SIM118
-                yield name, file.get_tensor(name)
+def _tensors(folder: Path) -> dict[str, Tensor]:
+    files = sorted(folder.glob("*.safetensors"))
+    return {name: tensor for file in files for name, tensor in load_file(file).items()}

@@ -51,20 +51,19 @@ def send(folder: Path, place: BucketPlace, report: Callable[[int], None]) -> int
         UserError: If another bundle lies there, or the bucket refuses.
     """
     own = [name for name in (SIGNATURE, NAME) if (folder / name).exists()]
-    names, sent, listed = [*Bundle.read_in(folder).files, *own], 0, file_digest(folder / NAME)
-    with _reaching(place) as client:
-        digests = _there(client, place)
-        if digests.get(NAME, listed) != listed:
+    sent, listed = 0, file_digest(folder / NAME)
+    with _reaching(place) as bucket:
+        there = {
+            name: each.Object().metadata.get("sha256", "")
+            for name, each in _objects(bucket, place).items()
+        }
+        if there.get(NAME, listed) != listed:
             raise UserError(f"{place} holds another bundle; name another place with --to")
-        for done, name in enumerate(names, 1):
+        for done, name in enumerate([*Bundle.read_in(folder).files, *own], 1):
             digest = file_digest(folder / name)
-            if digests.get(name) != digest:
-                client.upload_file(
-                    str(folder / name),
-                    place.bucket,
-                    place.key(name),
-                    ExtraArgs={"Metadata": {"sha256": digest}},
-                )
+            if there.get(name) != digest:
+                known = {"Metadata": {"sha256": digest}}
+                bucket.upload_file(str(folder / name), place.key(name), ExtraArgs=known)
                 sent += 1
             report(done)
     return sent
@@ -77,54 +76,45 @@ def fetched(place: BucketPlace) -> Iterator[Path]:
     Raises:
         UserError: If nothing lies there, or the bucket refuses.
     """
-    with TemporaryDirectory(prefix="tomrl-bundle-") as name:
-        with _reaching(place) as client:
-            names = list(_names(client, place))
+    with TemporaryDirectory(prefix="tomrl-bundle-") as own:
+        folder = Path(own).resolve()
+        with _reaching(place) as bucket:
+            names = _objects(bucket, place)
             if NAME not in names:
                 raise UserError(f"{place}: there is no bundle here: no {NAME}")
-            for each in names:
-                target = Path(name) / each
-                if not target.resolve().is_relative_to(Path(name).resolve()):
-                    raise UserError(f"{place}: {each!r} is not a file of a bundle")
+            for name in names:
+                target = folder / name
+                if not target.resolve().is_relative_to(folder):
+                    raise UserError(f"{place}: {name!r} is not a file of a bundle")
                 target.parent.mkdir(parents=True, exist_ok=True)
-                client.download_file(place.bucket, place.key(each), str(target))
-        yield Path(name)
+                bucket.download_file(place.key(name), str(target))
+        yield folder
 
 
-def _there(client: Any, place: BucketPlace) -> dict[str, str]:
-    """The digests of the files at a place, as they were sent."""
-    found = {}
-    for name in _names(client, place):
-        head = client.head_object(Bucket=place.bucket, Key=place.key(name))
-        found[name] = head["Metadata"].get("sha256", "")
-    return found
-
-
-def _names(client: Any, place: BucketPlace) -> Iterator[str]:
-    pages = client.get_paginator("list_objects_v2")
+def _objects(bucket: Any, place: BucketPlace) -> dict[str, Any]:
     prefix = place.key("")
-    for page in pages.paginate(Bucket=place.bucket, Prefix=prefix):
-        yield from (each["Key"].removeprefix(prefix) for each in page.get("Contents", ()))
+    found = bucket.objects.filter(Prefix=prefix)
+    return {each.key.removeprefix(prefix): each for each in found}
 
 
 @contextmanager
 def _reaching(place: BucketPlace) -> Iterator[Any]:
-    """Yield a client of S3, whose errors are said in a sentence."""
+    """Yield a bucket, whose errors are said in a sentence."""
     try:
         import boto3
         from boto3.exceptions import Boto3Error
         from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
     except ImportError:
         raise UserError("buckets need boto3; install it with: pip install boto3") from None
+    again = "the same command goes on where it was"
     try:
-        yield boto3.client("s3")
+        yield boto3.resource("s3").Bucket(place.bucket)
     except NoCredentialsError:
         raise UserError(
             f"{place}: there are no keys; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
         ) from None
     except ClientError as error:
         kind = UserError if error.response["Error"]["Code"] in _REFUSALS else TransientError
-        raise kind(f"{place}: {error}; the same command goes on where it was") from None
+        raise kind(f"{place}: {error}; {again}") from None
     except (BotoCoreError, Boto3Error) as error:
-        text = f"{place}: {error}; the same command goes on where it was"
-        raise TransientError(text) from None
+        raise TransientError(f"{place}: {error}; {again}") from None

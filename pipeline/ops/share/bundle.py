@@ -17,12 +17,10 @@ from pipeline.formats.files import digest_of, file_digest, folder_digests
 from pipeline.formats.records import Record
 
 NAME, SIGNATURE = "bundle.json", "bundle.json.sig"
-VERSION = 1
-"""Of the format that is written and read here."""
 
 
-class Contents(Record):
-    """What a bundle holds, and where that comes from.
+class Bundle(Record):
+    """The content of ``bundle.json``: what a bundle holds, and where that comes from.
 
     Attributes:
         version: Of this format.
@@ -31,6 +29,7 @@ class Contents(Record):
         provenance: Commit, machines, times and versions of what made the results, as far as known.
         licences: The licences of the upstream data that the files quote, by source.
         files: The sha256 of every file.
+        digest: Of all else.
     """
 
     version: Literal[1] = 1
@@ -39,6 +38,7 @@ class Contents(Record):
     provenance: dict[str, str]
     licences: dict[str, list[str]]
     files: dict[str, str]
+    digest: str = ""
 
     @field_validator("files")
     @classmethod
@@ -49,21 +49,15 @@ class Contents(Record):
                 raise ValueError(f"{name!r} is not a file of a bundle")
         return files
 
-
-class Bundle(Contents):
-    """The content of ``bundle.json``.
-
-    Attributes:
-        digest: Of all else that it holds.
-    """
-
-    digest: str
-
     @classmethod
     def of(cls, folder: Path, **known: object) -> Self:
         """List the files of a folder."""
-        contents = Contents.model_validate({"files": folder_digests(folder), **known})
-        return cls.model_validate(contents.model_dump() | {"digest": _digest(contents)})
+        found = cls.model_validate({"files": folder_digests(folder), **known})
+        return found.model_copy(update={"digest": found.own_digest()})
+
+    def own_digest(self) -> str:
+        """The digest of all that it holds beside one."""
+        return digest_of(self.model_dump(exclude={"digest"}))
 
     @classmethod
     def read_in(cls, folder: Path) -> Self:
@@ -85,17 +79,13 @@ class Bundle(Contents):
             first = error.errors()[0]
             if first["loc"] == ("version",):
                 raise UserError(
-                    f"{path}: version: found {first['input']!r:.20}; this tomrl reads {VERSION}; "
+                    f"{path}: version: found {first['input']!r:.20}; this tomrl reads 1; "
                     "verify it with the tomrl that wrote it"
                 ) from None
             raise UserError(f"{path} is not as it was published: {first['msg'][:200]}") from None
-        if found.text().encode() != data or found.digest != _digest(found):
+        if found.text().encode() != data or found.digest != found.own_digest():
             raise UserError(f"{path} is not as it was published: its own digest differs")
         return found
-
-
-def _digest(contents: Contents) -> str:
-    return digest_of(contents.model_dump(include=set(Contents.model_fields)))
 
 
 def changed_files(bundle: Bundle, folder: Path) -> Iterator[tuple[str, str]]:

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyarrow import DataType, types  # type: ignore[import-untyped]
 from pyarrow.parquet import read_schema  # type: ignore[import-untyped]
 
 from pipeline.config.params import Params
 from pipeline.config.yaml_file import write_yaml
-from pipeline.data.sources import SOURCES
 from pipeline.formats.files import file_digest, write_json
-from pipeline.ops.share.licences import OWN, check_passing_on, licences, upstream_of
+from pipeline.ops.share.licences import licence_of, licences, sources_of_sets
 
 CROISSANT = "croissant.json"
 _TERMS = (
@@ -41,13 +39,9 @@ _CONTEXT = {
     "sc": "https://schema.org/",
 }
 """As the specification asks for it, word for word."""
-_CONFORMS = "http://mlcommons.org/croissant/1.0"
-_LICENCES = {True: "cc-by-nc-4.0", False: OWN.lower()}
-"""Of all files together, by whether a source is limited to non-commercial use."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """A parquet file: a split of a training set, or a column of the suite."""
 
     group: str
@@ -66,20 +60,13 @@ def write_data(params: Params, root: Path, folder: Path) -> int:
     Raises:
         UserError: If some of them may not be passed on.
     """
-    study = params.study
-    sources = upstream_of(params, {column.task for column in params.suite.columns.values()})
-    check_passing_on(f"the suite of {study.name}", sources)
-    for key, entry in params.dataset.items():
-        own = upstream_of(params, {part.task for part in (*entry.train, *entry.validation)})
-        check_passing_on(f"the training set {key} of {study.name}", own, to_train=True)
-        sources = sorted({*sources, *own})
+    sources = sources_of_sets(params, to_train=True)
     tables = list(_tables(params))
-    data = root / "data" / study.name
     for table in tables:
         (folder / table.file).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(data / table.file, folder / table.file)
-    licence = _LICENCES[any(SOURCES[name].non_commercial for name in sources)]
-    card = root / "runs" / study.name / "audit" / "card.md"
+        shutil.copyfile(root / "data" / params.study.name / table.file, folder / table.file)
+    licence = licence_of(sources)
+    card = root / "runs" / params.study.name / "audit" / "card.md"
     text = f"---\n{write_yaml(_head(params, tables, licence))}---\n\n"
     (folder / "README.md").write_text(text + card.read_text(encoding="utf-8"), encoding="utf-8")
     write_json(folder / CROISSANT, _croissant(params, tables, licence, sources, folder))
@@ -96,23 +83,15 @@ def _tables(params: Params) -> Iterator[Table]:
 
 def _head(params: Params, tables: list[Table], licence: str) -> dict[str, Any]:
     """What the hub and ``datasets`` read of a card."""
-    groups = list(dict.fromkeys(table.group for table in tables))
+    files: dict[str, list[dict[str, str]]] = {}
+    for table in tables:
+        files.setdefault(table.group, []).append({"split": table.split, "path": table.file})
     return {
         "license": licence,
         "language": ["en"],
         "pretty_name": params.study.title,
         "tags": ["theory-of-mind", "tomrl"],
-        "configs": [
-            {
-                "config_name": group,
-                "data_files": [
-                    {"split": table.split, "path": table.file}
-                    for table in tables
-                    if table.group == group
-                ],
-            }
-            for group in groups
-        ],
+        "configs": [{"config_name": name, "data_files": each} for name, each in files.items()],
     }
 
 
@@ -123,7 +102,7 @@ def _croissant(
     return {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": _CONFORMS,
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": f"tomrl-{params.study.name}",
         "description": f"{params.study.title}. Upstream data: {quoted or 'none, generated'}.",
         "license": f"https://spdx.org/licenses/{licence.upper()}.html",
@@ -155,28 +134,19 @@ def _croissant(
 
 
 def _field(
-    table: str, name: str, kind: DataType, column: str | None = None, path: str = ""
+    table: str, name: str, kind: DataType, column: str = "", part: str = ""
 ) -> dict[str, Any]:
     """A column of a file, or a part of one."""
     inner = kind.value_type if types.is_list(kind) else kind
-    source: dict[str, Any] = {
-        "fileObject": {"@id": table},
-        "extract": {"column": column or name},
-    }
-    if path:
-        source["transform"] = {"jsonPath": path}
-    found: dict[str, Any] = {
-        "@type": "cr:Field",
-        "@id": "/".join(filter(None, (f"{table}-rows", column, name))),
-        "name": name,
-    }
+    own = "/".join(filter(None, (f"{table}-rows", column, name)))
+    found: dict[str, Any] = {"@type": "cr:Field", "@id": own, "name": name}
     if types.is_list(kind):
         found["repeated"] = True
     if types.is_struct(inner):
-        parts = (_field(table, part.name, part.type, column or name, part.name) for part in inner)
-        return found | {"subField": list(parts)}
-    return (
-        found
-        | {"dataType": "sc:Integer" if types.is_integer(inner) else "sc:Text"}
-        | {"source": source}
-    )
+        fields = [_field(table, each.name, each.type, column or name, each.name) for each in inner]
+        return found | {"subField": fields}
+    source = {"fileObject": {"@id": table}, "extract": {"column": column or name}}
+    return found | {
+        "dataType": "sc:Integer" if types.is_integer(inner) else "sc:Text",
+        "source": source | ({"transform": {"jsonPath": part}} if part else {}),
+    }

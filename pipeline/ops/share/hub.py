@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.base.errors import TransientError, UserError, first_line
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 _KEPT = {".gitattributes"}
 """What a hub puts into a new repository."""
@@ -55,7 +51,9 @@ def push_folder(folder: Path, repository: str) -> str:
 
     api = HfApi()
     try:
-        _make(api, repository)
+        api.create_repo(repository, exist_ok=True)
+        if set(api.list_repo_files(repository)) - _KEPT:
+            raise UserError(f"{repository}: {_MEANINGS[409]}")
         api.upload_folder(folder_path=folder, repo_id=repository)
     except HfHubHTTPError as error:
         status = error.response.status_code
@@ -66,10 +64,3 @@ def push_folder(folder: Path, repository: str) -> str:
         text = f"{repository}: {api.endpoint} broke off ({first_line(error)})"
         raise TransientError(f"{text}; {_AGAIN}") from None
     return f"{api.endpoint}/{repository}"
-
-
-def _make(api: HfApi, repository: str) -> None:
-    """Make a repository, unless an empty one is there."""
-    api.create_repo(repository, exist_ok=True)
-    if set(api.list_repo_files(repository)) - _KEPT:
-        raise UserError(f"{repository}: {_MEANINGS[409]}")

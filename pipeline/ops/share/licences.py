@@ -16,7 +16,7 @@ OWN = "Apache-2.0"
 
 def upstream_of(params: Params, tasks: Iterable[str]) -> list[str]:
     """The upstream sources that a study takes the rows of some tasks from."""
-    used = (registry.get(task) for task in tasks)
+    used = map(registry.get, tasks)
     names = {name for task in used for name in (*task.sources, *task.optional)}
     return sorted(names & set(SOURCES) & set(params.acquire))
 
@@ -27,15 +27,11 @@ def licences(sources: Iterable[str]) -> dict[str, list[str]]:
 
 
 def check_passing_on(what: str, sources: Iterable[str], *, to_train: bool = False) -> None:
-    """Refuse to pass on what upstream does not allow.
-
-    Args:
-        what: What would be passed on.
-        sources: The upstream sources that it quotes.
-        to_train: Whether it is made to train on.
+    """Refuse to pass on what quotes sources that upstream does not allow to be passed on.
 
     Raises:
-        UserError: If a source states no licence, or its authors ask not to train on it; names it.
+        UserError: If a source states no licence, or its authors ask not to train on it, and others
+            would take it ``to_train``; names it.
     """
     for source in map(SOURCES.__getitem__, sources):
         if _UNSTATED in source.licences:
@@ -48,3 +44,25 @@ def check_passing_on(what: str, sources: Iterable[str], *, to_train: bool = Fals
             f"{what} may not be passed on: it quotes {source.name} ({source.title}), and {why}; "
             "leave it out, or pass the study on, which acquires it anew: studies/NAME.yaml"
         )
+
+
+def sources_of_sets(params: Params, *, to_train: bool) -> list[str]:
+    """The upstream sources of a study's suite and training sets, all of which may be passed on.
+
+    Raises:
+        UserError: If some may not: as they are, or for others ``to_train`` on the training sets.
+    """
+    suite = {column.task for column in params.suite.columns.values()}
+    found = upstream_of(params, suite)
+    check_passing_on(f"the suite of {params.study.name}", found)
+    for key, entry in params.dataset.items():
+        own = upstream_of(params, {part.task for part in (*entry.train, *entry.validation)})
+        what = f"the training set {key} of {params.study.name}"
+        check_passing_on(what, own, to_train=to_train)
+        found += own
+    return sorted({*found})
+
+
+def licence_of(sources: Iterable[str]) -> str:
+    """The licence of what this project makes of sources, as hubs name it."""
+    return "cc-by-nc-4.0" if any(SOURCES[each].non_commercial for each in sources) else OWN.lower()

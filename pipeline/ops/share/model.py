@@ -13,7 +13,7 @@ from transformers import (
     GenerationConfig,
 )
 
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import Results
 from pipeline.analysis.table import markdown_of, notes_on
 from pipeline.analysis.verdicts import cell_verdicts
 from pipeline.analysis.verdicts import markdown_of as verdicts_of
@@ -22,15 +22,13 @@ from pipeline.base.git import checked_out
 from pipeline.config.models import TinyModel
 from pipeline.config.params import ApiCell, Cell, Params, TrainedCell
 from pipeline.config.yaml_file import write_yaml
-from pipeline.data.origin import Origin
-from pipeline.data.sources import SOURCES
 from pipeline.formats.files import read_json, write_json
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
 from pipeline.model.manifest import Manifest, StoredModel, resolve
 from pipeline.model.weights import end_ids_in
 from pipeline.ops.share.adapter import write_adapter
-from pipeline.ops.share.licences import OWN, check_passing_on, licences, upstream_of
+from pipeline.ops.share.licences import OWN, check_passing_on, licence_of, licences, upstream_of
 from pipeline.stages.checkpoint import checkpoint_named
 from pipeline.stages.common import Stage
 
@@ -77,7 +75,7 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
         write_adapter(folder / ADAPTER, start, weights, lora, named, cell.train.precision)
     own = isinstance(base, TinyModel)
     head = {
-        "license": _licence(sources) if own else "other",
+        "license": licence_of(sources) if own else "other",
         **({} if own else {"base_model": named}),
         "library_name": "transformers",
         "pipeline_tag": "text-generation",
@@ -99,20 +97,14 @@ def _generation(cell: Cell, weights: Path) -> GenerationConfig:
     """How the cell's model was asked in its evaluation."""
     tokenizer = AutoTokenizer.from_pretrained(weights, local_files_only=True)
     asked = cell.evaluate
-    drawn = {"temperature": asked.temperature, "top_p": asked.top_p}
+    drawn = {"temperature": asked.temperature, "top_p": asked.top_p} if asked.temperature else {}
     return GenerationConfig(
         eos_token_id=list(end_ids_in(weights, tokenizer)),
         pad_token_id=tokenizer.pad_token_id,
         max_new_tokens=asked.max_new_tokens,
-        do_sample=asked.temperature > 0,
-        **(drawn if asked.temperature > 0 else {}),
+        do_sample=bool(drawn),
+        **drawn,
     )
-
-
-def _licence(sources: list[str]) -> str:
-    """The licence of weights that are this project's but for what they were trained on."""
-    limited = any(SOURCES[name].non_commercial for name in sources)
-    return "cc-by-nc-4.0" if limited else OWN.lower()
 
 
 def _card(
@@ -148,7 +140,8 @@ def _measured(results: Results, key: str) -> Iterator[str]:
     yield verdicts_of([each.texts() for each in verdicts])
     yield from (f"{markdown_text('; '.join(each.because))}.\n" for each in verdicts)
     yield "## Accuracy, beside rules that learn nothing\n"
-    yield _accuracy(results, results.cells[key])
+    rows = list(results.rows_of(results.cells[key]))
+    yield markdown_of(rows, notes_on(rows))
 
 
 def _how(cell: Cell, stored: StoredModel) -> str:
@@ -166,17 +159,9 @@ def _shown(results: Results, cell: Cell) -> Iterator[str]:
     shown = results.shown_to(cell)
     for word, origin in (("trained on", shown.trained), ("demonstrated", shown.demonstrated)):
         if origin is not None:
-            yield from (f"- {word}: {line}" for line in _portions(origin))
+            for each in origin.portions:
+                order = "" if each.order is None else f", order {each.order}"
+                rows = f"{counted(each.rows, 'row')} of {each.source}"
+                yield f"- {word}: {rows}: {each.task}, {each.asked}{order}"
     if shown.demonstrated is None:
         yield "- before: not known"
-
-
-def _portions(origin: Origin) -> Iterator[str]:
-    for each in origin.portions:
-        order = "" if each.order is None else f", order {each.order}"
-        yield f"{counted(each.rows, 'row')} of {each.source}: {each.task}, {each.asked}{order}"
-
-
-def _accuracy(results: Results, result: CellResult) -> str:
-    rows = list(results.rows_of(result))
-    return markdown_of(rows, notes_on(rows))

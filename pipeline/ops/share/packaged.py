@@ -8,35 +8,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
 
 from pipeline.base.closure import closure
 from pipeline.base.errors import UserError
 from pipeline.base.plugins import BENCHMARKS
 from pipeline.config.params import Params
+from pipeline.config.sources import GeneratedSource
 from pipeline.data.codec import read_dataset
-from pipeline.data.prompt import rlvr
+from pipeline.data.fresh import Drawn, as_row
 from pipeline.formats.files import write_lines
 from pipeline.judge.recorded import read_suite
 from pipeline.ops.share.licences import check_passing_on, licences, upstream_of
 from pipeline.stages.common import Stage
 from pipeline.tasks.example import Example
 
-FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "verifiers": ("taskset.py",),
-        "trl": ("trl_rewards.py",),
-        "inspect": ("inspect_task.py",),
-        "lm-eval": ("lm_eval.yaml", "lm_eval_rows.py"),
-    }
-)
+FOR: Mapping[str, tuple[str, ...]] = {
+    "verifiers": ("taskset.py",),
+    "trl": ("trl_rewards.py",),
+    "inspect": ("inspect_task.py",),
+    "lm-eval": ("lm_eval.yaml", "lm_eval_rows.py"),
+}
 """The modules that each library reads."""
-_ALWAYS = MappingProxyType({"package.py": "__init__.py", "rows.py": "rows.py"})
+_ALWAYS = ("__init__.py", "rows.py")
 _ROOT = Path(__file__).parents[3]
 _OWN = re.compile(r"\bpipeline(?=\.[a-z_])")
 _NAME, _DASHED = "tomrl_environment", "tomrl-environment"
@@ -58,43 +55,57 @@ def write_environment(
         UserError: If the study has no such rows, or they may not be passed on.
     """
     params = stage.params
-    sets = {"train": _training(stage, tasks, combination), "test": _suite(stage, tasks)}
+    key, training = _training(stage, tasks, combination)
+    sets = {"train": training, "test": _suite(stage, tasks)}
     there = {row.task for rows in sets.values() for row in rows}
     sources = upstream_of(params, there)
     check_passing_on(f"the questions of {', '.join(tasks)}", sources, to_train=True)
     name = re.sub(r"\W+", "_", f"tomrl_{'_'.join(tasks)}").lower()
     package = to / name
     for split, rows in sets.items():
-        write_lines(package / f"{split}.jsonl", (_row(row) for row in rows))
-    for module in closure(_ROOT, [*BENCHMARKS, "pipeline.tasks.registry"]):
+        write_lines(package / f"{split}.jsonl", map(as_row, rows))
+    engine, wanted = [*BENCHMARKS, "pipeline.tasks.registry"], [*_ALWAYS]
+    if drawn := [each.model_dump(mode="json") for each in _drawn(params, key, there)]:
+        write_lines(package / "stream.jsonl", drawn)
+        engine.append("pipeline.data.fresh")
+        wanted.append("stream.py")
+    for module in closure(_ROOT, engine):
         _copy(module, package)
-    wanted = chain.from_iterable(FOR[library] for library in libraries)
-    for template, target in {**_ALWAYS, **{each: each for each in wanted}}.items():
-        (package / target).write_text(_filled(template, name), encoding="utf-8")
+    for template in [*wanted, *chain.from_iterable(FOR[library] for library in libraries)]:
+        (package / template).write_text(_filled(template, name), encoding="utf-8")
     (to / "pyproject.toml").write_text(_filled("pyproject.toml", name), encoding="utf-8")
     quoted = {source: ", ".join(each) for source, each in licences(sources).items()}
-    (to / "README.md").write_text(_readme(params, name, quoted, sets, libraries), encoding="utf-8")
+    (to / "README.md").write_text(_readme(stage.study, name, quoted, sets), encoding="utf-8")
     return name
 
 
-def _training(stage: Stage, tasks: Sequence[str], combination: str | None) -> list[Example]:
+def _training(
+    stage: Stage, tasks: Sequence[str], combination: str | None
+) -> tuple[str | None, list[Example]]:
+    """The training set with questions of tasks, and these; None if there is none."""
     params = stage.params
     if combination is not None and combination not in params.dataset:
         there = ", ".join(params.dataset) or "none"
         raise UserError(f"--combination {combination}: there are of {stage.study}: {there}")
     keys = params.dataset if combination is None else (combination,)
-    found = {key: rows for key in keys if (rows := [*_of(_trained_on(stage, key), tasks)])}
+    files = {key: stage.data / "combos" / key / "train.parquet" for key in keys}
+    read = {key: [row.example for row in read_dataset(file)] for key, file in files.items()}
+    found = {key: rows for key, each in read.items() if (rows := [*_of(each, tasks)])}
     if len(found) > 1:
         raise UserError(
             f"--combination: {len(found)} training sets have such questions; name one of: "
             f"{', '.join(found)}"
         )
-    return next(iter(found.values()), [])
+    return next(iter(found.items()), (None, []))
 
 
-def _trained_on(stage: Stage, key: str) -> Iterator[Example]:
-    rows = read_dataset(stage.data / "combos" / key / "train.parquet")
-    return (row.example for row in rows)
+def _drawn(params: Params, key: str | None, tasks: Collection[str]) -> Iterator[Drawn]:
+    """Yield what fresh questions are drawn of: what a training set has of generated stories."""
+    for part in params.dataset[key].train if key else ():
+        source = params.acquire.get(part.task.removesuffix("_train"))
+        own = part.task.endswith("_train") and part.task in tasks
+        if own and isinstance(source, GeneratedSource):
+            yield Drawn(task=part.task, source=source, orders=part.orders)
 
 
 def _suite(stage: Stage, tasks: Sequence[str]) -> list[Example]:
@@ -110,14 +121,9 @@ def _suite(stage: Stage, tasks: Sequence[str]) -> list[Example]:
     return found
 
 
-def _of(rows: Iterator[Example] | Sequence[Example], tasks: Collection[str]) -> Iterator[Example]:
+def _of(rows: Iterable[Example], tasks: Collection[str]) -> Iterator[Example]:
     """Yield the rows of tasks or benchmarks that are named."""
     return (row for row in rows if {row.task, row.benchmark} & {*tasks})
-
-
-def _row(example: Example) -> dict[str, object]:
-    """A question as JSON, with the prompt that asks for reasoning and answer in tags."""
-    return {"prompt": rlvr(example), "example": asdict(example) | {"meta": dict(example.meta)}}
 
 
 def _copy(module: str, package: Path) -> None:
@@ -137,18 +143,11 @@ def _filled(template: str, name: str) -> str:
     return text.replace(_NAME, name).replace(_DASHED, name.replace("_", "-"))
 
 
-def _readme(
-    params: Params,
-    name: str,
-    quoted: Mapping[str, str],
-    sets: Mapping[str, Sequence[Example]],
-    libraries: Sequence[str],
-) -> str:
+def _readme(study: str, name: str, quoted: object, sets: Mapping[str, Sequence[Example]]) -> str:
     sizes = ", ".join(f"{split}: {len(rows)}" for split, rows in sets.items())
-    extras = ", ".join(f"`pip install .[{library}]`" for library in libraries)
     return (
-        f"# {name}\n\nQuestions of the study {params.study.name} ({sizes}) with their grader. A "
-        "response earns 1 if it has the form that is asked for and gives one answer, right to the "
-        "letter, and else nothing.\n\n"
-        f"Install it for a library: {extras}.\n\nUpstream data: {json.dumps(quoted)}\n"
+        f"# {name}\n\nQuestions of the study {study} ({sizes}) with their grader. A response earns "
+        "1 if it has the form that is asked for and gives one answer, right to the letter, and "
+        "else nothing.\n\nInstall it with an extra of `pyproject.toml`: `pip install .[trl]`.\n\n"
+        f"Upstream data: {json.dumps(quoted)}\n"
     )

@@ -13,7 +13,7 @@ from pipeline.formats.files import write_json
 from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.ops.mirror.ran import stages_that_ran
 from pipeline.ops.share.bundle import NAME, Bundle
-from pipeline.ops.share.licences import check_passing_on, licences, upstream_of
+from pipeline.ops.share.licences import licences, sources_of_sets
 from pipeline.stages.expanded import EVERYTHING, FOLDER
 
 COMPUTING = ("numpy", "pandas", "scipy", "scikit-learn", "pyarrow", "matplotlib")
@@ -27,13 +27,7 @@ def write_bundle(params: Params, root: Path, folder: Path) -> Bundle:
         UserError: If the study quotes data that may not be passed on.
     """
     study = params.study
-    sources = upstream_of(params, {column.task for column in params.suite.columns.values()})
-    check_passing_on(f"the suite of {study.name}", sources)
-    for key, entry in params.dataset.items():
-        tasks = {part.task for part in (*entry.train, *entry.validation)}
-        own = upstream_of(params, tasks)
-        check_passing_on(f"the training set {key} of {study.name}", own)
-        sources = sorted({*sources, *own})
+    sources = sources_of_sets(params, to_train=False)
     for name in filter(lambda name: (root / name).exists(), _parts(params)):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -57,11 +51,10 @@ def provenance(params: Params, root: Path) -> dict[str, str]:
     """Where results come from: the commit that is checked out, and what the logs of runs say."""
     ran = stages_that_ran(params, root)
     libraries = installed("tomrl", *MODEL, *GRADING, *COMPUTING)
-    known = {
-        "published at": checked_out(root),
-        "published with": ", ".join(f"{name} {number}" for name, number in libraries.items()),
-    }
-    return (facts(ran) if ran else {}) | {name: value for name, value in known.items() if value}
+    known = facts(ran) if ran else {}
+    if commit := checked_out(root):
+        known = known | {"published at": commit}
+    return known | {"published with": ", ".join(map(" ".join, libraries.items()))}
 
 
 def _parts(params: Params) -> Iterator[str]:

@@ -6,7 +6,7 @@ import base64
 import subprocess
 import textwrap
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import NamedTemporaryFile
 
 from pipeline.base.errors import UserError
 
@@ -48,10 +48,10 @@ def check_signer(path: Path, signature: Path, public_key: Path) -> None:
         key = public_key.read_text(encoding="utf-8").strip()
     except (OSError, ValueError):
         raise UserError(f"--signer {public_key}: cannot be read; name a public key") from None
-    with TemporaryDirectory() as folder:
-        allowed = Path(folder) / "allowed_signers"
-        allowed.write_text(f"publisher {key}\n", encoding="utf-8")
-        options = ("-f", str(allowed), "-I", "publisher", "-s", str(signature))
+    with NamedTemporaryFile("w", encoding="utf-8") as allowed:
+        allowed.write(f"publisher {key}\n")
+        allowed.flush()
+        options = ("-f", allowed.name, "-I", "publisher", "-s", str(signature))
         done = _ssh_keygen("verify", *options, reads=path)
     if done.returncode:
         raise UserError(f"{signature} was not made by the key of {public_key}: {_said(done)}")

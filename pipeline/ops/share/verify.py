@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pandas as pd
+from pyarrow.parquet import read_table as read_parquet  # type: ignore[import-untyped]
 
 from pipeline.analysis.results import collect
 from pipeline.base.errors import UserError
@@ -40,20 +38,15 @@ _OF_A_CELL = (
 _RESPONSES = ("id", "task", "response", "completion_tokens", "finish_reason")
 
 
-@dataclass(frozen=True, slots=True)
-class BundleDifference:
-    """What a file of a bundle says otherwise than what is computed from it."""
-
-    file: str
-    text: str
-
-
-def recompute(bundle: Bundle, folder: Path) -> list[BundleDifference]:
+def recompute(bundle: Bundle, folder: Path) -> dict[str, str]:
     """Compute again what follows from the answers of a bundle, and compare it.
 
     Args:
         bundle: What it lists.
         folder: The bundle, whose files are as they were published.
+
+    Returns:
+        What files say otherwise, by their names.
 
     Raises:
         UserError: If a file cannot be read.
@@ -73,8 +66,8 @@ def recompute(bundle: Bundle, folder: Path) -> list[BundleDifference]:
             made = list(_made_again(params, root))
         except UserError as error:  # it names files where they were taken to
             raise UserError(str(error).replace(f"{root}/", "")) from None
-        found = (_compared(each, folder / each, root / each) for each in made)
-        return [BundleDifference(*each) for each in chain.from_iterable(found)]
+        found = {each: _compared(each, folder / each, root / each) for each in made}
+        return {name: text for name, text in found.items() if text is not None}
 
 
 def _made_again(params: Params, root: Path) -> Iterator[str]:
@@ -134,42 +127,27 @@ def _graded(put: Asked, rows: Sequence[dict[Any, Any]], seed: int) -> list[Grade
 
 
 def _scored(row: dict[Any, Any], answer: str) -> Scored | None:
-    options = row.get("options")
-    if options is None:
+    if row.get("options") is None:
         return None
-    return Scored(tuple(options), tuple(map(float, row["option_logprobs"])), answer)
+    return Scored(tuple(row["options"]), tuple(map(float, row["option_logprobs"])), answer)
 
 
-def _compared(name: str, there: Path, again: Path) -> Iterator[tuple[str, str]]:
-    """Yield what a file says otherwise than when it is made again."""
+def _compared(name: str, there: Path, again: Path) -> str | None:
+    """What a file says otherwise than when it is made again; None if nothing."""
     if not there.is_file() or not again.is_file():
-        yield name, "is not computed" if there.is_file() else "is not there, but computed"
-    elif file_digest(there) == file_digest(again):
-        return
-    elif name.endswith(".parquet"):
-        yield from (
-            (name, text) for text in _unlike(pd.read_parquet(there), pd.read_parquet(again))
-        )
-    elif name.endswith(".json"):
-        differing = list(_differing(read_json(there), read_json(again)))
-        more = f"; and {len(differing) - 1} more" if len(differing) > 1 else ""
-        yield name, (differing[0] if differing else "is written in another way") + more
-    else:
-        yield name, "is not what is computed"
+        return "is not computed" if there.is_file() else "is not there, but computed"
+    if file_digest(there) == file_digest(again):
+        return None
+    if not name.endswith((".parquet", ".json")):
+        return "is not what is computed"
+    differing = list(_differing(*map(_content, (there, again))))
+    more = f"; and {len(differing) - 1} more" if len(differing) > 1 else ""
+    return (differing[0] if differing else "is written in another way") + more
 
 
-def _unlike(there: pd.DataFrame, again: pd.DataFrame) -> Iterator[str]:
-    if list(there) != list(again) or len(there) != len(again):
-        sizes = [f"{len(each)} rows of {', '.join(map(str, each))}" for each in (there, again)]
-        yield "; computed: ".join(sizes)
-        return
-    for column in there:
-        pairs = list(zip(there[column].map(repr), again[column].map(repr), strict=True))
-        rows = [place for place, (one, other) in enumerate(pairs) if one != other]
-        if rows:
-            one, other = pairs[rows[0]]
-            said = f"row {rows[0]} has {one:.80}; computed: {other:.80}"
-            yield f"{column}: {len(rows)} of {len(there)} rows differ; {said}"
+def _content(path: Path) -> Any:
+    """What a JSON file says, or the columns of a table."""
+    return read_json(path) if path.suffix == ".json" else read_parquet(path).to_pydict()
 
 
 def _differing(there: Any, again: Any, place: str = "") -> Iterator[str]:

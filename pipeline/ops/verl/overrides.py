@@ -36,6 +36,9 @@ Setting = bool | int | float | str | list[str] | None
 Overrides = dict[str, Setting]
 """From verl's dotted names to values; a leading ``+`` adds a key that verl's schema lacks."""
 
+LOGGERS = ("console", "file")
+"""verl's own; MLflow has one writer, the stage. The job adds the trackers that are named to it."""
+
 _SETTINGS = {
     "normalise_by_std": "algorithm.norm_adv_by_std_in_grpo",
     "discount": "algorithm.gamma",
@@ -306,8 +309,7 @@ def _trainer(
         "trainer.validation_data_dir": paths.validation_dump,
         "trainer.project_name": "tomrl",
         "trainer.experiment_name": name,
-        # MLflow has one writer, the stage.
-        "trainer.logger": ["console", "file"],
+        "trainer.logger": list(LOGGERS),
     }
 
 

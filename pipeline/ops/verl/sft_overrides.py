@@ -18,6 +18,7 @@ from pipeline.config.training import Train
 from pipeline.ops.verl.attention import attention, packs
 from pipeline.ops.verl.budgets import save_interval
 from pipeline.ops.verl.overrides import (
+    LOGGERS,
     JobPaths,
     Overrides,
     check_no_early_stop,
@@ -138,8 +139,7 @@ def _trainer(
         "trainer.project_name": "tomrl",
         "trainer.experiment_name": f"{cell.model}-{cell.combination}-sft-{cell.seed}",
         "trainer.seed": cell.seed,
-        # MLflow has one writer, the stage.
-        "trainer.logger": ["console", "file"],
+        "trainer.logger": list(LOGGERS),
         # What verl knows no name for is read from the job's own description.
         "+tomrl.folder": paths.folder,
     }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from transformers import AutoConfig, AutoTokenizer
 
+from pipeline.base import trackers
 from pipeline.base.errors import UserError
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
@@ -129,7 +130,7 @@ class VerlTraining:
             time_limit=60 * cluster.time_limit_minutes,
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
-            requires=REQUIRES,
+            requires=REQUIRES | dict.fromkeys(trackers.chosen(os.environ), ""),
             shares=(Path(self._spec.weights) / self._spec.base, self.work),
         )
 
@@ -141,6 +142,8 @@ class VerlTraining:
             "RAY_DEDUP_LOGS": "0",
             "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self._spec.state))),
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
+            "WANDB_RUN_GROUP": f"{self._stage.study}/{self._key}",
+            **trackers.settings(os.environ),
         }
         if self._spec.placement.on_cpu:
             threads = str(self._stage.params.study.threads)

@@ -220,7 +220,8 @@ def test_vllm_compiles_nothing_with_nvcc_under_verl() -> None:
     chosen = cell("ppo", precision="bfloat16")
     placement = place(QWEN25["7B"], chosen.train, chosen.algorithm, chosen.train.cluster, "hub")
     spec = SimpleNamespace(placement=placement, state="state")
-    run: Any = SimpleNamespace(_spec=spec, _cell=chosen, _packages=())
+    stage = SimpleNamespace(study="mini")
+    run: Any = SimpleNamespace(_spec=spec, _cell=chosen, _packages=(), _stage=stage, _key="nano")
     assert VerlTraining._environment(run)["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
 
 

@@ -1,0 +1,87 @@
+"""Fresh questions of generated tasks, without end, that no rule solves.
+
+Stories are drawn in blocks, and of each block's questions those stay that learned rules do not
+solve (:mod:`pipeline.data.hard`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from itertools import chain, count
+from pathlib import Path
+from random import Random
+from tempfile import TemporaryDirectory
+
+from pydantic import Field
+
+from pipeline.base.errors import UserError
+from pipeline.config.section import Section
+from pipeline.config.sources import GeneratedSource
+from pipeline.data.generated import stories
+from pipeline.data.hard import hard_ones
+from pipeline.data.prompt import rlvr
+from pipeline.formats.files import write_lines
+from pipeline.rules.learned import FEWEST
+from pipeline.tasks import registry
+from pipeline.tasks.example import Example
+
+BLOCK = 6000
+"""Stories of a block: of fewer, too little can be learned to leave it out."""
+
+
+class Drawn(Section):
+    """What is drawn.
+
+    Attributes:
+        task: The task that its questions belong to, one to train on.
+        source: How its stories are made.
+        orders: The belief orders that are asked about; all if None.
+    """
+
+    task: str
+    source: GeneratedSource = Field(discriminator="kind")
+    orders: tuple[int, ...] | None = None
+
+
+def fresh(drawn: Sequence[Drawn], seed: int, block: int = BLOCK) -> Iterator[Example]:
+    """Yield questions about stories of the same structures as training stories, without end.
+
+    The same seed gives the same questions; those of a block come in random order.
+
+    Args:
+        drawn: What to draw, a block of each in turn.
+        seed: Of all draws.
+        block: Stories of a block.
+
+    Raises:
+        UserError: If rules solve nearly all of a block.
+    """
+    for number in count():
+        for each in drawn:
+            purpose = f"fresh:{seed}:{number}"
+            random = Random(f"{each.source.seed}:{purpose}")
+            examples = _asked(each, purpose, block)
+            found = hard_ones(examples, [example.order for example in examples], random)
+            if len(found) < FEWEST:
+                raise UserError(
+                    f"task {each.task}: rules solve all questions of {block} stories but "
+                    f"{len(found)}, too few to learn from; let more happen in them (tell: true, "
+                    "structure: free), or draw another task"
+                )
+            yield from random.sample(found, len(found))
+
+
+def _asked(drawn: Drawn, purpose: str, block: int) -> list[Example]:
+    """The questions of a block of stories, written as acquired ones are and read by their task."""
+    task = registry.get(drawn.task)
+    told = stories(drawn.source, purpose, block)
+    with TemporaryDirectory() as raw:
+        write_lines(Path(raw) / task.sources[0] / "train.jsonl", chain.from_iterable(told))
+        found = task.examples(Path(raw))
+    return [each for each in found if drawn.orders is None or each.order in drawn.orders]
+
+
+def as_row(example: Example) -> dict[str, object]:
+    """A question as JSON, with the prompt that asks for reasoning and answer in tags."""
+    return {"prompt": rlvr(example), "example": asdict(example) | {"meta": dict(example.meta)}}
