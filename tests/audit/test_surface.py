@@ -79,6 +79,12 @@ def test_features_of_a_text_are_its_mentions() -> None:
     }
 
 
+def test_options_are_the_candidates_of_a_text_also_those_that_nobody_mentions() -> None:
+    options = ("shelf", "rug", "sofa", "drawer")
+    example = Example("opentom", "opentom", TOLD, "Where is it?", "sofa", choices=options)
+    assert surface_of(read_all([example]))[0].candidates == options
+
+
 def made(story: int, candidates: int = 2) -> SurfaceQuestion:
     names = ("jar", "box", "bag")[:candidates]
     rows = np.asarray([[float(place)] for place in range(candidates)], dtype=np.float32)
@@ -88,7 +94,7 @@ def made(story: int, candidates: int = 2) -> SurfaceQuestion:
 def test_a_question_without_candidates_has_no_answer_and_one_with_one_teaches_nothing() -> None:
     asked = [made(story) for story in range(60)]
     rule = LearnedRule.fit(asked, [story % 10 > 0 for story in range(60)])
-    assert rule is not None
+    assert rule is not None and not rule._model.do_early_stopping_  # all is fitted to
     assert rule.answers([made(0, 0), made(1), made(2, 0)]) == [UNDEFINED, 1, UNDEFINED]
     assert rule.answers([made(0, 0)]) == [UNDEFINED]
     assert LearnedRule.fit([made(story, 1) for story in range(60)], [0] * 60) is None

@@ -15,9 +15,10 @@ from pipeline.tasks.example import Example
 
 def test_answers_stand_beside_the_questions_of_the_suite(tmp_path: Path) -> None:
     asked = [Example("hi_tom", "hi_tom", "story", f"{n}?", "box") for n in range(2)]
-    rows = pd.DataFrame({"id": [each.id for each in asked], "task": "c"})
-    grades = rows.assign(correct=[True, False], extracted=["box", None])
-    rows.assign(response=["in a box", "so"]).to_parquet(tmp_path / "responses.parquet")
+    ids = [each.id for each in asked]
+    grades = pd.DataFrame({"id": ids, "correct": [True, False], "extracted": ["box", None]})
+    rows = pd.DataFrame({"id": ids, "task": "c", "response": ["in a box", "so"]})
+    rows.to_parquet(tmp_path / "responses.parquet")
     grades.to_parquet(tmp_path / "grades.parquet")
     expected = [Item(asked[0], "in a box", "box", True), Item(asked[1], "so", None, False)]
     assert recorded_items(tmp_path, {"c": asked}, "evaluate@a") == {"c": expected}
