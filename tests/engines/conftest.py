@@ -20,7 +20,7 @@ from tests.engines.team import served
 
 __all__ = ["served"]
 
-GRPO, SFT = "nano-hi-grpo", "nano-hi-sft"
+GRPO, REINFORCE, SFT = "nano-hi-grpo", "nano-hi-reinforce-plus-plus", "nano-hi-sft"
 STEPS, SFT_STEPS = 4, 12
 ROWS = 10
 """Training prompts, four a step: an epoch ends with step 3, in the middle of verl's second pass."""
@@ -28,6 +28,7 @@ COLUMNS = ("hi_tom_orders_0_2", "hi_tom_order_3")
 """What the probe measures: columns of one task."""
 ARMS: dict[str, dict[str, object]] = {
     "grpo": {"algorithm": "grpo"},
+    "reinforce-plus-plus": {"algorithm": "reinforce_plus_plus"},
     # Its steps are so short that there must be more of them to be killed in the middle.
     "sft": {"algorithm": {"name": "sft", "imitates": "traces"}, "steps": SFT_STEPS},
 }

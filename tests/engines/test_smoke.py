@@ -11,10 +11,10 @@ from pipeline.formats.files import read_json
 from tests.conftest import TINY, copy_checkout, edited
 from tests.engines.conftest import Start
 
+pytestmark = pytest.mark.chain
 CELL = "nano-hi"
 
 
-@pytest.mark.nightly
 def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
     checkout = copy_checkout(tmp_path / "checkout")
     tiny = yaml.safe_load((TINY / "studies" / "mini.yaml").read_text(encoding="utf-8"))

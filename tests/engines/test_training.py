@@ -27,6 +27,7 @@ from tests.conftest import type_command
 from tests.engines.conftest import (
     COLUMNS,
     GRPO,
+    REINFORCE,
     SFT,
     SFT_STEPS,
     STEPS,
@@ -257,8 +258,8 @@ def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) ->
     rows = read_json(whole[0] / "reports/mini/results.json")["rows"]
     found = {(row["cell"], row["task"]) for row in rows}
     tasks = ("hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic")
-    assert found == {(cell, task) for cell in (GRPO, SFT) for task in tasks}
-    for cell in (GRPO, SFT):
+    assert found == {(cell, task) for cell in (GRPO, REINFORCE, SFT) for task in tasks}
+    for cell in (GRPO, REINFORCE, SFT):
         grades = read_json(whole[0] / "runs/mini" / cell / "evaluate/metrics.json")["tasks"]
         for row in rows:
             if row["cell"] == cell and row["task"] in grades:
@@ -268,7 +269,7 @@ def test_the_report_has_a_row_of_every_cell_and_task(whole: tuple[Path, str]) ->
 def test_the_report_has_a_curve_of_every_cell_and_column(whole: tuple[Path, str]) -> None:
     curves = read_json(whole[0] / "reports/mini/results.json")["along"]
     found = {(c["cell"], c["column"], p["step"]) for c in curves for p in c["points"]}
-    lasts = {GRPO: STEPS, SFT: SFT_STEPS}
+    lasts = {GRPO: STEPS, REINFORCE: STEPS, SFT: SFT_STEPS}
     assert found == {
         (cell, name, step)
         for cell, last in lasts.items()
@@ -280,7 +281,7 @@ def test_the_report_has_a_curve_of_every_cell_and_column(whole: tuple[Path, str]
 def test_the_report_has_the_probes_of_every_cell(whole: tuple[Path, str]) -> None:
     probes = read_json(whole[0] / "reports/mini/results.json")["probes"]
     found = {(each["cell"], each["column"], each["step"]) for each in probes}
-    steps = {GRPO: PROBED, SFT: SFT_PROBED}
+    steps = {GRPO: PROBED, REINFORCE: PROBED, SFT: SFT_PROBED}
     assert found == {(c, name, step) for c in steps for name in COLUMNS for step in steps[c]}
 
 
@@ -288,8 +289,8 @@ def test_mlflow_has_the_metrics_in_the_run_of_the_cell(whole: tuple[Path, str]) 
     checkout, _ = whole
     with sqlite3.connect(checkout / "mlflow.db") as database:
         runs = dict(database.execute("select name, run_uuid from runs"))
-        assert set(runs) == {"study mini", "nano-base", GRPO, SFT}
-        for cell in (GRPO, SFT):
+        assert set(runs) == {"study mini", "nano-base", GRPO, REINFORCE, SFT}
+        for cell in (GRPO, REINFORCE, SFT):
             tags = dict(
                 database.execute("select key, value from tags where run_uuid = ?", (runs[cell],))
             )
