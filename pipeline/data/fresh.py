@@ -1,7 +1,8 @@
 """Fresh questions of generated tasks, without end, that no rule solves.
 
-Stories are drawn in blocks, and of each block's questions those stay that learned rules do not
-solve (:mod:`pipeline.data.hard`).
+Stories are drawn in blocks. Of each block's questions those stay that learned rules do not solve
+(:mod:`pipeline.data.hard`), as many of each belief order, and half of them those that the rule of
+the earliest exit answers: over several blocks a learned rule finds more than in each of them.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pydantic import Field
 from pipeline.base.errors import UserError
 from pipeline.config.section import Section
 from pipeline.config.sources import GeneratedSource
+from pipeline.data.contrast import contrasting, rule_is_right
 from pipeline.data.generated import stories
 from pipeline.data.hard import hard_ones
 from pipeline.data.prompt import rlvr
@@ -61,8 +63,7 @@ def fresh(drawn: Sequence[Drawn], seed: int, block: int = BLOCK) -> Iterator[Exa
         for each in drawn:
             purpose = f"fresh:{seed}:{number}"
             random = Random(f"{each.source.seed}:{purpose}")
-            examples = _asked(each, purpose, block)
-            found = hard_ones(examples, [example.order for example in examples], random)
+            found = _chosen(_asked(each, purpose, block), random)
             if len(found) < FEWEST:
                 raise UserError(
                     f"task {each.task}: rules solve all questions of {block} stories but "
@@ -70,6 +71,16 @@ def fresh(drawn: Sequence[Drawn], seed: int, block: int = BLOCK) -> Iterator[Exa
                     "structure: free), or draw another task"
                 )
             yield from random.sample(found, len(found))
+
+
+def _chosen(examples: list[Example], random: Random) -> list[Example]:
+    right = {example.id: rule_is_right(example) for example in examples}
+    kinds = [(example.order, right[example.id]) for example in examples]
+    hard = hard_ones(examples, kinds, random)
+    left = {(example.order, right[example.id]) for example in hard}
+    both = {order for order, _ in left if {(order, True), (order, False)} <= left}
+    chosen = [example for example in hard if example.order in both]
+    return contrasting(chosen, "half", None, random, hard=True) if chosen else []
 
 
 def _asked(drawn: Drawn, purpose: str, block: int) -> list[Example]:
