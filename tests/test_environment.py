@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -92,9 +93,8 @@ def test_it_grades_as_tomrl_does_with_nothing_but_the_standard_library(
     assert len(answers) == RESPONSES and len(recorded) >= 2 * len(rows)
     found = answered(_GRADED, package, answers, "-I", "-S")
     expected = [graded(text, rows[place]) for place, text in answers]
-    names = ("strict", "correct", "format_ok", "extracted")
-    assert found == [{name: getattr(each, name) for name in names} for each in expected]
-    for name in names:
+    assert found == [asdict(each) for each in expected]
+    for name in ("strict", "correct", "format_ok", "extracted"):
         assert len({each[name] for each in found}) > 1
 
 
@@ -117,4 +117,4 @@ def test_what_the_study_does_not_ask_is_said(
         export(TASK, "--combination", "lo", "--to", tmp_path / "out")
     export(TASK, "--for", "trl", "--to", tmp_path / "out")
     names = {path.name for path in (tmp_path / "out" / PACKAGE).glob("*.py")}
-    assert names == {"__init__.py", "rows.py", "trl_rewards.py"}
+    assert names == {"__init__.py", "rows.py", "stream.py", "trl_rewards.py"}

@@ -56,7 +56,7 @@ def test_plans_of_training() -> None:
     assert "PPO's: weights, gradients, moments" in plan
     cell = ("--study", "tom-rl", "--cell", "qwen25-7b-hi-exp")
     text = typed("train", "show", *cell)
-    for name in ("update", "sampling", "host", "published", "source"):
+    for name in ("update", "sampling", "host"):
         assert name in text.split()
     assert "\n  actor_rollout_ref.ref.log_prob_max_token_len_per_gpu = 98304  (16384)\n" in text
 

@@ -57,4 +57,4 @@ def test_what_does_not_fit_on_one_says_what_would() -> None:
     lora = recipe(
         lora=Lora(), precision="bfloat16", tokens_per_micro_batch=2048, gradient_checkpointing=True
     )
-    assert share_of(QWEN25["3B"], lora, Grpo()) == 1
+    assert share_of(QWEN25["3B"], lora, Grpo()) == pytest.approx(1 / 3)

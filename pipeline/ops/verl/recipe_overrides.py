@@ -46,7 +46,7 @@ def check_recipe(recipe: Train, algorithm: Algorithm) -> None:
             "not have; allowed with train.backend verl: constant. Leave it out, or set "
             "train.backend: local"
         )
-    if not algorithm.weighs:
+    if algorithm.samples and not algorithm.weighs:
         _check_imitation(recipe, algorithm)
     if recipe.dynamic_sampling and not algorithm.compares:
         raise UserError(
