@@ -109,13 +109,16 @@ class VerlAttempt:
         """The step to go on from; what lies after it is forgotten."""
         logged = [each.step for each in self.journal.history.steps]
         unlogged = checkpoints.unlogged(self.state, {*logged, self.total})
-        known = [*logged, *unlogged]
+        # One step at most: of one before it, which was not saved, no figures would be left.
+        following = max(logged, default=0) + 1
+        known = [*logged, *(step for step in unlogged if step == following)]
         done = checkpoints.prepare_resume(self.state, known, self.spec.placement.ranks)
         self.journal.keep_until(done if done else -1)
         self.unlogged = unlogged.get(done, {})
         if done:
             say(SAVED, str(done))
-            self._keep_if_asked(done)
+            for step in checkpoints.whole_steps(self.state):  # killed before it was kept
+                self._keep_if_asked(step)
             say(NOTE, f"goes on after step {done} of {self.total}")
         return done
 
