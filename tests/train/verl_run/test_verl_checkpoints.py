@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from pipeline.ops.verl.checkpoints import (
     whole_steps,
 )
 from pipeline.ops.verl.job import VerlAttempt
+from pipeline.ops.verl.journal import StepJournal
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 from pipeline.train.shape import Shape
@@ -149,6 +151,32 @@ def test_the_first_checkpoint_is_tried_while_training_goes_on(
         attempt._try_first(3)
         assert "step 3 can be kept: log-probabilities within" in capsys.readouterr().out
     attempt._try_first(3)  # once is enough
+
+
+def test_who_goes_on_keeps_what_was_saved_and_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while step 3 was kept, when step 4 was saved and not logged, and step 6 after it."""
+    attempt = VerlAttempt.__new__(VerlAttempt)
+    attempt.state, attempt.base, attempt.total = State(tmp_path, "1-a"), tmp_path, 9
+    attempt.spec = SimpleNamespace(
+        cell=SimpleNamespace(keeps=True), placement=SimpleNamespace(ranks=1)
+    )
+    attempt.state.folder.mkdir(parents=True)
+    attempt.journal = StepJournal(attempt.state.steps)
+    for step in range(4):
+        attempt.journal.add(Step(step=step, metrics={}, timing={}, at=0.0))
+    for step in (2, 3, 4, 6):
+        attempt.state.step(step).mkdir(parents=True)
+        write_json(attempt.state.step(step) / UNLOGGED, {"tomrl/loss": 0.5})
+        write_json(attempt.state.step(step) / "fsdp_config.json", {"world_size": 1})
+        write_json(attempt.state.step(step) / PROBE, {"logprobs": []})
+    write_json(attempt.state.kept, {2: "two"})
+    monkeypatch.setattr(State, "check", lambda _: None)
+    monkeypatch.setattr(attempt, "_keep", lambda _, step: f"kept {step}")
+    assert attempt._resume() == 4 and whole_steps(attempt.state) == [2, 3, 4]
+    assert read_json(attempt.state.kept) == {"2": "two", "3": "kept 3", "4": "kept 4"}
+    assert attempt.unlogged == {"tomrl/loss": 0.5}
 
 
 def test_a_probe_that_is_not_a_number_is_refused(model: tuple[State, Path, Any]) -> None:
