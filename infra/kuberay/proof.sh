@@ -18,9 +18,9 @@ figures) # on the cluster, with an accelerator
     ;;
 esac
 
-script=$PWD/infra/kuberay/proof.sh ended=$PWD/work/$RAY_JOB_SUBMISSION_ID.ended
-export RAY_ADDRESS=http://$RAY_DASHBOARD_ADDRESS RAY_AUTH_MODE=token
 mkdir -p work logs
+script=$PWD/infra/kuberay/proof.sh ended=$(cd work && pwd)/$RAY_JOB_SUBMISSION_ID.ended
+export RAY_ADDRESS=http://$RAY_DASHBOARD_ADDRESS RAY_AUTH_MODE=token
 if ! ray job status "$RAY_JOB_SUBMISSION_ID" >/dev/null 2>&1; then # it is there when this is started again
     ray job submit --no-wait --submission-id "$RAY_JOB_SUBMISSION_ID" -- "$script" await "$ended"
 fi
