@@ -32,7 +32,8 @@ class StorySource(Section):
         structures: ``apart`` gives training, validation and test stories that differ in structure
             (their events up to names) as well; ``any`` draws each set for itself.
         trace: What a demonstration reasons: ``beliefs`` states that of every inner chain before
-            the one asked about; ``recount`` tells who saw or heard of each place, then the belief.
+            the one asked about; ``recount`` tells who saw or heard of each place, then the belief;
+            ``walk`` looks that belief up in the recount line by line before it states it.
         seed: Seed of all draws.
     """
 
@@ -44,7 +45,7 @@ class StorySource(Section):
     pairs: Rows = 0
     proof: Literal["any", "contrast"] = "any"
     structures: Literal["any", "apart"] = "any"
-    trace: Literal["beliefs", "recount"] = "beliefs"
+    trace: Literal["beliefs", "recount", "walk"] = "beliefs"
     seed: Seed = 0
 
 

@@ -284,8 +284,7 @@ def _traced(item: GeneratedItem, language: Language[Never], kind: str) -> list[S
     trace: they are for evaluation.
     """
     known = beliefs(item.events, language.rules[PLAIN])
-    recounted = item.events if kind == "recount" else ()
-    return _told(item, lambda question: _trace(question, language, known, recounted))
+    return _told(item, lambda question: _trace(question, item.events, language, known, kind))
 
 
 def _told(item: GeneratedItem, trace: Callable[[GeneratedQuestion], str]) -> list[StoryRow]:
@@ -295,7 +294,11 @@ def _told(item: GeneratedItem, trace: Callable[[GeneratedQuestion], str]) -> lis
 
 
 def _trace(
-    question: GeneratedQuestion, language: Language[Never], known: Beliefs, recounted: Story
+    question: GeneratedQuestion,
+    events: Story,
+    language: Language[Never],
+    known: Beliefs,
+    kind: str,
 ) -> str:
     try:
         asked = language.question(question.text)
@@ -305,9 +308,9 @@ def _trace(
         return ""
     if asked.when != NOW:
         return f"The {asked.object} was in the {question.answer}."
-    if recounted:
-        return write_recount(asked, recounted, known)
-    return write_trace(asked, known)
+    if kind == "beliefs":
+        return write_trace(asked, known)
+    return write_recount(asked, events, known, walk=kind == "walk")
 
 
 _ASKED_OF = re.compile(r"Does (\w+) know")

@@ -130,16 +130,23 @@ def _told(observation: Observation, event: Event, people: Sequence[str]) -> Line
     return Heard(event.container, event.speaker, hearers)
 
 
-def implied(lines: Sequence[Line], chain: Chain) -> str | None:
-    """The place in which a chain believes by a recount, be that true or not.
+def walked(lines: Sequence[Line], chain: Chain) -> tuple[str | None, ...]:
+    """The place in which a chain believes after each line of a recount, be that true or not.
 
     It is the last place that all of them saw together, unless one of them heard otherwise later;
-    for the empty chain, the last place that was seen. None where the recount does not tell.
+    for the empty chain, the last place that was seen. None until a line tells.
     """
-    for line in reversed(lines):
-        if (isinstance(line, Seen) or chain) and line.reaches(chain):
-            return line.place
-    return None
+    believed: str | None = None
+    places = list[str | None]()
+    for line in lines:
+        believed = line.place if line.reaches(chain) else believed
+        places.append(believed)
+    return tuple(places)
+
+
+def implied(lines: Sequence[Line], chain: Chain) -> str | None:
+    """The place in which a chain believes by a recount; None where the recount does not tell."""
+    return (None, *walked(lines, chain))[-1]
 
 
 def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:

@@ -42,6 +42,20 @@ def test_it_says_who_saw_and_who_trusts_what_was_said() -> None:
     assert world.endswith("Cara doubts. The fig is really in the box.")
 
 
+def test_a_walk_looks_the_belief_up_line_by_line() -> None:
+    known = beliefs(EVENTS)
+    told = {
+        chain: write_recount(WhereQuestion("fig", chain), EVENTS, known, walk=True)
+        for chain in [(), ("Ann",), ("Ann", "Cara")]
+    }
+    assert told["Ann", "Cara"].endswith(
+        " Cara doubts. jar so jar, box still jar, bag still jar, tin so tin. "
+        "Ann thinks Cara thinks the fig is in the tin."
+    )
+    assert " jar so jar, box still jar, bag still jar, tin still jar. Ann thinks " in told["Ann",]
+    assert " jar so jar, box so box, bag still box, tin still box. The fig is " in told[()]
+
+
 def test_its_one_claim_is_the_answer() -> None:
     settings = HiTomSettings(agents=3, tell=True, noise=0.3, structure="free")
     for seed in range(100):
@@ -54,8 +68,10 @@ def test_its_one_claim_is_the_answer() -> None:
                 objects=frozenset({asked.object}),
                 containers=frozenset(o.value for o in known.observations if o.value),
             )
-            (claim,) = read_claims(write_recount(asked, item.events, known), names, asked.object)
-            assert (claim.holders, claim.place) == (asked.chain, question.answer)
+            for walk in (False, True):
+                told = write_recount(asked, item.events, known, walk=walk)
+                (claim,) = read_claims(told, names, asked.object)
+                assert (claim.holders, claim.place) == (asked.chain, question.answer)
 
 
 def items(count: int) -> Iterator[GeneratedItem]:
@@ -80,7 +96,7 @@ def test_what_is_written_is_read_back_and_all_true() -> None:
         known = beliefs(item.events)
         asked = parse_question(item.questions[-1].text)
         told = recount(asked, item.events, known)
-        text = f" {write_recount(asked, item.events, known)}</think><answer> x</answer>"
+        text = f" {write_recount(asked, item.events, known, walk=True)}</think><answer> x</answer>"
         found = read_lines(text)
         assert tuple(each.line for each in found) == told
         assert [text[each.start : each.end] for each in found] == [str(line) for line in told]
