@@ -33,7 +33,7 @@ class StorySource(Section):
             (their events up to names) as well; ``any`` draws each set for itself.
         trace: What a demonstration reasons: ``beliefs`` states that of every inner chain before
             the one asked about; ``recount`` tells who saw or heard of each place, then the belief;
-            ``walk`` looks that belief up in the recount line by line before it states it.
+            ``walk`` says after each line of a recount what is believed by then.
         seed: Seed of all draws.
     """
 

@@ -130,23 +130,31 @@ def _told(observation: Observation, event: Event, people: Sequence[str]) -> Line
     return Heard(event.container, event.speaker, hearers)
 
 
-def walked(lines: Sequence[Line], chain: Chain) -> tuple[str | None, ...]:
-    """The place in which a chain believes after each line of a recount, be that true or not.
+def implied(lines: Sequence[Line], chain: Chain) -> str | None:
+    """The place in which a chain believes by a recount, be that true or not.
 
     It is the last place that all of them saw together, unless one of them heard otherwise later;
-    for the empty chain, the last place that was seen. None until a line tells.
+    for the empty chain, the last place that was seen. None where the recount does not tell.
     """
-    believed: str | None = None
-    places = list[str | None]()
+    return next((line.place for line in reversed(lines) if line.reaches(chain)), None)
+
+
+def written(lines: Sequence[Line], walk: Chain | None = None) -> str:
+    """A recount as a text.
+
+    Args:
+        lines: The recount.
+        walk: A chain of believers. After each line stands what they believe by then, new or as
+            before: ``jar: Ann Ben. So jar. box: Ben. Still jar.``
+    """
+    if walk is None:
+        return " ".join(map(str, lines))
+    texts, believed = list[str](), "unknown"
     for line in lines:
-        believed = line.place if line.reaches(chain) else believed
-        places.append(believed)
-    return tuple(places)
-
-
-def implied(lines: Sequence[Line], chain: Chain) -> str | None:
-    """The place in which a chain believes by a recount; None where the recount does not tell."""
-    return (None, *walked(lines, chain))[-1]
+        reached = line.reaches(walk)
+        believed = line.place if reached else believed
+        texts.append(f"{line} {'So' if reached else 'Still'} {believed}.")
+    return " ".join(texts)
 
 
 def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:

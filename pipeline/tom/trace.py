@@ -6,13 +6,11 @@ statement is a belief claim that the engine can check.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pipeline.tom.belief import Beliefs
-from pipeline.tom.observation import Chain
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.recount import Line, recount, walked
+from pipeline.tom.recount import recount, written
 from pipeline.tom.story import Story
 
 
@@ -47,27 +45,11 @@ def write_recount(
         question: What is asked.
         events: The story.
         beliefs: What everybody believes in it.
-        walk: Whether the belief is looked up in words, line by line, before it is stated.
+        walk: Whether each line is followed by what is believed by then.
     """
     thing, place = question.object, question.answer(beliefs)
     who = "".join(f"{agent} thinks " for agent in question.chain)
     believed = f"{who}the {thing} is in" if who else f"The {thing} is really in"
     lines = recount(question, events, beliefs)
-    looked_up = [_walk(lines, question.chain)] if walk else []
-    return " ".join([*map(str, lines), *looked_up, f"{believed} the {place}."])
-
-
-def _walk(lines: Sequence[Line], chain: Chain) -> str:
-    """``jar so jar, box still jar.``: the first line sets the belief of the chain, the second not.
-
-    Each line is followed by what the chain believes after it, so that no step looks further back
-    than the step before.
-    """
-    steps = zip(lines, walked(lines, chain), strict=True)
-    return (
-        ", ".join(
-            f"{line.place} {'so' if line.reaches(chain) else 'still'} {believed or 'unknown'}"
-            for line, believed in steps
-        )
-        + "."
-    )
+    told = written(lines, question.chain if walk else None)
+    return f"{told} {believed} the {place}."

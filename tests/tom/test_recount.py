@@ -42,18 +42,16 @@ def test_it_says_who_saw_and_who_trusts_what_was_said() -> None:
     assert world.endswith("Cara doubts. The fig is really in the box.")
 
 
-def test_a_walk_looks_the_belief_up_line_by_line() -> None:
+def test_a_walk_says_after_each_line_what_is_believed_by_then() -> None:
     known = beliefs(EVENTS)
-    told = {
-        chain: write_recount(WhereQuestion("fig", chain), EVENTS, known, walk=True)
-        for chain in [(), ("Ann",), ("Ann", "Cara")]
-    }
-    assert told["Ann", "Cara"].endswith(
-        " Cara doubts. jar so jar, box still jar, bag still jar, tin so tin. "
+    asked = WhereQuestion("fig", ("Ann", "Cara"))
+    assert write_recount(asked, EVENTS, known, walk=True) == (
+        "jar: Ann Ben Cara. So jar. box: Ben Cara. Still jar. "
+        "bag from Cara: Ben trusts. Still jar. tin from Ann: Ben doubts. Cara doubts. So tin. "
         "Ann thinks Cara thinks the fig is in the tin."
     )
-    assert " jar so jar, box still jar, bag still jar, tin still jar. Ann thinks " in told["Ann",]
-    assert " jar so jar, box so box, bag still box, tin still box. The fig is " in told[()]
+    world = write_recount(WhereQuestion("fig", ()), EVENTS, known, walk=True)
+    assert "So box. bag from Cara: Ben trusts. Still box. tin from" in world
 
 
 def test_its_one_claim_is_the_answer() -> None:
