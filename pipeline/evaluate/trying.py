@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from pipeline.evaluate.engine import TOO_LONG, Engine
-from pipeline.evaluate.reasoned import Reasoned, as_text, read_reasoned
+from pipeline.evaluate.reasoned import Reasoned, read_reasoned
 from pipeline.evaluate.regrade import is_right
 from pipeline.evaluate.runner import Asking, Graded, grade_response, prompts_of
 from pipeline.evaluate.tried import RESTATED, Attempt
@@ -123,8 +123,7 @@ def _edited(reasoned: Reasoned, others: Sequence[Told]) -> list[Planned]:
     random = Random(reasoned.example.id)
     found = edits(reasoned.told, others, {reasoned.answered}, random)
     planned = [
-        Planned(reasoned, each.kind, reasoned.lead + as_text(each.lines), each.implied)
-        for each in found
+        Planned(reasoned, each.kind, reasoned.begun(each.lines), each.implied) for each in found
     ]
     return [*planned, *_restated(reasoned, random)] if planned else []
 
@@ -138,5 +137,5 @@ def _restated(reasoned: Reasoned, random: Random) -> Iterator[Planned]:
     if len(named) == 1 and others:
         (before,), instead = named, random.choice(others)
         rest = re.sub(rf"\b{re.escape(before)}\b", instead, reasoned.rest)
-        begun = reasoned.lead + as_text(reasoned.told.lines) + rest
+        begun = reasoned.begun(reasoned.told.lines) + rest
         yield Planned(reasoned, RESTATED, begun, instead)

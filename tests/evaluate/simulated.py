@@ -13,7 +13,7 @@ from pipeline.model.chat import PREFILL
 from pipeline.tasks.example import Example
 from pipeline.tom.language import HI_TOM
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.recount import Line, Seen, implied, read_lines
+from pipeline.tom.recount import Line, Seen, implied, read_lines, written
 from pipeline.tom.retelling import Retold, retell
 
 Decide = Callable[[Sequence[Line], Retold], str | None]
@@ -57,6 +57,7 @@ class Simulated:
         noise: Share of last sentences that name any place instead.
         slips: Share of lines of its recount that are wrong.
         seed: Of what it draws.
+        walks: Whether it says after each line what is believed by then.
     """
 
     examples: Iterable[Example]
@@ -64,6 +65,7 @@ class Simulated:
     noise: float = 0.0
     slips: float = 0.0
     seed: int = 0
+    walks: bool = False
     name: str = "simulated"
     libraries: Libraries = field(default_factory=dict)
 
@@ -91,7 +93,8 @@ class Simulated:
             place = begun.rstrip(".").split()[-1]
             return f"</think><answer> {place}</answer>"
         lines = [each.line for each in read_lines(begun)]
-        told = "" if lines else " ".join(["", *map(str, self._recount(story, random))])
+        walk = story.chain if self.walks else None
+        told = "" if lines else f" {written(self._recount(story, random), walk)}"
         decided = self.decide(lines or [each.line for each in read_lines(told)], story)
         place = random.choice(story.places) if random.random() < self.noise else str(decided)
         who = "".join(f"{agent} thinks " for agent in story.chain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from pipeline.evaluate.tried import RESTATED, Attempt, Tried
 from pipeline.evaluate.trying import attempt, plan
 from pipeline.judge.used import Used, used_of
 from pipeline.tasks.example import Example
-from pipeline.tom.recount import implied, read_lines
+from pipeline.tom.recount import implied, read_lines, written
 from pipeline.tom.retelling import retell
 from tests.evaluate.simulated import (
     Decide,
@@ -49,9 +50,11 @@ def tried(engine: Engine, examples: Sequence[Example]) -> list[Attempt]:
     return attempt(engine, plan({"a": examples}, graded, len(examples)), ASKING, seed=0)
 
 
-def used(decide: Decide, noise: float = 0.0, slips: float = 0.0, seed: int = 0) -> Used:
+def used(
+    decide: Decide, noise: float = 0.0, slips: float = 0.0, seed: int = 0, walks: bool = False
+) -> Used:
     examples = questions()
-    attempts = tried(Simulated(examples, decide, noise, slips, seed), examples)
+    attempts = tried(Simulated(examples, decide, noise, slips, seed, walks), examples)
     return used_of(Tried(attempts=attempts), {"a": examples}, ["a"])
 
 
@@ -60,8 +63,9 @@ def area(users: Sequence[float], others: Sequence[float]) -> float:
     return fmean((a > b) + (a == b) / 2 for a in users for b in others)
 
 
-def test_whoever_uses_the_trace_follows_every_edit_of_it() -> None:
-    found = used(by_trace)
+@pytest.mark.parametrize("walks", [False, True])
+def test_whoever_uses_the_trace_follows_every_edit_of_it(walks: bool) -> None:
+    found = used(by_trace, walks=walks)
     assert found.untried is None
     assert (found.followed.value, found.stays.value, found.restated.value) == (1, 0, 1)
     assert set(found.by_kind) == {"falsified", "dropped", "exchanged"}  # nothing was to correct
@@ -113,9 +117,11 @@ def test_use_is_told_from_neglect_by_the_area_under_the_roc() -> None:
     assert area(users, others) >= 0.95
 
 
-def test_what_an_edit_implies_is_what_the_edited_text_implies() -> None:
+@pytest.mark.parametrize("walks", [False, True])
+def test_what_an_edit_implies_is_what_the_edited_text_implies(walks: bool) -> None:
     examples = {example.id: example for example in questions()}
-    attempts = tried(Simulated(examples.values(), by_trace, slips=0.3), list(examples.values()))
+    engine = Simulated(examples.values(), by_trace, slips=0.3, walks=walks)
+    attempts = tried(engine, list(examples.values()))
     assert len({each.kind for each in attempts}) == 5
     for each in attempts:
         example = examples[each.id]
@@ -126,6 +132,7 @@ def test_what_an_edit_implies_is_what_the_edited_text_implies() -> None:
             assert each.begun.endswith(f" {each.implied}.")
         else:
             assert implied(lines, story.chain) == each.implied
+            assert not walks or each.begun.endswith(f" {each.implied}.")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +150,19 @@ def test_other_reasoning_is_not_tried(change: object) -> None:
     text = f" {told} {last}</think><answer> x</answer>"
     assert read_reasoned(example, "a", text, "x") is not None
     assert read_reasoned(example, "a", change(text), "x") is None  # type: ignore[operator]
+
+
+def test_a_walk_is_tried_whatever_it_says_is_believed_but_after_each_line() -> None:
+    example, _, last = recounted_questions()[0]
+    story = retell(example.benchmark, example.story, example.question)
+    assert story is not None
+    text = f" {written(story.lines, story.chain)} {last}</think><answer> x</answer>"
+    for said in (text, text.replace(". So ", ". Still ", 1)):
+        found = read_reasoned(example, "a", said, "x")
+        assert found is not None and (found.walks, found.rest) == (True, f" {last}")
+        assert found.begun(story.lines) + found.rest == text.partition("</think>")[0]
+    sentence = re.search(r" (So|Still) \w+\.", text)
+    assert sentence and read_reasoned(example, "a", text.replace(sentence[0], "", 1), "x") is None
 
 
 def test_a_real_model_goes_on_from_edits_and_a_stopped_try_goes_on_too(
