@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from pyarrow.parquet import read_table as read_parquet  # type: ignore[import-untyped]
 
@@ -67,7 +68,7 @@ class _Recorded(ReplayEngine):
 
     def __init__(self, path: Path, made_by: str) -> None:
         super().__init__(path, "")
-        rows = read_table(path, ("id", "response"), made_by)
+        rows: Any = read_table(path, ("id", "response"), made_by)
         self._rows = rows.drop(columns="prompt_digest", errors="ignore").to_dict("records")
         self._other = damage(path, "it answers other questions than the study asks", made_by)
 
