@@ -60,8 +60,8 @@ def kept_by_wandb(root: Path) -> list[Kept]:
 
 def kept_by_trackio(root: Path) -> list[Kept]:
     """The rows that Trackio keeps of its run, as it reads them itself."""
-    from trackio import Api
-    from trackio.sqlite_storage import SQLiteStorage
+    from trackio import Api  # type: ignore[import-not-found]
+    from trackio.sqlite_storage import SQLiteStorage  # type: ignore[import-not-found]
 
     (run,) = Api().runs("tomrl")
     assert run.name == KEY and run.config["model"] == "nano"
