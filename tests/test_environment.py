@@ -113,8 +113,10 @@ def test_what_the_study_does_not_ask_is_said(
     monkeypatch.chdir(reproduced)
     with pytest.raises(UserError, match="asks nothing of tomi; it asks: hi_tom_style"):
         export("tomi", "--to", tmp_path / "out")
-    with pytest.raises(UserError, match="--combination lo: there are of mini: hi"):
+    with pytest.raises(UserError, match="mini: --combination 'lo' does not exist; there are: hi"):
         export(TASK, "--combination", "lo", "--to", tmp_path / "out")
     export(TASK, "--for", "trl", "--to", tmp_path / "out")
     names = {path.name for path in (tmp_path / "out" / PACKAGE).glob("*.py")}
-    assert names == {"__init__.py", "rows.py", "stream.py", "trl_rewards.py"}
+    assert names == {"__init__.py", "trl_rewards.py"}
+    with pytest.raises(UserError, match="--for 'trll' .*did you mean 'trl'.*; there are: verif"):
+        export(TASK, "--for", "trll", "--to", tmp_path / "none")

@@ -20,7 +20,6 @@ from pipeline.config.study_files import find_study
 from pipeline.config.training import Lora
 from pipeline.data.codec import read_dataset
 from pipeline.data.fresh import fresh
-from pipeline.data.sources import SOURCES
 from pipeline.engine.device import cast_linear
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking, prompts_of
@@ -29,7 +28,7 @@ from pipeline.judge.recorded import read_suite
 from pipeline.model.weights import load_weights
 from pipeline.ops.share.adapter import write_adapter
 from pipeline.ops.share.data import CROISSANT
-from pipeline.ops.share.licences import check_passing_on, upstream_of
+from pipeline.ops.share.licences import licences
 from pipeline.train.lora import LoraLearner
 from tests.conftest import PROJECT, type_command
 from tests.data.test_fresh import DRAWN
@@ -98,7 +97,7 @@ _PUSHES = """
 import os, sys
 from pathlib import Path
 from pipeline.base.errors import UserError
-from pipeline.ops.share.hub import push_folder
+from pipeline.ops.share.model import push_folder
 for token, name in (each.split("=") for each in sys.argv[1:]):
     os.environ["HF_TOKEN"] = token
     try:
@@ -197,9 +196,11 @@ def test_datasets_loads_what_the_study_has(
 _DRAWS = """
 import json, sys
 from itertools import islice
-from tomrl_hi_tom_style import stream
-stream.fresh.__defaults__ = (600,)
-print(json.dumps([[row["example"]["id"] for row in islice(stream.stream(3), 60)], [*sys.modules]]))
+import tomrl_hi_tom_style as environment
+from tomrl_hi_tom_style._engine.data import fresh
+fresh.fresh.__defaults__ = (600,)
+ids = [row["example"]["id"] for row in islice(environment.stream(3), 60)]
+print(json.dumps([ids, [*sys.modules]]))
 """
 
 
@@ -219,13 +220,15 @@ def test_an_environment_draws_what_the_project_does(study: Path) -> None:
 
 
 def test_what_may_not_be_passed_on_is_refused_by_name(study: Path) -> None:
-    for name, why in (("percept_fantom", "states no licence"), ("opentom", "not to train on it")):
-        with pytest.raises(UserError, match=f"it quotes {name} .*{why}"):
-            check_passing_on("the training set x", [name], to_train=True)
-    check_passing_on("the suite", ["opentom", "tomi", "gsm8k"])
     params = expand(find_study(PROJECT, "rlvr"))
     tasks = {column.task for column in params.suite.columns.values()}
-    assert "percept_fantom" in upstream_of(params, tasks) and set(tasks) - set(SOURCES)
+    with pytest.raises(UserError, match="x may .* it quotes percept_fantom .*states no licence"):
+        licences(params, tasks, "x")
+    params = expand(find_study(PROJECT, "grid"))
+    tasks = {"opentom_attitude", "hi_tom", "hi_tom_style"}
+    assert licences(params, tasks, "x").keys() == {"hi_tom", "opentom"}
+    with pytest.raises(UserError, match="it quotes opentom .*not to train on it"):
+        licences(params, tasks, "x", to_train=True)
     status, output = typed(study, "data", "rlvr", "--to", "out")
     assert status == 2 and "may not be passed on" in output
     assert not (study / "out").exists()

@@ -1,8 +1,10 @@
-"""Trackers beside MLflow: what W&B keeps offline is what the files hold; nothing unless named."""
+"""Trackers beside MLflow: what they keep offline is what the files hold; nothing unless named."""
 
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from tests.conftest import TINY
 from tests.made_runs import STEPS, write_cell
 
 KEY = "nano-hi"
+Kept = dict[str, object]
 
 
 @pytest.fixture
@@ -31,10 +34,13 @@ def root(tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch) -> Pat
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
     monkeypatch.setenv("WANDB_SILENT", "true")
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "trackio"]:
+        monkeypatch.delitem(sys.modules, name)  # it reads its settings once
     return tmp_path
 
 
-def kept(root: Path) -> list[dict[str, object]]:
+def kept_by_wandb(root: Path) -> list[Kept]:
     """The rows that W&B keeps of its runs, as it reads them itself."""
     from wandb.proto.wandb_internal_pb2 import Record  # type: ignore[attr-defined]
     from wandb.sdk.internal.datastore import DataStore
@@ -52,13 +58,29 @@ def kept(root: Path) -> list[dict[str, object]]:
     return rows
 
 
-def test_wandb_keeps_what_the_files_hold(
-    root: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+def kept_by_trackio(root: Path) -> list[Kept]:
+    """The rows that Trackio keeps of its run, as it reads them itself."""
+    from trackio import Api  # type: ignore[import-not-found]
+    from trackio.sqlite_storage import SQLiteStorage  # type: ignore[import-not-found]
+
+    (run,) = Api().runs("tomrl")
+    assert run.name == KEY and run.config["model"] == "nano"
+    rows: list[Kept] = SQLiteStorage.get_logs("tomrl", run.name, run_id=run.id)
+    return rows
+
+
+@pytest.mark.parametrize(("name", "kept"), [("wandb", kept_by_wandb), ("trackio", kept_by_trackio)])
+def test_a_tracker_keeps_what_the_files_hold(
+    root: Path,
+    params: Params,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    kept: Callable[[Path], list[Kept]],
 ) -> None:
-    pytest.importorskip("wandb")
-    assert send_elsewhere(params, root) == {} and not (root / "wandb").exists()
-    monkeypatch.setenv(VARIABLE, "wandb")
-    assert send_elsewhere(params, root) == {"wandb": [KEY]}
+    pytest.importorskip(name)
+    assert send_elsewhere(params, root) == {} and not (root / name).exists()
+    monkeypatch.setenv(VARIABLE, name)
+    assert send_elsewhere(params, root) == {name: [KEY]}
     rows = kept(root)
     lines = (root / "runs/mini" / KEY / "train/metrics.jsonl").read_text().splitlines()
     written = [json.loads(line) for line in lines]
@@ -68,7 +90,18 @@ def test_wandb_keeps_what_the_files_hold(
         assert {f"train/{name}": value for name, value in own.items()}.items() <= row.items()
     assert any("evaluate/" in name for row in rows for name in row)
     assert rows[-1]["best_step"] == str(STEPS)
-    assert send_elsewhere(params, root) == {"wandb": []}
+    assert send_elsewhere(params, root) == {name: []}
+
+
+def test_what_trackio_only_warns_of_is_said(
+    root: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("trackio")
+    (root / "trackio").write_text("a file where its folder is to be")
+    monkeypatch.setenv(VARIABLE, "trackio")
+    for _ in range(2):
+        with pytest.raises(UserError, match="trackio does not take the results of nano-hi .*exist"):
+            send_elsewhere(params, root)
 
 
 def test_what_cannot_be_sent_is_said(

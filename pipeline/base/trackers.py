@@ -11,11 +11,7 @@ TRACKERS = ("wandb", "trackio")
 
 
 def chosen(environment: Mapping[str, str]) -> list[str]:
-    """The trackers that an environment names.
-
-    Raises:
-        UserError: If it names others.
-    """
+    """The trackers that an environment names; others than these are a UserError."""
     names = [name.strip() for name in environment.get(VARIABLE, "").split(",") if name.strip()]
     for name in names:
         if name not in TRACKERS:

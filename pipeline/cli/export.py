@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pipeline.analysis.export.folder import exporting
 from pipeline.base.errors import UserError
 from pipeline.base.progress import ProgressReport
 from pipeline.cli.cells import side_of
 from pipeline.cli.completion import cell_names
 from pipeline.cli.terminal import Terminal
-from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.params_file import read_params
-from pipeline.config.study_files import find_study
 from pipeline.formats.plural import counted
-from pipeline.ops.driver.checkout import find_root
+from pipeline.ops.driver.checkout import find_root, params_of, params_of_results
 
 if TYPE_CHECKING:
     from pipeline.analysis.export.answered import Column
@@ -67,15 +65,6 @@ class Chosen:
     def text(self) -> str:
         """What it is called."""
         return f"{self.params.study.name}/{self.name}"
-
-
-class Library(StrEnum):
-    """Whom an environment is for."""
-
-    VERIFIERS = "verifiers"
-    TRL = "trl"
-    INSPECT = "inspect"
-    LM_EVAL = "lm-eval"
 
 
 @app.command(
@@ -140,8 +129,7 @@ def export_model(
     cell: Annotated[
         str,
         typer.Argument(
-            help="CELL of the study in use, STUDY/CELL, or a checkpoint, CELL@last.",
-            autocompletion=cell_names,
+            help="CELL, STUDY/CELL or a checkpoint, CELL@last.", autocompletion=cell_names
         ),
     ],
     *,
@@ -158,19 +146,15 @@ def export_model(
     nothing. Where LoRA was used, the folder `adapter` holds a PEFT adapter. The hub is that of
     HF_ENDPOINT, the token that of HF_TOKEN.
     """
-    from pipeline.analysis.export.folder import check_folder, exporting
     from pipeline.analysis.results import collect
-    from pipeline.ops.share.hub import check_name, push_folder
-    from pipeline.ops.share.model import write_model
+    from pipeline.ops.share.model import check_name, push_folder, write_model
 
-    check_folder(to, force=force)
     if push is not None:
         check_name(push)
     root = find_root()
     (chosen,) = _chosen(root, [cell])
-    results = collect(chosen.params, root, {})
-    with exporting(to, f"the model of {chosen.text}") as folder:
-        write_model(results, root, chosen.key, folder, chosen.checkpoint)
+    with exporting(to, f"the model of {chosen.text}", force=force) as folder:
+        write_model(collect(chosen.params, root, {}), root, chosen.key, folder, chosen.checkpoint)
     Terminal().say(f'model in {to}; load it with: AutoModelForCausalLM.from_pretrained("{to}")')
     if push is not None:
         Terminal().say(f"sent to {push_folder(to, push)}")
@@ -190,20 +174,14 @@ def export_data(
     With a card, and Croissant metadata in `croissant.json`. Sets that may not be passed on are
     refused.
     """
-    from pipeline.analysis.export.folder import check_folder, exporting
     from pipeline.ops.share.data import write_data
 
-    check_folder(to, force=force)
     root = find_root()
-    params = read_params(root / "params.yaml")
-    if study is not None and study != params.study.name:
-        params = expand(find_study(root, study))
-    with exporting(to, f"the data of {params.study.name}") as folder:
+    params = params_of_results(root, study)
+    with exporting(to, f"the data of {params.study.name}", force=force) as folder:
         count = write_data(params, root, folder)
-    Terminal().say(
-        f'{counted(count, "file")} in {to}; load them with: load_dataset("{to}", NAME), names are '
-        "in its README.md"
-    )
+    files = f"{counted(count, 'file')} in {to}, by the names in its README.md"
+    Terminal().say(f'{files}; load them with: load_dataset("{to}", NAME)')
 
 
 @app.command(
@@ -220,24 +198,18 @@ def export_environment(
         typer.Option(help="The training set to take; needed where several have such questions."),
     ] = None,
     libraries: Annotated[
-        list[Library] | None,
-        typer.Option("--for", help="What it is for; all of these if left out."),
+        list[str] | None,
+        typer.Option("--for", help="verifiers, trl, inspect or lm-eval; all if left out."),
     ] = None,
 ) -> None:
     """Write a study's questions and their grader as a package that trainers and harnesses load.
 
     It needs nothing of this project. A response earns 1 if it is strictly right, else nothing.
     """
-    from pipeline.analysis.export.folder import check_folder, exporting
     from pipeline.ops.share.packaged import write_environment
-    from pipeline.stages.common import Stage
 
-    check_folder(to, force=force)
-    root = find_root()
-    stage = Stage("export", root, read_params(root / "params.yaml"))
-    chosen = [library.value for library in dict.fromkeys(libraries or Library)]
-    with exporting(to, f"an environment of {', '.join(tasks)}") as folder:
-        name = write_environment(stage, tasks, combination, chosen, folder)
+    with exporting(to, f"an environment of {', '.join(tasks)}", force=force) as folder:
+        name = write_environment(find_root(), tasks, combination, libraries or [], folder)
     Terminal().say(f"package {name} in {to}; install it with: pip install {to}")
 
 
@@ -249,13 +221,11 @@ def _export(
     note: str,
 ) -> int:
     """Write the columns of cells with ``write``, which returns how many; return how many in all."""
-    from pipeline.analysis.export.folder import check_folder, exporting
-
-    check_folder(to, force=force)
     root = find_root()
     chosen = list(_chosen(root, names))
+    note = f"{note}\n{', '.join(each.text for each in chosen)}"
     with (
-        exporting(to, f"{note}\n{', '.join(each.text for each in chosen)}") as folder,
+        exporting(to, note, force=force) as folder,
         ProgressReport("export", len(chosen)) as progress,
     ):
         count = 0
@@ -284,7 +254,7 @@ def _chosen(root: Path, names: Sequence[str]) -> Iterator[Chosen]:
         cell, _, checkpoint = name.partition("@")
         study, slash, key = cell.rpartition("/")
         own = not slash or study == params.study.name
-        its = params if own else expand(find_study(root, study))
+        its = params if own else params_of(root, study)
         its.cell(key)
         if not _is_evaluated(root, its, key):
             use = "" if own else f"tomrl study use {study} && "

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
 
+from pipeline.analysis.export.folder import exporting
 from pipeline.base.errors import UserError
-from pipeline.base.progress import ProgressReport
 from pipeline.cli.terminal import Terminal
-from pipeline.config.expand import expand
-from pipeline.config.params_file import read_params
-from pipeline.config.study_files import find_study
 from pipeline.formats.plural import counted
-from pipeline.ops.driver.checkout import find_root
-
-_BUCKET = "s3://"
+from pipeline.ops.driver.checkout import find_root, params_of_results
 
 
 def publish(
@@ -37,35 +30,26 @@ def publish(
 
     Example: `tomrl publish mini --to mini-results --key ~/.ssh/id_ed25519`
     """
-    from pipeline.analysis.export.folder import check_folder, exporting
-    from pipeline.ops.share.bucket import BucketPlace, send
-    from pipeline.ops.share.bundle import NAME
-    from pipeline.ops.share.publish import write_bundle
-    from pipeline.ops.share.signature import sign
-    from pipeline.ops.share.verify import recompute
+    from pipeline.ops.share import bucket, bundle, verify
 
-    place = BucketPlace.of(to) if to.startswith(_BUCKET) else None
+    in_bucket = to.startswith(bucket.SCHEME) and any(bucket.parts_of(to))
     root = find_root()
-    in_use = read_params(root / "params.yaml")
-    params = in_use if in_use.study.name == study else expand(find_study(root, study))
+    note = f"results of the study {study}; check them with: tomrl verify FOLDER"
     with TemporaryDirectory(prefix="tomrl-publish-") as own:
-        target = Path(to) if place is None else Path(own) / "bundle"
-        check_folder(target, force=None)
-        note = f"results of the study {study}; check them with: tomrl verify FOLDER"
-        with exporting(target, note) as folder:
-            bundle = write_bundle(params, root, folder)
-            for name, text in recompute(bundle, folder).items():
+        target = Path(own, "bundle") if in_bucket else Path(to)
+        with exporting(target, note, force=None) as folder:
+            bundle.write_bundle(params_of_results(root, study), root, folder)
+            for name, text in verify.recompute(folder).items():
                 raise UserError(
                     f"{name}: {text}: results are not what the code here makes "
                     f"of the answers; run: tomrl study use {study} && tomrl repro"
                 )
             if key is not None:
-                sign(folder / NAME, key)
-        if place is not None:
-            with ProgressReport(f"send to {place}", len(bundle.files)) as progress:
-                sent = send(target, place, progress.at)
-            Terminal().say(f"{counted(sent, 'file')} sent to {place}; the others were there")
-    Terminal().say(f"{counted(len(bundle.files), 'file')} in {to}; check them: tomrl verify {to}")
+                bundle.sign(folder, key)
+        if in_bucket:
+            sent = counted(bucket.send(target, to), "file")
+            Terminal().say(f"{sent} sent to {to}; the others were there")
+    Terminal().say(f"results of {study} are in {to}; check them: tomrl verify {to}")
 
 
 def verify(
@@ -83,37 +67,22 @@ def verify(
 
     Example: `tomrl verify mini-results --signer publisher.pub`
     """
-    from pipeline.ops.share.bundle import NAME, SIGNATURE, Bundle, changed_files
-    from pipeline.ops.share.signature import check_signer
-    from pipeline.ops.share.signature import signer as fingerprint
+    from pipeline.ops.share import bucket, bundle
     from pipeline.ops.share.verify import recompute
 
     console = Terminal()
-    with _folder(source) as folder:
-        bundle, signature = Bundle.read_in(folder), folder / SIGNATURE
-        if signature.exists():
-            console.say(f"signed by {fingerprint(folder / NAME, signature)}")
-        if signer is not None:
-            check_signer(folder / NAME, signature, signer)
-        differences = [f"{name}: {text}" for name, text in changed_files(bundle, folder)]
-        if not differences:
-            console.say(f"{counted(len(bundle.files), 'file')} as they were published")
-            found = recompute(bundle, folder).items()
-            differences = [f"{name}: {text}" for name, text in found]
-        if differences:
-            for each in differences:
-                console.say(each)
-            console.say(f"differs: {counted(len(differences), 'difference')}")
+    with bucket.fetched(source) as folder:
+        files, signed_by = bundle.files_of(folder), bundle.signer(folder)
+        console.say(f"signed by {signed_by or 'nobody'}")
+        if signer is not None and bundle.fingerprint(signer) != signed_by:
+            raise UserError(f"{source}: it is not signed, or was not made by the key of {signer}")
+        found = dict(bundle.changed_files(files, folder))
+        if not found:
+            console.say(f"{counted(len(files), 'file')} as they were published")
+            found = recompute(folder)
+        for name, text in found.items():
+            console.say(f"{name}: {text}")
+        if found:
+            console.say(f"differs: {counted(len(found), 'difference')}")
             raise typer.Exit(1)
-    console.say(f"{bundle.study}: scores, intervals, verdicts and report follow from the answers")
-
-
-@contextmanager
-def _folder(source: str) -> Iterator[Path]:
-    from pipeline.ops.share.bucket import BucketPlace, fetched
-
-    if source.startswith(_BUCKET):
-        with fetched(BucketPlace.of(source)) as folder:
-            yield folder
-    else:
-        yield Path(source)
+    console.say("scores, intervals, verdicts and report follow from the answers")

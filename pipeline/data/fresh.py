@@ -1,6 +1,6 @@
 """Fresh questions of generated tasks, without end, that no rule solves.
 
-Stories are drawn in blocks. Of each block's questions those stay that learned rules do not solve
+Of each block of stories those questions stay that learned rules do not solve
 (:mod:`pipeline.data.hard`), as many of each belief order, and half of them those that the rule of
 the earliest exit answers: over several blocks a learned rule finds more than in each of them.
 """
@@ -33,13 +33,7 @@ BLOCK = 6000
 
 
 class Drawn(Section):
-    """What is drawn.
-
-    Attributes:
-        task: The task that its questions belong to, one to train on.
-        source: How its stories are made.
-        orders: The belief orders that are asked about; all if None.
-    """
+    """A task to train on, how its stories are made, and belief orders to ask about (None: all)."""
 
     task: str
     source: GeneratedSource = Field(discriminator="kind")
@@ -49,28 +43,20 @@ class Drawn(Section):
 def fresh(drawn: Sequence[Drawn], seed: int, block: int = BLOCK) -> Iterator[Example]:
     """Yield questions about stories of the same structures as training stories, without end.
 
-    The same seed gives the same questions; those of a block come in random order.
-
-    Args:
-        drawn: What to draw, a block of each in turn.
-        seed: Of all draws.
-        block: Stories of a block.
-
-    Raises:
-        UserError: If rules solve nearly all of a block.
+    Each that is drawn gives a block of stories in turn, its questions in random order; the same
+    seed gives the same ones. It is a UserError if rules solve nearly all of a block.
     """
-    for number in count():
-        for each in drawn:
-            purpose = f"fresh:{seed}:{number}"
-            random = Random(f"{each.source.seed}:{purpose}")
-            found = _chosen(_asked(each, purpose, block), random)
-            if len(found) < FEWEST:
-                raise UserError(
-                    f"task {each.task}: rules solve all questions of {block} stories but "
-                    f"{len(found)}, too few to learn from; let more happen in them (tell: true, "
-                    "structure: free), or draw another task"
-                )
-            yield from random.sample(found, len(found))
+    for number, each in ((number, each) for number in count() for each in drawn):
+        purpose = f"fresh:{seed}:{number}"
+        random = Random(f"{each.source.seed}:{purpose}")
+        found = _chosen(_asked(each, purpose, block), random)
+        if len(found) < FEWEST:
+            raise UserError(
+                f"task {each.task}: rules solve all questions of {block} stories but {len(found)}, "
+                "too few to learn from; let more happen in them (tell: true, structure: free), or "
+                "draw another task"
+            )
+        yield from random.sample(found, len(found))
 
 
 def _chosen(examples: list[Example], random: Random) -> list[Example]:

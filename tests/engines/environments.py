@@ -19,7 +19,7 @@ Answers = list[tuple[int, str]]
 
 
 def verifiers(package: Any, answers: Answers) -> list[Any]:
-    """By the task's own reward and metric, found as verifiers finds them."""
+    """By the task's own reward and metrics, found as verifiers finds them."""
     from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
 
     name = package.__name__.replace("_", "-")
@@ -29,8 +29,7 @@ def verifiers(package: Any, answers: Answers) -> list[Any]:
     async def scored() -> list[Any]:
         said = [(tasks[place], SimpleNamespace(last_reply=text)) for place, text in answers]
         return [
-            [await task.strict(trace), await task.correct(trace), await task.earned(trace)]
-            for task, trace in said
+            [*(await task.marked(trace)).values(), await task.earned(trace)] for task, trace in said
         ]
 
     return asyncio.run(scored())

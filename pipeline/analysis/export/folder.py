@@ -13,13 +13,22 @@ NOTE = "EXPORTED_BY_TOMRL.txt"
 """Stands in every exported folder; what has none is not replaced."""
 
 
-def check_folder(target: Path, *, force: bool | None) -> None:
-    """Refuse a folder that an export must not replace, before the work.
+@contextmanager
+def exporting(target: Path, note: str, *, force: bool | None) -> Iterator[Path]:
+    """Yield an empty folder that becomes ``target`` at the end, with a note of what it holds.
 
     Raises:
-        UserError: If it is there, unless it is an export and ``force`` is set; None stands for a
-            command that replaces nothing.
+        UserError: If ``target`` is there, unless it is an export and ``force`` is set; None stands
+            for a command that replaces nothing.
     """
+    _check(target, force)
+    with replacing(target) as folder:
+        folder.mkdir()
+        (folder / NOTE).write_text(f"{note}\n", encoding="utf-8")
+        yield folder
+
+
+def _check(target: Path, force: bool | None) -> None:
     above = next(folder for folder in target.absolute().parents if folder.exists())
     if not above.is_dir():
         raise UserError(f"{target}: {above} is not a folder; name another with --to")
@@ -36,12 +45,3 @@ def check_folder(target: Path, *, force: bool | None) -> None:
             "--to"
         )
     raise UserError(f"{target} is not a folder; name a new folder with --to")
-
-
-@contextmanager
-def exporting(target: Path, note: str) -> Iterator[Path]:
-    """Yield an empty folder that becomes ``target`` at the end, with a note of what it holds."""
-    with replacing(target) as folder:
-        folder.mkdir()
-        (folder / NOTE).write_text(f"{note}\n", encoding="utf-8")
-        yield folder

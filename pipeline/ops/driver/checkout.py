@@ -57,6 +57,12 @@ def params_of(root: Path, study: str | None) -> Params:
     return read_params(root / "params.yaml") if study is None else expand(find_study(root, study))
 
 
+def params_of_results(root: Path, study: str | None) -> Params:
+    """Those of ``params.yaml`` for the study in use or none, as the results here have them."""
+    params = read_params(root / "params.yaml")
+    return params if study in (None, params.study.name) else params_of(root, study)
+
+
 def dvc_command(*arguments: str) -> list[str]:
     """The command that runs this environment's DVC until this process ends."""
     return ending_with_this("pipeline.ops.driver.dvc", *arguments)

@@ -9,58 +9,41 @@ from pipeline.config.params import Params
 from pipeline.data.sources import SOURCES
 from pipeline.tasks import registry
 
-_UNSTATED = "none stated"
-OWN = "Apache-2.0"
-"""Of what this project generates."""
+OWN = "Apache-2.0"  # of what this project generates
+TAGS = ["theory-of-mind", "tomrl"]  # by which a hub finds models and data
 
 
-def upstream_of(params: Params, tasks: Iterable[str]) -> list[str]:
-    """The upstream sources that a study takes the rows of some tasks from."""
+def licences(
+    params: Params, tasks: Iterable[str], what: str, *, to_train: bool = False
+) -> dict[str, str]:
+    """The licences of the upstream sources that a study takes the rows of tasks from, by source.
+
+    It is a UserError if ``what`` quotes them may not be passed on: one states no licence, or its
+    authors ask not to train on it, and others would take it ``to_train``.
+    """
     used = map(registry.get, tasks)
     names = {name for task in used for name in (*task.sources, *task.optional)}
-    return sorted(names & set(SOURCES) & set(params.acquire))
-
-
-def licences(sources: Iterable[str]) -> dict[str, list[str]]:
-    """The licences of upstream sources, by source."""
-    return {name: list(SOURCES[name].licences) for name in sources}
-
-
-def check_passing_on(what: str, sources: Iterable[str], *, to_train: bool = False) -> None:
-    """Refuse to pass on what quotes sources that upstream does not allow to be passed on.
-
-    Raises:
-        UserError: If a source states no licence, or its authors ask not to train on it, and others
-            would take it ``to_train``; names it.
-    """
-    for source in map(SOURCES.__getitem__, sources):
-        if _UNSTATED in source.licences:
+    found = [SOURCES[name] for name in sorted(names & set(SOURCES) & set(params.acquire))]
+    for source in found:
+        why = "its authors ask not to train on it" if to_train and source.evaluation_only else ""
+        if "none stated" in source.licences:
             why = "upstream states no licence, so nobody else may pass it on"
-        elif to_train and source.evaluation_only:
-            why = "its authors ask not to train on it"
-        else:
-            continue
-        raise UserError(
-            f"{what} may not be passed on: it quotes {source.name} ({source.title}), and {why}; "
-            "leave it out, or pass the study on, which acquires it anew: studies/NAME.yaml"
-        )
+        if why:
+            raise UserError(
+                f"{what} may not be passed on: it quotes {source.name} ({source.title}), and {why};"
+                " leave it out, or pass the study on, which acquires it anew: studies/NAME.yaml"
+            )
+    return {source.name: ", ".join(source.licences) for source in found}
 
 
-def sources_of_sets(params: Params, *, to_train: bool) -> list[str]:
-    """The upstream sources of a study's suite and training sets, all of which may be passed on.
-
-    Raises:
-        UserError: If some may not: as they are, or for others ``to_train`` on the training sets.
-    """
-    suite = {column.task for column in params.suite.columns.values()}
-    found = upstream_of(params, suite)
-    check_passing_on(f"the suite of {params.study.name}", found)
+def licences_of_sets(params: Params, *, to_train: bool) -> dict[str, str]:
+    """Those of a study's suite and training sets; raises as :func:`licences` does."""
+    study, suite = params.study.name, {each.task for each in params.suite.columns.values()}
+    found = licences(params, suite, f"the suite of {study}")
     for key, entry in params.dataset.items():
-        own = upstream_of(params, {part.task for part in (*entry.train, *entry.validation)})
-        what = f"the training set {key} of {params.study.name}"
-        check_passing_on(what, own, to_train=to_train)
-        found += own
-    return sorted({*found})
+        tasks = {part.task for part in (*entry.train, *entry.validation)}
+        found |= licences(params, tasks, f"the training set {key} of {study}", to_train=to_train)
+    return dict(sorted(found.items()))
 
 
 def licence_of(sources: Iterable[str]) -> str:

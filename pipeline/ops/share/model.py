@@ -1,167 +1,177 @@
-"""The model of a cell as a folder that others load: Hugging Face layout, with a card."""
+"""The model of a cell as a folder that others load, in Hugging Face layout, and on a hub."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from transformers import (
-    MODEL_FOR_CAUSAL_LM_MAPPING,
-    AutoConfig,
-    AutoTokenizer,
-    GenerationConfig,
-)
+import httpx
+import transformers as hf
+from huggingface_hub import HfApi, ModelCard, ModelCardData, get_token
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from pipeline.analysis.results import Results
 from pipeline.analysis.table import markdown_of, notes_on
 from pipeline.analysis.verdicts import cell_verdicts
 from pipeline.analysis.verdicts import markdown_of as verdicts_of
-from pipeline.base.errors import UserError
+from pipeline.base.errors import UserError, first_line
 from pipeline.base.git import checked_out
 from pipeline.config.models import TinyModel
-from pipeline.config.params import ApiCell, Cell, Params, TrainedCell
-from pipeline.config.yaml_file import write_yaml
-from pipeline.formats.files import read_json, write_json
+from pipeline.config.params import ApiCell, Cell, TrainedCell
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
 from pipeline.model.manifest import Manifest, StoredModel, resolve
 from pipeline.model.weights import end_ids_in
 from pipeline.ops.share.adapter import write_adapter
-from pipeline.ops.share.licences import OWN, check_passing_on, licence_of, licences, upstream_of
+from pipeline.ops.share.licences import OWN, TAGS, licence_of, licences
 from pipeline.stages.checkpoint import checkpoint_named
 from pipeline.stages.common import Stage
 
-ADAPTER = "adapter"
-
-
-def sources_of(params: Params, cell: Cell) -> list[str]:
-    """The upstream sources that a cell's model was trained on, in all its trainings here."""
-    entries = [params.dataset[each.combination] for each in params.chain(cell)]
-    return upstream_of(params, {part.task for entry in entries for part in entry.train})
+_MEANINGS = {
+    401: "it does not accept the token; set HF_TOKEN to a valid one",
+    403: "the token may not write there; name a repository of your own, or use another token",
+    409: "the name is taken; choose another with --push",
+    413: "it is too large for this hub; its limits are said at its documentation",
+}
+_AGAIN = "run the same command again with --force to go on"
 
 
 def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint: str = "") -> None:
-    """Write the model of a cell into an empty folder.
+    """Write the model of a cell into an empty folder, and an adapter where LoRA was used.
 
-    Args:
-        results: Those of its study.
-        root: The checkout.
-        key: The cell.
-        folder: Receives weights, tokenizer, settings, a card, and an adapter where LoRA was used.
-        checkpoint: ``best``, ``last`` or a step; the one that the study evaluates if empty.
-
-    Raises:
-        UserError: If the cell has no such weights here, or its data may not be passed on.
+    ``checkpoint`` is ``best``, ``last`` or a step; the one that the study evaluates if empty. It is
+    a UserError if the cell has no such weights here, or its data may not be passed on.
     """
     params, stage = results.params, Stage("train", root, results.params)
     cell = params.cell(key)
     if isinstance(cell, ApiCell):
         raise UserError(f"cell {key} has no weights: its model is behind an address, or recorded")
-    sources = sources_of(params, cell)
-    check_passing_on(f"the model of {params.study.name}/{key}", sources, to_train=True)
+    trainings = [params.dataset[each.combination] for each in params.chain(cell)]
+    tasks = {part.task for each in trainings for part in each.train}
+    quoted = licences(params, tasks, f"the model of {params.study.name}/{key}", to_train=True)
     path = stage.runs / key / "train" / "checkpoints.json"
     manifest = Manifest.read_of(path, cell.model, f"train@{key}")
     stored = checkpoint_named(manifest, key, checkpoint) if checkpoint else manifest.used
     weights = stage.weights_of(key).get(stored.digest)
     shutil.copytree(weights, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
-    _name_class(folder / "config.json")
-    if not (folder / "generation_config.json").is_file():
-        _generation(cell, weights).save_pretrained(folder)
+    _complete(folder, cell)
     base = params.base[cell.model].model
     named = getattr(base, "repository", None) or f"{params.study.name}/{cell.model}"
     if isinstance(cell, TrainedCell) and (lora := cell.train.lora):
         start = resolve(root / cell.base, stage.start_of(cell), cell.model)
-        write_adapter(folder / ADAPTER, start, weights, lora, named, cell.train.precision)
+        write_adapter(folder / "adapter", start, weights, lora, named, cell.train.precision)
     own = isinstance(base, TinyModel)
-    head = {
-        "license": licence_of(sources) if own else "other",
-        **({} if own else {"base_model": named}),
-        "library_name": "transformers",
-        "pipeline_tag": "text-generation",
-        "tags": ["theory-of-mind", "tomrl"],
-    }
-    text = "\n".join(_card(results, root, key, stored, manifest.used))
-    (folder / "README.md").write_text(f"---\n{write_yaml(head)}---\n\n{text}\n", encoding="utf-8")
+    head = ModelCardData(
+        license=licence_of(quoted) if own else "other",
+        base_model=None if own else named,
+        library_name="transformers",
+        pipeline_tag="text-generation",
+        tags=TAGS,
+    )
+    text = "\n".join(_card(results, key, stored, manifest.used, quoted))
+    text += f"\n- commit {checked_out(root) or 'not known'}\n"
+    ModelCard(f"---\n{head}\n---\n\n{text}").save(folder / "README.md")
 
 
-def _name_class(path: Path) -> None:
-    """Name the class of a model in its configuration, as servers want it."""
-    config = AutoConfig.from_pretrained(path.parent, local_files_only=True)
+def _complete(folder: Path, cell: Cell) -> None:
+    """Write what servers want and weights may lack: the model's class, and how it was asked."""
+    config = hf.AutoConfig.from_pretrained(folder, local_files_only=True)
     if not config.architectures:
-        name = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].__name__
-        write_json(path, read_json(path) | {"architectures": [name]})
-
-
-def _generation(cell: Cell, weights: Path) -> GenerationConfig:
-    """How the cell's model was asked in its evaluation."""
-    tokenizer = AutoTokenizer.from_pretrained(weights, local_files_only=True)
+        config.architectures = [hf.MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].__name__]
+        config.save_pretrained(folder)
+    if (folder / "generation_config.json").is_file():
+        return
+    tokenizer = hf.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     asked = cell.evaluate
     drawn = {"temperature": asked.temperature, "top_p": asked.top_p} if asked.temperature else {}
-    return GenerationConfig(
-        eos_token_id=list(end_ids_in(weights, tokenizer)),
+    hf.GenerationConfig(
+        eos_token_id=list(end_ids_in(folder, tokenizer)),
         pad_token_id=tokenizer.pad_token_id,
         max_new_tokens=asked.max_new_tokens,
         do_sample=bool(drawn),
         **drawn,
-    )
+    ).save_pretrained(folder)
 
 
 def _card(
-    results: Results, root: Path, key: str, stored: StoredModel, judged: StoredModel
+    results: Results, key: str, stored: StoredModel, judged: StoredModel, quoted: Mapping[str, str]
 ) -> Iterator[str]:
-    """Yield the paragraphs of the card of a checkpoint; the study has evaluated ``judged``."""
-    params, result = results.params, results.cells[key]
-    cell, study = result.cell, params.study
+    """Yield the paragraphs of the card of a checkpoint; the study has scores of ``judged``."""
+    result, study = results.cells[key], results.params.study
+    cell, terms = result.cell, quoted or {"what tomrl generates": OWN}
     yield f"# {markdown_text(cell.title)}, cell {key} of the study {study.name}\n"
     yield f"{markdown_text(study.title)}. {_how(cell, stored)}\n"
     yield "It is a subject of research: what it answers follows is told below.\n"
     yield "## What it was shown\n"
     yield from _shown(results, cell)
-    found = licences(sources_of(params, cell))
-    yield from (f"- licence of {name}: {', '.join(each)}" for name, each in found.items())
-    if not found:
-        yield f"- licence: generated by tomrl, {OWN}"
+    yield from (f"- licence of {name}: {text}" for name, text in terms.items())
     if stored.digest == judged.digest:
-        yield from _measured(results, key)
+        yield "\n## Verdict\n"
+        verdicts = [each for each in cell_verdicts(results, []) if each.cell == key]
+        yield verdicts_of([each.texts() for each in verdicts])
+        yield from (f"{markdown_text('; '.join(each.because))}.\n" for each in verdicts)
+        yield "## Accuracy, beside rules that learn nothing\n"
+        rows = list(results.rows_of(result))
+        yield markdown_of(rows, notes_on(rows))
     else:
         yield f"\nThe study evaluates step {judged.step}, and has no scores of this one.\n"
     yield "## Provenance\n"
-    yield f"- study {study.name}, seed {cell.seed}, commit {checked_out(root) or 'not known'}"
+    yield f"- study {study.name}, seed {cell.seed}"
     yield f"- weights: step {stored.step}, sha256 of the folder {stored.digest}"
     yield from (f"- {name} {number}" for name, number in result.libraries.items())
     yield f"- asked with the prompt `{cell.evaluate.prompt}`"
 
 
-def _measured(results: Results, key: str) -> Iterator[str]:
-    """Yield what the study has found of the model of a cell."""
-    yield "\n## Verdict\n"
-    verdicts = [each for each in cell_verdicts(results, []) if each.cell == key]
-    yield verdicts_of([each.texts() for each in verdicts])
-    yield from (f"{markdown_text('; '.join(each.because))}.\n" for each in verdicts)
-    yield "## Accuracy, beside rules that learn nothing\n"
-    rows = list(results.rows_of(results.cells[key]))
-    yield markdown_of(rows, notes_on(rows))
-
-
 def _how(cell: Cell, stored: StoredModel) -> str:
     if not isinstance(cell, TrainedCell):
         return "It is the base model, which the study has not trained."
-    lora = cell.train.lora
-    by = cell.algorithm.name + (f" and LoRA of rank {lora.rank}" if lora else "")
-    return (
-        f"Trained on `{cell.combination}` by {by} for {stored.step} steps; the reward is "
-        f"`{cell.train.reward.preset}`."
-    )
+    lora = f" and LoRA of rank {cell.train.lora.rank}" if cell.train.lora else ""
+    how = f"`{cell.combination}` by {cell.algorithm.name}{lora} for {stored.step} steps"
+    return f"Trained on {how}; the reward is `{cell.train.reward.preset}`."
 
 
 def _shown(results: Results, cell: Cell) -> Iterator[str]:
     shown = results.shown_to(cell)
     for word, origin in (("trained on", shown.trained), ("demonstrated", shown.demonstrated)):
-        if origin is not None:
-            for each in origin.portions:
-                order = "" if each.order is None else f", order {each.order}"
-                rows = f"{counted(each.rows, 'row')} of {each.source}"
-                yield f"- {word}: {rows}: {each.task}, {each.asked}{order}"
+        for each in origin.portions if origin else ():
+            order = "" if each.order is None else f", order {each.order}"
+            rows = f"{counted(each.rows, 'row')} of {each.source}"
+            yield f"- {word}: {rows}: {each.task}, {each.asked}{order}"
     if shown.demonstrated is None:
         yield "- before: not known"
+
+
+def check_name(repository: str) -> None:
+    """Refuse what names no repository, and a missing token, before the work."""
+    try:
+        validate_repo_id(repository)
+    except HFValidationError:
+        repository = ""
+    if "/" not in repository:
+        raise UserError("--push: names no repository; allowed: OWNER/NAME")
+    if get_token() is None:
+        raise UserError("--push: there is no token; set HF_TOKEN to one that may write")
+
+
+def push_folder(folder: Path, repository: str) -> str:
+    """Send a folder to a new repository in one commit; return its address.
+
+    Where sending was cut off, the repository is empty, and sending it again goes on. A name that
+    is taken and a hub that refuses are UserErrors.
+    """
+    api = HfApi()
+    try:
+        api.create_repo(repository, exist_ok=True)
+        if set(api.list_repo_files(repository)) - {".gitattributes"}:  # which a hub puts there
+            raise UserError(f"{repository}: {_MEANINGS[409]}")
+        api.upload_folder(folder_path=folder, repo_id=repository)
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        meaning = _MEANINGS.get(status, _AGAIN)
+        raise UserError(f"{repository}: {api.endpoint} answers {status}: {meaning}") from None
+    except (httpx.HTTPError, OSError, RuntimeError, ValueError) as error:
+        text = f"{repository}: {api.endpoint} broke off ({first_line(error)}); {_AGAIN}"
+        raise UserError(text) from None
+    return f"{api.endpoint}/{repository}"
