@@ -14,7 +14,6 @@ from pathlib import Path
 from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.base import trackers
-from pipeline.base.errors import UserError
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import resolve
@@ -37,12 +36,9 @@ from pipeline.train.shapes import shape_of
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
 
-PLUGIN = "TOMRL_VERL_PLUGIN"
-"""Names the folder of a package with which verl trains on processors."""
-
 # What verl 0.9.1 holds of Ray's cores: TransferQueue's storage units and its controller, and three
-# for each rank. On processors there is one unit.
-HELPER_CPUS, _HELPER_CPUS_ON_CPU, RANK_CPUS = 9, 2, 3
+# for each rank.
+HELPER_CPUS, RANK_CPUS = 9, 3
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
@@ -83,8 +79,7 @@ class VerlTraining:
         }
         self.work, self.lengthens = stage.work("verl", *self.made_from.values()), False
         model = lookup(stage.params.base, cell.model, "model").model
-        placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind)
-        self._packages = (_cpu_plugin(),) if placement.on_cpu else ()
+        placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster)
         self._spec = JobSpec(
             key=key,
             cell=cell,
@@ -106,7 +101,6 @@ class VerlTraining:
             self._stage.weights_of(self._key),
             self._job,
             self._judge,
-            self._packages,
         )
         return job.run(report)
 
@@ -124,9 +118,8 @@ class VerlTraining:
             environment=self._environment(),
             gpus=placement.gpus,
             nodes=placement.nodes,
-            helper_cpus=_HELPER_CPUS_ON_CPU if placement.on_cpu else HELPER_CPUS,
+            helper_cpus=HELPER_CPUS,
             rank_cpus=RANK_CPUS,
-            cpu_only=placement.on_cpu,
             time_limit=60 * cluster.time_limit_minutes,
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
@@ -145,28 +138,9 @@ class VerlTraining:
             "WANDB_RUN_GROUP": f"{self._stage.study}/{self._key}",
             **trackers.settings(os.environ),
         }
-        if self._spec.placement.on_cpu:
-            threads = str(self._stage.params.study.threads)
-            variables |= {"OMP_NUM_THREADS": threads, "VERL_PLATFORM": "cpu"}
-        modules = [package.name for package in self._packages]
         if self._cell.algorithm.critic:
-            modules.append("pipeline.ops.verl.critics")
-        return variables | ({"VERL_USE_EXTERNAL_MODULES": ",".join(modules)} if modules else {})
-
-
-def _cpu_plugin() -> Path:
-    """The folder of the package with which verl trains on processors.
-
-    Raises:
-        UserError: If none is named.
-    """
-    folder = Path(os.environ.get(PLUGIN, ""))
-    if not (folder / "__init__.py").is_file():
-        raise UserError(
-            "train.backend verl needs accelerators. On processors it trains tiny models, to be "
-            f"tested, with a plug-in of the tests: {PLUGIN}=tests/verl_cpu"
-        )
-    return folder.resolve()
+            variables["VERL_USE_EXTERNAL_MODULES"] = "pipeline.ops.verl.critics"
+        return variables
 
 
 def _settings(cell: TrainedCell) -> Settings:
