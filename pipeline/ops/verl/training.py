@@ -26,7 +26,7 @@ from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.spec import JobSpec
 from pipeline.ops.verl.trainers import check_trainable
-from pipeline.stages.common import Stage, input_digest
+from pipeline.stages.common import CellStage, input_digest
 from pipeline.stages.training import Settings, say_left_out
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
@@ -50,14 +50,13 @@ class VerlTraining:
     """A run of verl through a Ray job.
 
     Args:
-        stage: The stage.
-        key: Key of the cell.
+        own: The stage of the cell.
         cell: A trained cell.
     """
 
-    def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
-        recipe = cell.train
-        self._stage, self._key, self._cell, self._recipe = stage, key, cell, recipe
+    def __init__(self, own: CellStage, cell: TrainedCell) -> None:
+        recipe, stage = cell.train, own.stage
+        self._own, self._cell, self._recipe = own, cell, recipe
         check_trainable(recipe, cell.algorithm)
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
         start = stage.start_of(cell)
@@ -66,9 +65,9 @@ class VerlTraining:
         rows = CellRows.load(inputs, tokenizer, cell)
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, recipe)
-        say_left_out(key, rows, cell)
+        say_left_out(own.key, rows, cell)
         # Before they are left out on the cluster.
-        tell = partial(print, f"train {key}:")
+        tell = partial(print, f"{own.title}:")
         probed_rows(inputs / COLUMNS, tokenizer, recipe, tell)
         self._inputs, self.skipped = inputs, rows.train.skipped
         self.total, _ = planned(recipe, len(rows.train.rows))
@@ -81,7 +80,7 @@ class VerlTraining:
         model = lookup(stage.params.base, cell.model, "model").model
         placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster)
         self._spec = JobSpec(
-            key=key,
+            key=own.key,
             cell=cell,
             placement=placement,
             base=folder.name,
@@ -98,7 +97,7 @@ class VerlTraining:
             self._spec,
             self._inputs,
             self.work,
-            self._stage.weights_of(self._key),
+            self._own.weights,
             self._job,
             self._judge,
         )
@@ -106,13 +105,13 @@ class VerlTraining:
 
     def _judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
         spec = self._spec
-        where = circumstances(self._key, spec.placement, spec.state)
+        where = circumstances(self._own.key, spec.placement, spec.state)
         return judge(lines, where, stepped=stepped)
 
     def _job(self, folder: Path) -> Job:
         cluster, placement = self._recipe.cluster, self._spec.placement
         return Job(
-            name=f"{self._stage.study}-{self._key}",
+            name=f"{self._own.stage.study}-{self._own.key}",
             arguments=("python", "-m", "pipeline.ops.verl.job"),
             folder=folder,
             environment=self._environment(),
@@ -135,7 +134,7 @@ class VerlTraining:
             "RAY_DEDUP_LOGS": "0",
             "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self._spec.state))),
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
-            "WANDB_RUN_GROUP": f"{self._stage.study}/{self._key}",
+            "WANDB_RUN_GROUP": f"{self._own.stage.study}/{self._own.key}",
             **trackers.settings(os.environ),
         }
         if self._cell.algorithm.critic:

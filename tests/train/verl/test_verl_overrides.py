@@ -218,8 +218,8 @@ def test_vllm_compiles_nothing_with_nvcc_under_verl() -> None:
     chosen = cell("ppo", precision="bfloat16")
     placement = place(QWEN25["7B"], chosen.train, chosen.algorithm, chosen.train.cluster)
     spec = SimpleNamespace(placement=placement, state="state")
-    stage = SimpleNamespace(study="mini")
-    run: Any = SimpleNamespace(_spec=spec, _cell=chosen, _stage=stage, _key="nano")
+    own = SimpleNamespace(stage=SimpleNamespace(study="mini"), key="nano")
+    run: Any = SimpleNamespace(_spec=spec, _cell=chosen, _own=own)
     assert VerlTraining._environment(run)["VLLM_USE_FLASHINFER_SAMPLER"] == "0"
 
 
