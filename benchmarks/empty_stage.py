@@ -37,7 +37,7 @@ def copy_made(stage: Stage, key: str = "") -> None:
     made = Path(os.environ[MADE])
     with ExitStack() as stack:
         if stage.name in _OF_CELLS:
-            stack.enter_context(followed(stage, key))
+            stack.enter_context(followed(stage.of(key)))
         for name in outputs(stage.root, stage.name, key, stage.study):
             target = stage.root / name
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -93,7 +93,6 @@ def environment(home: Path) -> dict[str, str]:
         "PREFECT_HOME": str(home / "prefect"),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "HF_HUB_OFFLINE": "1",
-        "TOMRL_VERL_PLUGIN": str(PROJECT / "tests" / "verl_cpu"),
         "COLUMNS": "200",
     }
 

@@ -70,7 +70,7 @@ def test_a_stage_that_takes_long_is_shown_while_it_works_and_as_it_ends(
     root: Path, params: Params, error: BaseException | None, status: str
 ) -> None:
     def work() -> None:
-        with followed(Stage("train", root, params), KEY, patience=0.2) as said:
+        with followed(Stage("train", root, params).of(KEY), patience=0.2) as said:
             said.step("train", 1, {"accuracy": 0.25}, at=1.0)
             assert until(lambda: shown(root).get("train/accuracy") == 0.25)
             said.step("train", 2, {"accuracy": 0.5}, at=2.0)
@@ -97,7 +97,7 @@ def test_a_stage_that_is_killed_is_not_shown_for_ever(root: Path, params: Params
         "from pipeline.stages.common import Stage\n"
         "from pipeline.stages.followed.run import followed\n"
         "stage = Stage('train', Path.cwd(), read_params())\n"
-        "with followed(stage, sys.argv[1], patience=0) as said:\n"
+        "with followed(stage.of(sys.argv[1]), patience=0) as said:\n"
         "    said.step('train', 1, {'accuracy': 0.25}, at=1.0)\n"
         "    time.sleep(600)\n"
     )
@@ -115,7 +115,7 @@ def test_a_stage_that_is_killed_is_not_shown_for_ever(root: Path, params: Params
 def test_a_run_lasts_as_long_as_its_stages_worked(root: Path, params: Params) -> None:
     began = monotonic()
     for stage in ("train", "evaluate"):
-        with followed(Stage(stage, root, params), KEY):
+        with followed(Stage(stage, root, params).of(KEY)):
             sleep(0.3)
         sleep(0.6)
     passed = monotonic() - began
@@ -143,7 +143,7 @@ def test_a_run_says_who_ran_what_where(root: Path, params: Params) -> None:
         ),
     ):
         subprocess.run(["git", *command], cwd=root, check=True)
-    with followed(Stage("train", root, params), KEY):
+    with followed(Stage("train", root, params).of(KEY)):
         pass
     complete(params, root)
     (run,) = runs(prepare(root), "cell")
@@ -169,7 +169,7 @@ def test_an_outage_stops_no_stage(
 ) -> None:
     with monkeypatch.context() as outage:
         outage.setenv("MLFLOW_TRACKING_URI", f"http://127.0.0.1:{free_ports(1)[0]}")
-        with followed(Stage("evaluate", root, params), KEY, patience=0):
+        with followed(Stage("evaluate", root, params).of(KEY), patience=0):
             evaluated(root, params)
     said = capfd.readouterr().err
     assert "MLflow is not told of evaluate@nano-hi" in said and "tomrl sync" in said
@@ -179,7 +179,7 @@ def test_an_outage_stops_no_stage(
 
 
 def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params) -> None:
-    with followed(Stage("evaluate", root, params), KEY):
+    with followed(Stage("evaluate", root, params).of(KEY)):
         evaluated(root, params)
     assert not runs(prepare(root), "cell"), "nothing was sent"
     assert complete(params, root) == [KEY] and complete(params, root) == []
@@ -195,7 +195,7 @@ def test_a_short_stage_is_told_of_by_the_next_sender(root: Path, params: Params)
 
 
 def test_a_short_stage_that_fails_says_so_at_once(root: Path, params: Params) -> None:
-    with pytest.raises(UserError), followed(Stage("judge", root, params), KEY):
+    with pytest.raises(UserError), followed(Stage("judge", root, params).of(KEY)):
         raise UserError("no such thing\nat all")
     (run,) = runs(prepare(root), "cell")
     assert (run.info.status, run.data.tags["failure"]) == ("FAILED", "no such thing")
@@ -204,7 +204,7 @@ def test_a_short_stage_that_fails_says_so_at_once(root: Path, params: Params) ->
 def test_a_damaged_note_of_the_end_stops_nothing(
     root: Path, params: Params, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with followed(Stage("evaluate", root, params), KEY):
+    with followed(Stage("evaluate", root, params).of(KEY)):
         evaluated(root, params)
     (root / "logs" / "mini" / KEY / "evaluate" / "ended.json").write_text('{"status": ')
     assert complete(params, root) == [KEY]
@@ -218,7 +218,7 @@ def test_sending_results_later_does_not_claim_them(root: Path, params: Params) -
     commit = ("-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "--allow-empty", "-m")
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     subprocess.run(["git", *commit, "first"], cwd=root, check=True)
-    with followed(Stage("evaluate", root, params), KEY):
+    with followed(Stage("evaluate", root, params).of(KEY)):
         pass
     complete(params, root)
     (before,) = runs(prepare(root), "cell")
@@ -236,7 +236,7 @@ def test_an_edit_gives_the_cell_a_new_run_under_the_same_study(root: Path, param
         update={"cells": {**params.cells, KEY: cell.model_copy(update={"seed": 5})}}
     )
     for study in (params, edited):
-        with followed(Stage("train", root, study), KEY):
+        with followed(Stage("train", root, study).of(KEY)):
             pass
         complete(study, root)
     client = prepare(root)

@@ -176,7 +176,7 @@ def test_each_commit_has_a_parent_and_the_last_has_the_cells(
         )
         commits.append(found.stdout.strip())
         for key in stages:
-            with followed(Stage("train", root, params), key):
+            with followed(Stage("train", root, params).of(key)):
                 pass
         complete(params, root, stages)
     client = prepare(root)

@@ -45,7 +45,7 @@ def taken(params: Params, key: str) -> int:
     if not isinstance(cell, TrainedCell) or cell.train.backend == "local":
         return 1
     model = params.base[cell.model].model
-    return place(shape_of(model), cell.train, cell.algorithm, cell.train.cluster, model.kind).ranks
+    return place(shape_of(model), cell.train, cell.algorithm, cell.train.cluster).ranks
 
 
 def side_by_side(params: Params, slots: int) -> int:

@@ -67,7 +67,8 @@ def plan(
     cell: CellOption,
     study: StudyOption = None,
     accelerator: Annotated[
-        Accelerator | None, typer.Option(help="Plan for this accelerator, not for this machine.")
+        Literal["cpu", Accelerator] | None,
+        typer.Option(help="Plan for this accelerator, not for this machine."),
     ] = None,
     memory: Annotated[
         float | None,
@@ -263,8 +264,7 @@ def _say_memory(plan: Plan) -> None:
     host = f"{sum(place.host.values()) / _GIB:.2f}"
     table.add_row("total", "per accelerator with 8 % margin; host: per node", *peaks, host)
     Terminal().print(table)
-    if place.capacity is not None:
-        _say(f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB\n")
+    _say(f"each {place.accelerator} has {place.capacity / _GIB:.1f} GiB\n")
 
 
 def _say_differences(plan: Plan, params: Params, root: Path) -> None:

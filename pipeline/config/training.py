@@ -18,7 +18,7 @@ from pipeline.config.algorithms import (
 from pipeline.config.reward import RewardSettings
 from pipeline.config.section import Batch, Positive, Rate, Section, Tokens, one_of
 
-Accelerator = Literal["cpu", "l4", "rtx-4090", "a100-40", "a100-80", "h100", "h200"]
+Accelerator = Literal["l4", "rtx-4090", "a100-40", "a100-80", "h100", "h200"]
 
 
 def _is_none(value: object) -> bool:
@@ -41,12 +41,11 @@ class Cluster(Section):
     The local backend reads ``accelerator``, the limits on time and ``retries`` alone.
 
     Attributes:
-        accelerator: What the cluster's nodes have; for ``backend: verl``, ``auto`` is ``cpu`` for
-            tiny models and ``a100-80`` for all others; for ``local``, ``a100-80`` where the cluster
-            has accelerators.
+        accelerator: What the cluster's nodes have; ``auto`` is ``a100-80``, for ``backend: local``
+            where the cluster has accelerators.
         memory: GiB that CUDA offers on each accelerator, if its name stands for another.
-        gpus: Accelerators per node that a cell takes (processes, on CPU); the smallest number that
-            the placement plan allows if absent.
+        gpus: Accelerators per node that a cell takes; the smallest number that the placement plan
+            allows if absent.
         node_gpus: Accelerators of each node, where that is not 8: a cell takes at most so many of
             one, and all of each where it takes several.
         nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, one if

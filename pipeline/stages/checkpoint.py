@@ -29,14 +29,13 @@ def checkpoint_answers(stage: Stage, key: str, name: str) -> Path:
     Raises:
         UserError: If the cell trains nothing, or keeps no such checkpoint.
     """
-    cell, made_by = stage.params.trained_cell(key), f"train@{key}"
-    path = stage.runs / key / "train" / "checkpoints.json"
-    manifest = Manifest.read_of(path, cell.model, made_by)
+    cell, own = stage.params.trained_cell(key), stage.of(key)
+    manifest = Manifest.read_of(own.checkpoints, cell.model, own.weights.made_by)
     stored = checkpoint_named(manifest, key, name)
     evaluated = stage.runs / key / "evaluate"
     if stored.digest == manifest.used.digest and (evaluated / "grades.parquet").is_file():
         return evaluated
-    return _ask(stage, key, cell, stage.weights_of(key).get(stored.digest), stored)
+    return _ask(stage, key, cell, own.weights.get(stored.digest), stored)
 
 
 def checkpoint_named(manifest: Manifest, key: str, name: str) -> StoredModel:

@@ -75,6 +75,47 @@ class Stage:
         """The folder of resumable state for these inputs: other inputs, another folder."""
         return self.root / "work" / digest_of([self.name, *inputs])[:20]
 
+    def of(self, key: str) -> CellStage:
+        """The stage of one cell."""
+        return CellStage(self, key, f"{self.name} {key}", Path(key) / self.name)
+
+
+@dataclass(frozen=True)
+class CellStage:
+    """The stage of one cell, and the folders that it writes.
+
+    Attributes:
+        stage: The stage.
+        key: Key of the cell.
+        title: What people know it by.
+        place: Its folder in those of the study.
+    """
+
+    stage: Stage
+    key: str
+    title: str
+    place: Path
+
+    @property
+    def results(self) -> Path:
+        """The folder of its deterministic results."""
+        return self.stage.runs / self.place
+
+    @property
+    def logs(self) -> Path:
+        """The folder of what differs from run to run."""
+        return self.stage.logs / self.place
+
+    @property
+    def checkpoints(self) -> Path:
+        """The manifest of the cell's models."""
+        return self.stage.runs / self.key / "train" / "checkpoints.json"
+
+    @property
+    def weights(self) -> WeightsFolder:
+        """The folder of the cell's models."""
+        return self.stage.weights_of(self.key)
+
 
 def run(name: str, body: Callable[..., None], params: Reader = shared) -> None:
     """Run a stage from the command line: ``python -m pipeline.stages.NAME [KEY]``.

@@ -13,7 +13,7 @@ from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
 from pipeline.model.manifest import Manifest
-from pipeline.stages.common import Stage, run
+from pipeline.stages.common import CellStage, Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.prompts import frame_of
 from pipeline.stages.scoring import ModelRun, engine_of_weights, score_cell, work_of
@@ -21,20 +21,21 @@ from pipeline.stages.scoring import ModelRun, engine_of_weights, score_cell, wor
 
 def main(stage: Stage, key: str) -> None:
     """Evaluate one cell."""
-    target = stage.runs / key / stage.name / "tried.json"
+    own = stage.of(key)
+    target = own.results / "tried.json"
 
     def then(engine: Engine, ran: ModelRun) -> list[AskedStep]:
-        tried(stage, key, engine, ran).write(target)
-        return along(stage, key, ran)
+        tried(own, engine, ran).write(target)
+        return along(own, ran)
 
-    found = score_cell(stage, key, asked(stage, key), then)
+    found = score_cell(own, asked(stage, key), then)
     if found.absent is not None:
         Tried(untried=found.absent).write(target)
 
 
-def tried(stage: Stage, key: str, engine: Engine, ran: ModelRun) -> Tried:
+def tried(own: CellStage, engine: Engine, ran: ModelRun) -> Tried:
     """Have the model of a cell go on from edited reasoning of its own, if the study asks for it."""
-    cell = stage.params.cell(key)
+    cell = own.stage.params.cell(own.key)
     if not cell.evaluate.tried:
         return Tried(untried="the study does not ask for it")
     if isinstance(cell, ApiCell):
@@ -43,29 +44,27 @@ def tried(stage: Stage, key: str, engine: Engine, ran: ModelRun) -> Tried:
     planned = plan(suite.columns, graded[:: suite.asking.samples], cell.evaluate.tried)
     if not planned:
         return Tried(untried="no reasoning is a recount that implies an answer")
-    with ProgressReport(f"{stage.name} {key}: edited reasoning", len(planned)) as progress:
+    with ProgressReport(f"{own.title}: edited reasoning", len(planned)) as progress:
         found = attempt(engine, planned, suite.asking, seed=cell.seed, report=progress.at)
     return Tried(attempts=found)
 
 
-def along(stage: Stage, key: str, ran: ModelRun) -> list[AskedStep]:
+def along(own: CellStage, ran: ModelRun) -> list[AskedStep]:
     """Ask some questions of every step whose weights were kept, if the study asks for it."""
-    cell = stage.params.cell(key)
+    stage, weights = own.stage, own.weights
+    cell = stage.params.cell(own.key)
     if not isinstance(cell, TrainedCell) or cell.evaluate.at == "used":
         return []
-    weights = stage.weights_of(key)
-    manifest = Manifest.read_of(
-        stage.runs / key / "train" / "checkpoints.json", cell.model, weights.made_by
-    )
+    manifest = Manifest.read_of(own.checkpoints, cell.model, weights.made_by)
     suite, found = ran.asked[0], []
     some = asked_along(suite, cell.evaluate.each_step)
     for model in manifest.kept:
         if model.digest == manifest.used.digest:
             right = known(suite, some, ran.graded[0])
         else:
-            folder, work = weights.get(model.digest), work_of(stage, key, cell)
+            folder, work = weights.get(model.digest), work_of(own, cell)
             engine = engine_of_weights(stage, cell, folder, work)
-            with ProgressReport(f"{stage.name} {key}: step {model.step}", len(some.names)) as shown:
+            with ProgressReport(f"{own.title}: step {model.step}", len(some.names)) as shown:
                 (graded,) = evaluate(engine, [some], seed=cell.seed, report=shown.at)
             right = [each.grade.correct for each in graded]
         found.append(noted(model.step, suite, some, right))

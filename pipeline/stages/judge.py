@@ -42,16 +42,16 @@ class Judged:
 
 def main(stage: Stage, key: str) -> None:
     """Judge one cell by the responses that were recorded."""
-    found, folder = judged(stage, key), stage.runs / key / "judge"
+    found, own = judged(stage, key), stage.of(key)
     if (absent := found.verdicts.absent) is not None:
-        found.write(folder)
-        print(f"judge {key}: absent: {absent}")
+        found.write(own.results)
+        print(f"{own.title}: absent: {absent}")
         return
-    with followed(stage, key):
-        found.write(folder)
+    with followed(own):
+        found.write(own.results)
     for task, verdict in found.verdicts.tasks.items():
         print(
-            f"judge {key}: {task}: {said_to_follow(verdict.answers, verdict.by)}, reasoning is "
+            f"{own.title}: {task}: {said_to_follow(verdict.answers, verdict.by)}, reasoning is "
             f"{verdict.reasoning}"
         )
 

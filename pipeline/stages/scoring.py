@@ -30,7 +30,7 @@ from pipeline.evaluate.runner import (
 from pipeline.formats.files import remove, write_lines
 from pipeline.formats.provenance import GRADING, installed
 from pipeline.model.manifest import SERVED_BY, ServedManifest, resolve
-from pipeline.stages.common import Stage
+from pipeline.stages.common import CellStage, Stage
 from pipeline.stages.followed.run import PATIENCE, followed
 
 
@@ -45,8 +45,7 @@ class ModelRun:
 
 
 def score_cell(
-    stage: Stage,
-    key: str,
+    own: CellStage,
     asked: Sequence[Asked],
     then: Callable[[Engine, ModelRun], Sequence[AskedStep]] = lambda *_: (),
 ) -> Evaluation:
@@ -58,49 +57,49 @@ def score_cell(
     A model that cannot be run here leaves empty files and the reason in their place; once it can be
     run, ``dvc repro --force`` on the stage runs it.
     """
-    cell, logs = stage.params.cell(key), stage.logs / key / stage.name
-    if (why := _absent(stage, key, cell)) is not None:
+    cell = own.stage.params.cell(own.key)
+    if (why := _absent(own, cell)) is not None:
         nothing = ModelRun(cell.evaluate.engine, {})
-        found = write_scores(stage.runs / key / stage.name, cell, nothing, absent=why)
-        print(f"{stage.name} {key}: absent: {why}")
+        found = write_scores(own.results, cell, nothing, absent=why)
+        print(f"{own.title}: absent: {why}")
         return found
     # Where a large model is asked, MLflow shows it from the start.
     patience = PATIENCE if cell.evaluate.engine == "hf" else 0.0
-    with followed(stage, key, patience):
-        engine = _engine(stage, key, cell)
+    with followed(own, patience):
+        engine = _engine(own, cell)
         started = time.perf_counter()
-        graded = ask_columns(engine, cell, asked, f"{stage.name} {key}")
+        graded = ask_columns(engine, cell, asked, own.title)
         ran = ModelRun(engine.name, engine.libraries, asked, graded)
         along = then(engine, ran)
         seconds = time.perf_counter() - started
-        write_lines(logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
-        found = write_scores(stage.runs / key / stage.name, cell, ran, along=along)
+        write_lines(own.logs / "timing.jsonl", [_timing(seconds, engine) | _spent(engine)])
+        found = write_scores(own.results, cell, ran, along=along)
         if not isinstance(cell, ApiCell):  # what was paid for is kept
-            remove(work_of(stage, key, cell))
+            remove(work_of(own, cell))
     for name, scores in found.tasks.items():
         none = f"; {scores.unread} without an answer" if scores.unread else ""
         late = f"; {scores.too_late} too late to judge" if scores.too_late else ""
-        print(f"{stage.name} {key}: {name} {scores.accuracy:.1%} of {scores.count}{none}{late}")
+        print(f"{own.title}: {name} {scores.accuracy:.1%} of {scores.count}{none}{late}")
     if (spent := getattr(engine, "spent", None)) is not None:
-        print(f"{stage.name} {key}: {spent}")
+        print(f"{own.title}: {spent}")
     return found
 
 
-def _served(stage: Stage, key: str, cell: ApiCell) -> ServedManifest:
-    path = stage.runs / key / "train" / "checkpoints.json"
-    return SERVED_BY[cell.evaluate.engine].read_of(path, cell.model, f"train@{key}")
+def _served(own: CellStage, cell: ApiCell) -> ServedManifest:
+    kind = SERVED_BY[cell.evaluate.engine]
+    return kind.read_of(own.checkpoints, cell.model, own.weights.made_by)
 
 
-def _absent(stage: Stage, key: str, cell: Cell) -> str | None:
+def _absent(own: CellStage, cell: Cell) -> str | None:
     """Why a model behind an address cannot be asked; None where it can, or has weights."""
     if not isinstance(cell, ApiCell):
         return None
     module = SERVED[cell.evaluate.engine].module
     reason = cast(Callable[[ServedManifest], str | None], import_module(module).reason_absent)
-    return reason(_served(stage, key, cell))
+    return reason(_served(own, cell))
 
 
-def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
+def _engine(own: CellStage, cell: Cell) -> Engine:
     """The engine of a cell.
 
     Raises:
@@ -109,15 +108,14 @@ def _engine(stage: Stage, key: str, cell: Cell) -> Engine:
     name = cell.evaluate.engine
     if isinstance(cell, ApiCell):
         ask = cast(Callable[[ServedManifest, Path, Path], Engine], SERVED[name].load())
-        return ask(_served(stage, key, cell), stage.root, work_of(stage, key, cell))
+        return ask(_served(own, cell), own.stage.root, work_of(own, cell))
     if name not in ENGINES:
         raise UserError(
-            f"cells.{key}.evaluate.engine: found {name!r}; a model with weights is run by: "
+            f"cells.{own.key}.evaluate.engine: found {name!r}; a model with weights is run by: "
             f"{', '.join(ENGINES)}"
         )
-    manifest = stage.runs / key / "train" / "checkpoints.json"
-    model = resolve(manifest, stage.weights_of(key), cell.model)
-    return engine_of_weights(stage, cell, model, work_of(stage, key, cell))
+    model = resolve(own.checkpoints, own.weights, cell.model)
+    return engine_of_weights(own.stage, cell, model, work_of(own, cell))
 
 
 def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engine:
@@ -141,12 +139,12 @@ def engine_of_weights(stage: Stage, cell: Cell, model: Path, work: Path) -> Engi
     return open_engine(place)
 
 
-def work_of(stage: Stage, key: str, cell: Cell) -> Path:
+def work_of(own: CellStage, cell: Cell) -> Path:
     """The folder of what is unfinished: of other code, another folder."""
-    name = cell.evaluate.engine
+    name, stage = cell.evaluate.engine, own.stage
     if isinstance(cell, ApiCell):
-        return stage.work(name, key)
-    return stage.work(name, key, stage.params.study.threads, own_code(ENGINES[name].modules))
+        return stage.work(name, own.key)
+    return stage.work(name, own.key, stage.params.study.threads, own_code(ENGINES[name].modules))
 
 
 def ask_columns(

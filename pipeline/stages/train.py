@@ -12,7 +12,7 @@ from pipeline.config.params import ApiCell, TrainedCell
 from pipeline.formats.files import replacing, write_lines
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import NO_WEIGHTS, SERVED_BY, Manifest, ServedManifest
-from pipeline.stages.common import Stage, run
+from pipeline.stages.common import CellStage, Stage, run
 from pipeline.stages.expanded import of_cell
 from pipeline.stages.followed.run import PATIENCE, StageRun, followed
 from pipeline.stages.resume import StateOf, begin, leave, read_options
@@ -25,68 +25,62 @@ log = logging.getLogger(__name__)
 def main(stage: Stage, key: str, *options: str) -> None:
     """Train one cell; all other cells pass their model on."""
     resume = read_options(options)
-    cell, folder = stage.params.cell(key), stage.runs / key / stage.name
+    cell, own = stage.params.cell(key), stage.of(key)
     if isinstance(cell, TrainedCell):
-        training = prepare(stage, key, cell)
+        training = prepare(own, cell)
         patience = PATIENCE if cell.train.backend == "local" else 0.0
-        with owned(training.work), followed(stage, key, patience) as shown:
-            _train(stage, key, cell, training, resume, shown)
+        with owned(training.work), followed(own, patience) as shown:
+            _train(own, cell, training, resume, shown)
         return
     kind: type[Manifest | ServedManifest] = Manifest
     if isinstance(cell, ApiCell):
         kind = SERVED_BY[cell.evaluate.engine]
-    start, own = stage.start_of(cell), stage.weights_of(key)
+    start = stage.start_of(cell)
     manifest = kind.read_of(stage.root / cell.base, cell.model, start.made_by)
     if isinstance(manifest, Manifest):
-        own.keep_only([own.share(start, manifest.used.digest)])
+        own.weights.keep_only([own.weights.share(start, manifest.used.digest)])
     else:
-        own.keep_none(NO_WEIGHTS)
-    _write(stage, key, TrainingConfig(cell=cell, libraries={}), History())
-    with replacing(folder / "checkpoints.json") as temporary:
+        own.weights.keep_none(NO_WEIGHTS)
+    _write(own, TrainingConfig(cell=cell, libraries={}), History())
+    with replacing(own.checkpoints) as temporary:
         shutil.copy(stage.root / cell.base, temporary)
 
 
-def _write(stage: Stage, key: str, config: TrainingConfig, history: History) -> None:
-    folder, logs = stage.runs / key / stage.name, stage.logs / key / stage.name
-    config.write(folder / "config.json")
-    write_lines(folder / "metrics.jsonl", history.rows())
-    write_lines(logs / "timing.jsonl", history.timing_rows())
+def _write(own: CellStage, config: TrainingConfig, history: History) -> None:
+    config.write(own.results / "config.json")
+    write_lines(own.results / "metrics.jsonl", history.rows())
+    write_lines(own.logs / "timing.jsonl", history.timing_rows())
 
 
 def _train(
-    stage: Stage,
-    key: str,
-    cell: TrainedCell,
-    training: Training,
-    resume: Path | None,
-    shown: StageRun,
+    own: CellStage, cell: TrainedCell, training: Training, resume: Path | None, shown: StageRun
 ) -> None:
     """Train a cell and write what came of it."""
-    start = start_of(stage, cell)
-    of = StateOf(study=stage.study, cell=key)
+    start = start_of(own.stage, cell)
+    of = StateOf(study=own.stage.study, cell=own.key)
     begin(training.work, of, training.total, training.made_from, resume)
-    outcome = _followed(training, key, shown)
-    stage.weights_of(key).keep_only([each.digest for each in outcome.models])
+    outcome = _followed(training, own.title, shown)
+    own.weights.keep_only([each.digest for each in outcome.models])
     config = TrainingConfig(cell=cell, libraries=outcome.libraries, start=start)
-    _write(stage, key, config, outcome.history)
+    _write(own, config, outcome.history)
     Manifest(
         model=cell.model,
         use=cell.train.checkpoint,
         checkpoints={role: found for role, found in outcome.checkpoints.items()},
         kept=outcome.kept,
         skipped_prompts=training.skipped,
-    ).write(stage.runs / key / stage.name / "checkpoints.json")
+    ).write(own.checkpoints)
     best, before = outcome.checkpoints["best"], outcome.history.steps[0]
     print(
-        f"train {key}: best validation accuracy {best.validation_accuracy:.1%} at step "
+        f"{own.title}: best validation accuracy {best.validation_accuracy:.1%} at step "
         f"{best.step}, {before.accuracy:.1%} before"
     )
     leave(training.work, of, training.total if training.lengthens else None)
 
 
-def _followed(training: Training, key: str, shown: StageRun) -> Outcome:
+def _followed(training: Training, title: str, shown: StageRun) -> Outcome:
     """Train, showing every step."""
-    with ProgressReport(f"train {key}", training.total) as progress:
+    with ProgressReport(title, training.total) as progress:
 
         def report(history: History) -> None:
             step = history.last

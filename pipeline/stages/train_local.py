@@ -11,7 +11,7 @@ from pipeline.base.plugins import ELSEWHERE
 from pipeline.config.params import TrainedCell
 from pipeline.engine.device import own_gpu
 from pipeline.model.manifest import resolve
-from pipeline.stages.common import Stage, input_digest
+from pipeline.stages.common import CellStage, Stage, input_digest
 from pipeline.stages.stop import StopRequest
 from pipeline.stages.training import Settings, Training, say_left_out
 from pipeline.train.checks import check_local
@@ -19,13 +19,13 @@ from pipeline.train.contract import History, Outcome
 from pipeline.train.local_run import LocalRun
 
 
-def prepare_local(stage: Stage, key: str, cell: TrainedCell) -> Training:
+def prepare_local(own: CellStage, cell: TrainedCell) -> Training:
     """A run of the local trainer: on the cluster of ``RAY_ADDRESS``, else here."""
     check_local(cell.train)
     if os.environ.get("RAY_ADDRESS"):
-        elsewhere = cast(Callable[[Stage, str, TrainedCell], Training], ELSEWHERE.load())
-        return elsewhere(stage, key, cell)
-    return LocalTraining(stage, key, cell)
+        elsewhere = cast(Callable[[CellStage, TrainedCell], Training], ELSEWHERE.load())
+        return elsewhere(own, cell)
+    return LocalTraining(own, cell)
 
 
 def made_from(stage: Stage, cell: TrainedCell) -> Settings:
@@ -56,18 +56,17 @@ class LocalTraining:
     """A run of the local trainer in the stage's own process.
 
     Args:
-        stage: The stage.
-        key: Key of the cell.
+        own: The stage of the cell.
         cell: A trained cell.
     """
 
-    def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
+    def __init__(self, own: CellStage, cell: TrainedCell) -> None:
+        stage = own.stage
         base = resolve(stage.root / cell.base, stage.start_of(cell), cell.model)
         threads = stage.params.study.threads
-        weights = stage.weights_of(key)
-        self._key, self._device = key, cell.train.device
-        self._run = LocalRun(cell, threads, base, stage.root / cell.inputs, weights)
-        say_left_out(key, self._run.rows, cell)
+        self._title, self._device = own.title, cell.train.device
+        self._run = LocalRun(cell, threads, base, stage.root / cell.inputs, own.weights)
+        say_left_out(own.key, self._run.rows, cell)
         self.made_from, self.lengthens = _lengthening(cell, made_from(stage, cell))
         self.work = stage.work(*self.made_from.values())
         self.total = cell.train.total_steps(len(self._run.rows.train.rows))
@@ -75,7 +74,7 @@ class LocalTraining:
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
-        with own_gpu(self._device, partial(print, f"train {self._key}:", flush=True)):
+        with own_gpu(self._device, partial(print, f"{self._title}:", flush=True)):
             return self._run.train(
                 self.work, lambda history, _: report(history), StopRequest().requested
             )

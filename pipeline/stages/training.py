@@ -14,7 +14,7 @@ from pipeline.config.params import Cell, TrainedCell
 from pipeline.formats.provenance import Libraries
 from pipeline.formats.records import Record
 from pipeline.model.manifest import Manifest, StoredModel
-from pipeline.stages.common import Stage
+from pipeline.stages.common import CellStage, Stage
 from pipeline.train.contract import History, Outcome
 from pipeline.train.data import CellRows
 
@@ -85,10 +85,10 @@ def start_of(stage: Stage, cell: TrainedCell) -> Started | None:
     return Started(cell=cell.starts_from, **used.model_dump())
 
 
-def prepare(stage: Stage, key: str, cell: TrainedCell) -> Training:
+def prepare(own: CellStage, cell: TrainedCell) -> Training:
     """The training run of a cell, by its backend."""
-    make = cast(Callable[[Stage, str, TrainedCell], Training], BACKENDS[cell.train.backend].load())
-    return make(stage, key, cell)
+    make = cast(Callable[[CellStage, TrainedCell], Training], BACKENDS[cell.train.backend].load())
+    return make(own, cell)
 
 
 def say_left_out(key: str, found: CellRows, cell: TrainedCell) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from pipeline.ops.cluster.client import Address, Client, connect
-from pipeline.ops.cluster.head import SMALL_OBJECT_STORE, Offer, private_head
+from pipeline.ops.cluster.head import Offer, private_head
 from pipeline.ops.cluster.job import Job, JobOutcome
 from pipeline.ops.cluster.run import run_job
+from tests.gpus import path_with_gpus
 
 GPUS, CPUS = 2, 22
 HOLD = """
@@ -32,14 +33,16 @@ MakeJob = Callable[..., Job]
 def head() -> Iterator[Address]:
     """A head with two accelerators by name only."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
-    with private_head(Path(sys.executable), kept, Offer(GPUS, CPUS, SMALL_OBJECT_STORE)) as address:
+    with private_head(Path(sys.executable), kept, Offer(GPUS, CPUS)) as address:
         yield address
 
 
 @pytest.fixture(autouse=True)
-def _no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in os.environ if name.startswith(("RAY_", "TOMRL_"))]:
+def _no_cluster(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A machine that names no cluster, and has accelerators by name only."""
+    for name in [name for name in os.environ if name.startswith(("RAY_", "TOMRL_", "CUDA_"))]:
         monkeypatch.delenv(name)
+    monkeypatch.setenv("PATH", path_with_gpus(tmp_path_factory.mktemp("bin"), 4))
 
 
 @pytest.fixture
@@ -62,7 +65,6 @@ def make_job(tmp_path: Path) -> MakeJob:
         settings: dict[str, Any] = {
             "name": tmp_path.name,
             "gpus": 1,
-            "cpu_only": True,
             "time_limit": 120.0,
             "stall_limit": 60.0,
         }

@@ -19,18 +19,13 @@ from pipeline.ops.cluster.client import Address, check_processors, connect
 from pipeline.ops.cluster.gpus import leased, visible
 from pipeline.ops.cluster.run import run_job
 from tests.cluster.conftest import CPUS, Heard, MakeJob
+from tests.gpus import path_with_gpus
 
 
 @pytest.fixture(autouse=True)
 def four_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine whose nvidia-smi names four accelerators."""
-    program = tmp_path / "bin" / "nvidia-smi"
-    program.parent.mkdir()
-    listed = "".join(f"{n}, GPU-{n}{n}\n" for n in range(4))
-    program.write_text(f"#!{sys.executable}\nprint({listed!r}, end='')\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("PATH", path_with_gpus(tmp_path, 4, "GPU-"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -111,7 +106,7 @@ def test_a_private_head_offers_what_it_was_given(
     monkeypatch.setenv("TOMRL_ENGINE_PYTHON", sys.executable)
     heard = Heard()
     program = 'import os; print("shown", os.environ["CUDA_VISIBLE_DEVICES"])'
-    job = make_job(program, cpu_only=False, gpus=2)
+    job = make_job(program, gpus=2)
     with leased(1, 1, os.environ, print):
         outcome = run_job(job, on_line=heard.lines.append, is_progress=lambda line: False)
     assert outcome.status == "succeeded", outcome.message

@@ -39,7 +39,7 @@ from pipeline.ops.cluster.run import run_job
 
 name, folder = sys.argv[1:]
 job = Job(
-    name=name, arguments=("python", "program.py"), folder=Path(folder), gpus=1, cpu_only=True,
+    name=name, arguments=("python", "program.py"), folder=Path(folder), gpus=1,
     time_limit=600, stall_limit=600,
 )
 run_job(job, on_line=lambda line: print(line, flush=True), is_progress=lambda line: True)

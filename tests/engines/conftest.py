@@ -15,8 +15,17 @@ import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.ops.cluster.head import engine_python
-from tests.conftest import copy_checkout, edited, environment, made_once, shrink, type_command
+from tests.conftest import (
+    PROJECT,
+    copy_checkout,
+    edited,
+    environment,
+    made_once,
+    shrink,
+    type_command,
+)
 from tests.engines.team import served
+from tests.gpus import path_with_gpus
 
 __all__ = ["served"]
 
@@ -32,16 +41,36 @@ ARMS: dict[str, dict[str, object]] = {
     # Its steps are so short that there must be more of them to be killed in the middle.
     "sft": {"algorithm": {"name": "sft", "imitates": "traces"}, "steps": SFT_STEPS},
 }
+ON_CPU = {"VERL_PLATFORM": "cpu", "TORCH_COMPILE_DISABLE": "1", "OMP_NUM_THREADS": "1"}
+SETTINGS = {
+    "++trainer.device": "cpu",
+    "++actor_rollout_ref.rollout.name": "hf_cpu",
+    # Processes that a laptop has no room for.
+    "++actor_rollout_ref.rollout.agent.num_workers": 1,
+    "++data.dataloader_num_workers": 0,
+    "++reward.num_workers": 1,
+    "++transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
+}
+"""With which verl trains where there is no accelerator: of the environment, and of its own."""
 Start = Callable[..., "Command"]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def engine() -> Path:
-    """The interpreter of the engine environment; without it, all tests here are skipped."""
+@pytest.fixture(scope="package", autouse=True)
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The interpreter of the engine environment; without it, all tests here are skipped.
+
+    verl finds accelerators that exist by name only, and a plug-in with which it does without them.
+    """
     try:
-        return engine_python(os.environ)
+        python = engine_python(os.environ)
     except UserError as error:
         pytest.skip(str(error))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", path_with_gpus(tmp_path_factory.mktemp("bin"), 8))
+        patch.setenv("PYTHONPATH", str(PROJECT / "tests" / "on_cpu"))
+        for name, value in ON_CPU.items():
+            patch.setenv(name, value)
+        yield python
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +84,7 @@ def _make_study(folder: Path) -> None:
     shrink(
         checkout,
         backend="verl",
-        cluster={"gpus": 2, "stall_minutes": 4},
+        cluster={"gpus": 2, "stall_minutes": 4, "overrides": SETTINGS},
         prompts_per_step=4,
         rollouts=4,
         steps=STEPS,

@@ -46,11 +46,6 @@ def test_a_tokenizer_of_another_vocabulary(checkout: Path, tmp_path: Path) -> No
     assert not list((checkout / "work").glob("*/job"))
 
 
-def test_no_plugin_for_processors(checkout: Path) -> None:
-    message = refused(checkout, TOMRL_VERL_PLUGIN="")
-    assert "needs accelerators" in message and "TOMRL_VERL_PLUGIN=tests" in message
-
-
 def test_an_environment_without_what_verl_needs(checkout: Path) -> None:
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
     with private_head(Path(sys.executable), kept, Offer(2, 22)) as cluster:

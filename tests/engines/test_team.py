@@ -169,7 +169,7 @@ def test_a_killed_database_loses_nothing(
     write_text(tmp_path / "params.yaml", params_text(find_study(TINY, "mini")))
     with edited(tmp_path / "params.yaml") as content:
         content["cells"]["nano-hi"]["seed"] = 7
-    with followed(Stage("train", tmp_path, study), "nano-hi", patience=0) as said:
+    with followed(Stage("train", tmp_path, study).of("nano-hi"), patience=0) as said:
         said.step("train", 1, {"accuracy": 0.5}, at=1.0)
         until(lambda: is_shown(tmp_path))
         served.kill_database()

@@ -41,7 +41,7 @@ def placed(params: Params) -> Iterator[Placement]:
         if isinstance(cell, TrainedCell) and cell.train.backend == "verl":
             model = params.base[cell.model].model
             recipe = cell.train
-            yield place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind)
+            yield place(shape_of(model), recipe, cell.algorithm, recipe.cluster)
 
 
 @pytest.mark.parametrize(("study", "nodes", "script"), commands())

@@ -32,7 +32,6 @@ PORT_ATTEMPTS = 3  # somebody may take a free port before the head does
 # Unix socket paths end at 107 bytes; Ray's own part of them takes about 64.
 LONGEST_FOLDER = 30
 LAST_LINES = 50  # of the output of a head that has ended
-SMALL_OBJECT_STORE = 1 << 30  # bytes; by default Ray takes 30 % of a laptop's memory
 # Ray replaces 127.0.0.1 by the machine's outward address, where it would then listen.
 NODE_ADDRESS = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"
 # Of the lines in which ``ray start --block`` says why it ends.
@@ -47,12 +46,10 @@ class Offer(NamedTuple):
     Attributes:
         gpus: Accelerators.
         cpus: Processor cores.
-        object_store: Bytes of Ray's object store; None takes 30 % of the machine's memory.
     """
 
     gpus: int
     cpus: int
-    object_store: int | None = None
 
 
 def engine_python(environment: Mapping[str, str]) -> Path:
@@ -163,8 +160,6 @@ def _command(python: str, port: int, client_port: int, offer: Offer) -> list[str
         "num-gpus": offer.gpus,
         "num-cpus": offer.cpus,
     }
-    if offer.object_store is not None:
-        flags["object-store-memory"] = offer.object_store
     return [
         "{folder}/environment/bin/" + python,
         *("-m", "ray.scripts.scripts", "start", "--head", "--block"),

@@ -55,15 +55,13 @@ class Job:
             that of the cluster's nodes or, on a private head, of the engine environment.
         folder: A small folder that is uploaded.
         environment: Variables of the job and its workers. They never reach a log.
-        gpus: Accelerators (processes where ``cpu_only``) that the job takes on each node.
+        gpus: Accelerators that the job takes on each node.
         nodes: Nodes that the job takes.
         own_gpus: Accelerators, or what part of one, that the command itself takes on any node. Ray
             begins it once they are free; for ``gpus`` it does not wait.
         own_cpus: Processor cores that the command itself takes on the same node.
         helper_cpus: Processor cores that Ray must have for what the job starts beside its ranks.
         rank_cpus: Processor cores that Ray must have for each rank, on its node.
-        cpu_only: The job computes on CPU: a private head then offers ``gpus`` accelerators that
-            exist by name only.
         time_limit: Seconds for all attempts together.
         stall_limit: Seconds without progress after which an attempt that runs counts as hung.
         retries: How many attempts after a failed, lost or hung one may fail in a row without
@@ -85,7 +83,6 @@ class Job:
     own_cpus: int = 0
     helper_cpus: int = 0
     rank_cpus: int = 0
-    cpu_only: bool = False
     retries: int = 0
     requires: Mapping[str, str] = field(default_factory=dict)
     shares: tuple[Path, ...] = ()

@@ -154,16 +154,11 @@ def _cluster(job: Job, on_line: OnLine) -> Iterator[tuple[Client, str | None]]:
 
 @contextlib.contextmanager
 def _own_head(python: Path, job: Job, on_line: OnLine) -> Iterator[Address]:
-    """Yield a private head with accelerators by name only, or with some that it alone is given."""
+    """Yield a private head that alone is given some accelerators of this machine."""
     from pipeline.ops.cluster.gpus import leased
-    from pipeline.ops.cluster.head import SMALL_OBJECT_STORE, Offer, private_head
+    from pipeline.ops.cluster.head import Offer, private_head
 
     cpus = CPUS_BESIDE + CPUS_OF_RANK * job.gpus
-    if job.cpu_only:
-        offer = Offer(job.gpus, cpus, SMALL_OBJECT_STORE)
-        with private_head(python, os.environ, offer) as address:
-            yield address
-        return
     with leased(job.gpus, job.gpus, os.environ, lambda text: on_line(f"cluster: {text}")) as own:
         offer = Offer(len(own.devices), max(cpus, os.cpu_count() or 1))
         environment = {**os.environ, **own.variables}

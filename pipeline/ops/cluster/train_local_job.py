@@ -17,7 +17,7 @@ from pipeline.ops.cluster.client import configured_address, connect
 from pipeline.ops.cluster.job import Job
 from pipeline.ops.cluster.local_job import LocalJobSpec
 from pipeline.ops.cluster.training_job import TrainingJob
-from pipeline.stages.common import Stage
+from pipeline.stages.common import CellStage
 from pipeline.stages.train_local import made_from
 from pipeline.stages.training import say_left_out
 from pipeline.train.checks import check_fit
@@ -34,12 +34,12 @@ class LocalJobTraining:
     """A run of the local trainer through a Ray job.
 
     Args:
-        stage: The stage.
-        key: Key of the cell.
+        own: The stage of the cell.
         cell: A trained cell.
     """
 
-    def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
+    def __init__(self, own: CellStage, cell: TrainedCell) -> None:
+        stage = own.stage
         base, self._inputs = stage.root / cell.base, stage.root / cell.inputs
         self._start = stage.start_of(cell)
         folder = resolve(base, self._start, cell.model)
@@ -47,8 +47,8 @@ class LocalJobTraining:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
         rows = CellRows.load(self._inputs, tokenizer, cell)
         check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, cell.train)
-        say_left_out(key, rows, cell)
-        self._stage, self._key, self._cell = stage, key, cell
+        say_left_out(own.key, rows, cell)
+        self._own, self._cell = own, cell
         self._threads = stage.params.study.threads
         self._shape = Shape.of(config.to_dict())
         self._base = folder.name
@@ -60,7 +60,7 @@ class LocalJobTraining:
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
         spec = LocalJobSpec(
-            key=self._key,
+            key=self._own.key,
             cell=self._cell,
             base=self._base,
             made_by=self._start.made_by,
@@ -68,8 +68,8 @@ class LocalJobTraining:
             state=str(self.work.resolve()),
             threads=self._threads,
         )
-        weights = self._stage.weights_of(self._key)
-        return TrainingJob(spec, self._inputs, self.work, weights, self._job).run(report)
+        job = TrainingJob(spec, self._inputs, self.work, self._own.weights, self._job)
+        return job.run(report)
 
     def _job(self, folder: Path) -> Job:
         cluster, share = self._cell.train.cluster, self._share()
@@ -81,7 +81,7 @@ class LocalJobTraining:
         if not share:  # an accelerator of the node is not this job's
             variables["CUDA_VISIBLE_DEVICES"] = ""
         return Job(
-            name=f"{self._stage.study}-{self._key}",
+            name=f"{self._own.stage.study}-{self._own.key}",
             arguments=("python", "-m", "pipeline.ops.cluster.local_job"),
             folder=folder,
             environment=variables,

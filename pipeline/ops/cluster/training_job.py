@@ -35,7 +35,6 @@ class TrainingJob:
         weights: Receives the trained models.
         job_of: From the folder that is uploaded to the job.
         judge: Judges its failures.
-        packages: Folders of packages that are uploaded beside this one.
     """
 
     spec: TrainingSpec
@@ -44,13 +43,12 @@ class TrainingJob:
     weights: WeightsFolder
     job_of: Callable[[Path], Job]
     judge: Judge = lambda lines, stepped: None
-    packages: Sequence[Path] = ()
 
     def run(self, report: Callable[[History], None]) -> Outcome:
         """Train; see :class:`pipeline.stages.training.Training`."""
         folder, log, key = self.work / "job", self.work / "job.log", self.spec.key
         self.work.mkdir(parents=True, exist_ok=True)
-        _write_folder(folder, self.spec, self.inputs, self.packages)
+        _write_folder(folder, self.spec, self.inputs)
         saved = _Saved()
         with log.open("a", encoding="utf-8") as file:
             heard = _Heard(key, file, report)
@@ -87,14 +85,13 @@ class TrainingJob:
         return outcome
 
 
-def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path, packages: Sequence[Path]) -> None:
-    """Write the folder that is uploaded: packages, the datasets, the specification."""
+def _write_folder(folder: Path, spec: TrainingSpec, inputs: Path) -> None:
+    """Write the folder that is uploaded: this package, the datasets, the specification."""
     remove(folder)
     with replacing(folder) as temporary:
         temporary.mkdir()
-        for package in (Path(pipeline.__file__).parent, *packages):
-            ignore = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(package, temporary / package.name, ignore=ignore)
+        package, ignore = Path(pipeline.__file__).parent, shutil.ignore_patterns("__pycache__")
+        shutil.copytree(package, temporary / package.name, ignore=ignore)
         for name in ("train.parquet", "validation.parquet"):
             shutil.copy2(inputs / name, temporary / name)
         if (inputs / PROBE).is_dir():

@@ -107,24 +107,17 @@ def cell_run(
 
 @contextmanager
 def study_run(params: Params, root: Path) -> Iterator[Tracker]:
-    """Give the run of the whole study while its report is made, and end it with that."""
+    """Give the run of the whole study while its report is made, and end it as that ends: well, by
+    an error, or by being stopped.
+    """
     client, told = prepare(root), circumstances(root)
     with answering(tracking_uri(root)):
         tracker = study_tracker(client, params, told.get(COMMIT, ""))
-    with _ending(tracker, "report", told):
-        yield tracker
-
-
-@contextmanager
-def _ending(tracker: Tracker, work: str, told: Mapping[str, str]) -> Iterator[None]:
-    """Note in which circumstances work begins, and end its run as the block ends: well, by an
-    error, or by being stopped.
-    """
     started, status = time.monotonic(), "FAILED"
     tracker.begin()
     tracker.tags(told)
     try:
-        yield
+        yield tracker
         status = "FINISHED"
     except KeyboardInterrupt:
         status = "KILLED"
@@ -133,7 +126,7 @@ def _ending(tracker: Tracker, work: str, told: Mapping[str, str]) -> Iterator[No
         tracker.tags({"failure": first_line(error)})
         raise
     finally:
-        tracker.end(status, work, time.monotonic() - started)
+        tracker.end(status, "report", time.monotonic() - started)
 
 
 def study_tracker(

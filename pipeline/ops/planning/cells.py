@@ -255,11 +255,12 @@ class _Planner:
         on_cpu = pool.accelerator == "cpu"
         model = _model(self._params, cell)
         assert has_weights(model)
-        if not on_cpu and isinstance(model, TinyModel):
+        fits_cores = _fits_cores(cell, model)
+        if fits_cores and not on_cpu and isinstance(model, TinyModel):
             raise UserError(
                 "a tiny model runs on cores; it would fit in a pool with accelerator: cpu"
             )
-        if on_cpu and not _fits_cores(cell, model):
+        if on_cpu and not fits_cores:
             raise UserError("it needs accelerators; it would fit in a pool of a100-80 or larger")
         if stage == "train" and isinstance(cell, TrainedCell):
             if cell.train.backend == "local":
@@ -296,8 +297,7 @@ class _Planner:
             raise UserError(f"train.cluster.accelerator asks for {asked.accelerator}")
         memory = pool.memory or asked.memory
         wanted = asked.model_copy(update={"accelerator": pool.accelerator, "memory": memory})
-        kind = _model(self._params, cell).kind
-        found = place(shape, cell.train, cell.algorithm, wanted, kind)
+        found = place(shape, cell.train, cell.algorithm, wanted)
         if found.gpus > pool.gpus or found.nodes > pool.nodes:
             raise UserError(
                 f"it would fit on {found.describe()}, the pool has {pool.nodes} x {pool.gpus}"
@@ -313,10 +313,12 @@ def runs_on_cores(params: Params) -> bool:
 
 def _fits_cores(cell: Cell, model: TinyModel | Published) -> bool:
     """Whether a cell's model is asked, and trained, on the cores of a laptop."""
+    trained = cell if isinstance(cell, TrainedCell) else None
+    if trained and trained.train.backend != "local":
+        return False
     if isinstance(model, TinyModel):
         return True
-    trained = cell if isinstance(cell, TrainedCell) else None
-    if cell.evaluate.engine != "hf" or (trained and trained.train.backend != "local"):
+    if cell.evaluate.engine != "hf":
         return False
     shape = shape_of(model)
     needed = 4 * shape.parameters

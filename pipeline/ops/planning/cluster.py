@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -37,7 +37,7 @@ class Pool(Section):
         price: Dollars for an accelerator and hour.
     """
 
-    accelerator: Accelerator
+    accelerator: Accelerator | Literal["cpu"]
     memory: float | None = Field(default=None, gt=0, le=10_000)
     nodes: Annotated[int, Field(ge=1, le=10_000)]
     gpus: Annotated[int, Field(ge=1, le=1024)]

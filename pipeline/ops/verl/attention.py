@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib.util
 
 from pipeline.config.training import Train
-from pipeline.ops.verl.phases import Placement
 
 
 def flash_is_installed() -> bool:
@@ -19,15 +18,14 @@ def flash_is_installed() -> bool:
     return importlib.util.find_spec("flash_attn") is not None
 
 
-def packs(recipe: Train, placement: Placement, *, flash: bool) -> bool:
+def packs(recipe: Train, *, flash: bool) -> bool:
     """Whether sequences are packed, and not padded.
 
     Args:
         recipe: The training recipe.
-        placement: Where it trains.
-        flash: Whether FlashAttention is installed there.
+        flash: Whether FlashAttention is installed where it trains.
     """
-    return flash and recipe.precision != "float32" and not placement.on_cpu
+    return flash and recipe.precision != "float32"
 
 
 def attention(model: str, *, packed: bool) -> dict[str, bool | str]:

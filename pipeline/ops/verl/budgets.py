@@ -1,5 +1,5 @@
 """How verl uses the accelerators that a cell was given: settings that change nothing of what it
-learns. Processes on a CPU take all but what asks for a GPU.
+learns.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def budget_settings(
         packed: Whether sequences are packed, and not padded.
     """
     # verl counts no padding in a budget of tokens: one long sequence among many short ones would
-    # take more memory than was planned. Nobody plans that of a CPU.
+    # take more memory than was planned.
     cut = (
         _token_budgets(placement, critic=critic)
-        if packed or placement.on_cpu
+        if packed
         else _sequence_counts(recipe, placement, critic=critic)
     )
     settings: dict[str, Setting] = {

@@ -51,20 +51,19 @@ class Composed:
         }
 
 
-def compose(overrides: Overrides, config: str = _RL, python: str = sys.executable) -> Composed:
-    """Compose and validate with the verl that an interpreter has.
+def compose(overrides: Overrides, config: str = _RL) -> Composed:
+    """Compose and validate with the verl of this environment.
 
     Args:
         overrides: Settings by dotted name.
         config: Name of verl's configuration.
-        python: The interpreter.
 
     Raises:
         UserError: If verl has no such key, a value is of the wrong kind, or verl refuses the
             configuration; or if it is not installed.
     """
     child = subprocess.run(
-        [python, "-m", __name__],
+        [sys.executable, "-m", __name__],
         input=json.dumps([overrides, config]),
         capture_output=True,
         text=True,
@@ -75,8 +74,8 @@ def compose(overrides: Overrides, config: str = _RL, python: str = sys.executabl
     except (IndexError, ValueError):
         last = child.stderr.strip().splitlines()[-1:] or [f"exit status {child.returncode}"]
         raise UserError(
-            f"verl cannot be asked for its configuration by {python} ({last[0]}); install it there "
-            "with: pip install -c requirements/main.txt verl hydra-core"
+            f"verl cannot be asked for its configuration by {sys.executable} ({last[0]}); install "
+            "it there with: pip install -c requirements/main.txt verl hydra-core"
         ) from None
     if "error" in answer:
         raise UserError(answer["error"])
@@ -101,15 +100,9 @@ def compose_here(overrides: Overrides, name: str = _RL) -> Composed:
             raise UserError(f"train.cluster.overrides: verl refuses them ({error})") from None
     (_validate if name == _RL else _validate_sections)(config)
     resolved = OmegaConf.to_container(config, resolve=True)
-    shown = dict(_leaves(_resolved(bare)))
-    return Composed(resolved, shown)  # type: ignore[arg-type]
-
-
-def _resolved(config: object) -> object:
-    """Verl's defaults as far as they can be resolved: the rollout has no default name."""
-    from omegaconf import OmegaConf
-
-    return OmegaConf.to_container(config, resolve=True, throw_on_missing=False)
+    # As far as they can be resolved: the rollout has no default name.
+    shown = OmegaConf.to_container(bare, resolve=True, throw_on_missing=False)
+    return Composed(resolved, dict(_leaves(shown)))  # type: ignore[arg-type]
 
 
 def _leaves(node: object, prefix: str = "") -> Iterator[tuple[str, object]]:

@@ -37,13 +37,12 @@ class FailureCause(NamedTuple):
 def circumstances(key: str, placement: Placement, state: str) -> dict[str, object]:
     """The fields of advice: where a cell's settings stand, its accelerators, its state folder."""
     phases = ", ".join(f"{held / GIB:.1f} in {phase}" for phase, held in placement.peaks.items())
-    of = f", of {placement.capacity / GIB:.1f}" if placement.capacity is not None else ""
     return {
         "train": f"cells.{key}.train",
         "accelerators": placement.describe(),
         "gpus": placement.gpus,
         "nodes": placement.nodes,
-        "planned": f"{phases}{of} GiB",
+        "planned": f"{phases}, of {placement.capacity / GIB:.1f} GiB",
         "state": state,
     }
 

@@ -145,7 +145,7 @@ class VerlAttempt:
             probe=str(columns) if columns.is_dir() else None,
         )
         flash = flash_is_installed()
-        if packs(self.recipe, spec.placement, flash=True) and not flash:
+        if packs(self.recipe, flash=True) and not flash:
             say(NOTE, _PADDED)
         again = bool(done) and self.trainer is RL  # the other one sees for itself
         return {

@@ -58,15 +58,14 @@ def gathered(shape: Shape, size: int) -> int:
     return (ends + 2 * layer) * size
 
 
-def activations(shape: Shape, tokens: int, size: int, *, recompute: bool) -> int:
-    """What the backward pass over so many tokens needs."""
+def activations(shape: Shape, tokens: int, size: int) -> int:
+    """What the backward pass over so many tokens needs, which recomputes one layer at a time."""
     hidden, inner = shape.hidden_size, shape.intermediate_size
     key_value = shape.num_key_value_heads * shape.head_size
     # Per token and layer: normalised inputs and residuals in float32; queries, keys and values
     # before and after rotation, attention output, three inner products.
     layer = 6 * hidden * FLOAT + (4 * hidden + 5 * key_value + 4 * inner) * size
-    layers = shape.num_hidden_layers
-    return tokens * (layers * hidden * size + layer if recompute else layers * layer)
+    return tokens * (shape.num_hidden_layers * hidden * size + layer)
 
 
 def passing(shape: Shape, tokens: int, size: int) -> int:

@@ -6,7 +6,8 @@ owner:
 - ``backend``, ``checkpoint``, ``cluster`` (but its overrides), ``allow_no_answers``: the stage and
   the job;
 - ``groups_per_micro_batch``, ``device``: the local trainer's; the placement decides them for verl,
-  with updates of at most ``tokens_per_micro_batch`` tokens at once, but one completion at least.
+  with updates of at most ``tokens_per_micro_batch`` tokens at once, but one completion at least;
+- ``gradient_checkpointing``: always with verl.
 
 How the accelerators are used is set in :mod:`pipeline.ops.verl.budgets`.
 
@@ -99,11 +100,11 @@ def verl_overrides(
     """
     recipe, algorithm = cell.train, cell.algorithm
     check_expressible(recipe, algorithm)
-    packed, critic = packs(recipe, placement, flash=flash), algorithm.critic is not None
+    packed, critic = packs(recipe, flash=flash), algorithm.critic is not None
     return {
         **_algorithm(recipe, algorithm),
         **_data(cell, recipe, paths),
-        **_model(placement, paths, packed=packed),
+        **_model(paths, packed=packed),
         **_actor(cell, recipe, placement),
         **_rollout(cell, recipe, placement),
         **_critic(cell, recipe, placement, paths, packed=packed),
@@ -112,7 +113,6 @@ def verl_overrides(
         **budget_settings(recipe, placement, critic=critic, packed=packed),
         **hooks(paths.tokenizer, recipe.cluster.host_memory_share, paths.probe),
         **recipe_overrides(recipe, algorithm),
-        **(_cpu(critic=critic) if placement.on_cpu else {}),
         **recipe.cluster.overrides,
     }
 
@@ -180,11 +180,11 @@ def _data(cell: TrainedCell, recipe: Train, paths: JobPaths) -> Overrides:
     }
 
 
-def _model(placement: Placement, paths: JobPaths, *, packed: bool) -> Overrides:
+def _model(paths: JobPaths, *, packed: bool) -> Overrides:
     return {
         f"{_MODEL}.path": paths.model,
         f"{_MODEL}.tokenizer_path": paths.tokenizer,
-        f"{_MODEL}.enable_gradient_checkpointing": placement.gradient_checkpointing,
+        f"{_MODEL}.enable_gradient_checkpointing": True,
         **attention(_MODEL, packed=packed),
     }
 
@@ -207,19 +207,19 @@ def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
         f"{_ACTOR}.kl_loss_coef": recipe.kl_coefficient,
         f"{_ACTOR}.kl_loss_type": recipe.kl_kind,
         f"{_ACTOR}.data_loader_seed": cell.seed,
-        **optimizer(f"{_ACTOR}.optim", recipe, placement),
+        **optimizer(f"{_ACTOR}.optim", recipe),
         **sharding(f"{_ACTOR}.fsdp_config", cell, recipe, placement),
         **precision(f"{_REF}.fsdp_config", recipe),
     }
 
 
-def optimizer(section: str, recipe: Train, placement: Placement) -> Overrides:
+def optimizer(section: str, recipe: Train) -> Overrides:
     """How AdamW steps: in one kernel, which holds nothing of its own.
 
     Torch's default on accelerators holds one more shard in float32. It stays with float16, whose
     gradient scaler (torch's, for shards) and the one kernel do not work together.
     """
-    if placement.on_cpu or recipe.precision == "float16":
+    if recipe.precision == "float16":
         return {}
     return {f"+{section}.override_optimizer_config.fused": True}
 
@@ -246,7 +246,7 @@ def precision(section: str, recipe: Train) -> Overrides:
 
 def _rollout(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
     return {
-        f"{_ROLLOUT}.name": "hf_cpu" if placement.on_cpu else "vllm",
+        f"{_ROLLOUT}.name": "vllm",
         f"{_ROLLOUT}.n": recipe.rollouts,
         f"{_ROLLOUT}.temperature": recipe.temperature,
         f"{_ROLLOUT}.top_p": recipe.top_p,
@@ -271,9 +271,9 @@ def _critic(
         "critic.data_loader_seed": cell.seed,
         "critic.model.path": paths.model,
         "critic.model.tokenizer_path": paths.tokenizer,
-        "critic.model.enable_gradient_checkpointing": placement.gradient_checkpointing,
+        "critic.model.enable_gradient_checkpointing": True,
         **attention("critic.model", packed=packed),
-        **optimizer("critic.optim", recipe, placement),
+        **optimizer("critic.optim", recipe),
         **sharding("critic.fsdp", cell, recipe, placement),
     }
 
@@ -354,23 +354,6 @@ def planned(recipe: Train, rows: int) -> tuple[int, int]:
         )
     total = recipe.total_steps(rows)
     return total, math.ceil(total / steps_per_pass)
-
-
-def _cpu(*, critic: bool) -> Overrides:
-    """What runs verl without an accelerator; the rollout backend is this package's plugin."""
-    settings: Overrides = {
-        "trainer.device": "cpu",
-        f"{_ACTOR}.use_torch_compile": False,
-        f"{_ACTOR}.fsdp_config.use_torch_compile": False,
-        f"{_REF}.fsdp_config.use_torch_compile": False,
-        f"{_ROLLOUT}.agent.num_workers": 1,
-        "data.dataloader_num_workers": 0,
-        "reward.num_workers": 1,
-        "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
-    }
-    if critic:
-        settings["critic.fsdp.use_torch_compile"] = False
-    return settings
 
 
 def as_arguments(overrides: Overrides) -> list[str]:

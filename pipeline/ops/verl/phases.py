@@ -35,7 +35,6 @@ _SAMPLER = 2 * GIB  # vLLM's own activations, logits and CUDA graphs
 _ASLEEP = GIB  # of these, the graphs, which stay while it sleeps
 _SCORED = (4, 2, 1)  # times as many sequences without a backward pass
 _USUAL_UTILIZATION, _MOST_UTILIZATION = 0.6, 0.9
-_CPU_UTILIZATION = 0.3  # nobody reads it there, but verl wants a number
 _SAMPLED_AT_ONCE = 32  # completions whose cache fits before memory counts as full
 _DECODED_AT_ONCE = 100  # prompts, by :mod:`pipeline.train.probe`
 
@@ -47,10 +46,9 @@ class Placement:
     Attributes:
         accelerator: Kind of accelerator.
         nodes: Nodes.
-        gpus: Accelerators per node (processes, on CPU).
+        gpus: Accelerators per node.
         tensor_parallel: Accelerators that one copy of the rollout model spans.
         offload: Whether weights and optimiser state wait in the node's memory between steps.
-        gradient_checkpointing: Whether activations are recomputed.
         longest: Tokens of the longest sequence.
         micro_batch: Sequences of that length that one accelerator takes through forward and
             backward at once; of shorter ones, as many as have as many tokens.
@@ -60,7 +58,7 @@ class Placement:
         scoring: Bytes per accelerator while log-probabilities are taken, by what they hold.
         rollout: Bytes per accelerator during sampling, by what they hold.
         host: Bytes in the memory of each node, by what they hold.
-        capacity: Bytes that an accelerator offers; None on CPU, where nothing is checked.
+        capacity: Bytes that an accelerator offers.
         fullness: Largest share of that memory in any phase, margin included, with a cache for a
             fair number of completions.
     """
@@ -70,7 +68,6 @@ class Placement:
     gpus: int
     tensor_parallel: int
     offload: bool
-    gradient_checkpointing: bool
     longest: int
     micro_batch: int
     log_prob_micro_batch: int
@@ -79,18 +76,13 @@ class Placement:
     scoring: dict[str, int]
     rollout: dict[str, int]
     host: dict[str, int]
-    capacity: int | None
+    capacity: int
     fullness: float
 
     @property
     def ranks(self) -> int:
         """The number of accelerators in all."""
         return self.nodes * self.gpus
-
-    @property
-    def on_cpu(self) -> bool:
-        """Whether there is no accelerator."""
-        return self.accelerator == "cpu"
 
     @property
     def update_tokens(self) -> int:
@@ -120,7 +112,7 @@ class Placement:
     @property
     def fits(self) -> bool:
         """Whether all phases fit."""
-        return self.capacity is None or self.peak <= self.capacity
+        return self.peak <= self.capacity
 
     def describe(self) -> str:
         """The place in words, such as ``2 x a100-80`` or ``2 nodes x 8 x h100``."""
@@ -155,9 +147,8 @@ def plan_on(
         micro_batch: Longest sequences that go through forward and backward at once.
         memory_each: GiB of an accelerator, where that is not what its kind has.
     """
-    on_cpu, ranks = accelerator == "cpu", nodes * gpus
+    ranks = nodes * gpus
     size = FLOAT if recipe.precision == "float32" else 2
-    recompute = recipe.gradient_checkpointing or not on_cpu
     adapters = shape.adapters(recipe.lora.rank) if recipe.lora else 0
     policy = memory.trained(shape.parameters, ranks, adapters, memory.frozen(recipe))
     critic = memory.trained(shape.trunk if algorithm.critic else 0, ranks)
@@ -165,38 +156,36 @@ def plan_on(
     layers = memory.gathered(shape, size)
     # Without offload each of policy and critic stays while the other is updated.
     waits = 0 if offload else critic["parameters"] + critic["optimiser"]
-    libraries = 0 if on_cpu else _LIBRARIES
-    asleep = 0 if on_cpu or not algorithm.samples else _ASLEEP
+    asleep = _ASLEEP if algorithm.samples else 0
     # AdamW's temporary, where one kernel does not do without, see ``overrides.optimizer``.
-    stepping = policy["gradients"] if recipe.precision == "float16" and not on_cpu else 0
+    stepping = policy["gradients"] if recipe.precision == "float16" else 0
     placement = Placement(
         accelerator=accelerator,
         nodes=nodes,
         gpus=gpus,
         tensor_parallel=tensor_parallel,
         offload=offload,
-        gradient_checkpointing=recompute,
         longest=longest(recipe),
         micro_batch=micro_batch,
         log_prob_micro_batch=micro_batch,
-        memory_utilization=_CPU_UTILIZATION,
+        memory_utilization=_USUAL_UTILIZATION,
         update=_larger(
             {
                 **policy,
                 "critic": waits,
                 # And their gradients, before these are scattered; adapters' are thin.
                 "gathered layers": (1 if recipe.lora else 2) * layers,
-                "activations": memory.activations(shape, tokens, size, recompute=recompute),
+                "activations": memory.activations(shape, tokens, size),
                 "logits": memory.logits(shape, recipe, tokens, size, learns=True),
                 "sleeping sampler": asleep,
-                "libraries": libraries,
+                "libraries": _LIBRARIES,
             },
             {
                 **policy,
                 "critic": waits,
                 "step": stepping,
                 "sleeping sampler": asleep,
-                "libraries": libraries,
+                "libraries": _LIBRARIES,
             },
         ),
         scoring={},
@@ -207,19 +196,19 @@ def plan_on(
             "critic": waits,
             "rollout weights": shape.parameters * size // tensor_parallel,
             "cache": memory.cache_of_one(shape, recipe, size, tensor_parallel),
-            "sampler": 0 if on_cpu else _SAMPLER,
-            "new weights": 0 if on_cpu else _SYNC,
-            "libraries": libraries,
+            "sampler": _SAMPLER,
+            "new weights": _SYNC,
+            "libraries": _LIBRARIES,
         },
         host={
             **_waiting(shape, recipe, algorithm, size, nodes, gpus),
             "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
         },
-        capacity=None if on_cpu else capacity(accelerator, memory_each),
+        capacity=capacity(accelerator, memory_each),
         fullness=0.0,
     )
     if not algorithm.samples:
-        return _filled(_measuring(placement))
+        return _measuring(placement)
     completions = -(-recipe.prompts_per_step * recipe.rollouts // ranks)
     placement = _scoring(placement, shape, recipe, size, waits, completions)
     return _sampling(placement, completions * tensor_parallel)
@@ -253,13 +242,8 @@ def _waiting(
 def _measuring(placement: Placement) -> Placement:
     """Give the copy that a cell which imitates is measured with a cache for its prompts."""
     cache = placement.rollout["cache"] * _DECODED_AT_ONCE
-    return replace(placement, rollout={**placement.rollout, "cache": cache})
-
-
-def _filled(placement: Placement) -> Placement:
-    if placement.capacity is None:
-        return placement
-    return replace(placement, fullness=placement.peak / placement.capacity)
+    found = replace(placement, rollout={**placement.rollout, "cache": cache})
+    return replace(found, fullness=found.peak / found.capacity)
 
 
 def _scoring(
@@ -284,7 +268,7 @@ def _scoring(
             "libraries": placement.update["libraries"],
         }
         options.append(replace(placement, log_prob_micro_batch=rows, scoring=held))
-    room = math.inf if placement.capacity is None else FULL * placement.capacity
+    room = FULL * placement.capacity
     return next((each for each in options if each.peaks["scoring"] <= room), options[-1])
 
 
@@ -295,10 +279,7 @@ def _sampling(placement: Placement, completions: int) -> Placement:
     A small cache makes it sample in turns, which is slow but works, so that only one completion's
     must fit.
     """
-    one, rollout = placement.rollout["cache"], placement.rollout
-    if placement.capacity is None:
-        return replace(placement, rollout={**rollout, "cache": one * completions})
-    capacity = placement.capacity
+    one, rollout, capacity = placement.rollout["cache"], placement.rollout, placement.capacity
     own = rollout["rollout weights"] + rollout["sampler"]
     others = sum(rollout.values()) - own - one
     comfortable = {**rollout, "cache": one * min(completions, _SAMPLED_AT_ONCE)}

@@ -23,13 +23,7 @@ NODES = (1, 2, 4, 8)
 _MICRO_BATCHES = (16, 8, 4, 2, 1)  # of the longest sequences
 
 
-def place(
-    shape: Shape,
-    recipe: Train,
-    algorithm: Algorithm,
-    cluster: Cluster,
-    model_kind: str = "hub",
-) -> Placement:
+def place(shape: Shape, recipe: Train, algorithm: Algorithm, cluster: Cluster) -> Placement:
     """The placement of a training run: the smallest that fits, within what is asked for.
 
     Args:
@@ -37,18 +31,15 @@ def place(
         recipe: The training recipe.
         algorithm: The algorithm; one with a critic holds another model.
         cluster: What the study asks for.
-        model_kind: Kind of the base model: ``auto`` puts tiny models on CPU.
 
     Raises:
         UserError: If nothing fits, or the batch does not divide among the accelerators; with the
             numbers, and with what would fit.
     """
-    accelerator = cluster.accelerator
-    if accelerator == "auto":
-        accelerator = "cpu" if model_kind == "tiny" else "a100-80"
+    accelerator = "a100-80" if cluster.accelerator == "auto" else cluster.accelerator
     # The fewest accelerators win. What comes nearest to fitting is kept for the error message.
     tried: list[Placement] = []
-    for nodes, gpus in _places(cluster, accelerator, recipe, algorithm):
+    for nodes, gpus in _places(cluster, recipe, algorithm):
         options = list(_options(shape, recipe, algorithm, cluster, accelerator, nodes, gpus))
         if found := _choose(options):
             return found
@@ -67,13 +58,11 @@ def _choose(options: list[Placement]) -> Placement | None:
     return roomy or tight
 
 
-def _places(
-    cluster: Cluster, accelerator: Accelerator, recipe: Train, algorithm: Algorithm
-) -> list[tuple[int, int]]:
+def _places(cluster: Cluster, recipe: Train, algorithm: Algorithm) -> list[tuple[int, int]]:
     """Nodes and accelerators per node to try; each must divide the work of an update."""
     first = cluster.nodes or 1
-    found = [(first, gpus) for gpus in _gpu_counts(cluster, first, accelerator, recipe, algorithm)]
-    if cluster.nodes or cluster.gpus or accelerator == "cpu":
+    found = [(first, gpus) for gpus in _gpu_counts(cluster, first, recipe, algorithm)]
+    if cluster.nodes or cluster.gpus:
         return found
     sequences, most = _sequences_per_update(recipe, algorithm), _of_node(cluster)
     return found + [(nodes, most) for nodes in NODES[1:] if sequences % (nodes * most) == 0]
@@ -83,15 +72,12 @@ def _of_node(cluster: Cluster) -> int:
     return cluster.node_gpus or GPUS_PER_NODE[-1]
 
 
-def _gpu_counts(
-    cluster: Cluster, nodes: int, accelerator: Accelerator, recipe: Train, algorithm: Algorithm
-) -> list[int]:
+def _gpu_counts(cluster: Cluster, nodes: int, recipe: Train, algorithm: Algorithm) -> list[int]:
     """The accelerators per node to try."""
     sequences = _sequences_per_update(recipe, algorithm)
     asked = cluster.gpus
     most = _of_node(cluster)
-    tried = (1,) if accelerator == "cpu" else tuple(n for n in GPUS_PER_NODE if n <= most)
-    counts = [asked] if asked else list(tried)
+    counts = [asked] if asked else [n for n in GPUS_PER_NODE if n <= most]
     # verl gives each rank the same number of sequences and refuses to start with a remainder.
     usable = [gpus for gpus in counts if sequences % (gpus * nodes) == 0]
     if not usable:
@@ -143,11 +129,9 @@ def _options(
     # Offload costs a copy over the bus in every phase, so it is tried last; a wider spread of the
     # rollout model costs communication in every token; smaller micro-batches idle the accelerator.
     offloads = (False, True) if cluster.offload is None else (cluster.offload,)
-    if accelerator == "cpu":
-        offloads = (cluster.offload or False,)
     sequences = _sequences_per_update(recipe, algorithm) // (gpus * nodes)
     for offload in offloads:
-        for tensor_parallel in _tensor_parallels(shape, cluster, algorithm, accelerator, gpus):
+        for tensor_parallel in _tensor_parallels(shape, cluster, algorithm, gpus):
             for micro_batch in _micro_batches(recipe, algorithm, sequences):
                 yield plan_on(
                     shape,
@@ -177,11 +161,9 @@ def _micro_batches(recipe: Train, algorithm: Algorithm, sequences: int) -> list[
     return [size for size in range(most, 0, -1) if sequences % size == 0]
 
 
-def _tensor_parallels(
-    shape: Shape, cluster: Cluster, algorithm: Algorithm, accelerator: Accelerator, gpus: int
-) -> list[int]:
+def _tensor_parallels(shape: Shape, cluster: Cluster, algorithm: Algorithm, gpus: int) -> list[int]:
     """The ways to spread the rollout model; vLLM's heads must divide."""
-    if accelerator == "cpu" or not algorithm.samples:
+    if not algorithm.samples:
         return [1]
     if cluster.tensor_parallel:
         return [cluster.tensor_parallel]
@@ -193,7 +175,6 @@ def _too_big(
     best: Placement, shape: Shape, recipe: Train, algorithm: Algorithm, cluster: Cluster
 ) -> UserError:
     """The error of a plan that does not fit, with its numbers and one that would."""
-    assert best.capacity is not None
     phase = max(best.peaks, key=best.peaks.__getitem__)
     largest = sorted(best.phases[phase].items(), key=lambda item: -item[1])[:4]
     parts = ", ".join(f"{name} {held / GIB:.1f}" for name, held in largest)

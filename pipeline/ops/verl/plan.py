@@ -71,7 +71,7 @@ def plan_of(
     cluster = cell.train.cluster.model_copy(update=changes or {})
     recipe = cell.train.model_copy(update={"cluster": cluster})
     model = lookup(params.base, cell.model, "model").model
-    placement = place(shape_of(model), recipe, cell.algorithm, cluster, model.kind)
+    placement = place(shape_of(model), recipe, cell.algorithm, cluster)
     probed = params.dataset[cell.combination].probe is not None
     cell = cell.model_copy(update={"train": recipe})
     trainer = trainer_of(cell.algorithm)

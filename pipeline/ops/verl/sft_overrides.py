@@ -74,9 +74,9 @@ def sft_overrides(
     check_imitable(recipe, cell.algorithm)
     return {
         **_data(cell, recipe, placement, paths),
-        **_model(placement, paths),
+        **_model(paths),
         **lora_settings(recipe, "model", "engine"),
-        **attention("model", packed=packs(recipe, placement, flash=flash)),
+        **attention("model", packed=packs(recipe, flash=flash)),
         **_engine(cell, recipe, placement),
         **_trainer(cell, recipe, placement, paths, rows),
         **recipe.cluster.overrides,
@@ -102,10 +102,10 @@ def _data(cell: TrainedCell, recipe: Train, placement: Placement, paths: JobPath
     }
 
 
-def _model(placement: Placement, paths: JobPaths) -> Overrides:
+def _model(paths: JobPaths) -> Overrides:
     return {
         "model.path": paths.model,
-        "model.enable_gradient_checkpointing": placement.gradient_checkpointing,
+        "model.enable_gradient_checkpointing": True,
         "model.use_fused_kernels": True,
     }
 
@@ -114,12 +114,10 @@ def _engine(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides
     return {
         "optim.lr": recipe.learning_rate,
         "optim.clip_grad": recipe.gradient_clip,
-        **optimizer("optim", recipe, placement),
-        # Shards that can be merged and, on CPU, work at all.
-        "engine.strategy": "fsdp2",
+        **optimizer("optim", recipe),
+        "engine.strategy": "fsdp2",  # whose checkpoints the job can merge
         "engine.entropy_from_logits_with_chunking": True,
         **sharding("engine", cell, recipe, placement),
-        **({"engine.use_torch_compile": False} if placement.on_cpu else {}),
     }
 
 
@@ -128,7 +126,6 @@ def _trainer(
 ) -> Overrides:
     total, passes = planned(recipe, rows)
     return {
-        "trainer.device": "cpu" if placement.on_cpu else "cuda",
         "trainer.nnodes": placement.nodes,
         "trainer.n_gpus_per_node": placement.gpus,
         "trainer.total_training_steps": total,

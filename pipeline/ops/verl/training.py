@@ -14,7 +14,6 @@ from pathlib import Path
 from transformers import AutoConfig, AutoTokenizer
 
 from pipeline.base import trackers
-from pipeline.base.errors import UserError
 from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import resolve
@@ -27,7 +26,7 @@ from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
 from pipeline.ops.verl.spec import JobSpec
 from pipeline.ops.verl.trainers import check_trainable
-from pipeline.stages.common import Stage, input_digest
+from pipeline.stages.common import CellStage, input_digest
 from pipeline.stages.training import Settings, say_left_out
 from pipeline.train.checks import check_fit
 from pipeline.train.contract import History, Outcome
@@ -37,12 +36,9 @@ from pipeline.train.shapes import shape_of
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
 
-PLUGIN = "TOMRL_VERL_PLUGIN"
-"""Names the folder of a package with which verl trains on processors."""
-
 # What verl 0.9.1 holds of Ray's cores: TransferQueue's storage units and its controller, and three
-# for each rank. On processors there is one unit.
-HELPER_CPUS, _HELPER_CPUS_ON_CPU, RANK_CPUS = 9, 2, 3
+# for each rank.
+HELPER_CPUS, RANK_CPUS = 9, 3
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
@@ -54,14 +50,13 @@ class VerlTraining:
     """A run of verl through a Ray job.
 
     Args:
-        stage: The stage.
-        key: Key of the cell.
+        own: The stage of the cell.
         cell: A trained cell.
     """
 
-    def __init__(self, stage: Stage, key: str, cell: TrainedCell) -> None:
-        recipe = cell.train
-        self._stage, self._key, self._cell, self._recipe = stage, key, cell, recipe
+    def __init__(self, own: CellStage, cell: TrainedCell) -> None:
+        recipe, stage = cell.train, own.stage
+        self._own, self._cell, self._recipe = own, cell, recipe
         check_trainable(recipe, cell.algorithm)
         base, inputs = stage.root / cell.base, stage.root / cell.inputs
         start = stage.start_of(cell)
@@ -70,9 +65,9 @@ class VerlTraining:
         rows = CellRows.load(inputs, tokenizer, cell)
         config = AutoConfig.from_pretrained(folder, local_files_only=True)
         check_fit(config, tokenizer, rows.read.rows, rows.validation.rows, recipe)
-        say_left_out(key, rows, cell)
+        say_left_out(own.key, rows, cell)
         # Before they are left out on the cluster.
-        tell = partial(print, f"train {key}:")
+        tell = partial(print, f"{own.title}:")
         probed_rows(inputs / COLUMNS, tokenizer, recipe, tell)
         self._inputs, self.skipped = inputs, rows.train.skipped
         self.total, _ = planned(recipe, len(rows.train.rows))
@@ -83,10 +78,9 @@ class VerlTraining:
         }
         self.work, self.lengthens = stage.work("verl", *self.made_from.values()), False
         model = lookup(stage.params.base, cell.model, "model").model
-        placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster, model.kind)
-        self._packages = (_cpu_plugin(),) if placement.on_cpu else ()
+        placement = place(shape_of(model), recipe, cell.algorithm, recipe.cluster)
         self._spec = JobSpec(
-            key=key,
+            key=own.key,
             cell=cell,
             placement=placement,
             base=folder.name,
@@ -103,30 +97,28 @@ class VerlTraining:
             self._spec,
             self._inputs,
             self.work,
-            self._stage.weights_of(self._key),
+            self._own.weights,
             self._job,
             self._judge,
-            self._packages,
         )
         return job.run(report)
 
     def _judge(self, lines: Sequence[str], stepped: bool) -> Diagnosis | None:
         spec = self._spec
-        where = circumstances(self._key, spec.placement, spec.state)
+        where = circumstances(self._own.key, spec.placement, spec.state)
         return judge(lines, where, stepped=stepped)
 
     def _job(self, folder: Path) -> Job:
         cluster, placement = self._recipe.cluster, self._spec.placement
         return Job(
-            name=f"{self._stage.study}-{self._key}",
+            name=f"{self._own.stage.study}-{self._own.key}",
             arguments=("python", "-m", "pipeline.ops.verl.job"),
             folder=folder,
             environment=self._environment(),
             gpus=placement.gpus,
             nodes=placement.nodes,
-            helper_cpus=_HELPER_CPUS_ON_CPU if placement.on_cpu else HELPER_CPUS,
+            helper_cpus=HELPER_CPUS,
             rank_cpus=RANK_CPUS,
-            cpu_only=placement.on_cpu,
             time_limit=60 * cluster.time_limit_minutes,
             stall_limit=60 * cluster.stall_minutes,
             retries=cluster.retries,
@@ -142,31 +134,12 @@ class VerlTraining:
             "RAY_DEDUP_LOGS": "0",
             "VERL_FILE_LOGGER_ROOT": str(attempts_folder(Path(self._spec.state))),
             "VLLM_USE_FLASHINFER_SAMPLER": "0",  # FlashInfer compiles it, if nvcc is there
-            "WANDB_RUN_GROUP": f"{self._stage.study}/{self._key}",
+            "WANDB_RUN_GROUP": f"{self._own.stage.study}/{self._own.key}",
             **trackers.settings(os.environ),
         }
-        if self._spec.placement.on_cpu:
-            threads = str(self._stage.params.study.threads)
-            variables |= {"OMP_NUM_THREADS": threads, "VERL_PLATFORM": "cpu"}
-        modules = [package.name for package in self._packages]
         if self._cell.algorithm.critic:
-            modules.append("pipeline.ops.verl.critics")
-        return variables | ({"VERL_USE_EXTERNAL_MODULES": ",".join(modules)} if modules else {})
-
-
-def _cpu_plugin() -> Path:
-    """The folder of the package with which verl trains on processors.
-
-    Raises:
-        UserError: If none is named.
-    """
-    folder = Path(os.environ.get(PLUGIN, ""))
-    if not (folder / "__init__.py").is_file():
-        raise UserError(
-            "train.backend verl needs accelerators. On processors it trains tiny models, to be "
-            f"tested, with a plug-in of the tests: {PLUGIN}=tests/verl_cpu"
-        )
-    return folder.resolve()
+            variables["VERL_USE_EXTERNAL_MODULES"] = "pipeline.ops.verl.critics"
+        return variables
 
 
 def _settings(cell: TrainedCell) -> Settings:

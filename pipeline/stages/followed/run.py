@@ -15,7 +15,7 @@ from pathlib import Path
 from pipeline.base.errors import first_line
 from pipeline.base.plugins import FOLLOWER
 from pipeline.base.processes import was_stopped
-from pipeline.stages.common import Stage
+from pipeline.stages.common import CellStage
 from pipeline.stages.followed.circumstances import circumstances
 from pipeline.stages.followed.ended import Ended
 
@@ -69,17 +69,15 @@ class StageRun:
 
 
 @contextmanager
-def followed(stage: Stage, key: str, patience: float = PATIENCE) -> Iterator[StageRun]:
+def followed(own: CellStage, patience: float = PATIENCE) -> Iterator[StageRun]:
     """Have a stage of a cell followed, which writes its results inside the block.
 
     Args:
-        stage: The stage.
-        key: The cell.
+        own: The stage of the cell.
         patience: Seconds until somebody follows it; 0 from the start.
     """
-    logs = stage.logs / key / stage.name
-    began, clock, where = time.time(), time.monotonic(), circumstances(stage.root)
-    run, follower = StageRun(logs / LIVE), _Follower(stage, key, patience)
+    began, clock, where = time.time(), time.monotonic(), circumstances(own.stage.root)
+    run, follower = StageRun(own.logs / LIVE), _Follower(own, patience)
     run.say({"began": began, "circumstances": where}, first=True)
     status, cause = "FAILED", None
     try:
@@ -93,16 +91,16 @@ def followed(stage: Stage, key: str, patience: float = PATIENCE) -> Iterator[Sta
             cause = first_line(error)
         raise
     finally:
-        Ended(status, began, time.monotonic() - clock, where, cause).leave(logs)
+        Ended(status, began, time.monotonic() - clock, where, cause).leave(own.logs)
         follower.end(at_once=cause is not None)
 
 
 class _Follower:
     """The process that follows a stage; its standard input ends with the stage, even by SIGKILL."""
 
-    def __init__(self, stage: Stage, key: str, patience: float) -> None:
-        self._command = [sys.executable, "-m", FOLLOWER, key, stage.name]
-        self._root, self._process = stage.root, None  # type: Path, subprocess.Popen[bytes] | None
+    def __init__(self, own: CellStage, patience: float) -> None:
+        self._command = [sys.executable, "-m", FOLLOWER, own.key, own.stage.name]
+        self._root, self._process = own.stage.root, None  # type: Path, subprocess.Popen[bytes] | None
         self._timer = threading.Timer(patience, self._start)
         self._timer.daemon = True
 

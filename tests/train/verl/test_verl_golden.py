@@ -34,12 +34,13 @@ def test_verl_accepts_every_study(study: str) -> None:
         if plan.trainer is RL:
             rows *= found.value("actor_rollout_ref.rollout.n")
             longest = found.value("actor_rollout_ref.rollout.max_model_len")
-            for part in ("actor.ppo", "rollout.log_prob", "ref.log_prob"):
+            packed = found.value("actor_rollout_ref.model.use_remove_padding")
+            for part in ("actor.ppo", "rollout.log_prob", "ref.log_prob") if packed else ():
                 budget = found.value(f"actor_rollout_ref.{part}_max_token_len_per_gpu")
                 assert budget >= longest, "the longest completion must have room"
             assert rows % ranks == 0
             assert found.value("actor_rollout_ref.ref.strategy") == "fsdp2"
-            assert found.value("actor_rollout_ref.rollout.log_prob_use_dynamic_bsz") is True
+            assert found.value("actor_rollout_ref.rollout.log_prob_use_dynamic_bsz") is packed
         else:
             assert rows % (ranks * found.value("data.micro_batch_size_per_gpu")) == 0
 

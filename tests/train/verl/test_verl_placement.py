@@ -371,15 +371,3 @@ def test_a_batch_that_does_not_divide() -> None:
 def test_tensor_parallel_that_does_not_divide() -> None:
     with pytest.raises(UserError, match="train.cluster.tensor_parallel: found 3; allowed: a div"):
         place(QWEN25["0.5B"], recipe(), GRPO, Cluster(gpus=4, tensor_parallel=3))
-
-
-def test_tiny_models_train_on_cpu_and_all_others_do_not() -> None:
-    tiny = place(QWEN25["0.5B"], recipe(), GRPO, Cluster(), "tiny")
-    assert (tiny.accelerator, tiny.gpus, tiny.capacity) == ("cpu", 1, None)
-    hub = place(QWEN25["0.5B"], recipe(), GRPO, Cluster(), "hub")
-    assert hub.accelerator == "a100-80"
-
-
-def test_ranks_on_cpu() -> None:
-    found = place(QWEN25["0.5B"], recipe(), GRPO, Cluster(gpus=2), "tiny")
-    assert (found.ranks, found.tensor_parallel, found.micro_batch) == (2, 1, 16)

@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
 
 def spec(folder: Path) -> JobSpec:
     chosen = cell(steps=STEPS, max_prompt_tokens=LIMIT)
-    return job_spec(chosen, folder, "tiny", rows=ROWS, validation={"hi_tom": 2})
+    return job_spec(chosen, folder, rows=ROWS, validation={"hi_tom": 2})
 
 
 class Trainer:
@@ -255,7 +255,7 @@ def test_the_job_asks_for_the_columns_that_it_was_sent(folder: Path, tmp_path: P
 
 def test_a_base_that_answers_nothing_is_not_trained_by_reward(tmp_path: Path) -> None:
     logged = {VALIDATED: 0.0, "val-aux/hi_tom/answered/mean@1": 0.0}
-    sent = job_spec(cell(), tmp_path, "tiny", rows=ROWS, validation={"hi_tom": 2})
+    sent = job_spec(cell(), tmp_path, rows=ROWS, validation={"hi_tom": 2})
     job = VerlAttempt(sent, tmp_path, State(tmp_path / "state", "1-a"))
     with pytest.raises(UserError, match="gives no answer to any of the 2 validation prompts"):
         job._note(LoggedStep(step=0, data=logged))

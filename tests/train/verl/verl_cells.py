@@ -63,13 +63,13 @@ def cell(
     )
 
 
-def job_spec(chosen: TrainedCell, folder: Path, kind: str, **changes: Any) -> JobSpec:
+def job_spec(chosen: TrainedCell, folder: Path, **changes: Any) -> JobSpec:
     """The description of a job of a cell that has its base model and its state in a folder."""
     settings: dict[str, Any] = {"rows": 20, "validation": {}, **changes}
     return JobSpec(
         key="nano-hi-grpo",
         cell=chosen,
-        placement=place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster, kind),
+        placement=place(TINY, chosen.train, chosen.algorithm, chosen.train.cluster),
         base="",
         made_by="base@nano",
         weights=str(folder / "weights"),

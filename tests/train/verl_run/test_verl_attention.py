@@ -36,7 +36,7 @@ def test_the_job_looks_for_flash_attention(
         (tmp_path / "flash_attn.py").touch()
         monkeypatch.syspath_prepend(str(tmp_path))
     chosen = cell(precision="bfloat16")
-    spec = job_spec(chosen, tmp_path, "hub")
+    spec = job_spec(chosen, tmp_path)
     job = VerlAttempt(spec, tmp_path, State(tmp_path / "state", "1-a"))
     found = job._overrides(base, 0)
     model, said = "actor_rollout_ref.model", capsys.readouterr().out

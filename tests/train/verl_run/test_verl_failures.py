@@ -45,7 +45,7 @@ FREE = "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
 @pytest.fixture(scope="module")
 def where() -> dict[str, object]:
     shape = Shape(64, 256, 2, 2, 2, 500, True)
-    placement = place(shape, RECIPE, with_defaults("grpo"), Cluster(gpus=2), "tiny")
+    placement = place(shape, RECIPE, with_defaults("grpo"), Cluster(gpus=2))
     return circumstances("a", placement, "/state")
 
 
@@ -53,7 +53,7 @@ def where() -> dict[str, object]:
     ("line", "parts"),
     [
         (CUDA, ("too little memory", "Tried to allocate 2.32 GiB", "cluster.gpus (now 2)")),
-        (NCCL_MEMORY, ("accelerator memory: ", "0.0 in update, 0.0 in scoring")),
+        (NCCL_MEMORY, ("accelerator memory: ", "3.2 in update, 3.2 in scoring")),
         (VLLM, ("too little memory", "79.2 GiB", "cells.a.train.cluster.offload: true")),
         (CACHE, ("too little memory", "cache blocks", "max_new_tokens")),
         (RAY, ("too little memory of its own", "cells.a.train.cluster.nodes (now 1)")),
@@ -139,7 +139,7 @@ def test_accelerators_that_lost_contact_are_named_with_their_nodes(
 ) -> None:
     found = judge([*lines, ABORTED], where, stepped=False)
     assert found and (found.cause, found.again) == ("lost contact", True)
-    assert f"; {who}. The processes of 2 x cpu wait for each other" in found.message
+    assert f"; {who}. The processes of 2 x a100-80 wait for each other" in found.message
 
 
 def test_a_warning_of_the_same_part_of_torch_is_none(where: dict[str, object]) -> None:

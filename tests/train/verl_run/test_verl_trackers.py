@@ -23,12 +23,11 @@ def test_verl_logs_where_the_mirror_does(tmp_path: Path, monkeypatch: pytest.Mon
     wandb.teardown()  # what it has read of an earlier test's environment
     tracking = pytest.importorskip("verl.utils.tracking")
     save_model(tmp_path / "base", *tiny.base())
-    spec = job_spec(cell("grpo"), tmp_path, "hub")
+    spec = job_spec(cell("grpo"), tmp_path)
     job = VerlAttempt(spec, tmp_path, State(tmp_path / "state", "1-a"))
     assert job._overrides(tmp_path / "base", 0)["trainer.logger"] == ["console", "file"]
-    run: Any = SimpleNamespace(
-        _spec=spec, _cell=spec.cell, _packages=(), _key="nano", _stage=SimpleNamespace(study="mini")
-    )
+    own = SimpleNamespace(stage=SimpleNamespace(study="mini"), key="nano")
+    run: Any = SimpleNamespace(_spec=spec, _cell=spec.cell, _own=own)
     assert not {"WANDB_MODE", VARIABLE} & VerlTraining._environment(run).keys()
     monkeypatch.setenv(VARIABLE, "wandb")
     monkeypatch.setenv("WANDB_MODE", "offline")

@@ -1,8 +1,8 @@
 """Lets verl train on a machine without an accelerator.
 
-``TOMRL_VERL_PLUGIN`` names this folder; it is uploaded with a job, and verl imports it in each of
-its processes. With ``VERL_PLATFORM=cpu`` verl then runs its own trainer on CPU, with gloo and
-FSDP2. The package registers a platform ``cpu`` and a rollout backend ``hf_cpu``, and mends what
+verl finds it by its entry point, where ``PYTHONPATH`` names the folder above, and imports it in
+each of its processes. With ``VERL_PLATFORM=cpu`` verl then runs its own trainer on CPU, with gloo
+and FSDP2. The package registers a platform ``cpu`` and a rollout backend ``hf_cpu``, and mends what
 verl 0.9.1 takes for granted of an accelerator.
 """
 
