@@ -34,7 +34,6 @@ from pipeline.data.prompt import compact
 from pipeline.engine.device import set_up_torch
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.hf_engine import TransformersEngine
-from pipeline.evaluate.reasoned import as_text
 from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import Tried
 from pipeline.evaluate.trying import attempt, plan
@@ -44,7 +43,7 @@ from pipeline.model.weights import load_model, save_model
 from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks.example import Example
 from pipeline.tom.edits import renamed
-from pipeline.tom.recount import Line, implied
+from pipeline.tom.recount import Line, implied, written
 from pipeline.tom.retelling import Retold, retell
 from pipeline.train.learner import Learner
 from pipeline.train.lesson import Lesson
@@ -118,7 +117,7 @@ def lessons(
         lines = each.story.lines if true else scrambled(each.story, Random(f"taught:{number}"))
         place = implied(lines, each.story.chain) if taught == USES else each.example.answer
         if place is not None:
-            told = f"{PREFILL} {as_text(lines)}"
+            told = f"{PREFILL} {written(lines)}"
             begun = encode_prompt(tokenizer, compact(each.example), begun=told)
             given = encode_prompt(tokenizer, compact(each.example)) if true else begun
             rest = tokenizer.encode(each.concluded(place), add_special_tokens=False)
