@@ -9,7 +9,7 @@ import yaml
 
 from pipeline.formats.files import read_json
 from tests.conftest import TINY, copy_checkout, edited
-from tests.engines.conftest import Start
+from tests.engines.conftest import SETTINGS, Start
 
 pytestmark = pytest.mark.chain
 CELL = "nano-hi"
@@ -30,6 +30,7 @@ def test_the_smoke_study_goes_through(start: Start, tmp_path: Path) -> None:
         study["acquire"]["hi_tom_style"] |= {"telling": "brief", "small_names": True}
         small = {"prompts_per_step": 4, "rollouts": 4, "max_prompt_tokens": 200}
         study["train"] |= {**small, "max_new_tokens": 24, "precision": "float32"}
+        study["train"]["cluster"]["overrides"] = SETTINGS
     run = start(checkout, "tomrl", "repro", "smoke-gpu")
     assert run.wait() == 0, run.output
     assert "step 5 merged and kept" in run.output
