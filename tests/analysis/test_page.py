@@ -172,6 +172,7 @@ def test_a_sample_leads_to_the_file_of_its_cell(page: Path, made: tuple[Results,
     *_, key = made[0].cells
     with opened(page, WIDE) as (window, _):
         window.select_option("#sample-cell", key)
+        window.wait_for_selector(f"#sample-count:has-text('of {answers_of(made, key)}')")
         window.locator(f".sample:has-text('{key}') summary").first.click()
         links = window.locator(".sample[open] > p a")
         href = links.first.get_attribute("href") or ""
