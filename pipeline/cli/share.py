@@ -32,7 +32,9 @@ def publish(
     """
     from pipeline.ops.share import bucket, bundle, verify
 
-    in_bucket = to.startswith(bucket.SCHEME) and any(bucket.parts_of(to))
+    in_bucket = to.startswith(bucket.SCHEME)
+    if in_bucket:
+        bucket.parts_of(to)  # refused before the work
     root = find_root()
     note = f"results of the study {study}; check them with: tomrl verify FOLDER"
     with TemporaryDirectory(prefix="tomrl-publish-") as own:

@@ -46,17 +46,18 @@ def fresh(drawn: Sequence[Drawn], seed: int, block: int = BLOCK) -> Iterator[Exa
     Each that is drawn gives a block of stories in turn, its questions in random order; the same
     seed gives the same ones. It is a UserError if rules solve nearly all of a block.
     """
-    for number, each in ((number, each) for number in count() for each in drawn):
-        purpose = f"fresh:{seed}:{number}"
-        random = Random(f"{each.source.seed}:{purpose}")
-        found = _chosen(_asked(each, purpose, block), random)
-        if len(found) < FEWEST:
-            raise UserError(
-                f"task {each.task}: rules solve all questions of {block} stories but {len(found)}, "
-                "too few to learn from; let more happen in them (tell: true, structure: free), or "
-                "draw another task"
-            )
-        yield from random.sample(found, len(found))
+    for number in count():
+        for each in drawn:
+            purpose = f"fresh:{seed}:{number}"
+            random = Random(f"{each.source.seed}:{purpose}")
+            found = _chosen(_asked(each, purpose, block), random)
+            if len(found) < FEWEST:
+                raise UserError(
+                    f"task {each.task}: rules solve all questions of {block} stories but "
+                    f"{len(found)}, too few to learn from; let more happen in them (tell: true, "
+                    "structure: free), or draw another task"
+                )
+            yield from random.sample(found, len(found))
 
 
 def _chosen(examples: list[Example], random: Random) -> list[Example]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
 from pipeline.tom.edits import Told
-from pipeline.tom.recount import Line, implied, read_lines, written
+from pipeline.tom.recount import BELIEVED, Line, implied, read_lines, written
 from pipeline.tom.retelling import retell
-
-_BELIEVED = re.compile(r" (?:So|Still) [\w'-]+\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +50,18 @@ def read_reasoned(
     """
     reasoning, ended, _ = response.partition(THINK_END)
     found = read_lines(reasoning) if ended else ()
-    retold = retell(example.benchmark, example.story, example.question) if found else None
-    if retold is None:
+    if not found:
         return None
-    lines = tuple(each.line for each in found)
-    lead, end = reasoning[: found[0].start], found[-1].end
-    between = [reasoning[one.end : other.start] for one, other in pairwise(found)]
-    walked = _BELIEVED.match(reasoning, end)
-    walks = walked is not None and all(
-        _BELIEVED.fullmatch(gap.removesuffix(" ")) for gap in between
+    lines, start = tuple(each.line for each in found), found[0].start
+    walk, plain = (
+        re.compile(" ".join(re.escape(str(line)) + after for line in lines)).match(reasoning, start)
+        for after in (BELIEVED, "")
     )
-    as_written = all(reasoning[each.start : each.end] == str(each.line) for each in found)
-    if lead.strip() or not as_written or not (walks or set(between) <= {" "}):
+    told, lead = walk or plain, reasoning[:start]
+    if told is None or lead.strip():
         return None
-    if implied(lines, retold.chain) is None:
+    retold = retell(example.benchmark, example.story, example.question)
+    if retold is None or implied(lines, retold.chain) is None:
         return None
-    end = walked.end() if walks and walked else end
-    return Reasoned(example, column, Told(lines, retold), lead, reasoning[end:], answered, walks)
+    rest = reasoning[told.end() :]
+    return Reasoned(example, column, Told(lines, retold), lead, rest, answered, told is walk)

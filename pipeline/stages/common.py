@@ -77,7 +77,7 @@ class Stage:
 
     def of(self, key: str) -> CellStage:
         """The stage of one cell."""
-        return CellStage(self, key, f"{self.name} {key}", Path(key) / self.name)
+        return CellStage(self, key)
 
 
 @dataclass(frozen=True)
@@ -87,24 +87,25 @@ class CellStage:
     Attributes:
         stage: The stage.
         key: Key of the cell.
-        title: What people know it by.
-        place: Its folder in those of the study.
     """
 
     stage: Stage
     key: str
-    title: str
-    place: Path
+
+    @property
+    def title(self) -> str:
+        """What people know it by."""
+        return f"{self.stage.name} {self.key}"
 
     @property
     def results(self) -> Path:
         """The folder of its deterministic results."""
-        return self.stage.runs / self.place
+        return self.stage.runs / self.key / self.stage.name
 
     @property
     def logs(self) -> Path:
         """The folder of what differs from run to run."""
-        return self.stage.logs / self.place
+        return self.stage.logs / self.key / self.stage.name
 
     @property
     def checkpoints(self) -> Path:

@@ -139,6 +139,10 @@ def implied(lines: Sequence[Line], chain: Chain) -> str | None:
     return next((line.place for line in reversed(lines) if line.reaches(chain)), None)
 
 
+BELIEVED = r" (?:So|Still) [\w'-]+\."
+"""Matches what stands after a line of a walk."""
+
+
 def written(lines: Sequence[Line], walk: Chain | None = None) -> str:
     """A recount as a text.
 

@@ -38,6 +38,10 @@ def _send(name: str, params: Params, root: Path, key: str) -> bool:
         return False
     try:
         library = import_module(name)
+    except ImportError:
+        text = f"{VARIABLE} names {name}, which is not installed; pip install {name}"
+        raise UserError(text) from None
+    try:
         config = {k: visible(str(v)) for k, v in flatten(params.cell(key).model_dump(mode="json"))}
         with warnings.catch_warnings(record=True, action="always") as said:
             run = library.init(project="tomrl", group=params.study.name, name=key, config=config)
@@ -51,9 +55,6 @@ def _send(name: str, params: Params, root: Path, key: str) -> bool:
             raise RuntimeError(lost[0].message)
     except UserError:
         raise
-    except ImportError:
-        text = f"{VARIABLE} names {name}, which is not installed; pip install {name}"
-        raise UserError(text) from None
     except Exception as error:
         raise UserError(
             f"{name} does not take the results of {key} ({first_line(error)}); the files hold "

@@ -44,28 +44,27 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
     ``checkpoint`` is ``best``, ``last`` or a step; the one that the study evaluates if empty. It is
     a UserError if the cell has no such weights here, or its data may not be passed on.
     """
-    params, stage = results.params, Stage("train", root, results.params)
+    params, own = results.params, Stage("train", root, results.params).of(key)
     cell = params.cell(key)
     if isinstance(cell, ApiCell):
         raise UserError(f"cell {key} has no weights: its model is behind an address, or recorded")
     trainings = [params.dataset[each.combination] for each in params.chain(cell)]
     tasks = {part.task for each in trainings for part in each.train}
     quoted = licences(params, tasks, f"the model of {params.study.name}/{key}", to_train=True)
-    path = stage.runs / key / "train" / "checkpoints.json"
-    manifest = Manifest.read_of(path, cell.model, f"train@{key}")
+    manifest = Manifest.read_of(own.checkpoints, cell.model, own.weights.made_by)
     stored = checkpoint_named(manifest, key, checkpoint) if checkpoint else manifest.used
-    weights = stage.weights_of(key).get(stored.digest)
+    weights = own.weights.get(stored.digest)
     shutil.copytree(weights, folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
     _complete(folder, cell)
     base = params.base[cell.model].model
     named = getattr(base, "repository", None) or f"{params.study.name}/{cell.model}"
     if isinstance(cell, TrainedCell) and (lora := cell.train.lora):
-        start = resolve(root / cell.base, stage.start_of(cell), cell.model)
+        start = resolve(root / cell.base, own.stage.start_of(cell), cell.model)
         write_adapter(folder / "adapter", start, weights, lora, named, cell.train.precision)
-    own = isinstance(base, TinyModel)
+    ours = isinstance(base, TinyModel)
     head = ModelCardData(
-        license=licence_of(quoted) if own else "other",
-        base_model=None if own else named,
+        license=licence_of(quoted) if ours else "other",
+        base_model=None if ours else named,
         library_name="transformers",
         pipeline_tag="text-generation",
         tags=TAGS,

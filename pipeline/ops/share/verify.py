@@ -17,7 +17,7 @@ from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.option_scoring import Choice
 from pipeline.evaluate.records import Evaluation
 from pipeline.evaluate.replay_engine import ReplayEngine
-from pipeline.formats.files import file_digest, folder_digests, link_or_copy, read_json
+from pipeline.formats.files import folder_digests, link_or_copy, read_json
 from pipeline.formats.records import damage
 from pipeline.judge.recorded import read_table
 from pipeline.ops.mirror.run import flatten
@@ -44,9 +44,8 @@ def recompute(folder: Path) -> dict[str, str]:
             report.write(Stage("report", root, params), collect(params, root), page)
         except UserError as error:  # it names files where they were taken to
             raise UserError(str(error).replace(f"{root}/", "")) from None
-        names = sorted({*folder_digests(folder), *folder_digests(root)})
-        found = {each: _compared(folder / each, root / each) for each in names}
-        return {name: text for name, text in found.items() if text is not None}
+        differing = dict(folder_digests(folder).items() ^ folder_digests(root).items())
+        return {name: _compared(folder / name, root / name) for name in sorted(differing)}
 
 
 def _grade(stage: Stage, key: str) -> None:
@@ -92,12 +91,10 @@ class _Recorded(ReplayEngine):
         return found
 
 
-def _compared(there: Path, again: Path) -> str | None:
-    """What a file says otherwise than when it is made again; None if nothing."""
+def _compared(there: Path, again: Path) -> str:
+    """What a file says otherwise than when it is made again."""
     if not there.is_file() or not again.is_file():
         return "is not computed" if there.is_file() else "is not there, but computed"
-    if file_digest(there) == file_digest(again):
-        return None
     if there.suffix not in (".parquet", ".json"):
         return "is not what is computed"
     one, other = _values(there), _values(again)
