@@ -40,7 +40,7 @@ from pathlib import Path
 from pipeline.stages import report
 from pipeline.stages.common import Stage
 from pipeline.stages.expanded import everything
-from pipeline.analysis.results import collect
+from pipeline.analysis.collect import collect
 stage = Stage("report", Path.cwd(), everything(Path.cwd()))
 report.write(stage, collect(stage.params, stage.root), stage.root / "reports" / stage.study)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
 from benchmarks.made_study import write_results
+from pipeline.analysis.collect import collect
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import collect
 from pipeline.analysis.samples import read_recorded
 from pipeline.cli.output import write_output
 from pipeline.config.expand import expand

@@ -8,8 +8,9 @@ from prefect.artifacts import create_table_artifact
 
 from flows.driver.record import RunFolder
 from pipeline.analysis.answer import answer
+from pipeline.analysis.collect import collect
 from pipeline.analysis.findings import findings
-from pipeline.analysis.results import Results, collect
+from pipeline.analysis.results import Results
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.table import HEADINGS, cells_of
 from pipeline.analysis.verdicts import cell_verdicts

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pipeline.analysis.results import CellResult, Results, collect
+from pipeline.analysis.collect import collect
+from pipeline.analysis.results import CellResult, Results
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.verdicts import cell_verdicts
 from pipeline.base.home import find_root

@@ -146,7 +146,7 @@ def export_model(
     nothing. Where LoRA was used, the folder `adapter` holds a PEFT adapter. The hub is that of
     HF_ENDPOINT, the token that of HF_TOKEN.
     """
-    from pipeline.analysis.results import collect
+    from pipeline.analysis.collect import collect
     from pipeline.ops.share.model import check_name, push_folder, write_model
 
     if push is not None:

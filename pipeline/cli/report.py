@@ -67,7 +67,7 @@ def _whole(params: Params, root: Path) -> tuple[Results, Path]:
     Raises:
         UserError: If some are missing; says how to see the others.
     """
-    from pipeline.analysis.results import collect, lacking
+    from pipeline.analysis.collect import collect, lacking
 
     try:
         return collect(params, root), root / "reports" / params.study.name / "index.html"
@@ -87,7 +87,7 @@ def _partial(params: Params, root: Path) -> tuple[Results, Path]:
     Those of a sweep that has not ended are taken from its worktree, if it has more of them.
     """
     from flows.sweeps.record import unfinished
-    from pipeline.analysis.results import lacking
+    from pipeline.analysis.collect import lacking
     from pipeline.ops.driver.partial import partial_folder, write_partial
     from pipeline.stages.followed.ended import causes
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import cast
 
+from pipeline.analysis.collect import collect
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import Results, collect
+from pipeline.analysis.results import Results
 from pipeline.analysis.samples import read_recorded
 from pipeline.base.plugins import KEEPER
 from pipeline.formats.files import replacing

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 
 from benchmarks.made_study import write_results
 from benchmarks.report import large_study
+from pipeline.analysis.collect import collect
 from pipeline.analysis.figures import FIGURES, draw_all
 from pipeline.analysis.figures.panels import style
-from pipeline.analysis.results import CellResult, Results, TrainedResult, collect
+from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
 from pipeline.config.study_files import find_study

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.made_study import write_results
+from pipeline.analysis.collect import collect
 from pipeline.analysis.ledger.claim import PaperClaim
 from pipeline.analysis.ledger.decisions import detectable, equal_within
 from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Evidence, Rule, TopicVerdict, Who
@@ -28,7 +29,6 @@ from pipeline.analysis.ledger.rlvr import rl as rlvr
 from pipeline.analysis.ledger.shortcuts import imitating, thinking
 from pipeline.analysis.ledger.tom_rl import LARGE, MODELS, SMALL, rl, sft
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import collect
 from pipeline.analysis.samples import Recorded
 from pipeline.config.expand import expand
 from pipeline.config.params import Cell

@@ -12,9 +12,10 @@ import pytest
 
 from benchmarks.made_study import write_results
 from benchmarks.report import CELLS, large_study
+from pipeline.analysis.collect import collect
 from pipeline.analysis.looks import looks
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import Results, collect
+from pipeline.analysis.results import Results
 from pipeline.analysis.run_links import RunsAt
 from pipeline.analysis.samples import KINDS, Recorded, choose, every_sample, read_recorded
 from pipeline.config.params import Params

@@ -11,11 +11,11 @@ import pytest
 import yaml
 
 from benchmarks.made_study import write_results
+from pipeline.analysis.collect import collect
 from pipeline.analysis.findings import findings
 from pipeline.analysis.published import BesidePublished, beside_published
 from pipeline.analysis.published_check import published_of
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import collect
 from pipeline.analysis.samples import Recorded
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand

@@ -14,8 +14,8 @@ from benchmarks.made_study import write_results
 from flows.driver.progress import CellState
 from flows.driver.results import leave_partial_report
 from flows.sweeps.record import Sweep, SweepFolder
+from pipeline.analysis.collect import collect
 from pipeline.analysis.figures import FIGURES
-from pipeline.analysis.results import collect
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import yaml
 
-from pipeline.analysis.results import collect
+from pipeline.analysis.collect import collect
 from pipeline.analysis.table import markdown
 from pipeline.config.expand import expand
 from pipeline.config.params import ApiCell, Params

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.analysis.collect import collect
 from pipeline.analysis.dvc_files import curve
 from pipeline.analysis.figures.curves import training_curves
-from pipeline.analysis.results import Results, collect
+from pipeline.analysis.results import Results
 from pipeline.analysis.steps import HEADINGS, step_findings, step_texts, steps
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand

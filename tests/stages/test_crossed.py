@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pipeline.analysis.results import collect
+from pipeline.analysis.collect import collect
 from pipeline.analysis.square import square_findings, square_texts, squares
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.analysis.results import Results, collect
+from pipeline.analysis.collect import collect
+from pipeline.analysis.results import Results
 from pipeline.config.params import Params
 from pipeline.ops.mirror.ran import write_with_runs
 from pipeline.stages.common import Stage

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyarrow.parquet import read_table as read_parquet  # type: ignore[import-untyped]
 
-from pipeline.analysis.results import collect
+from pipeline.analysis.collect import collect
 from pipeline.base.errors import UserError
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
