@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from transformers import PreTrainedConfig, PreTrainedModel
+from transformers import LlamaForCausalLM, PreTrainedConfig, PreTrainedModel, Qwen2ForCausalLM
 
 from pipeline.base.errors import UserError
 from pipeline.engine.passes import ModulePasses
@@ -11,6 +11,20 @@ from pipeline.engine.shared_prefix import Prefix
 
 TESTED = frozenset({"qwen2", "qwen3", "llama", "mistral", "gemma3_text", "phi", "phi3"})
 """Architectures whose logits and gradients the tests hold to transformers' own."""
+
+
+def is_written_out(model: PreTrainedModel) -> bool:
+    """Whether a model's layers are those that this package also computes without its modules."""
+    config = model.config
+    return (
+        type(model) in (Qwen2ForCausalLM, LlamaForCausalLM)
+        and config.rope_parameters.get("rope_type") in ("default", "llama3")
+        and set(getattr(config, "layer_types", ["full_attention"])) == {"full_attention"}
+        and not getattr(config, "attention_bias", False)
+        and not getattr(config, "mlp_bias", False)
+        and config.hidden_act == "silu"
+    )
+
 
 _TOKENS = (1, 2, 3, 4, 5, 6)
 _TOLERANCE = 1e-3

@@ -16,6 +16,7 @@ from transformers import PreTrainedModel
 
 from pipeline.engine.batch import pad_right, sent
 from pipeline.engine.halves import Halves
+from pipeline.engine.packed import packed_states, packs
 from pipeline.engine.shared_prefix import Prefix, attending, encode_prompts
 
 
@@ -35,6 +36,8 @@ def completion_states(
         states [P * G, T, width], which the model's head makes logits of; ids [P * G, T] and mask
         [P * G, T] (True on real tokens).
     """
+    if packs(model):
+        return packed_states(model, prompts, completions, torch.bfloat16)
     group = len(completions) // len(prompts)
     ids, mask = pad_right(completions, int(model.config.pad_token_id or 0), model.device)
     found = encode_prompts(model, prompts)
@@ -68,7 +71,7 @@ def of_logits(
         head: From states [..., width] to logits [..., V].
         states: Of the tokens [N, width].
         ids: The tokens [N].
-        wanted: From logits [n, V] in single precision and tokens [n] to figures, each [n].
+        wanted: From logits [n, V] and tokens [n] to figures, each [n].
         at_once: Most logits at a time.
 
     Returns:
@@ -76,7 +79,7 @@ def of_logits(
     """
 
     def of(states: Tensor, ids: Tensor) -> tuple[Tensor, ...]:
-        return wanted(head(states).float(), ids)
+        return wanted(head(states), ids)
 
     rows = max(1, at_once // int(getattr(head, "out_features", states.shape[-1])))
     if len(states) <= rows:

@@ -272,6 +272,12 @@ def attend_both(
     return attend(query, key, value, *prompt, prefix, scaling)
 
 
+def attend_alone(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    """Attend causally from rows to their own tokens; all [N, heads, T, D], padding at the end."""
+    output: Tensor = _Flash.apply(query, key, value, None, scale)  # type: ignore[no-untyped-call]
+    return output
+
+
 def by_key_head(query: Tensor, heads: int) -> Tensor:
     """Line up the query heads that share a key-value head [N, H, R * T, D].
 

@@ -22,9 +22,10 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn.functional import linear, rms_norm, scaled_dot_product_attention, silu
-from transformers import LlamaForCausalLM, PreTrainedModel, Qwen2ForCausalLM
+from transformers import PreTrainedModel
 
 from pipeline.engine.batch import pad_right, sent
+from pipeline.engine.families import is_written_out
 from pipeline.engine.key_values import KeyValues
 from pipeline.engine.linear import OneDnnLinear, onednn_product, packed
 from pipeline.engine.passes import Encoded, ModulePasses, Passes, announce
@@ -47,18 +48,13 @@ Attend = Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 def passes_of(model: PreTrainedModel) -> Passes:
     """The fastest way to run a model on the device that it is on."""
-    config, kind = model.config, model.device.type
+    kind = model.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else torch.float32
     suits = (
-        type(model) in (Qwen2ForCausalLM, LlamaForCausalLM)
+        is_written_out(model)
         and model.dtype == torch.float32
         and (dtype == torch.float32 or (dtype == torch.bfloat16 and kind == "cpu"))
         and model.num_parameters() <= LARGEST
-        and config.rope_parameters.get("rope_type") in ("default", "llama3")
-        and set(getattr(config, "layer_types", ["full_attention"])) == {"full_attention"}
-        and not getattr(config, "attention_bias", False)
-        and not getattr(config, "mlp_bias", False)
-        and config.hidden_act == "silu"
     )
     return WrittenOut(model, dtype) if suits else ModulePasses(model)
 

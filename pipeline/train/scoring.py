@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 
 from pipeline.engine.batch import pad_left, pad_right, positions, real_places
 from pipeline.engine.device import autocast
+from pipeline.engine.half_logits import OfHalfLogits
 from pipeline.engine.halves import Halves
 from pipeline.engine.logprobs import completion_states, of_logits
 from pipeline.engine.shared_prefix import visible
@@ -117,6 +118,9 @@ def score(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Scores
     """Log-probabilities and entropies under the sampling temperature."""
 
     def wanted(logits: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+        if logits.dtype == torch.bfloat16 and not scoring.entropy_gradient:
+            figures: tuple[Tensor, Tensor] = OfHalfLogits.apply(logits, ids, scoring.temperature)  # type: ignore[no-untyped-call]
+            return figures
         log_softmax = _log_softmax(logits, scoring)
         # Without a bonus nothing flows back through the entropy, and its graph holds two [N, V].
         flowing = log_softmax if scoring.entropy_gradient else log_softmax.detach()
@@ -139,11 +143,14 @@ def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) 
 
 def estimate_values(critic: PreTrainedModel, batch: MicroBatch, precision: str) -> Tensor:
     """The critic's value of the state before each token [N, T]; padding holds zeros."""
-    (values,), _ = _of_tokens(critic, batch, precision, lambda value, _: (value.squeeze(-1),))
+    (values,), _ = _of_tokens(
+        critic, batch, precision, lambda value, _: (value.float().squeeze(-1),)
+    )
     return values
 
 
 def _log_softmax(logits: Tensor, scoring: Scoring) -> Tensor:
+    logits = logits.float()
     scaled = logits if scoring.temperature == 1 else logits / scoring.temperature
     return torch.log_softmax(scaled, dim=-1)
 

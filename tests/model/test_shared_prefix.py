@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.engine import shared_prefix
+from pipeline.engine import logprobs, shared_prefix
 from pipeline.engine.decode import Completion, generate
 from pipeline.engine.halves import Halves
 from pipeline.engine.logprobs import completion_states
+from pipeline.engine.packed import packs
 from pipeline.engine.sampling import Sampling
 from pipeline.engine.shared_prefix import Prefix, joined, repeated
 from tests.model.grouped import grouped_heads
@@ -35,10 +36,16 @@ def completion_logits(
 
 @pytest.mark.parametrize("prompts", [PROMPTS, [[5, 6], [10, 11], [12, 13]]], ids=["ragged", "even"])
 @pytest.mark.parametrize("few", [256, 0], ids=["in float32", "in bfloat16"])
+@pytest.mark.parametrize("taken", [packs, lambda _: False], ids=["packed", "modules"])
 def test_gradients_in_bfloat16_point_where_those_in_float32_do(
-    model: PreTrainedModel, monkeypatch: pytest.MonkeyPatch, prompts: list[list[int]], few: int
+    model: PreTrainedModel,
+    monkeypatch: pytest.MonkeyPatch,
+    prompts: list[list[int]],
+    few: int,
+    taken: Callable[[PreTrainedModel], bool],
 ) -> None:
     monkeypatch.setattr(shared_prefix, "_FEW", few)
+    monkeypatch.setattr(logprobs, "packs", taken)
     directions = []
     for dtype in (torch.float32, torch.bfloat16):
         with torch.autocast("cpu", dtype, enabled=dtype == torch.bfloat16):
