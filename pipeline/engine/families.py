@@ -12,6 +12,9 @@ from pipeline.engine.shared_prefix import Prefix
 TESTED = frozenset({"qwen2", "qwen3", "llama", "mistral", "gemma3_text", "phi", "phi3"})
 """Architectures whose logits and gradients the tests hold to transformers' own."""
 
+_TOKENS = (1, 2, 3, 4, 5, 6)
+_TOLERANCE = 1e-3
+
 
 def is_written_out(model: PreTrainedModel) -> bool:
     """Whether a model's layers are those that this package also computes without its modules."""
@@ -24,10 +27,6 @@ def is_written_out(model: PreTrainedModel) -> bool:
         and not getattr(config, "mlp_bias", False)
         and config.hidden_act == "silu"
     )
-
-
-_TOKENS = (1, 2, 3, 4, 5, 6)
-_TOLERANCE = 1e-3
 
 
 def context_of(config: PreTrainedConfig) -> int:

@@ -17,17 +17,22 @@ _AT_ONCE = 2**20
 """Numbers in single precision that are there at a time."""
 
 
-class OfHalfLogits(torch.autograd.Function):
+def half_figures(logits: Tensor, ids: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
     """From logits [N, V] and tokens [N] to log-probabilities and entropies in nats, each [N].
 
     Logits are divided by the temperature. No gradient flows through the entropies.
     """
+    figures: tuple[Tensor, Tensor] = _OfHalfLogits.apply(logits, ids, temperature)  # type: ignore[no-untyped-call]
+    return figures
+
+
+class _OfHalfLogits(torch.autograd.Function):
+    """See :func:`half_figures`."""
 
     @staticmethod
     def forward(
         context: Any, logits: Tensor, ids: Tensor, temperature: float
     ) -> tuple[Tensor, Tensor]:
-        """See the class."""
         logprobs, entropies, sums = (_empty(logits, len(logits)) for _ in range(3))
         weights = _empty(logits, 0)
         for rows, some in _parts(logits, temperature):
@@ -48,7 +53,6 @@ class OfHalfLogits(torch.autograd.Function):
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(context: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        """The gradient of the logits."""
         logits, ids, sums = context.saved_tensors
         found = torch.empty_like(logits)
         given = (gradient / context.temperature).unsqueeze(1)

@@ -27,7 +27,7 @@ from transformers import PreTrainedModel
 from pipeline.engine.batch import pad_right, real_places, sent
 from pipeline.engine.families import is_written_out
 from pipeline.engine.passes import announce
-from pipeline.engine.shared_prefix import Prefix, attend_alone, for_all_heads, joined
+from pipeline.engine.shared_prefix import Prefix, attend_alone, halves_on_cpu, joined
 
 _silu_backward = torch.ops.aten.silu_backward
 
@@ -117,8 +117,7 @@ class _Batch:
         """
         first = len(self.before.places)
         query, key, value = (self.before.lay_heads(each[:first]) for each in heads)
-        keys, values = (for_all_heads(each, query.shape[1]) for each in (key, value))
-        found = self.before.take_heads(attend_alone(query, keys, values, scale))
+        found = self.before.take_heads(attend_alone(query, key, value, None, scale))
         if not len(self.after.places):
             return found
         prefix = Prefix.of([key], [value], self.lengths, self.group)
@@ -140,7 +139,7 @@ class _Laid(torch.autograd.Function):
     @staticmethod
     def forward(context: Any, rows: Tensor, places: Tensor, count: int) -> Tensor:
         context.save_for_backward(places)
-        return rows.new_zeros(count, *rows.shape[1:]).index_copy_(0, places, rows)
+        return _put(rows, places, count)
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
@@ -162,8 +161,11 @@ class _Taken(torch.autograd.Function):
     @once_differentiable  # type: ignore[untyped-decorator]
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         (places,) = context.saved_tensors
-        full = gradient.new_zeros(context.count, *gradient.shape[1:])
-        return full.index_copy_(0, places, gradient), None
+        return _put(gradient, places, context.count), None
+
+
+def _put(rows: Tensor, places: Tensor, count: int) -> Tensor:
+    return rows.new_zeros(count, *rows.shape[1:]).index_copy_(0, places, rows)
 
 
 def _taken(rows: Tensor, places: Tensor) -> Tensor:
@@ -173,9 +175,7 @@ def _taken(rows: Tensor, places: Tensor) -> Tensor:
 
 def packs(model: PreTrainedModel) -> bool:
     """Whether these layers are the faster ones for a model where it is and under what autocast."""
-    half = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-    on_cpu = model.device.type == "cpu" and model.config._attn_implementation == "sdpa"
-    return half and on_cpu and is_written_out(model)
+    return halves_on_cpu(model) and is_written_out(model)
 
 
 def packed_states(

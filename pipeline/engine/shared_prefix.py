@@ -161,11 +161,15 @@ def encode_prompts(model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> 
     return EncodedPrompts(states, keys, values)
 
 
+def halves_on_cpu(model: PreTrainedModel) -> bool:
+    """Whether a model runs on a CPU under autocast to bfloat16, with PyTorch's attention."""
+    half = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    return half and model.device.type == "cpu" and model.config._attn_implementation == "sdpa"
+
+
 def _alone(model: PreTrainedModel, seen: Tensor | None) -> AbstractContextManager[None]:
     """Where gradients in bfloat16 are wanted of a CPU, let layers attend by :class:`_Flash`."""
-    half = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-    wanted = half and torch.is_grad_enabled() and model.device.type == "cpu"
-    if not wanted or model.config._attn_implementation != "sdpa":
+    if not (halves_on_cpu(model) and torch.is_grad_enabled()):
         return nullcontext()
     bias = None
     if seen is not None:
@@ -187,8 +191,7 @@ def _attend_alone(
     """Attend to a row's own tokens; ``bias`` [N, 1, T, T] is added to scores, else causality."""
     # Under autocast the rotation and the cache leave them in float32.
     query, key, value = (tensor.bfloat16() for tensor in (query, key, value))
-    own = (for_all_heads(tensor, query.shape[1]) for tensor in (key, value))
-    output = _Flash.apply(query, *own, bias, scaling)  # type: ignore[no-untyped-call]
+    output = attend_alone(query, key, value, bias, scaling)
     return output.transpose(1, 2).contiguous(), None
 
 
@@ -272,9 +275,15 @@ def attend_both(
     return attend(query, key, value, *prompt, prefix, scaling)
 
 
-def attend_alone(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    """Attend causally from rows to their own tokens; all [N, heads, T, D], padding at the end."""
-    output: Tensor = _Flash.apply(query, key, value, None, scale)  # type: ignore[no-untyped-call]
+def attend_alone(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, scale: float
+) -> Tensor:
+    """Attend from rows [N, heads, T, D] to their own tokens, by a CPU's kernels.
+
+    ``bias`` [N, 1, T, T] is added to scores; without it, each token sees those up to itself.
+    """
+    own = (for_all_heads(tensor, query.shape[1]) for tensor in (key, value))
+    output: Tensor = _Flash.apply(query, *own, bias, scale)  # type: ignore[no-untyped-call]
     return output
 
 

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from pipeline.engine.batch import pad_left, pad_right, positions, real_places
 from pipeline.engine.device import autocast
-from pipeline.engine.half_logits import OfHalfLogits
+from pipeline.engine.half_logits import half_figures
 from pipeline.engine.halves import Halves
 from pipeline.engine.logprobs import completion_states, of_logits
 from pipeline.engine.shared_prefix import visible
@@ -118,9 +118,8 @@ def score(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) -> Scores
     """Log-probabilities and entropies under the sampling temperature."""
 
     def wanted(logits: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-        if logits.dtype == torch.bfloat16 and not scoring.entropy_gradient:
-            figures: tuple[Tensor, Tensor] = OfHalfLogits.apply(logits, ids, scoring.temperature)  # type: ignore[no-untyped-call]
-            return figures
+        if _row_by_row(logits, scoring):
+            return half_figures(logits, ids, scoring.temperature)
         log_softmax = _log_softmax(logits, scoring)
         # Without a bonus nothing flows back through the entropy, and its graph holds two [N, V].
         flowing = log_softmax if scoring.entropy_gradient else log_softmax.detach()
@@ -135,6 +134,8 @@ def fixed_logprobs(model: PreTrainedModel, batch: MicroBatch, scoring: Scoring) 
     """The log-probabilities alone [N, T], without gradient; padding holds zeros."""
 
     def wanted(logits: Tensor, ids: Tensor) -> tuple[Tensor]:
+        if _row_by_row(logits, scoring):
+            return half_figures(logits, ids, scoring.temperature)[:1]
         return (_chosen(_log_softmax(logits, scoring), ids),)
 
     (logprobs,), _ = _of_tokens(model, batch, scoring.precision, wanted)
@@ -147,6 +148,12 @@ def estimate_values(critic: PreTrainedModel, batch: MicroBatch, precision: str) 
         critic, batch, precision, lambda value, _: (value.float().squeeze(-1),)
     )
     return values
+
+
+def _row_by_row(logits: Tensor, scoring: Scoring) -> bool:
+    """Whether a few rows at a time are faster: on a CPU; no gradient is there of the entropy."""
+    half = logits.dtype == torch.bfloat16 and logits.device.type == "cpu"
+    return half and not scoring.entropy_gradient
 
 
 def _log_softmax(logits: Tensor, scoring: Scoring) -> Tensor:

@@ -10,9 +10,11 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from pipeline.engine import logprobs
-from pipeline.engine.half_logits import OfHalfLogits
+from pipeline.engine.half_logits import half_figures
 from pipeline.engine.logprobs import completion_states
 from pipeline.engine.packed import packed_states, packs
+from pipeline.train import scoring
+from pipeline.train.scoring import MicroBatch, Scoring, fixed_logprobs, score
 from tests.model.families import FAMILIES, made
 from tests.model.grouped import grouped_heads
 from tests.model.test_written_out import far, llama, shipped, smol
@@ -73,7 +75,7 @@ def test_figures_of_half_logits_are_those_of_their_softmax(
     logits = 4 * torch.randn(8, 40, generator=generator)
     ids, given = torch.randint(0, 40, (8,), generator=generator), torch.linspace(-1, 1, 8)
     ours, plain = (logits.bfloat16().requires_grad_() for _ in range(2))
-    logprobs_, entropies = OfHalfLogits.apply(ours, ids, temperature)
+    logprobs_, entropies = half_figures(ours, ids, temperature)
     softmax = (plain.float() / temperature).log_softmax(-1)
     expected = softmax.gather(1, ids.unsqueeze(1)).squeeze(1)
     torch.testing.assert_close(logprobs_, expected)
@@ -82,3 +84,23 @@ def test_figures_of_half_logits_are_those_of_their_softmax(
     (logprobs_ * given).sum().backward()
     (expected * given).sum().backward()
     torch.testing.assert_close(ours.grad, plain.grad)
+
+
+@pytest.mark.parametrize("entropy_gradient", [False, True])
+def test_a_policy_that_has_not_moved_says_the_same_with_and_without_gradient(
+    entropy_gradient: bool,
+) -> None:
+    model, how = smol(), Scoring(0.7, "bfloat16", entropy_gradient)
+    batch = MicroBatch(tuple(map(tuple, PROMPTS)), tuple(map(tuple, SEVERAL)), slice(0, 6))
+    assert torch.equal(
+        fixed_logprobs(model, batch, how), score(model, batch, how).logprobs.detach()
+    )
+
+
+def test_an_accelerators_logits_are_not_taken_row_by_row() -> None:
+    here = torch.zeros(2, 5, dtype=torch.bfloat16)
+    plain, bonus = Scoring(1.0, "bfloat16", False), Scoring(1.0, "bfloat16", True)
+    assert scoring._row_by_row(here, plain)
+    assert not scoring._row_by_row(here, bonus)
+    assert not scoring._row_by_row(here.float(), plain)
+    assert not scoring._row_by_row(here.to("meta"), plain)
