@@ -210,6 +210,13 @@ def test_no_database_is_named(root: Path) -> None:
         prepare(root)
 
 
+def test_a_missing_package_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg2", None)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://me:secret@127.0.0.1:1/mlflow")
+    with pytest.raises(UserError, match=r"//127.0.0.1:1/mlflow needs the package psycopg2,"):
+        prepare(root)
+
+
 def test_what_a_kill_just_after_it_was_made_left_goes(tracking: Path, root: Path) -> None:
     database = altered(tracking, root)
     (root / "mlflow.db.lock").touch()

@@ -14,7 +14,9 @@ def sent(values: Sequence[object] | np.ndarray, device: torch.device) -> Tensor:
 
     An accelerator copies them when it gets there, from memory that cannot be paged out.
     """
-    made = torch.tensor(values, pin_memory=device.type == "cuda")
+    made = torch.tensor(values)
+    if device.type == "cuda":
+        made = made.pin_memory()  # torch.tensor itself pins nothing that comes from numpy
     return made.to(device, non_blocking=True)
 
 

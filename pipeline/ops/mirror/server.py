@@ -88,6 +88,11 @@ def answering(uri: str) -> Iterator[None]:
     except Exception as error:
         if trouble(error):
             raise
+        if isinstance(error, ModuleNotFoundError):
+            raise UserError(
+                f"MLflow at {without_secrets(uri)} needs the package {error.name}, which is not "
+                f"installed here; pip install {error.name}"
+            ) from None
         if database and database.parent.is_dir() and not os.access(database.parent, os.W_OK):
             raise PermissionError(errno.EACCES, "may not be written to", str(database)) from error
         if database and database.exists() and not is_whole(database):
