@@ -74,7 +74,6 @@ def asked() -> bool:
 
 def run_ours(folder: Path, setting: Setting) -> None:
     """Take a step of this project's trainer whenever asked."""
-    import copy
 
     from pipeline.config.algorithms import Grpo
     from pipeline.config.training import Train
@@ -116,7 +115,6 @@ def run_ours(folder: Path, setting: Setting) -> None:
     )
     trainer = LocalTrainer(
         policy=model,
-        reference=copy.deepcopy(model).requires_grad_(False),
         tokenizer=tokenizer,
         train=rows,
         validation=rows,

@@ -7,6 +7,7 @@ the same bytes as one that was not killed.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -47,7 +48,6 @@ class LocalTrainer:
 
     Attributes:
         policy: The model to train.
-        reference: A frozen copy of the base model.
         tokenizer: Its tokenizer.
         train: Training prompts.
         validation: Validation prompts.
@@ -67,7 +67,6 @@ class LocalTrainer:
     """
 
     policy: PreTrainedModel
-    reference: PreTrainedModel
     tokenizer: PreTrainedTokenizerBase
     train: Sequence[TokenisedRow]
     validation: Sequence[TokenisedRow]
@@ -130,15 +129,13 @@ class LocalTrainer:
     def _prepare(self) -> None:
         """Set up everything that the steps share."""
         recipe, device = self.recipe, choose_device(self.recipe.device)
+        # Both are made of what the policy is before it learns.
+        critic, reference = self._critic(device), self._reference(device)
         if recipe.gradient_checkpointing:
             self.policy.gradient_checkpointing_enable()
-        # Cast before they are moved: a device need not hold all of both in float32.
-        critic = self._critic(device)
-        cast_linear(self.reference, recipe.precision)
-        self.reference.to(device)  # type: ignore[arg-type]
-        policy = self._learner(device)
+        policy = self._learner(device, reference)
         learners = {"": policy} if critic is None else {"": policy, "critic.": critic}
-        self._updater = Updater.of(recipe, self.algorithm, policy, self.reference, critic)
+        self._updater = Updater.of(recipe, self.algorithm, policy, reference, critic)
         self._schedule = Schedule.of(recipe, len(self.train))
         judge = Judge(self.tokenizer, preset_of(recipe.reward), recipe.think)
         self._source = ExperienceSource(
@@ -150,12 +147,23 @@ class LocalTrainer:
         self._state = RunState(self.work, learners)
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
 
-    def _learner(self, device: torch.device) -> Learner:
+    def _reference(self, device: torch.device) -> PreTrainedModel | None:
+        """The policy as it is now, frozen, where a penalty or adapters ask for it."""
+        if not (self.recipe.lora or self.recipe.anchored(self.algorithm)):
+            return None
+        reference = copy.deepcopy(self.policy).requires_grad_(False)
+        # Cast before it is moved: a device need not hold all of it in float32.
+        cast_linear(reference, self.recipe.precision)
+        reference.to(device)  # type: ignore[arg-type]
+        return reference
+
+    def _learner(self, device: torch.device, reference: PreTrainedModel | None) -> Learner:
         model, rate, lora = self.policy, self.recipe.learning_rate, self.recipe.lora
         if lora is None:
             model.to(device)  # type: ignore[arg-type]
             return Learner.of(model, rate)
-        learner = LoraLearner.with_adapters(model, self.reference, lora, rate, self.seed)
+        assert reference is not None
+        learner = LoraLearner.with_adapters(model, reference, lora, rate, self.seed)
         model.to(device)  # type: ignore[arg-type]
         return learner
 
@@ -164,7 +172,7 @@ class LocalTrainer:
         if settings is None:
             return None
         rate = settings.learning_rate or self.recipe.learning_rate
-        critic = make_critic(self.reference)
+        critic = make_critic(self.policy)
         critic.to(device)  # type: ignore[arg-type]
         return Learner.of(critic, rate)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,7 +67,6 @@ class LocalRun:
         kept = KeptSteps(work / "kept", lambda folder: self._write(folder, trainer.weights()))
         trainer = LocalTrainer(
             policy=self._policy,
-            reference=copy.deepcopy(self._policy).requires_grad_(False),
             tokenizer=self._tokenizer,
             train=self.rows.train.rows,
             validation=self.rows.validation.rows,

@@ -159,7 +159,7 @@ class Updater:
 
     Attributes:
         policy: The policy.
-        reference: The frozen base model.
+        reference: The frozen base model; None where nothing asks it.
         critic: The critic, where the algorithm has one.
         algorithm: Gives the advantages.
         objective: What is minimised.
@@ -170,7 +170,7 @@ class Updater:
     """
 
     policy: Learner
-    reference: PreTrainedModel
+    reference: PreTrainedModel | None
     critic: Learner | None
     algorithm: Algorithm
     objective: Objective
@@ -185,7 +185,7 @@ class Updater:
         recipe: Train,
         algorithm: Algorithm,
         policy: Learner,
-        reference: PreTrainedModel,
+        reference: PreTrainedModel | None,
         critic: Learner | None,
     ) -> Updater:
         """The updater of a recipe."""
@@ -211,8 +211,8 @@ class Updater:
         old = anchor = None
         if self.parts > 1 or kl.in_reward:
             old = self._all_logprobs(policy, parts)
-        if kl.in_reward and self.algorithm.reference:
-            assert old is not None
+        if kl.in_reward and kl.coefficient and self.algorithm.reference:
+            assert old is not None and self.reference is not None
             anchor = self._all_logprobs(self.reference, parts)
             rewards = rewards - kl.coefficient * (kl_estimate(old, anchor, kl.kind) * mask)
         values = self._all_values(parts)
@@ -310,6 +310,7 @@ class Updater:
         """The reference model's log-probabilities of a micro-batch."""
         if batch.reference is not None:
             return batch.reference[part.rows, : max(map(len, part.completions))]
+        assert self.reference is not None
         return fixed_logprobs(self.reference, part, self.scoring)
 
     def _imitation_loss(

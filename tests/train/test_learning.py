@@ -6,7 +6,6 @@ once in a while; seeds are fixed, so the outcome is too.
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from random import Random
 from statistics import mean
@@ -64,7 +63,6 @@ def accuracy_after(
     )
     run = LocalTrainer(
         policy=model,
-        reference=copy.deepcopy(model).requires_grad_(False),
         tokenizer=tokenizer,
         train=rows,
         validation=rows,

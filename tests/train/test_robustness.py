@@ -8,20 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from transformers import PreTrainedModel
 
 from pipeline.base.errors import UserError
+from pipeline.config.algorithms import AlgorithmName, with_defaults
 from pipeline.reward.presets import load_preset
 from pipeline.reward.reward import Reward
 from pipeline.tasks import registry
 from pipeline.tasks.grading import Grade
-from pipeline.train import rollout
+from pipeline.train import local, rollout, scoring, update
 from pipeline.train.collapse import collapse_at_end, find_collapse
 from pipeline.train.contract import History
+from pipeline.train.footprint import plan
 from pipeline.train.local import LocalTrainer
 from pipeline.train.probe import AccuracyProbe, GreedyAccuracy
 from pipeline.train.rollout import Judge
+from pipeline.train.shape import Shape
 from pipeline.train.stopping import Interrupted
 from tests.train import tiny
 
@@ -47,17 +49,33 @@ def test_a_reward_that_is_no_number_stops_the_run(
     assert saved["rows"][0]["completions"][0]["reward"] == str(score)
 
 
-def test_a_loss_that_is_no_number_stops_the_run(tmp_path: Path) -> None:
-    run = tiny.trainer(tmp_path, tiny.changed(kl_coefficient=1e38))
-    broken = run.reference.get_output_embeddings().weight
-    with torch.no_grad():
-        broken.mul_(float("nan"))
+def test_a_loss_that_is_no_number_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = scoring.fixed_logprobs
+    monkeypatch.setattr(update, "fixed_logprobs", lambda *of: real(*of) * float("nan"))
+    run = tiny.trainer(tmp_path, tiny.changed(kl_coefficient=0.1))
     before = tiny.digest(run)
     with pytest.raises(UserError, match=r"step 1: the loss is nan, on the prompts"):
         run.run()
     assert (tmp_path / "refused-step-000001.json").is_file()
     run.history = History()
     assert tiny.digest(run) == before
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "kl", "held"), [("grpo", 0.001, 1), ("grpo", 0.0, 0), ("sft", 0.001, 0)]
+)
+def test_a_reference_model_is_held_where_a_penalty_asks_it(
+    algorithm: AlgorithmName, kl: float, held: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast: list[PreTrainedModel] = []
+    monkeypatch.setattr(local, "cast_linear", lambda model, _: cast.append(model))
+    recipe = tiny.changed(kl_coefficient=kl)
+    tiny.trainer(tmp_path, recipe, algorithm).run()
+    assert len(cast) == held
+    shape = Shape(16, 64, 1, 1, 1, 320, True)
+    assert (plan(shape, recipe, with_defaults(algorithm)).reference > 0) == bool(held)
 
 
 def test_a_response_that_breaks_the_grader_is_data(

@@ -6,7 +6,6 @@ copies of this process that die at these instants, one after the other.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import os
@@ -72,7 +71,6 @@ def trainer(work: Path, recipe: Train = RECIPE, algorithm: AlgorithmName = "grpo
     model, tokenizer = base()
     return LocalTrainer(
         policy=model,
-        reference=copy.deepcopy(model).requires_grad_(False),
         tokenizer=tokenizer,
         train=rows(7),
         validation=rows(4),
