@@ -74,13 +74,14 @@ def test_every_study_but_the_re_run_of_study_1_pays_strict_matches(name: str) ->
     assert isinstance(reward, PublishedReward) == (name == "tom-rl")
 
 
+def _shows_recounts(name: str) -> bool:
+    traces = (getattr(s, "trace", None) for s in find_study(PROJECT, name).acquire.values())
+    return not {"recount", "walk"}.isdisjoint(traces)
+
+
 def test_every_study_whose_models_are_shown_recounts_tries_their_reasoning() -> None:
-    recounting = {
-        name
-        for name, study in ((name, find_study(PROJECT, name)) for name in STUDIES)
-        if any(getattr(source, "trace", None) == "recount" for source in study.acquire.values())
-    }
-    assert recounting >= {"mini", "grid-mini", "next-scale-mini", "next-templates-mini"}
+    recounting = set(filter(_shows_recounts, STUDIES))
+    assert recounting >= {"mini", "grid-mini", "smol", "next-scale-mini", "next-templates-mini"}
     for name in recounting:
         cells = expand(find_study(PROJECT, name)).cells.values()
         assert {cell.evaluate.tried for cell in cells} == {60}, name

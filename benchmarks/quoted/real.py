@@ -45,11 +45,14 @@ def first_screen(found: Stored) -> str:
             _arm(each),
             *_scores(rows[each.cell], "trained"),
             follows_briefly(each),
+            each.reasoning,
         )
         for each in trained
     )
-    heads = ("trained on", "by", *COLUMNS.values(), "both of a pair", "no answer", "answers follow")
-    shown = table((heads, ("-", "nothing", *untrained, follows_briefly(base)), *lines), 0)
+    last = ("both of a pair", "no answer", "answers follow", "reasoning is")
+    heads = ("trained on", "by", *COLUMNS.values(), *last)
+    nothing = ("-", "nothing", *untrained, follows_briefly(base), base.reasoning)
+    shown = table((heads, nothing, *lines), 0)
     said = (*_of_steps(found), *_stalls(found), *of_minds(_verdicts(found)))
     return f"Accuracy in %; `{found.study}`, one seed, {base.model}:\n\n{shown}\n{paragraph(said)}"
 
