@@ -87,8 +87,8 @@ def _of_steps(found: Stored) -> Iterator[str]:
             right, wrong, _ = (change_text(step.change, step.interval) for step in steps)
             yield (
                 f"Since its warm start, GRPO on `{each.combination}` changes accuracy by {right} "
-                f"points where the rule is right and by {wrong} where it is wrong (half the width "
-                "of 95 % intervals)."
+                f"points where the rule is right and by {wrong} where it is wrong (± half of "
+                "95 % intervals)."
             )
 
 
