@@ -232,9 +232,9 @@ class Train(Section):
         """How token losses become one number: the algorithm's own way, else this."""
         return algorithm.aggregation or self.aggregation
 
-    def anchored(self, algorithm: AlgorithmBase) -> bool:
-        """Whether a penalty holds the policy near a reference model."""
-        return algorithm.reference and self.kl_coefficient > 0
+    def holds_reference(self, algorithm: AlgorithmBase) -> bool:
+        """Whether a frozen copy of the policy is held: a penalty or adapters ask for it."""
+        return self.lora is not None or (algorithm.reference and self.kl_coefficient > 0)
 
     def total_steps(self, rows: int) -> int:
         """The number of steps on a training set of ``rows`` prompts."""

@@ -148,6 +148,8 @@ def set_up_torch(threads: int) -> None:
     """
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True, warn_only=True)
+    # Its gradients differ from run to run, and of a token that sees nothing they are no numbers.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     # Nothing here reads memory before it writes it; filling every new tensor takes time.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     _keep_freed_memory()

@@ -148,8 +148,8 @@ class LocalTrainer:
         self._stopping = Stopping(self.policy, policy.optimizer, self.should_stop)
 
     def _reference(self, device: torch.device) -> PreTrainedModel | None:
-        """The policy as it is now, frozen, where a penalty or adapters ask for it."""
-        if not (self.recipe.lora or self.recipe.anchored(self.algorithm)):
+        """The policy as it is now, frozen, where something asks for it."""
+        if not self.recipe.holds_reference(self.algorithm):
             return None
         reference = copy.deepcopy(self.policy).requires_grad_(False)
         # Cast before it is moved: a device need not hold all of it in float32.

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.engine.batch import pad_left, pad_right, positions, real_places
+from pipeline.engine.batch import pad_right, real_places, sent
 from pipeline.engine.device import autocast
 from pipeline.engine.half_logits import half_figures
 from pipeline.engine.halves import Halves
@@ -181,8 +181,7 @@ def _of_tokens(
         precision: Number format of the forward pass.
         wanted: See :func:`pipeline.engine.logprobs.of_logits`.
     """
-    checkpointed = model.is_gradient_checkpointing and model.training
-    states_of = plain_states if checkpointed else completion_states
+    states_of = plain_states if in_one_pass(model, batch) else completion_states
     with autocast(model.device, precision):
         states, ids, mask = states_of(model, batch.prompts, batch.completions)
         real = real_places(batch.completions, model.device)
@@ -192,6 +191,18 @@ def _of_tokens(
     return tuple(zeros.index_copy(0, real, each).view_as(mask) for each in figures), mask
 
 
+def in_one_pass(model: PreTrainedModel, batch: MicroBatch) -> bool:
+    """Whether each completion runs after a copy of its prompt, not after one of all its group.
+
+    Gradient checkpointing runs every layer twice, which a key-value cache does not survive. And a
+    completion that is alone shares nothing: there an accelerator is told half as much, which takes
+    the host longer than the device needs for it.
+    """
+    checkpointed = model.is_gradient_checkpointing and model.training
+    alone = len(batch.completions) == len(batch.prompts)
+    return checkpointed or (alone and model.device.type != "cpu")
+
+
 def plain_states(
     model: PreTrainedModel,
     prompts: Sequence[Sequence[int]],
@@ -199,22 +210,29 @@ def plain_states(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """What ``completion_states`` returns, each completion with its own copy of the prompt.
 
-    Gradient checkpointing runs every layer twice, which a key-value cache does not survive.
+    Padding stands after both: before them it would be tokens that see nothing, of which kernels of
+    accelerators make gradients that are no numbers.
     """
     pad = int(model.config.pad_token_id or 0)
     group = len(completions) // len(prompts)
-    context, context_mask = pad_left(prompts, pad, model.device)
+    before = [prompts[row // group] for row in range(len(completions))]
+    full, full_mask = pad_right(
+        [(*prompt, *own[:-1]) for prompt, own in zip(before, completions, strict=True)],
+        pad,
+        model.device,
+    )
     ids, mask = pad_right(completions, pad, model.device)
-    full = torch.cat([context.repeat_interleave(group, 0), ids[:, :-1]], 1)
-    full_mask = torch.cat([context_mask.repeat_interleave(group, 0), mask[:, :-1]], 1)
+    wanted = full.shape[1] - min(map(len, prompts)) + 1  # from the first token that is followed
     states = Halves.of(model).body(
         input_ids=full,
         attention_mask=visible(model, full_mask),
-        position_ids=positions(full_mask),
         use_cache=False,
-        last=ids.shape[1],
+        last=wanted,
     )
-    return states, ids, mask
+    start = sent([len(prompt) - 1 for prompt in before], model.device) - full.shape[1] + wanted
+    places = start.unsqueeze(1) + torch.arange(ids.shape[1], device=model.device)
+    rows = torch.arange(len(completions), device=model.device).unsqueeze(1)
+    return states[rows, places.clamp_max(wanted - 1)], ids, mask
 
 
 @torch.no_grad()

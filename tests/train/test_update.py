@@ -6,6 +6,7 @@ import copy
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -271,6 +272,39 @@ def test_no_micro_batch_waits_for_an_accelerator(
             learn(algorithm, rollouts, groups_per_micro_batch=groups, **settings)
         asked.append(waits.seen)
     assert asked[0] == asked[1], asked
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_an_accelerator_runs_a_completion_that_is_alone_in_one_pass(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Chosen by where the model says that it is, and carried out on the CPU."""
+    asked = scoring.in_one_pass
+    passes: list[bool] = []
+
+    def as_if_there(model: PreTrainedModel, batch: scoring.MicroBatch) -> bool:
+        there = SimpleNamespace(
+            device=torch.device(device), training=True, is_gradient_checkpointing=False
+        )
+        passes.append(asked(there, batch))  # type: ignore[arg-type]
+        return passes[-1]
+
+    shared = ragged()
+    firsts = [index * GROUP for index in range(len(shared.rows))]
+    alone = replace(
+        shared,
+        completions=tuple(shared.completions[index] for index in firsts),
+        texts=("",) * len(firsts),
+        rewards=tuple(shared.rewards[index] for index in firsts),
+    )
+    expected = learn("sft", alone)
+    monkeypatch.setattr(scoring, "in_one_pass", as_if_there)
+    found = learn("sft", alone)
+    learn("grpo", shared)
+    assert passes[0] is (device == "cuda")
+    assert passes[-1] is False
+    assert_same(expected[0], found[0])
+    assert found[1].metrics() == pytest.approx(expected[1].metrics(), rel=1e-3, abs=1e-5)
 
 
 def test_the_critic_learns_what_a_prompt_is_worth() -> None:
