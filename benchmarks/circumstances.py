@@ -1,13 +1,15 @@
-"""What stored results were made on: commit, processor, libraries."""
+"""What stored results were made on: commit, processor or accelerator, libraries."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pipeline.base.git import checked_out
 from pipeline.formats.provenance import installed
 from pipeline.stages.followed.circumstances import processor
+from pipeline.stages.followed.ended import read_ended
 
 LIBRARIES = ("torch", "transformers", "scikit-learn", "numpy")
 
@@ -19,3 +21,29 @@ def circumstances_of(root: Path) -> dict[str, Any]:
         "processor": processor(),
         "libraries": dict(installed(*LIBRARIES)),
     }
+
+
+def circumstances_of_study(root: Path, study: str) -> dict[str, Any]:
+    """The commit of a checkout, and what trained and asked a study's models.
+
+    That is what their stages noted of themselves: it may be another machine than this one, which
+    judged and reported. Of stages without such a note it is this one.
+    """
+    found = circumstances_of(root)
+    logs = root / "logs" / study
+    ends = (read_ended(each) for stage in ("train", "evaluate") for each in logs.glob(f"*/{stage}"))
+    noted = [end.circumstances for end in ends if end is not None]
+    ran_on = _told(noted, "hardware.accelerators") - {"none"}
+    ran_on = ran_on or _told(noted, "hardware.processor") or {found["processor"]}
+    libraries = {
+        name: _told(noted, f"version.{name}") or {version}
+        for name, version in found["libraries"].items()
+    }
+    return found | {
+        "processor": ", ".join(sorted(ran_on)),
+        "libraries": {name: ", ".join(sorted(each)) for name, each in libraries.items()},
+    }
+
+
+def _told(noted: Sequence[Mapping[str, str]], name: str) -> set[str]:
+    return {tags[name] for tags in noted if name in tags}

@@ -266,11 +266,13 @@ def main() -> None:
     stand_in_for_absent_libraries()
     import torch
 
+    from pipeline.engine.device import set_up_torch
     from pipeline.train.shape import Shape
     from pipeline.train.shapes import QWEN25
 
     if not arguments.tiny and not torch.cuda.is_available():
         parser.error("torch sees no CUDA device here; --tiny runs on a CPU and measures nothing")
+    set_up_torch(torch.get_num_threads())  # as the stages do
     device = torch.device("cpu" if arguments.tiny else "cuda")
     tiny = {"tiny": Shape(64, 256, 2, 4, 2, 320, True)}
     shapes = tiny if arguments.tiny else {name: QWEN25[name] for name in MODELS}

@@ -33,6 +33,7 @@ class Check:
 
 def checks(device: Any) -> Iterator[Check]:
     """Compare the device with transformers, and with the CPU."""
+    from pipeline.config.algorithms import Grpo, Sft
     from pipeline.train.shape import Shape
 
     for name, numbers in CHECKED.items():
@@ -42,12 +43,19 @@ def checks(device: Any) -> Iterator[Check]:
         near, nearest = (unlike(rows, theirs) for rows in greedy(shape, device, "bfloat16"))
         limit = max(2 * nearest, TIED)
         yield Check(f"{name}: greedy text unlike that of float32, bfloat16", near, limit)
-        truth, rounded = learned(shape, "cpu", "float32"), learned(shape, "cpu", "bfloat16")
-        allowed = {"float32": (CLOSE, CLOSE), "bfloat16": tuple(2 * e for e in off(rounded, truth))}
-        for precision, most in allowed.items():
-            errors = off(learned(shape, device, precision), truth)
-            for what, error, limit in zip(("loss", "gradients"), errors, most, strict=True):
-                yield Check(f"{name}: {what}, {precision}", error, max(limit, CLOSE))
+        for algorithm in (Grpo(), Sft()):
+            yield from _learned_checks(name, shape, device, algorithm)
+
+
+def _learned_checks(name: str, shape: Any, device: Any, algorithm: Any) -> Iterator[Check]:
+    """Compare an update with the CPU's."""
+    truth, rounded = (learned(shape, "cpu", p, algorithm) for p in ("float32", "bfloat16"))
+    allowed = {"float32": (CLOSE, CLOSE), "bfloat16": tuple(2 * e for e in off(rounded, truth))}
+    for precision, most in allowed.items():
+        errors = off(learned(shape, device, precision, algorithm), truth)
+        for what, error, limit in zip(("loss", "gradients"), errors, most, strict=True):
+            told = f"{name}: {what} of {algorithm.name}, {precision}"
+            yield Check(told, error, max(limit, CLOSE))
 
 
 def told(checks: Iterable[Check]) -> Iterator[Check]:
@@ -111,17 +119,16 @@ def checked_model(shape: Any) -> Any:
     return model
 
 
-def learned(shape: Any, device: Any, precision: str) -> tuple[float, Any]:
+def learned(shape: Any, device: Any, precision: str, algorithm: Any) -> tuple[float, Any]:
     """The loss of one update, and its gradients as one vector on the CPU."""
     import torch
 
-    from pipeline.config.algorithms import Grpo
     from pipeline.config.training import Train
     from pipeline.engine.decode import Completion
     from pipeline.train.learner import Learner
     from pipeline.train.update import Updater
 
-    random, prompts, group = Random(2), ragged(shape), 4
+    random, prompts, group = Random(2), ragged(shape), 4 if algorithm.samples else 1
     lengths = [random.randint(3, 24) for _ in range(len(prompts) * group)]
     texts = [random.choices(range(1, shape.vocab_size), k=length) for length in lengths]
     completions = [Completion(tuple(text), finished=True) for text in texts]
@@ -137,7 +144,7 @@ def learned(shape: Any, device: Any, precision: str) -> tuple[float, Any]:
     # A step of 1 along the gradient: what the weights lose is the gradient.
     before = torch.nn.utils.parameters_to_vector(policy.parameters()).detach().clone()
     learner = Learner(policy, torch.optim.SGD(policy.parameters(), lr=1.0))
-    updater = Updater.of(recipe, Grpo(), learner, reference.requires_grad_(False), None)
+    updater = Updater.of(recipe, algorithm, learner, reference.requires_grad_(False), None)
     loss = updater.update(updater.prepare(as_batch(prompts, completions))).loss
     after = torch.nn.utils.parameters_to_vector(policy.parameters()).detach()
     return loss, (before - after).cpu()

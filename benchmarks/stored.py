@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from benchmarks.circumstances import circumstances_of
+from benchmarks.circumstances import circumstances_of_study
 from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import SeedChange, Standing
 from pipeline.analysis.steps import StepChange
@@ -165,7 +165,7 @@ def stored(root: Path, study: str) -> Stored:
     return Stored(
         study=study,
         title=params.study.title,
-        **circumstances_of(root),
+        **circumstances_of_study(root, study),
         steps=first.steps or 0,
         prompts=first.prompts_per_step,
         rollouts=first.rollouts,

@@ -19,6 +19,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks import gpu, gpu_checks, gpu_made
 from pipeline.config.training import Train
 from pipeline.engine import decode, recording, shared_prefix
+from pipeline.train import scoring
 from pipeline.train.shape import Shape
 from tests.conftest import PROJECT
 from tests.model.tape import Recorder
@@ -87,7 +88,7 @@ def test_it_runs_with_torch_transformers_and_pydantic_alone(tmp_path: Path) -> N
     assert shown.returncode == 0, shown.stderr
     found = json.loads((tmp_path / "rows.json").read_text())
     rows, checks = found["rows"], found["checks"]
-    assert len(checks) == 12 == shown.stdout.count("\nright  ")
+    assert len(checks) == 20 == shown.stdout.count("\nright  ")
     assert [row["shared_prefix"] for row in rows] == [True, False]
     for row in rows:
         assert row["rollout_tokens_per_second"] > 0 and row["update_tokens_per_second"] > 0
@@ -98,15 +99,20 @@ def test_it_runs_with_torch_transformers_and_pydantic_alone(tmp_path: Path) -> N
 def test_the_ways_of_accelerators_are_right(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Attention without the CPU's kernels, and passes that are replayed."""
+    """Attention without the CPU's kernels, passes that are replayed, and imitation in one pass."""
+
+    def alone(_: object, batch: scoring.MicroBatch) -> bool:
+        return len(batch.completions) == len(batch.prompts)
+
     recorder = Recorder()
+    monkeypatch.setattr(scoring, "in_one_pass", alone)
     monkeypatch.setattr(shared_prefix, "joined", shared_prefix.repeated)
     monkeypatch.setattr(decode, "can_record", lambda device: True)
     monkeypatch.setattr(recording, "record", recorder)
     monkeypatch.setattr(gpu_checks, "CHECKED", dict(list(gpu_checks.CHECKED.items())[:1]))
     assert all(check.passed for check in gpu_checks.told(gpu_checks.checks(torch.device("cpu"))))
     assert sum(recorder.replays) > 30
-    assert capsys.readouterr().out.count("right  small vocabulary: ") == 6
+    assert capsys.readouterr().out.count("right  small vocabulary: ") == 10
 
 
 def test_what_is_wrong_is_not_measured(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from benchmarks.circumstances import circumstances_of_study
 from benchmarks.quoted.pages import NOT_RUN, PAGES, outside, write_pages, written
 from benchmarks.stored import read_stored
 from pipeline.base.errors import UserError
+from pipeline.stages.followed.circumstances import processor
+from pipeline.stages.followed.ended import Ended
 from tests.conftest import PROJECT
 
 RESULTS = PROJECT / "docs/results"
@@ -57,6 +61,23 @@ def test_results_name_what_they_were_made_on(path: Path) -> None:
     assert found.study == path.stem and found.processor
     assert set(found.libraries) >= {"torch", "scikit-learn"}
     assert re.fullmatch(r"[0-9a-f]{7}", found.commit)
+
+
+def test_what_another_machine_made_is_named_after_it(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    here = circumstances_of_study(tmp_path, "a")
+    assert here["processor"] == processor()
+    told = {
+        "hardware.processor": "a processor",
+        "hardware.accelerators": "an accelerator",
+        "version.torch": "2.0",
+    }
+    for stage in ("train", "evaluate"):
+        Ended("FINISHED", 0.0, 1.0, told).leave(tmp_path / "logs" / "a" / "cell" / stage)
+    found = circumstances_of_study(tmp_path, "a")
+    assert found["processor"] == "an accelerator"
+    assert found["libraries"] == here["libraries"] | {"torch": "2.0"}
+    assert circumstances_of_study(tmp_path, "another") == here
 
 
 def test_a_changed_number_is_noticed() -> None:

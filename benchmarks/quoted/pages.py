@@ -53,6 +53,7 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
         "opening": _smol(real.opening),
         "table": _smol(real.tables),
         "steps": _smol(real.step_by_step),
+        "seeds": _of_study("smol-seeds", real.over_seeds),
     },
     "docs/data.md": {"minds": _mini(partial(one_run.minds_on_balanced, page="verdict.md"))},
     "docs/learning.md": {

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from benchmarks.quoted.one_run import of_minds, result_table
-from benchmarks.quoted.text import follows_briefly, made_on, paragraph, percent, table
+from benchmarks.quoted.over_seeds import COLUMNS as SEEDS_COLUMNS
+from benchmarks.quoted.over_seeds import Cells, cells_of, seeds
+from benchmarks.quoted.text import follows_briefly, listed, made_on, paragraph, percent, table
 from benchmarks.stored import Stored, Verdict
 from pipeline.analysis.results import Row
 from pipeline.analysis.steps import steps_markdown
@@ -116,6 +120,45 @@ def tables(found: Stored) -> str:
 def step_by_step(found: Stored) -> str:
     """What each training changed, column by column, beside all of them together."""
     return steps_markdown(found.chained)
+
+
+def over_seeds(found: Stored) -> str:
+    """What training changes from seed to seed, and in how many seeds a verdict is the same."""
+    scores = {who.who: who.columns for who in found.standings}
+    lines = (
+        (
+            f"`{each.combination}`",
+            ARMS[each.arm],
+            *(
+                (f"{percent(scores[each.group][name].mean)} %" for name in SEEDS_COLUMNS)
+                if each.arm == "warm"
+                else each.changed()
+            ),
+            *(_counted(found, each, said) for said in (follows_briefly, _reasoning)),
+        )
+        for each in cells_of(found)
+    )
+    heads = ("trained on", "by", *SEEDS_COLUMNS.values(), "answers follow", "reasoning is")
+    said = (
+        f"These results were made on: {made_on(found)}.",
+        f"Accuracy after the warm start, and below it its changes in points since then: means over "
+        f"{seeds(found)} seeds with 95 % intervals, and in how many seeds a verdict is the same.",
+    )
+    return f"{paragraph(said)}\n{table((heads, *lines), 0)}"
+
+
+def _reasoning(found: Verdict) -> str:
+    return found.reasoning
+
+
+def _counted(found: Stored, cells: Cells, said: Callable[[Verdict], str]) -> str:
+    """What is said of cells that differ in their seed, and of how many of them."""
+    own = (each for each in _verdicts(found) if re.sub(r"-s\d+$", "", each.cell) == cells.group)
+    return _tally(map(said, own))
+
+
+def _tally(said: Iterable[str]) -> str:
+    return listed([f"{text} in {count}" for text, count in Counter(said).most_common()])
 
 
 def opening(found: Stored) -> str:

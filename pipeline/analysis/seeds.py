@@ -68,11 +68,13 @@ class Group:
 def groups(results: Results) -> list[Group]:
     """The trained cells, those together that differ in nothing but their seed.
 
-    Those whose base model has no results are left out: there is nothing to compare them with.
+    Those are left out whose base model has no results, or the cell that they start from: there is
+    nothing to compare them with.
     """
     found: dict[str, list[TrainedResult]] = {}
-    for result in (each for each in results.trained() if results.base_of(each).missing is None):
-        found.setdefault(result.cell.group, []).append(result)
+    for result in results.trained():
+        if results.base_of(result).missing is None and results.start_of(result).missing is None:
+            found.setdefault(result.cell.group, []).append(result)
     return [Group(label, tuple(cells)) for label, cells in found.items()]
 
 
@@ -82,7 +84,8 @@ class SeedChange(Record):
     Attributes:
         group: Label of the cells.
         measure: ``validation, best step``, ``validation, last step``, or a column of the suite.
-        before: Accuracy of the base model, the mean where each seed has its own.
+        before: Accuracy of what training started from: the base model, or another cell; the mean
+            where each seed has its own.
         after: Mean accuracy after training.
         change: The change with its interval, from seed to seed.
         drawn: Its 95 % interval by drawing seeds and stories again; None of validation, whose
@@ -129,10 +132,10 @@ def _in_validation(group: Group) -> Iterator[SeedChange]:
 
 def _changes(results: Results, group: Group) -> Iterator[SeedChange]:
     yield from _in_validation(group)
-    bases = [results.base_of(result) for result in group.cells]
-    for task in bases[0].all_tasks():
+    starts = [results.start_of(result) for result in group.cells]
+    for task in starts[0].all_tasks():
         before, after = (
-            [r.all_tasks()[task].accuracy for r in cells] for cells in (bases, group.cells)
+            [r.all_tasks()[task].accuracy for r in cells] for cells in (starts, group.cells)
         )
         found = _change(group, task, before, after)
         yield found.model_copy(update={"drawn": _drawn(results, group, task)})
@@ -143,7 +146,7 @@ def _drawn(results: Results, group: Group, task: str) -> tuple[float, float] | N
     steps: list[list[float]] = []
     stories: list[list[str]] = []
     for result in group.cells:
-        first, then = results.base_of(result).answers.get(task), result.answers.get(task)
+        first, then = results.start_of(result).answers.get(task), result.answers.get(task)
         if first is None or then is None:
             return None
         before, after, told = side_by_side([(first, then)], whether_right)

@@ -13,7 +13,7 @@ from pipeline.analysis.figures.curves import training_curves
 from pipeline.analysis.findings import findings
 from pipeline.analysis.paired import Answers
 from pipeline.analysis.report import write_report
-from pipeline.analysis.results import Results
+from pipeline.analysis.results import CellResult, MissingCell, Results
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import (
     BEST,
@@ -34,6 +34,8 @@ from pipeline.data.card import DatasetCard, SetCard
 from pipeline.formats.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores, signed
 from tests.conftest import TINY
+
+_ARMS = ("grpo", "reinforce-plus-plus")
 
 
 def seeded(after: list[float], *, probe: bool = False) -> Results:
@@ -115,6 +117,23 @@ def test_changes_name_the_best_the_last_and_every_task() -> None:
     assert found[LAST].change.mean == pytest.approx(0.15)
     assert found["hi_tom_order_3"].change.mean == pytest.approx(-0.1)
     assert changes(seeded([0.6])) == []
+
+
+def test_what_a_later_training_changes_is_told_from_what_the_one_before_it_did() -> None:
+    results = seeded([0.6, 0.7])
+    for key, found in results.cells.items():
+        if "reinforce" in key:
+            first = key.replace("reinforce-plus-plus", "grpo")
+            cell = found.cell.model_copy(update={"starts_from": first})
+            results.cells[key] = replace(found, cell=cell)
+    by_cells = {(c.group, c.measure): c for c in changes(results)}
+    began, later = (by_cells[f"nano-hi-{arm}", "hi_tom_order_3"] for arm in _ARMS)
+    assert (began.before, began.after) == pytest.approx((0.5, 0.4))
+    assert (later.before, later.after) == pytest.approx((0.4, 0.4))
+    gone = next(key for key in results.cells if key.startswith("nano-hi-grpo"))
+    cell = results.cells[gone].cell
+    results.cells[gone] = CellResult(gone, cell, {}, {}, missing=MissingCell(cause=None))
+    assert changes(results) == []  # one seed is left whose start is there
 
 
 def test_standings_set_cells_beside_their_base_and_the_rules() -> None:
