@@ -2,10 +2,11 @@
 
 Answers: 64 prompts of 151 tokens, 64 new tokens each, by the engine ``hf`` and by transformers'
 ``generate``, in float32 and bfloat16. Steps: GRPO on 8 prompts of 110 tokens, 8 completions of 64
-tokens, no KL penalty, bfloat16, here and by TRL (``--trl``, installed on first use). All take
-turns. The model is a folder in Hugging Face layout, or one of SmolLM2-135M's shape with random
-weights. Run ``python -m benchmarks.real_model [--quick] [--model FOLDER] [--trl] [--threads N]
-[--write]``.
+tokens, no KL penalty, bfloat16, here and by TRL (``--trl``, installed on first use). Imitation: 16
+prompts of 110 tokens with 47 tokens each, bfloat16, here and by transformers' model, its loss over
+all logits and AdamW. All take turns. The model is a folder in Hugging Face layout, or one of
+SmolLM2-135M's shape with random weights. Run ``python -m benchmarks.real_model [--quick]
+[--model FOLDER] [--trl] [--threads N] [--write]``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -25,17 +26,24 @@ import torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, PreTrainedModel
 
 from benchmarks.circumstances import circumstances_of
+from benchmarks.gpu_made import RECIPE, as_batch
 from benchmarks.train_step import Setting, compare_on, environment_python
 from pipeline.cli.output import write_output
+from pipeline.config.algorithms import Sft
+from pipeline.config.training import Train
+from pipeline.engine.decode import Completion
 from pipeline.engine.device import answering, set_up_torch
 from pipeline.engine.sampling import Sampling
 from pipeline.engine.stream import complete
 from pipeline.model.weights import load_model
 from pipeline.ops.driver.checkout import find_root
+from pipeline.train.learner import Learner
+from pipeline.train.update import Updater
 
 FILE = "docs/results/real_model.json"
 PROMPTS, PROMPT_TOKENS, NEW_TOKENS = 64, 151, 64
 STEP_PROMPTS, STEP_PROMPT_TOKENS, COMPLETIONS = 8, 110, 8
+IMITATED, IMITATED_TOKENS, RATE = 16, 47, 1e-5
 SHAPE: dict[str, Any] = {
     "vocab_size": 49_152,
     "hidden_size": 576,
@@ -100,19 +108,75 @@ def compare_answers(folder: Path, rounds: int) -> list[dict[str, Any]]:
             "ours": lambda precision=precision: ours(model, rows, precision),  # type: ignore[misc]
             "generate": lambda precision=precision: theirs(others, rows, precision),  # type: ignore[misc]
         }
-        spent: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
-        for _ in range(rounds):
-            for name, way in ways.items():
-                begun, at = process_time(), perf_counter()
-                way()
-                spent[name].append((process_time() - begun, perf_counter() - at))
-        found.append(_row(precision, spent))
+        found.append(_row(precision, _in_turns(ways, rounds)))
     return found
 
 
+def _in_turns(
+    ways: dict[str, Callable[[], object]], rounds: int
+) -> dict[str, list[tuple[float, float]]]:
+    """The processor and wall seconds of each round of each way."""
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            begun, at = process_time(), perf_counter()
+            way()
+            spent[name].append((process_time() - begun, perf_counter() - at))
+    return spent
+
+
+def compare_imitation(folder: Path, rounds: int) -> dict[str, Any]:
+    """A step of imitation here and by transformers' model, in turns, after one of each."""
+    model, _ = load_model(folder)
+    other = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).train()
+    random = Random(0)
+    prompts, texts = (
+        [tuple(random.randrange(3, 500) for _ in range(count)) for _ in range(IMITATED)]
+        for count in (STEP_PROMPT_TOKENS, IMITATED_TOKENS)
+    )
+    ways: dict[str, Callable[[], object]] = {
+        "ours": _imitating(model.train(), prompts, texts),
+        "transformers": _imitating_plainly(other, prompts, texts),
+    }
+    _in_turns(ways, 1)
+    return _row("bfloat16", _in_turns(ways, rounds))
+
+
+def _imitating(
+    model: PreTrainedModel, prompts: Sequence[tuple[int, ...]], texts: Sequence[tuple[int, ...]]
+) -> Callable[[], object]:
+    """What takes a step as the trainer does, with the micro-batches of the study ``smol``."""
+    budget = {"groups_per_micro_batch": 16, "tokens_per_micro_batch": 1300}
+    recipe = Train(**RECIPE | {"precision": "bfloat16", "learning_rate": RATE} | budget)
+    updater = Updater.of(recipe, Sft(), Learner.of(model, RATE), None, None)
+    batch = as_batch(prompts, [Completion(text, finished=True) for text in texts])
+    return lambda: updater.update(updater.prepare(batch))
+
+
+def _imitating_plainly(
+    model: PreTrainedModel, prompts: Sequence[tuple[int, ...]], texts: Sequence[tuple[int, ...]]
+) -> Callable[[], object]:
+    """What takes the same step by the model's own loss."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE)
+    ids = torch.tensor([(*prompt, *text) for prompt, text in zip(prompts, texts, strict=True)])
+    labels = ids.clone()
+    labels[:, :STEP_PROMPT_TOKENS] = -100  # tokens that the loss leaves out
+
+    def step() -> None:
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(input_ids=ids, labels=labels).loss
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+    return step
+
+
 def _row(precision: str, spent: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
-    pairs = zip(spent["ours"], spent["generate"], strict=True)
-    ratios = sorted(other[0] / own[0] for own, other in pairs)
+    (own, others) = spent.values()
+    pairs = zip(own, others, strict=True)
+    ratios = sorted(other[1] / mine[1] for mine, other in pairs)
     return {
         "precision": precision,
         **{f"{n}_processor_seconds": median(s[0] for s in each) for n, each in spent.items()},
@@ -154,6 +218,7 @@ def main() -> None:
             "load": os.getloadavg()[0],
             "random_weights": options.model is None,
             "answers": compare_answers(folder, rounds),
+            "imitation": compare_imitation(folder, rounds),
         }
         if options.trl:
             found["step"] = compare_steps(folder, options.cache, options.threads, rounds)
