@@ -217,15 +217,19 @@ def main() -> None:
             "threads": options.threads,
             "load": os.getloadavg()[0],
             "random_weights": options.model is None,
-            "answers": compare_answers(folder, rounds),
-            "imitation": compare_imitation(folder, rounds),
         }
-        if options.trl:
-            found["step"] = compare_steps(folder, options.cache, options.threads, rounds)
-    text = json.dumps(found, indent=1) + "\n"
-    print(text, end="")
+        parts: dict[str, Callable[[], Any]] = {
+            "answers": lambda: compare_answers(folder, rounds),
+            "imitation": lambda: compare_imitation(folder, rounds),
+        }
+        if options.trl:  # first: TRL's step needs most of a laptop's memory
+            cache, threads = options.cache, options.threads
+            parts = {"step": lambda: compare_steps(folder, cache, threads, rounds), **parts}
+        for part, compare in parts.items():
+            found[part] = compare()
+            print(part, json.dumps(found[part], indent=1), flush=True)
     if options.write:
-        write_output(root / FILE, text)
+        write_output(root / FILE, json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":
