@@ -54,6 +54,8 @@ SHAPE: dict[str, Any] = {
     "max_position_embeddings": 2048,
     "tie_word_embeddings": True,
 }
+TRL_AT_ONCE = 16
+"""Completions of an update of TRL's at a time: all 64 need more than 20 GB."""
 Rows = list[list[int]]
 
 
@@ -191,7 +193,7 @@ def compare_steps(model: Path, cache: Path, threads: int, steps: int) -> dict[st
     """A step here and of TRL, in turns."""
     with TemporaryDirectory() as name:
         write_prompts(model, Path(name))
-        setting = Setting("135M", COMPLETIONS, threads, steps, "bfloat16", kl=0.0)
+        setting = Setting("135M", COMPLETIONS, threads, steps, "bfloat16", 0.0, TRL_AT_ONCE)
         return compare_on(environment_python(cache), Path(name), setting)
 
 

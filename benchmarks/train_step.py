@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Setting:
-    """One comparison."""
+    """One comparison; ``at_once`` is how many completions TRL's update takes, all if None."""
 
     size: str
     completions: int
@@ -43,6 +43,7 @@ class Setting:
     steps: int
     precision: str = "float32"
     kl: float = KL
+    at_once: int | None = None
 
 
 @dataclass(frozen=True)
@@ -152,14 +153,15 @@ def run_trl(folder: Path, setting: Setting) -> None:
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     texts = json.loads((folder / "prompts.json").read_text())
+    at_once = setting.at_once or PROMPTS * setting.completions
     config = GRPOConfig(
         output_dir=str(folder / "trl"),
         use_cpu=True,
         bf16=setting.precision == "bfloat16",
         learning_rate=1e-6,
         lr_scheduler_type="constant",
-        per_device_train_batch_size=PROMPTS * setting.completions,
-        gradient_accumulation_steps=1,
+        per_device_train_batch_size=at_once,
+        gradient_accumulation_steps=PROMPTS * setting.completions // at_once,
         num_generations=setting.completions,
         max_completion_length=NEW_TOKENS,
         generation_kwargs={"min_new_tokens": NEW_TOKENS},

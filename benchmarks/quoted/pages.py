@@ -67,6 +67,7 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
         "recorded text": _of_file("recorded", "models", data.recorded_text),
         "taught": _of_file("taught", None, taught.taught_text),
     },
+    "docs/performance.md": {"real model": _of_file("real_model", None, real.speed)},
     "docs/ledger.md": {"decided": _of_file("recorded", "ledger", data.ledger_table)},
     "docs/audit.md": {
         "rules": _of_file("audit", "sets", data.rules_table),

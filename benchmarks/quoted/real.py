@@ -1,10 +1,11 @@
-"""What README and ``docs/smol.md`` say of the study ``smol``: a real model, trained in steps."""
+"""What pages say of a real model: the study ``smol``, its seeds, and how fast it is on a CPU."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 
 from benchmarks.quoted.one_run import of_minds, result_table
 from benchmarks.quoted.over_seeds import COLUMNS as SEEDS_COLUMNS
@@ -164,3 +165,30 @@ def _tally(said: Iterable[str]) -> str:
 def opening(found: Stored) -> str:
     """What the results were made on."""
     return paragraph((f"These results were made on: {made_on(found)}.",))
+
+
+def speed(found: Mapping[str, Any]) -> str:
+    """How fast a real model answers and learns on a CPU, from what ``real_model`` measured."""
+    step, imitated = found["step"], found["imitation"]
+    rows = [
+        *(
+            _faster(f"answers, {row['precision']}", "transformers' `generate`", "generate", row)
+            for row in found["answers"]
+        ),
+        _faster("a GRPO step, bfloat16", "TRL", "trl", step),
+        _faster("a step of imitation, bfloat16", "transformers' modules", "transformers", imitated),
+    ]
+    heads = ("what", "here, s", "beside", "there, s", "times faster (each round)")
+    libraries = listed([f"{name} {version}" for name, version in found["libraries"].items()])
+    made = (
+        f"Made on: commit {found['commit']}, {found['processor']}, {found['threads']} threads, "
+        f"{libraries}. Medians of rounds in turns. At its peak the process that takes GRPO steps "
+        f"held {step['ours_peak'] / 1e9:.1f} GB, TRL's {step['trl_peak'] / 1e9:.1f} GB."
+    )
+    return f"{table((heads, *rows), 0)}\n{paragraph((made,))}"
+
+
+def _faster(what: str, beside: str, name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
+    low, high = (row.get(f"ratio_{end}", row.get(end)) for end in ("low", "high"))
+    ratio = f"{row['ratio']:.1f} ({low:.1f}-{high:.1f})"
+    return what, f"{row['ours_seconds']:.1f}", beside, f"{row[f'{name}_seconds']:.1f}", ratio
