@@ -165,3 +165,14 @@ def _keep_freed_memory() -> None:
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_ON_HEAP)
         libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)
+
+
+def hand_back_memory() -> None:
+    """Give the system back what lies free between tensors on glibc's heap; else do nothing.
+
+    The heap breaks up as tensors of ever other sizes come and go, and what is kept free in it grows
+    with the steps. Asked for every ten steps of 135 million weights, it grows no more, and a call
+    takes 0.2 s.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        ctypes.CDLL(None).malloc_trim(0)

@@ -20,7 +20,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
-from pipeline.engine.device import cast_linear, choose_device, peak_memory
+from pipeline.engine.device import cast_linear, choose_device, hand_back_memory, peak_memory
 from pipeline.formats.records import Figures
 from pipeline.reward.presets import preset_of
 from pipeline.train.checks import check_answers, check_fit
@@ -40,6 +40,8 @@ from pipeline.train.schedule import Schedule
 from pipeline.train.state import RunState
 from pipeline.train.stopping import Interrupted, Leave, Stopping
 from pipeline.train.update import Updater, UpdateStatistics
+
+_STEPS_WITH_KEPT_MEMORY = 10
 
 
 @dataclass
@@ -202,6 +204,8 @@ class LocalTrainer:
             metrics = self._metrics(step, rollouts, statistics) | experience.metrics
             self._add(Step(step=step, metrics=metrics, timing=timing, at=time.time()))
             self._stopping.step_done()
+            if step % _STEPS_WITH_KEPT_MEMORY == 0:
+                hand_back_memory()
             self._finish()
             self._keep_if_due()
             self._save_if_due(step)

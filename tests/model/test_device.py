@@ -113,3 +113,22 @@ def test_freed_memory_is_kept_for_the_next_tensor() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PROJECT
     )
     assert int(shown.stdout) < 2**12  # not 10 * 2**12
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator is told to")
+def test_what_lies_free_between_tensors_is_handed_back_when_asked_for() -> None:
+    script = (
+        "import psutil, torch\n"
+        "from pipeline.engine.device import hand_back_memory, set_up_torch\n"
+        "set_up_torch(1)\n"
+        "held = lambda: psutil.Process().memory_info().rss\n"
+        "tensors = [torch.ones(2**18) for _ in range(200)]\n"  # a MiB each
+        "del tensors[::2]\n"
+        "before = held()\n"
+        "hand_back_memory()\n"
+        "print((before - held()) / 2**20)"
+    )
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
+    assert float(shown.stdout) > 80  # of 100
