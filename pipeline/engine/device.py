@@ -9,6 +9,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -161,8 +162,7 @@ def _keep_freed_memory() -> None:
     The largest stay off it: with those of a model of 135 million weights, such as the logits of a
     micro-batch, between all others, the heap grew by a third within 30 steps.
     """
-    if platform.libc_ver()[0] == "glibc":
-        libc = ctypes.CDLL(None)
+    if libc := _glibc():
         libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_ON_HEAP)
         libc.mallopt(_M_TRIM_THRESHOLD, _KEPT)
 
@@ -174,5 +174,11 @@ def hand_back_memory() -> None:
     with the steps. Asked for every ten steps of 135 million weights, it grows no more, and a call
     takes 0.2 s.
     """
-    if platform.libc_ver()[0] == "glibc":
-        ctypes.CDLL(None).malloc_trim(0)
+    if libc := _glibc():
+        libc.malloc_trim(0)
+
+
+@cache
+def _glibc() -> ctypes.CDLL | None:
+    """The C library of this process, if it is glibc."""
+    return ctypes.CDLL(None) if platform.libc_ver()[0] == "glibc" else None
