@@ -95,7 +95,20 @@ def test_a_frozen_model_held_in_half_precision_says_the_same() -> None:
         assert torch.equal(cast(ids).logits, model(ids).logits)
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator is told to")
+of_glibc = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="only glibc's allocator is told to"
+)
+
+
+def printed(script: str) -> float:
+    """The number that a process of its own prints."""
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PROJECT
+    )
+    return float(shown.stdout)
+
+
+@of_glibc
 def test_freed_memory_is_kept_for_the_next_tensor() -> None:
     """The pages of large tensors are filled once, not each time one comes and goes."""
     script = (
@@ -109,13 +122,10 @@ def test_freed_memory_is_kept_for_the_next_tensor() -> None:
         "for _ in range(10): make()\n"
         "print(faults() - before)"
     )
-    shown = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PROJECT
-    )
-    assert int(shown.stdout) < 2**12  # not 10 * 2**12
+    assert printed(script) < 2**12  # not 10 * 2**12
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's allocator is told to")
+@of_glibc
 def test_what_lies_free_between_tensors_is_handed_back_when_asked_for() -> None:
     script = (
         "import psutil, torch\n"
@@ -128,7 +138,4 @@ def test_what_lies_free_between_tensors_is_handed_back_when_asked_for() -> None:
         "hand_back_memory()\n"
         "print((before - held()) / 2**20)"
     )
-    shown = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=PROJECT
-    )
-    assert float(shown.stdout) > 80  # of 100
+    assert printed(script) > 80  # of 100
