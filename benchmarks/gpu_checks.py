@@ -54,8 +54,8 @@ def _learned_checks(name: str, shape: Any, device: Any, algorithm: Any) -> Itera
     for precision, most in allowed.items():
         errors = off(learned(shape, device, precision, algorithm), truth)
         for what, error, limit in zip(("loss", "gradients"), errors, most, strict=True):
-            told = f"{name}: {what} of {algorithm.name}, {precision}"
-            yield Check(told, error, max(limit, CLOSE))
+            named = f"{name}: {what} of {algorithm.name}, {precision}"
+            yield Check(named, error, max(limit, CLOSE))
 
 
 def told(checks: Iterable[Check]) -> Iterator[Check]:

@@ -184,8 +184,8 @@ def _row(precision: str, spent: dict[str, list[tuple[float, float]]]) -> dict[st
         **{f"{n}_processor_seconds": median(s[0] for s in each) for n, each in spent.items()},
         **{f"{n}_seconds": median(s[1] for s in each) for n, each in spent.items()},
         "ratio": median(ratios),
-        "low": ratios[0],
-        "high": ratios[-1],
+        "ratio_low": ratios[0],
+        "ratio_high": ratios[-1],
     }
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks.quoted.text import follows_briefly, listed, made_on, paragraph, percent, table
-from benchmarks.stored import Stored
+from benchmarks.stored import Stored, Verdict
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.tom.minds import MINDS
@@ -111,7 +111,7 @@ def first_screen(found: Stored) -> str:
     """What RL changes where it is rewarded, and by a coin, and what that shows."""
     shown = [each for each in cells_of(found) if each.arm in ("grpo", "random")]
     rows = (
-        (f"`{each.combination}`", ARMS[each.arm], *each.changed(), _verdicts(found, each))
+        (f"`{each.combination}`", ARMS[each.arm], *each.changed(), counted(found, each))
         for each in shown
     )
     heads = ("trained on", "by", *COLUMNS.values(), "answers follow")
@@ -167,19 +167,21 @@ def _of_verdicts(found: Stored, arm: str) -> Iterator[str]:
     """Yield what the verdict says of the cells of an arm, seed by seed."""
     for cells in (each for each in cells_of(found) if each.arm == arm):
         count = sum(_said(found, cells).values())
-        yield f"The verdict on the {count} models of {cells.called} is {_verdicts(found, cells)}."
+        yield f"The verdict on the {count} models of {cells.called} is {counted(found, cells)}."
 
 
-def _verdicts(found: Stored, cells: Cells) -> str:
-    """What answers follow, in how many of the cells."""
-    said = _said(found, cells).most_common()
+def counted(found: Stored, cells: Cells, say: Callable[[Verdict], str] = follows_briefly) -> str:
+    """What answers follow, or what else is said of a verdict, in how many of the cells."""
+    said = _said(found, cells, say).most_common()
     return listed([f"{name} in {count}" for name, count in said])
 
 
-def _said(found: Stored, cells: Cells) -> Counter[str]:
-    """The verdicts on cells that differ in their seed."""
+def _said(
+    found: Stored, cells: Cells, say: Callable[[Verdict], str] = follows_briefly
+) -> Counter[str]:
+    """What is said of the verdicts on cells that differ in their seed."""
     return Counter(
-        follows_briefly(each)
+        say(each)
         for each in found.verdicts
         if re.sub(r"-s\d+", "", each.cell) == re.sub(r"-s\d+", "", cells.group)
     )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from benchmarks.quoted.one_run import of_minds, result_table
 from benchmarks.quoted.over_seeds import COLUMNS as SEEDS_COLUMNS
-from benchmarks.quoted.over_seeds import Cells, cells_of, seeds
-from benchmarks.quoted.text import follows_briefly, listed, made_on, paragraph, percent, table
+from benchmarks.quoted.over_seeds import cells_of, counted, seeds
+from benchmarks.quoted.text import follows_briefly, made_by, made_on, paragraph, percent, table
 from benchmarks.stored import Stored, Verdict
 from pipeline.analysis.results import Row
 from pipeline.analysis.steps import steps_markdown
@@ -126,6 +125,7 @@ def step_by_step(found: Stored) -> str:
 def over_seeds(found: Stored) -> str:
     """What training changes from seed to seed, and in how many seeds a verdict is the same."""
     scores = {who.who: who.columns for who in found.standings}
+    chief = found.model_copy(update={"verdicts": _verdicts(found)})
     lines = (
         (
             f"`{each.combination}`",
@@ -135,7 +135,8 @@ def over_seeds(found: Stored) -> str:
                 if each.arm == "warm"
                 else each.changed()
             ),
-            *(_counted(found, each, said) for said in (follows_briefly, _reasoning)),
+            counted(chief, each),
+            counted(chief, each, attrgetter("reasoning")),
         )
         for each in cells_of(found)
     )
@@ -146,20 +147,6 @@ def over_seeds(found: Stored) -> str:
         f"{seeds(found)} seeds with 95 % intervals, and in how many seeds a verdict is the same.",
     )
     return f"{paragraph(said)}\n{table((heads, *lines), 0)}"
-
-
-def _reasoning(found: Verdict) -> str:
-    return found.reasoning
-
-
-def _counted(found: Stored, cells: Cells, said: Callable[[Verdict], str]) -> str:
-    """What is said of cells that differ in their seed, and of how many of them."""
-    own = (each for each in _verdicts(found) if re.sub(r"-s\d+$", "", each.cell) == cells.group)
-    return _tally(map(said, own))
-
-
-def _tally(said: Iterable[str]) -> str:
-    return listed([f"{text} in {count}" for text, count in Counter(said).most_common()])
 
 
 def opening(found: Stored) -> str:
@@ -179,16 +166,15 @@ def speed(found: Mapping[str, Any]) -> str:
         _faster("a step of imitation, bfloat16", "transformers' modules", "transformers", imitated),
     ]
     heads = ("what", "here, s", "beside", "there, s", "times faster (each round)")
-    libraries = listed([f"{name} {version}" for name, version in found["libraries"].items()])
+    ours, theirs = (step[name] / 1e9 for name in ("ours_peak", "trl_peak"))
     made = (
-        f"Made on: commit {found['commit']}, {found['processor']}, {found['threads']} threads, "
-        f"{libraries}. Medians of rounds in turns. At its peak the process that takes GRPO steps "
-        f"held {step['ours_peak'] / 1e9:.1f} GB, TRL's {step['trl_peak'] / 1e9:.1f} GB."
+        f"Made on: {made_by(found['commit'], found['processor'], found['libraries'])}; "
+        f"{found['threads']} threads. Medians of rounds in turns. At its peak the process that "
+        f"takes GRPO steps held {ours:.1f} GB, TRL's {theirs:.1f} GB."
     )
     return f"{table((heads, *rows), 0)}\n{paragraph((made,))}"
 
 
 def _faster(what: str, beside: str, name: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    low, high = (row.get(f"ratio_{end}", row.get(end)) for end in ("low", "high"))
-    ratio = f"{row['ratio']:.1f} ({low:.1f}-{high:.1f})"
+    ratio = f"{row['ratio']:.1f} ({row['ratio_low']:.1f}-{row['ratio_high']:.1f})"
     return what, f"{row['ours_seconds']:.1f}", beside, f"{row[f'{name}_seconds']:.1f}", ratio

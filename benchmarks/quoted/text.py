@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
 from benchmarks.stored import Share, Stored, Verdict
@@ -68,5 +68,10 @@ def paragraph(sentences: Iterable[str]) -> str:
 
 def made_on(found: Stored) -> str:
     """What results were made on."""
-    libraries = listed([f"{name} {version}" for name, version in found.libraries.items()])
-    return f"commit {found.commit}, {found.processor}, {libraries}"
+    return made_by(found.commit, found.processor, found.libraries)
+
+
+def made_by(commit: str, processor: str, libraries: Mapping[str, str]) -> str:
+    """A commit, a processor or accelerator, and libraries with their versions."""
+    versions = listed([f"{name} {version}" for name, version in libraries.items()])
+    return f"commit {commit}, {processor}, {versions}"
