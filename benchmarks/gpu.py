@@ -29,7 +29,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.gpu_checks import Check, checks, told
+from benchmarks.gpu_checks import CHECKED, SMALL, Check, checks, told
 from benchmarks.gpu_made import (
     RECIPE,
     TINY,
@@ -286,7 +286,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     try:
         with at_most(arguments.seconds):
-            checked.extend(told(checks(device)))
+            checked.extend(told(checks(device, SMALL if arguments.tiny else CHECKED)))
             if not all(check.passed for check in checked):
                 raise SystemExit("what is wrong is not measured")
             print(f"\n{HEAD}")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from benchmarks.gpu_made import RECIPE, as_batch, make_model
 
-CHECKED = {  # the first has its layers written out, the second is run by its modules
-    "small vocabulary": (256, 1024, 4, 4, 2, 320, True),
-    "Qwen2.5's": (256, 1024, 4, 4, 2, 151_936, True),
-}
+SMALL = {"small vocabulary": (256, 1024, 4, 4, 2, 320, True)}
+CHECKED = SMALL | {"Qwen2.5's": (256, 1024, 4, 4, 2, 151_936, True)}
 CLOSE = 1e-3  # of float32; relative
 TIED = 0.1  # of greedy text in bfloat16, where two tokens may be equally likely
 
@@ -31,12 +29,12 @@ class Check:
         return self.error <= self.allowed
 
 
-def checks(device: Any) -> Iterator[Check]:
-    """Compare the device with transformers, and with the CPU."""
+def checks(device: Any, shapes: Mapping[str, Sequence[Any]]) -> Iterator[Check]:
+    """Compare models of some shapes on the device with transformers, and with the CPU."""
     from pipeline.config.algorithms import Grpo, Sft
     from pipeline.train.shape import Shape
 
-    for name, numbers in CHECKED.items():
+    for name, numbers in shapes.items():
         shape = Shape(*numbers)
         ours, theirs = greedy(shape, device, "float32")
         yield Check(f"{name}: greedy text unlike transformers'", unlike(ours, theirs), 0)

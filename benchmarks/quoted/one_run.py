@@ -33,10 +33,12 @@ def result_table(found: Stored) -> str:
 
 
 def _verdicts(found: Stored) -> str:
-    """What the answers of each cell follow, and what is known of its reasoning."""
+    """What answers follow, and what is known of reasoning, by cell and where need be by task."""
+    many = len({each.cell for each in found.verdicts}) < len(found.verdicts)
     rows = (
         (
             each.cell,
+            *([each.task] if many else []),
             follows(each),
             f"{whole(each.explained)} %",
             "-" if each.true is None else f"{percent(each.true.value)} %",
@@ -45,7 +47,8 @@ def _verdicts(found: Stored) -> str:
         )
         for each in found.verdicts
     )
-    return table((HEADINGS, *rows), 0)
+    cell, *others = HEADINGS
+    return table(((cell, *(["task"] if many else []), *others), *rows), 0)
 
 
 def what_it_shows(found: Stored) -> str:

@@ -109,12 +109,17 @@ def _stalls(found: Stored) -> Iterator[str]:
 
 
 def tables(found: Stored) -> str:
-    """The verdicts and the result table; of figures beside accuracies, the chief ones."""
+    """The chief verdict on each cell, and the result table."""
+    return benchmarks(found.model_copy(update={"verdicts": _verdicts(found)}))
+
+
+def benchmarks(found: Stored) -> str:
+    """All verdicts and the result table; of figures beside accuracies, the chief ones."""
     rows = [
         row.model_copy(update={"beside": {k: v for k, v in row.beside.items() if k in BESIDE}})
         for row in found.rows
     ]
-    return result_table(found.model_copy(update={"verdicts": _verdicts(found), "rows": rows}))
+    return result_table(found.model_copy(update={"rows": rows}))
 
 
 def step_by_step(found: Stored) -> str:
