@@ -54,6 +54,7 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
         "table": _smol(real.tables),
         "steps": _smol(real.step_by_step),
         "seeds": _of_study("smol-seeds", real.over_seeds),
+        "study 1": _of_study("smol-real", real.study_1),
     },
     "docs/data.md": {"minds": _mini(partial(one_run.minds_on_balanced, page="verdict.md"))},
     "docs/learning.md": {

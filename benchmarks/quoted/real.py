@@ -122,6 +122,11 @@ def benchmarks(found: Stored) -> str:
     return result_table(found.model_copy(update={"rows": rows}))
 
 
+def study_1(found: Stored) -> str:
+    """What the results were made on, all of them, and what the last training changed."""
+    return "\n".join((opening(found), benchmarks(found), step_by_step(found)))
+
+
 def step_by_step(found: Stored) -> str:
     """What each training changed, column by column, beside all of them together."""
     return steps_markdown(found.chained)
