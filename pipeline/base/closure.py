@@ -12,6 +12,7 @@ import ast
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
+from io import StringIO
 from pathlib import Path
 
 CARRIERS = frozenset(
@@ -73,11 +74,11 @@ class Module:
     """
 
     def __init__(self, path: Path) -> None:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        _drop_docstrings(tree)
-        self.digest = _sha256("".join(_canonical(tree)).encode())
-        self.imports = frozenset(_imports(tree.body))
-        self.files = tuple(_data_files(tree, path))
+        syntax = _Syntax()
+        syntax.read(ast.parse(path.read_text(encoding="utf-8")))
+        self.digest = _sha256(syntax.text.getvalue().encode())
+        self.imports = frozenset(syntax.imports)
+        self.files = tuple(_data_files(syntax.strings, path))
 
 
 @cache  # several closures share most of their modules
@@ -96,34 +97,66 @@ def _is_under(name: str, packages: Collection[str]) -> bool:
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-def _imports(body: Iterable[ast.stmt]) -> Iterator[str]:
-    for statement in body:
-        if isinstance(statement, ast.If) and _is_type_checking(statement.test):
-            yield from _imports(statement.orelse)
-            continue
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    yield from _with_parents(alias.name)
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                yield from _with_parents(node.module)
-                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+class _Syntax:
+    """What there is in a tree, in one walk: every stage makes this of all its modules.
+
+    Attributes:
+        text: All of it but docstrings and strings that stand alone as statements, which document
+            names, and but what is empty, which versions of Python disagree about.
+        imports: What may be modules.
+        strings: What may be names of files.
+    """
+
+    def __init__(self) -> None:
+        self.text, self.imports, self.strings = StringIO(), set[str](), set[str]()
+
+    def read(self, node: ast.AST, *, follow: bool = True) -> None:
+        """Take in a tree; what it imports counts where that is to be followed."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            self.strings.add(node.value)
+        elif follow:
+            self.imports.update(_imported(node))
+        self.text.write(f"{type(node).__name__}(")
+        for name in node._fields:
+            child = getattr(node, name, None)
+            if name == "body" and isinstance(node, _DOCUMENTED):
+                child = [each for each in node.body if not _is_text(each)]
+            if child is not None and child != []:
+                self.text.write(f"{name}=")
+                self._value(child, follow and not (name == "body" and _is_for_types(node)))
+        self.text.write(")")
+
+    def _value(self, value: object, follow: bool) -> None:
+        if isinstance(value, ast.AST):
+            self.read(value, follow=follow)
+        elif isinstance(value, list):
+            self.text.write("[")
+            for each in value:
+                self._value(each, follow)
+            self.text.write("]")
+        else:
+            self.text.write(f"{value!r},")
 
 
-def _is_type_checking(test: ast.expr) -> bool:
+def _imported(node: ast.AST) -> Iterator[str]:
+    """Yield what a statement imports; nothing if it is another."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield from _with_parents(alias.name)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from _with_parents(node.module)
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _is_for_types(node: ast.AST) -> bool:
+    """Whether a statement is ``if TYPE_CHECKING``."""
+    test = node.test if isinstance(node, ast.If) else None
     return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def _with_parents(name: str) -> Iterator[str]:
     parts = name.split(".")
     return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
-
-
-def _drop_docstrings(tree: ast.Module) -> None:
-    """Remove docstrings, and strings that stand alone as statements, which document names."""
-    for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED):
-            node.body = [s for s in node.body if not _is_text(s)]
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -134,32 +167,9 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
-def _canonical(value: object) -> Iterator[str]:
-    """Yield a tree as text without what is empty, which versions of Python disagree about."""
-    if isinstance(value, ast.AST):
-        yield f"{type(value).__name__}("
-        for name, child in ast.iter_fields(value):
-            if child not in (None, []):
-                yield f"{name}="
-                yield from _canonical(child)
-        yield ")"
-    elif isinstance(value, list):
-        yield "["
-        for child in value:
-            yield from _canonical(child)
-        yield "]"
-    else:
-        yield f"{value!r},"
-
-
-def _data_files(tree: ast.Module, path: Path) -> Iterator[Path]:
+def _data_files(strings: Collection[str], path: Path) -> Iterator[Path]:
     """Yield the files beside a module, or in folders beside it, that it names."""
-    texts = {
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    for text in sorted(texts):
+    for text in sorted(strings):
         found = path.parent / text if text and "/" not in text and "\0" not in text else None
         if found is None or len(text) > 100 or found.suffix == ".py":
             continue
