@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
@@ -26,9 +26,10 @@ from pipeline.train import warm_start
 from tests.conftest import PROJECT
 
 DRAWN = 40  # stories of each generated set: enough for every kind of question
-DRAWN_FOR_RULES = 800  # of upstream structure, few of which a rule answers wrongly
+DRAWN_FOR_RULES = 300  # of upstream structure, few of which a rule answers wrongly
 DEMONSTRATED = 120
 Rows = Callable[[Part], tuple[Example, ...]]
+Drawn = Callable[[GeneratedSource, int], Path]
 
 
 @lru_cache(maxsize=64)
@@ -37,20 +38,32 @@ def published(mirror: Path, part: str) -> tuple[Example, ...]:
     return tuple(select(mirror, Part.model_validate_json(part), seed=0))
 
 
-def rows_of(params: Params, raw: Path, request: pytest.FixtureRequest) -> Rows:
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    """What draws so many stories of a source into a folder; studies share sources."""
+
+    @cache
+    def draw(source: GeneratedSource, count: int) -> Path:
+        folder = tmp_path_factory.mktemp("drawn")
+        for purpose in ("train", "validation", "test"):
+            made = (row for told in stories(source, purpose, count) for row in told)
+            write_lines(folder / f"{purpose}.jsonl", made)
+        if source.pairs:
+            twins = (row for rows in pairs(source) for row in rows)
+            write_lines(folder / "pairs.jsonl", twins)
+        return folder
+
+    return draw
+
+
+def rows_of(params: Params, raw: Path, drawn: Drawn, request: pytest.FixtureRequest) -> Rows:
     """What selects the rows of a part: all that fit, of a few stories of generated sources."""
+    asked = any(c.rule and not c.hard for c in params.suite.tasks.values())
     for key, source in params.acquire.items():
         if isinstance(source, GeneratedSource):
-            (raw / key).mkdir()
-            asked = any(c.rule and not c.hard for c in params.suite.tasks.values())
+            few = {"train": 0, "validation": 0, "test": 0, "pairs": min(source.pairs, DRAWN)}
             count = DRAWN_FOR_RULES if asked else DRAWN
-            for purpose in ("train", "validation", "test"):
-                made = (row for told in stories(source, purpose, count) for row in told)
-                write_lines(raw / key / f"{purpose}.jsonl", made)
-            if source.pairs:
-                few = source.model_copy(update={"pairs": DRAWN})
-                twins = (row for rows in pairs(few) for row in rows)
-                write_lines(raw / key / "pairs.jsonl", twins)
+            (raw / key).symlink_to(drawn(source.model_copy(update=few), count))
 
     def rows(part: Part) -> tuple[Example, ...]:
         every = Part(**part.model_dump(exclude={"limit", "trained"}))
@@ -110,10 +123,10 @@ def truth(
 
 @pytest.mark.parametrize("name", sorted(study_files(PROJECT)))
 def test_no_mark_of_a_study_is_false(
-    name: str, tmp_path: Path, request: pytest.FixtureRequest
+    name: str, tmp_path: Path, drawn: Drawn, request: pytest.FixtureRequest
 ) -> None:
     params = expand(find_study(PROJECT, name))
-    rows, sources = rows_of(params, tmp_path, request), tuple(params.acquire.values())
+    rows, sources = rows_of(params, tmp_path, drawn, request), tuple(params.acquire.values())
     brief = {key for key, each in params.acquire.items() if getattr(each, "telling", "") == "brief"}
     columns = {key: rows(column) for key, column in params.suite.tasks.items()}
     training = {
