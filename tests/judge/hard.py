@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -46,6 +46,12 @@ def questions() -> Questions:
     return Questions.of(examples())
 
 
+@cache
+def sayings() -> dict[str, Sequence[str | None]]:
+    """What each rule and mind says to them, by its name."""
+    return {name: answers for name, _, answers in questions().said}
+
+
 def candidates(place: int) -> tuple[str, ...]:
     """The possible answers to a question."""
     return questions().asked[place].candidates
@@ -63,10 +69,9 @@ def guess(place: int, random: Random) -> str:
 
 def saying(name: str, otherwise: str = "last") -> Respond:
     """The responder that a rule, a cue or a mind is, and another where it is silent."""
-    said = {each: answers for each, _, answers in questions().said}
 
     def answer(place: int, random: Random) -> str:
-        picks = questions().asked[place].picks
+        picks, said = questions().asked[place].picks, sayings()
         given = said[name][place] if name in said else picks[name]
         return given or picks[otherwise] or guess(place, random)
 
