@@ -129,6 +129,7 @@ def test_no_mark_of_a_study_is_false(
     rows, sources = rows_of(params, tmp_path, drawn, request), tuple(params.acquire.values())
     brief = {key for key, each in params.acquire.items() if getattr(each, "telling", "") == "brief"}
     columns = {key: rows(column) for key, column in params.suite.tasks.items()}
+    assert all(columns.values()), "draw more stories"
     training = {
         key: [row for part in entry.train for row in rows(part)]
         for key, entry in params.dataset.items()
