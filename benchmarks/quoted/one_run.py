@@ -20,7 +20,7 @@ WIDTH = 112
 """Columns of the terminal that a page shows."""
 
 BALANCED = "balanced"
-HEADINGS = ("cell", "answers follow", "explained", "true", "used", "reasoning is")
+HEADINGS = ("answers follow", "explained", "true", "used", "reasoning is")
 
 
 def result_table(found: Stored) -> str:
@@ -34,11 +34,11 @@ def result_table(found: Stored) -> str:
 
 def _verdicts(found: Stored) -> str:
     """What answers follow, and what is known of reasoning, by cell and where need be by task."""
-    many = len({each.cell for each in found.verdicts}) < len(found.verdicts)
+    cells = {each.cell for each in found.verdicts}
+    where = ("cell", "task") if len(cells) < len(found.verdicts) else ("cell",)
     rows = (
         (
-            each.cell,
-            *([each.task] if many else []),
+            *(getattr(each, name) for name in where),
             follows(each),
             f"{whole(each.explained)} %",
             "-" if each.true is None else f"{percent(each.true.value)} %",
@@ -47,8 +47,7 @@ def _verdicts(found: Stored) -> str:
         )
         for each in found.verdicts
     )
-    cell, *others = HEADINGS
-    return table(((cell, *(["task"] if many else []), *others), *rows), 0)
+    return table(((*where, *HEADINGS), *rows), 0)
 
 
 def what_it_shows(found: Stored) -> str:
