@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from pipeline.analysis.along import HEADINGS as ALONG
 from pipeline.analysis.along import ColumnCurve, curve_texts
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import Results
+from pipeline.analysis.verdicts import HEADINGS as VERDICTS
+from pipeline.analysis.verdicts import CellVerdict, missing_texts
 from pipeline.evaluate.records import TaskScores
 from pipeline.formats.plural import percent
 
@@ -20,24 +23,36 @@ class Details:
     """A table.
 
     Attributes:
+        section: Where it stands on the page: ``verdicts`` or ``figures``.
         title: What it shows.
         note: What its figures mean; may be empty.
         headings: Of its columns.
         rows: Its texts.
     """
 
+    section: Literal["verdicts", "figures"]
     title: str
     note: str
     headings: Row
     rows: tuple[Row, ...]
 
 
-def details(results: Results, along: Sequence[ColumnCurve]) -> list[Details]:
+def details(
+    results: Results, verdicts: Sequence[CellVerdict], along: Sequence[ColumnCurve]
+) -> list[Details]:
     """The tables that have rows."""
     return [
         table
         for table in (
             Details(
+                "verdicts",
+                "Why: every verdict with its reasons and signatures",
+                "",
+                ("cell", *VERDICTS, "because"),
+                tuple(_reasons(results, verdicts)),
+            ),
+            Details(
+                "figures",
                 "Gains that come and go",
                 "Accuracy in % at the first step, at the highest one between and at the last, on "
                 "the same questions. Gain and loss are of the highest step, in points; their "
@@ -46,12 +61,14 @@ def details(results: Results, along: Sequence[ColumnCurve]) -> list[Details]:
                 tuple(map(curve_texts, along)),
             ),
             Details(
+                "figures",
                 "Probes",
                 "Mean accuracy in % over the columns that a cell trains on, and over the others.",
                 ("cell", "step", "epoch", "trained on", "not trained on"),
                 tuple(_probes(results)),
             ),
             Details(
+                "figures",
                 "Accuracy by cell, task and order",
                 "",
                 (
@@ -62,6 +79,7 @@ def details(results: Results, along: Sequence[ColumnCurve]) -> list[Details]:
                 tuple(_accuracies(results)),
             ),
             Details(
+                "figures",
                 "The benchmarks' own figures",
                 "As their authors report them, from 0 to 1: macro-F1 of OpenToM's kinds of "
                 "question, FANToM's scores by kind and by whole set of questions.",
@@ -71,6 +89,13 @@ def details(results: Results, along: Sequence[ColumnCurve]) -> list[Details]:
         )
         if table.rows
     ]
+
+
+def _reasons(results: Results, verdicts: Sequence[CellVerdict]) -> Iterator[Row]:
+    for verdict in verdicts:
+        yield (verdict.cell, *verdict.texts(), "; ".join(verdict.because))
+    for key, texts in missing_texts(results).items():
+        yield (key, *texts, "-")
 
 
 def _probes(results: Results) -> Iterator[Row]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import beside_published, summary
 from pipeline.analysis.results import CellResult, Results, Row, TrainedResult
-from pipeline.analysis.seeds import validation_changes
+from pipeline.analysis.seeds import Group, repeated, validation_changes
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import square_findings
 from pipeline.analysis.steps import step_findings
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.config.reward import PublishedReward
+from pipeline.formats.plural import counted
+from pipeline.judge.answers import followed
 from pipeline.train.drift import find_drift
 from pipeline.train.stall import find_stall
 
@@ -20,16 +23,19 @@ from pipeline.train.stall import find_stall
 def findings(results: Results, signatures: Sequence[CellSignature]) -> list[str]:
     """One sentence for each pattern that the results show: over seeds, then by cell.
 
-    The last say how the study differs from the paper that it re-runs, and its results from those
-    that it publishes.
+    Of cells that differ in their seed, what they say together is told, and of a single one only
+    where its training went wrong; the tables have the rest. The last sentences say how the study
+    differs from the paper that it re-runs, and its results from those that it publishes.
     """
-    by_cell = (_cell_findings(results, result) for result in results.trained())
+    several = {result.key for group in repeated(results) for result in group.cells}
+    alone = [result for result in results.trained() if result.key not in several]
     return [
         *_lenient_rewards(results),
-        *_over_seeds(results),
-        *verdict_findings(results, signatures),
-        *(sentence for found in by_cell for sentence in found),
-        *step_findings(results),
+        *_over_seeds(results, signatures),
+        *verdict_findings(alone, signatures),
+        *(sentence for result in alone for sentence in _cell_findings(results, result)),
+        *(sentence for result in results.trained() for sentence in _went_wrong(result)),
+        *step_findings(results, alone),
         *square_findings(results),
         *(f"{r.key}: absent: {r.absent}." for r in results.cells.values() if r.absent),
         *(f"{key}: {why.text().rstrip('.')}." for key, why in results.missing().items()),
@@ -61,12 +67,35 @@ def _lenient_rewards(results: Results) -> Iterator[str]:
         )
 
 
-def _over_seeds(results: Results) -> Iterator[str]:
+def _over_seeds(results: Results, signatures: Sequence[CellSignature]) -> Iterator[str]:
     for found in validation_changes(results):
         yield (
             f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
             f"{found.change.points()} points, 95 % interval in brackets."
         )
+    for group in repeated(results):
+        yield from _verdicts_together(group)
+        cells = {result.key for result in group.cells}
+        shown = {(each.cell, each.name) for each in signatures if each.present}
+        if often := _how_often(name for cell, name in sorted(shown) if cell in cells):
+            yield f"{group.label}, {len(cells)} seeds: signatures: {often}."
+
+
+def _verdicts_together(group: Group) -> Iterator[str]:
+    """Say of each task in how many seeds the verdict is the same."""
+    tasks = dict.fromkeys(task for result in group.cells for task in result.verdicts)
+    for task in tasks:
+        found = [result.verdicts[task] for result in group.cells if task in result.verdicts]
+        answers = _how_often(followed(each.answers, each.by) for each in found)
+        reasoning = _how_often(each.reasoning for each in found)
+        yield (
+            f"{group.label}, {counted(len(found), 'seed')}: {task}: answers follow {answers}; "
+            f"reasoning is {reasoning}."
+        )
+
+
+def _how_often(said: Iterable[str]) -> str:
+    return ", ".join(f"{what} in {count}" for what, count in Counter(said).most_common())
 
 
 def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
@@ -80,6 +109,10 @@ def _cell_findings(results: Results, result: TrainedResult) -> Iterator[str]:
     )
     yield from _against_rules(result.key, rows)
     yield from _probed(results, result)
+
+
+def _went_wrong(result: TrainedResult) -> Iterator[str]:
+    """Say where a training collapsed, drifted away or stood still."""
     if collapse := result.collapse:
         yield f"{result.key}: {collapse.describe()}."
     if drift := find_drift(result.curve):

@@ -26,8 +26,6 @@ from pipeline.analysis.steps import HEADINGS as STEP_HEADINGS
 from pipeline.analysis.steps import step_texts
 from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.table import HEADINGS, lines_of, notes
-from pipeline.analysis.verdicts import HEADINGS as VERDICT_HEADINGS
-from pipeline.analysis.verdicts import missing_texts
 from pipeline.formats.plural import counted
 from pipeline.judge.columns import judged_together
 from pipeline.rules.words import what_it_does
@@ -84,13 +82,11 @@ def render(
         headings=HEADINGS,
         notes="; ".join(notes(results)),
         base_cards=results.base_cards,
-        lines=[(row.rule_name, line) for row in report.rows for line in lines_of(row)],
-        verdict_headings=VERDICT_HEADINGS,
+        lines=[line for row in report.rows for line in lines_of(row)],
         verdicts=report.verdicts,
         missing=report.missing,
-        missing_lines=missing_texts(results).values(),
         squares_of={(each.cell, each.task): each for each in report.verdicts},
-        run_links={key: run_link(results.params.study.name, key) for key in results.cells},
+        runs_of=run_link(results.params.study.name, "{cell}"),
         tasks=list(dict.fromkeys(each.task for each in report.verdicts)),
         column_of={
             task: names[0] if len(names) == 1 else ""

@@ -45,7 +45,7 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
         (folder / "seeds.md").write_text(text, encoding="utf-8")
     runs = Path(os.path.relpath(recorded.runs, folder)).as_posix()
     samples, marked = every_sample(results, recorded), Marked()
-    tables = details(results, report.along)
+    tables = details(results, report.verdicts, report.along)
     inside = packed(results, recorded, samples, marked)
     (folder / "index.html").write_text(
         render(results, report, figures, tables, inside, runs), encoding="utf-8"

@@ -109,15 +109,15 @@ def changes(results: Results) -> list[SeedChange]:
     The best step is chosen by the validation set it is measured on, which flatters it a little; the
     last step and the columns of the suite are not chosen.
     """
-    return [change for group in _repeated(results) for change in _changes(results, group)]
+    return [change for group in repeated(results) for change in _changes(results, group)]
 
 
 def validation_changes(results: Results) -> list[SeedChange]:
     """The first two of :func:`changes` of each group: those in validation."""
-    return [change for group in _repeated(results) for change in _in_validation(group)]
+    return [change for group in repeated(results) for change in _in_validation(group)]
 
 
-def _repeated(results: Results) -> list[Group]:
+def repeated(results: Results) -> list[Group]:
     """The groups that have several seeds."""
     return [group for group in groups(results) if len(group.cells) > 1]
 
@@ -197,7 +197,7 @@ def standings(results: Results) -> list[Standing]:
 
     Of the rules: for each column the best one, and every one that is the best of some column.
     """
-    several = _repeated(results)
+    several = repeated(results)
     if not several:
         return []
     bases: dict[str, CellResult] = {}

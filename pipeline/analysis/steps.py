@@ -6,7 +6,7 @@ weights, that is the change of several trainings together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pipeline.analysis.paired import PairedChange, paired_changes
 from pipeline.analysis.results import CellResult, Results, TrainedResult, in_points
@@ -61,7 +61,7 @@ def steps(results: Results) -> list[StepChange]:
             whole=scores.accuracy - base.all_tasks()[task].accuracy,
             whole_interval=_interval(results.paired[after.key], task),
         )
-        for base, before, after in _chained(results)
+        for base, before, after in _chained(results, results.trained())
         for own in [paired_changes(before.answers, after.answers, results.params.suite.columns)]
         for task, scores in after.all_tasks().items()
     ]
@@ -71,9 +71,11 @@ def _interval(changes: dict[str, PairedChange], task: str) -> tuple[float, float
     return changes[task].interval if task in changes else None
 
 
-def _chained(results: Results) -> Iterator[tuple[CellResult, CellResult, TrainedResult]]:
+def _chained(
+    results: Results, trained: Iterable[TrainedResult]
+) -> Iterator[tuple[CellResult, CellResult, TrainedResult]]:
     """Yield the base cell, the cell before and the cell, of those that start from another one."""
-    for after in results.trained():
+    for after in trained:
         if after.cell.starts_from is not None:
             base, before = results.base_of(after), results.cells[after.cell.starts_from]
             if base.was_run and before.was_run:
@@ -95,9 +97,9 @@ def steps_markdown(found: list[StepChange]) -> str:
     return markdown_table(HEADINGS, map(step_texts, found), range(3, 8)) if found else ""
 
 
-def step_findings(results: Results) -> Iterator[str]:
+def step_findings(results: Results, trained: Iterable[TrainedResult]) -> Iterator[str]:
     """Say of each chained cell what it changed on average, and all trainings together."""
-    for base, before, after in _chained(results):
+    for base, before, after in _chained(results, trained):
         yield (
             f"{after.key} starts from {before.key}: on average over {len(after.tasks)} columns "
             f"this training changes accuracy by {in_points(before, after)} points, and all since "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.signatures import CellSignature
 from pipeline.formats.fitting import FittingTable
 from pipeline.formats.foreign import markdown_table
@@ -162,10 +162,12 @@ def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
     }
 
 
-def verdict_findings(results: Results, signatures: Sequence[CellSignature]) -> Iterator[str]:
+def verdict_findings(
+    trained: Iterable[TrainedResult], signatures: Sequence[CellSignature]
+) -> Iterator[str]:
     """Yield one sentence for each verdict on a trained cell, and for each signature it shows."""
     shown = _shown(signatures)
-    for result in results.trained():
+    for result in trained:
         for found in _of_cell(result, shown.get(result.key, [])):
             yield (
                 f"{found.cell}: {found.task}: {said_to_follow(found.answers, found.by)}, "

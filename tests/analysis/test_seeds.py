@@ -33,6 +33,7 @@ from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.formats.records import Figures
 from tests.analysis.made import base_card, origins, place_questions, result, scores, signed
+from tests.analysis.test_verdicts import verdict
 from tests.conftest import TINY
 
 _ARMS = ("grpo", "reinforce-plus-plus")
@@ -195,6 +196,31 @@ def test_probes_are_told_as_study_2_asks() -> None:
     )
     assert "trained-and-other-columns" in draw_all(seeded([0.6], probe=True))
     assert "trained-and-other-columns" not in draw_all(seeded([0.6]))
+
+
+def test_of_seeds_it_is_told_what_they_say_together() -> None:
+    results = seeded([0.6, 0.7, 0.65])
+    cells = {
+        key: replace(cell, verdicts={"hi_tom_style": verdict(*follows)})
+        for key, cell in results.cells.items()
+        for follows in [("beliefs",) if key.endswith("s1") else ("rule", "earliest exit")]
+    }
+    shrinking: list[Figures] = [
+        {"step": step, "length_median": 20.0 if step < 10 else 6.0, "accuracy": step / 20}
+        for step in range(4, 24)
+    ]
+    *_, last = results.trained()
+    verdicts = cells[last.key].verdicts
+    cells[last.key] = replace(last, curve=[*last.curve, *shrinking], verdicts=verdicts)
+    sentences = findings(*signed(replace(results, cells=cells)))
+    group = "nano-hi-grpo, 3 seeds"
+    assert (
+        f"{group}: hi_tom_style: answers follow rule (earliest exit) in 2, beliefs in 1; reasoning "
+        "is unfaithful in 3."
+    ) in sentences
+    assert f"{group}: signatures: copied template in 3." in sentences
+    (alone,) = (said for said in sentences if said.startswith(tuple(f"{key}:" for key in cells)))
+    assert alone.startswith(f"{last.key}: ") and "collapse" in alone
 
 
 def test_changes_of_columns_have_it_where_single_answers_are_kept() -> None:

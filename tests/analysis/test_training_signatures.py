@@ -173,5 +173,6 @@ def test_entropy_or_diversity_that_is_lost(
 
 
 def test_signatures_are_told_as_sentences() -> None:
-    said = list(verdict_findings(*signed(made(320, 200))))
+    results, signatures = signed(made(320, 200))
+    said = list(verdict_findings(results.trained(), signatures))
     assert any(sentence.startswith(f"nano-hi: {FLAT}: change where trained") for sentence in said)

@@ -84,7 +84,8 @@ def test_a_verdict_for_each_cell_and_task() -> None:
     assert [each.cell for each in found] == list(results.cells)
     line = verdicts_markdown(results, found).splitlines()[2]
     assert "rule (earliest exit) | 80% | rule from 60% | unfaithful | copied template" in line
-    sentence, shown = verdict_findings(*signed(results))
+    _, signatures = signed(results)
+    sentence, shown = verdict_findings(results.trained(), signatures)
     assert shown == (
         "nano-hi: hi_tom_style: copied template: share of responses that show it 80.0 % (70.0 to "
         "90.0)."

@@ -102,7 +102,7 @@ def test_the_report_shows_each_step_beside_the_whole(results: Results) -> None:
         assert (each.base, each.before, each.after) == tuple(accuracy.values())
         assert each.change == each.after - each.before and each.whole == each.after - each.base
         assert each.interval is not None and len(step_texts(each)) == len(HEADINGS)
-    sentences = list(step_findings(results))
+    sentences = list(step_findings(results, results.trained()))
     assert sentences[0].startswith(f"{GRPO} starts from {WARM}: on average over 2 columns")
 
 

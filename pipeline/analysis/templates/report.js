@@ -14,18 +14,26 @@
   const hasAll = (text, asked) => asked.every((word) => text.includes(word));
 
   const { parts: folder, mlflow: server, experiment } = document.body.dataset;
-  if (server) {
-    for (const link of document.querySelectorAll("a.run")) {
-      const page = new URL(link.href).hash.replace(/experiments\/[^/]+/, `experiments/${experiment}`);
-      link.href = `${server}/${page}`;
-    }
+  for (const link of document.querySelectorAll("a.run")) {
+    const page = link.closest("[data-runs]").dataset.runs.replace("%7Bcell%7D", encodeURIComponent(link.dataset.run));
+    link.href = server ? `${server}/${new URL(page).hash.replace(/experiments\/[^/]+/, `experiments/${experiment}`)}` : page;
+    link.title = `the run of ${link.dataset.run} in MLflow, while tomrl ui is running`;
   }
 
+  // Rules and minds are explained once on the page, and wherever they are pointed at.
+  const does = new Map([...document.querySelectorAll("#glossary dt")].map((name) => [name.textContent, name.nextElementSibling.textContent]));
+  const explain = (cell, name) => { if (does.has(name)) cell.title = `${name}: ${does.get(name)}`; };
+  for (const link of document.querySelectorAll(".verdicts td > a[data-cell]")) explain(link.parentElement, link.firstChild.textContent.replace(/^.*?: /, ""));
+  for (const line of document.querySelectorAll("#result-table tbody tr")) explain(line.lastElementChild, line.lastElementChild.textContent.replace(/^\S+ /, ""));
+
   for (const input of document.querySelectorAll("input[data-filters]")) {
-    const rows = [...byId(input.dataset.filters).querySelectorAll("tbody tr, li")];
-    const texts = rows.map((row) => row.textContent.toLowerCase());
     const count = input.closest(".filters").querySelector("output");
+    let rows = [], texts = [];
     input.addEventListener("input", () => {
+      if (!rows.length) {  // a table of what lies beside the page comes once it is opened
+        rows = [...byId(input.dataset.filters).querySelectorAll("tbody tr, li")];
+        texts = rows.map((row) => row.textContent.toLowerCase());
+      }
       const asked = words(input.value);
       rows.forEach((row, place) => { row.hidden = !hasAll(texts[place], asked); });
       const left = rows.filter((row) => !row.hidden).length;
