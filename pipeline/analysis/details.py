@@ -1,4 +1,4 @@
-"""The long tables of the page, which it reads from beside it once somebody opens them."""
+"""The long tables of the page, which are made once somebody opens them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.analysis.along import HEADINGS as ALONG
-from pipeline.analysis.along import ColumnCurve, curve_texts
+from pipeline.analysis.along import curve_texts
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.results import Results
+from pipeline.analysis.signatures import CellSignature
+from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.verdicts import HEADINGS as VERDICTS
 from pipeline.analysis.verdicts import CellVerdict, missing_texts
 from pipeline.evaluate.records import TaskScores
@@ -23,23 +25,21 @@ class Details:
     """A table.
 
     Attributes:
-        section: Where it stands on the page: ``verdicts`` or ``figures``.
+        section: Where it stands on the page: ``verdicts``, ``signatures`` or ``figures``.
         title: What it shows.
         note: What its figures mean; may be empty.
         headings: Of its columns.
         rows: Its texts.
     """
 
-    section: Literal["verdicts", "figures"]
+    section: Literal["verdicts", "signatures", "figures"]
     title: str
     note: str
     headings: Row
     rows: tuple[Row, ...]
 
 
-def details(
-    results: Results, verdicts: Sequence[CellVerdict], along: Sequence[ColumnCurve]
-) -> list[Details]:
+def details(results: Results, report: StudySummary) -> list[Details]:
     """The tables that have rows."""
     return [
         table
@@ -49,7 +49,14 @@ def details(
                 "Why: every verdict with its reasons and signatures",
                 "",
                 ("cell", *VERDICTS, "because"),
-                tuple(_reasons(results, verdicts)),
+                tuple(_reasons(results, report.verdicts)),
+            ),
+            Details(
+                "signatures",
+                "Every signature that was looked for, there or not",
+                "",
+                ("cell", "task", "signature", "present", "effect", "what the effect is"),
+                tuple(map(_signature, report.signatures)),
             ),
             Details(
                 "figures",
@@ -58,7 +65,7 @@ def details(
                 "the same questions. Gain and loss are of the highest step, in points; their "
                 "intervals allow for all steps of all curves of the study.",
                 ALONG,
-                tuple(map(curve_texts, along)),
+                tuple(map(curve_texts, report.along)),
             ),
             Details(
                 "figures",
@@ -96,6 +103,11 @@ def _reasons(results: Results, verdicts: Sequence[CellVerdict]) -> Iterator[Row]
         yield (verdict.cell, *verdict.texts(), "; ".join(verdict.because))
     for key, texts in missing_texts(results).items():
         yield (key, *texts, "-")
+
+
+def _signature(found: CellSignature) -> Row:
+    present = "present" if found.present else "-"
+    return (found.cell, found.task or "-", found.name, present, found.effect(), found.what)
 
 
 def _probes(results: Results) -> Iterator[Row]:

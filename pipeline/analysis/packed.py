@@ -24,6 +24,9 @@ MOST_OF_EACH_KIND = 8
 LARGEST = 500_000
 """Characters that samples may take inside the page."""
 
+LARGEST_TABLES = 200_000
+"""Characters that the long tables may take there."""
+
 PARTS = "parts"
 """The folder beside the page with all samples and the curves."""
 
@@ -47,6 +50,17 @@ def packed(results: Results, recorded: Recorded, samples: Samples, marked: Marke
         if len(text) <= LARGEST or count == 1:
             return text
         count //= 2
+
+
+def packed_tables(tables: Sequence[Details]) -> str:
+    """The rows of the long tables for the page; empty where they are too long for it."""
+    text = pack(_lines(tables))
+    return text if len(text) <= LARGEST_TABLES else ""
+
+
+def _lines(tables: Sequence[Details]) -> list[list[tuple[str, ...]]]:
+    """Headings and rows of each table."""
+    return [[each.headings, *each.rows] for each in tables]
 
 
 def pack(value: object) -> str:
@@ -97,7 +111,7 @@ def write_parts(
     samples that are inside the page as well.
     """
     _write_part(folder, "curves", curves(results))
-    _write_part(folder, "tables", [[each.headings, *each.rows] for each in tables])
+    _write_part(folder, "tables", _lines(tables))
     asked = {column: of_cell for (_, column), of_cell in samples.items()}
     for column, of_cell in asked.items():
         for name, page in _pages(column, of_cell):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -19,7 +19,6 @@ from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
 from pipeline.analysis.run_links import run_link
 from pipeline.analysis.seeds import change_texts, standing_texts
-from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
 from pipeline.analysis.square import square_texts
 from pipeline.analysis.steps import HEADINGS as STEP_HEADINGS
@@ -54,6 +53,7 @@ def render(
     figures: Mapping[str, str],
     tables: Sequence[Details],
     packed: str,
+    inside: str,
     runs: str,
 ) -> str:
     """The page.
@@ -64,6 +64,7 @@ def render(
         figures: SVG texts by name.
         tables: The long tables, of which the page has all but the rows.
         packed: Some samples, see :func:`pipeline.analysis.packed.packed`.
+        inside: The rows of the tables, packed; empty where they lie beside the page.
         runs: The folder of the cells' results, as the page's links name it.
     """
     columns = list(report.standings[0].columns) if report.standings else []
@@ -77,6 +78,7 @@ def render(
         script=_vendored("vendor/uPlot.min.js", "report.js"),
         licence=_vendored("vendor/uPlot.LICENSE"),
         packed=packed,
+        tables=inside,
         body=body(PARTS),
         provenance=report.provenance,
         headings=HEADINGS,
@@ -92,8 +94,7 @@ def render(
             task: names[0] if len(names) == 1 else ""
             for task, names in judged_together(suite).items()
         },
-        signature_names=list(dict.fromkeys(each.name for each in report.signatures)),
-        signatures=_by_cell(report.signatures),
+        signatures=report.signatures,
         panels=panels(results),
         looks=looks(results),
         shapes=SHAPES,
@@ -149,14 +150,6 @@ def _glossary(report: StudySummary) -> dict[str, str]:
     named = [each.by for each in report.verdicts] + [row.rule_name for row in report.rows]
     told = {name: what_it_does(name) for name in sorted({*filter(None, named), *MINDS})}
     return {name: does for name, does in told.items() if does}
-
-
-def _by_cell(found: Iterable[CellSignature]) -> dict[str, dict[str, list[CellSignature]]]:
-    """Signatures by cell, then by name."""
-    by_cell: dict[str, dict[str, list[CellSignature]]] = {}
-    for each in found:
-        by_cell.setdefault(each.cell, {}).setdefault(each.name, []).append(each)
-    return by_cell
 
 
 def _unlike(found: AgainstPaper | None) -> list[tuple[str, list[Compared]]]:

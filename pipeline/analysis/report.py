@@ -10,7 +10,7 @@ from pipeline.analysis.details import details
 from pipeline.analysis.dvc_files import write_dvc_files
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.ledger.ledger import ledger_markdown
-from pipeline.analysis.packed import PARTS, Marked, packed, write_parts
+from pipeline.analysis.packed import PARTS, Marked, packed, packed_tables, write_parts
 from pipeline.analysis.page import render
 from pipeline.analysis.published import published_markdown
 from pipeline.analysis.results import Results
@@ -45,10 +45,10 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
         (folder / "seeds.md").write_text(text, encoding="utf-8")
     runs = Path(os.path.relpath(recorded.runs, folder)).as_posix()
     samples, marked = every_sample(results, recorded), Marked()
-    tables = details(results, report.verdicts, report.along)
-    inside = packed(results, recorded, samples, marked)
+    tables = details(results, report)
+    texts = packed(results, recorded, samples, marked), packed_tables(tables)
     (folder / "index.html").write_text(
-        render(results, report, figures, tables, inside, runs), encoding="utf-8"
+        render(results, report, figures, tables, *texts, runs), encoding="utf-8"
     )
     write_parts(folder / PARTS, results, tables, samples, marked)
 

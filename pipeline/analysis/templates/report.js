@@ -102,19 +102,29 @@
 
   for (const image of document.querySelectorAll("img[data-figure]")) image.src = `${folder}/../figures/${image.dataset.figure}.svg`;
 
+  // Long tables are made once they are opened; where they are large, they lie beside the page.
+  const inside = byId("tables"), tables = () => inside ? unpack(inside.textContent.trim()) : load("tables");
+  const filter = (input) => input.dispatchEvent(new Event("input"));
   for (const made of document.querySelectorAll("details[data-table]")) {
     const box = made.querySelector(".scroll");
     made.addEventListener("toggle", () => {
-      if (made.open && !box.children.length) load("tables").then((tables) => box.append(table(tables[made.dataset.table])),
+      if (made.open && !box.children.length) tables().then(
+        (all) => { box.append(table(all[made.dataset.table])); filter(made.querySelector("input")); },
         () => { box.textContent = "This table is in a file that should lie beside the page."; });
     });
   }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[data-signatures]");
+    if (!link) return;
+    const made = document.querySelector("details[data-section=signatures]"), input = made.querySelector("input");
+    made.open = true; input.value = `${link.dataset.signatures} present`; filter(input);
+  });
   function table([headings, ...rows]) {
     const made = make("table", "sorts"), body = make("tbody"), head = make("tr"), top = make("thead");
     for (const heading of headings) head.append(make("th", "", heading));
     for (const row of rows) {
       const line = make("tr");
-      for (const text of row) line.append(make("td", number(text) === null ? "" : "number", text));
+      for (const text of row) line.append(make("td", text === "present" ? "rule" : number(text) === null ? "" : "number", text));
       body.append(line);
     }
     top.append(head); made.append(top, body);
