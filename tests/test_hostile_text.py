@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.table import Table
 
-from pipeline.analysis.table import markdown, rich_table
+from pipeline.analysis.table import markdown_of, notes, rich_table
 from pipeline.base.errors import UserError
 from pipeline.cli.app import main
 from pipeline.cli.tables import make_table
@@ -85,14 +86,10 @@ def test_names_in_tables_are_no_markup() -> None:
 def test_the_result_table_takes_any_title_and_name() -> None:
     results = study(order_3=0.3, lengths=[20.0] * 20)
     params = results.params.study.model_copy(update={"title": NASTY})
-    cells = {
-        key: found.cell.model_copy(update={"title": NASTY}) for key, found in results.cells.items()
-    }
-    for key, cell in cells.items():
-        object.__setattr__(results.cells[key], "cell", cell)
-    object.__setattr__(results, "params", results.params.model_copy(update={"study": params}))
+    results = replace(results, params=results.params.model_copy(update={"study": params}))
     assert "[/bold]" in shown(rich_table(results))
-    text = markdown(results)
+    rows = [row.model_copy(update={"cell": NASTY}) for row in results.rows()]
+    text = markdown_of(rows, notes(results))
     assert "\\|b" in text and "<script" not in text and "\x1b" not in text
     columns = {line.replace("\\|", "").count("|") for line in text.splitlines() if "|" in line}
     assert columns == {9}

@@ -33,10 +33,7 @@ def publish(folder: RunFolder) -> None:
 
 def table_rows(results: Results) -> list[dict[str, str]]:
     """One row for each cell and task, by heading."""
-    return [
-        {"cell": row.cell, **dict(zip(HEADINGS, cells_of(row), strict=True))}
-        for row in results.rows()
-    ]
+    return [dict(zip(HEADINGS, cells_of(row), strict=True)) for row in results.rows()]
 
 
 def description(results: Results, folder: RunFolder) -> str:

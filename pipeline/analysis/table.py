@@ -21,7 +21,7 @@ _CELL = 2  # headings that say which cell a row belongs to
 _ACCURACIES = slice(4, 6)  # those of the base model and after training
 _CHANGE = 6  # that of the change
 _NUMBERS = ("base", "after RL", "change")
-HEADINGS = ("model", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
+HEADINGS = ("cell", "combination", "task", "shown", "base", "after RL", "change", "rule baseline")
 _INDENT, _NAME_WIDTH = "  ", 18  # of the names of tasks, in characters
 _WIDE = 100
 """Characters of a terminal from which on a table has a column for the rules."""
@@ -44,7 +44,7 @@ def lines_of(row: Row) -> list[tuple[str, ...]]:
 def _beside(row: Row, name: str) -> tuple[str, ...]:
     figure = row.beside[name]
     return (
-        row.model,
+        row.cell,
         row.combination or "-",
         f"{row.task}: {name}",
         mark_text(row),
@@ -59,7 +59,7 @@ def cells_of(row: Row) -> tuple[str, ...]:
     """The texts of one line: a task's accuracy."""
     rule = "-" if row.rule is None else f"{100 * row.rule:.1f} {row.rule_name}"
     return (
-        row.model,
+        row.cell,
         row.combination or "-",
         row.task,
         mark_text(row),

@@ -168,7 +168,7 @@ def test_a_model_that_was_not_run_is_in_the_table_as_absent() -> None:
     rows = [row for row in results.rows() if row.cell == "gpt-base"]
     assert [row.task for row in rows] == ["hi_tom_orders_0_2", "hi_tom_order_3", "arithmetic"]
     assert {(row.base, row.trained, row.absent) for row in rows} == {(None, None, why)}
-    shown = ("GPT", "-", "hi_tom_orders_0_2", "not known", "absent", "-", "-")
+    shown = ("gpt-base", "-", "hi_tom_orders_0_2", "not known", "absent", "-", "-")
     assert cells_of(rows[0])[:7] == shown
     assert f"gpt-base: absent: {why}." in findings(*signed(results))
     assert "absent" in markdown(results)

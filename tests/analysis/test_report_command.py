@@ -83,7 +83,7 @@ def test_a_failed_cell_is_told_as_failed_and_the_rest_is_complete(study: Path) -
     assert "This report is partial" in first_screen and "2 of 4 cells" in first_screen
     assert first_screen.count(f">failed: {escaped}<") == 1  # in the table of verdicts
     assert f"<li>micro-hi: failed: {escaped}</li>" in first_screen
-    assert "<td>micro</td><td>hi</td><td>hi_tom_order_3</td>" in rest.replace("\n", "")
+    assert "<td>micro-hi</td><td>hi</td><td>hi_tom_order_3</td>" in rest.replace("\n", "")
     assert ">failed</td>" in rest and ">not run</td>" in rest
     assert "## This report is partial" in text
     assert "Against the published results" not in text  # the study re-runs no paper

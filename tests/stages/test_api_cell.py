@@ -66,5 +66,5 @@ def test_it_is_reported_as_absent(
     grades = pd.read_parquet(folder / "grades.parquet")
     assert grades.empty and "correct" in grades.columns
     table = markdown(collect(params, root))
-    assert "| GPT | - | hi_tom_orders_0_2 | not known | absent | - | - |" in table
+    assert "| gpt-base | - | hi_tom_orders_0_2 | not known | absent | - | - |" in table
     assert not (root / "mlflow.db").exists(), "nothing ran, so no run is made"
