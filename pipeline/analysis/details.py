@@ -48,7 +48,7 @@ def details(results: Results, report: StudySummary) -> list[Details]:
                 "verdicts",
                 "Why: every verdict with its reasons and signatures",
                 "",
-                ("cell", *VERDICTS, "because"),
+                (*VERDICTS, "because"),
                 tuple(_reasons(results, report.verdicts)),
             ),
             Details(
@@ -100,9 +100,9 @@ def details(results: Results, report: StudySummary) -> list[Details]:
 
 def _reasons(results: Results, verdicts: Sequence[CellVerdict]) -> Iterator[Row]:
     for verdict in verdicts:
-        yield (verdict.cell, *verdict.texts(), "; ".join(verdict.because))
-    for key, texts in missing_texts(results).items():
-        yield (key, *texts, "-")
+        yield (*verdict.texts(), "; ".join(verdict.because))
+    for texts in missing_texts(results):
+        yield (*texts, "-")
 
 
 def _signature(found: CellSignature) -> Row:

@@ -17,7 +17,7 @@ from pipeline.judge.answers import followed, said_to_follow
 from pipeline.judge.found import could_be_found, findable
 
 HEADINGS = (
-    "model",
+    "cell",
     "combination",
     "task",
     "answers follow",
@@ -66,7 +66,7 @@ class CellVerdict(Record):
         """The texts of its line."""
         follow = followed(self.answers, self.by)
         found = ", ".join(self.signatures) or NO_SIGNATURE
-        named = (self.model, self.combination or "-", self.task)
+        named = (self.cell, self.combination or "-", self.task)
         return (*named, follow, f"{self.explained:.0%}", self.findable, self.reasoning, found)
 
     @property
@@ -118,9 +118,9 @@ def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
 
     A column in which all say the same is told below the table instead.
     """
-    headings = ("cell", *HEADINGS[2:])
-    lines = [(each.cell, *each.texts()[2:]) for each in found]
-    lines += [(key, *texts[2:]) for key, texts in missing_texts(results).items()]
+    headings = (HEADINGS[0], *HEADINGS[2:])
+    texts = [*(each.texts() for each in found), *missing_texts(results)]
+    lines = [(key, *others) for key, _, *others in texts]
     alike = {
         place: lines[0][place]
         for place, heading in enumerate(headings)
@@ -144,8 +144,7 @@ def verdict_table(results: Results, found: list[CellVerdict]) -> Table:
 
 def verdicts_markdown(results: Results, found: list[CellVerdict]) -> str:
     """The verdicts as a Markdown table, with the cells that a partial report lacks."""
-    lines = [each.texts() for each in found]
-    return markdown_of([*lines, *missing_texts(results).values()])
+    return markdown_of([*(each.texts() for each in found), *missing_texts(results)])
 
 
 def markdown_of(verdicts: Sequence[Sequence[str]]) -> str:
@@ -153,13 +152,19 @@ def markdown_of(verdicts: Sequence[Sequence[str]]) -> str:
     return markdown_table(HEADINGS, verdicts)
 
 
-def missing_texts(results: Results) -> dict[str, tuple[str, ...]]:
-    """The texts of a line for each cell that a partial report lacks, by cell."""
-    cells = {key: (results.cells[key].cell, why) for key, why in results.missing().items()}
-    return {
-        key: (cell.title, cell.combination or "-", "-", why.text(), *("-",) * 3, NO_SIGNATURE)
-        for key, (cell, why) in cells.items()
-    }
+def missing_texts(results: Results) -> list[tuple[str, ...]]:
+    """The texts of a line for each cell that a partial report lacks."""
+    return [
+        (
+            key,
+            results.cells[key].cell.combination or "-",
+            "-",
+            why.text(),
+            *("-",) * 3,
+            NO_SIGNATURE,
+        )
+        for key, why in results.missing().items()
+    ]
 
 
 def verdict_findings(
