@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from pipeline.analysis.probes import probe_points
 from pipeline.analysis.published import beside_published, summary
@@ -73,12 +74,15 @@ def _over_seeds(results: Results, signatures: Sequence[CellSignature]) -> Iterat
             f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
             f"{found.change.points()} points, 95 % interval in brackets."
         )
+    shown: dict[str, set[str]] = {}
+    for each in signatures:
+        if each.present:
+            shown.setdefault(each.cell, set()).add(each.name)
     for group in repeated(results):
         yield from _verdicts_together(group)
-        cells = {result.key for result in group.cells}
-        shown = {(each.cell, each.name) for each in signatures if each.present}
-        if often := _how_often(name for cell, name in sorted(shown) if cell in cells):
-            yield f"{group.label}, {len(cells)} seeds: signatures: {often}."
+        names = (sorted(shown.get(result.key, ())) for result in group.cells)
+        if often := _how_often(chain.from_iterable(names)):
+            yield f"{group.label}, {counted(len(group.cells), 'seed')}: signatures: {often}."
 
 
 def _verdicts_together(group: Group) -> Iterator[str]:
