@@ -13,7 +13,7 @@ from pipeline.analysis.seeds import Group, repeated, validation_changes
 from pipeline.analysis.signatures import CellSignature
 from pipeline.analysis.square import square_findings
 from pipeline.analysis.steps import step_findings
-from pipeline.analysis.verdicts import verdict_findings
+from pipeline.analysis.verdicts import shown_by_cell, verdict_findings
 from pipeline.config.reward import PublishedReward
 from pipeline.formats.plural import counted
 from pipeline.judge.answers import followed
@@ -28,11 +28,12 @@ def findings(results: Results, signatures: Sequence[CellSignature]) -> list[str]
     where its training went wrong; the tables have the rest. The last sentences say how the study
     differs from the paper that it re-runs, and its results from those that it publishes.
     """
-    several = {result.key for group in repeated(results) for result in group.cells}
-    alone = [result for result in results.trained() if result.key not in several]
+    several = repeated(results)
+    told = {result.key for group in several for result in group.cells}
+    alone = [result for result in results.trained() if result.key not in told]
     return [
         *_lenient_rewards(results),
-        *_over_seeds(results, signatures),
+        *_over_seeds(several, signatures),
         *verdict_findings(alone, signatures),
         *(sentence for result in alone for sentence in _cell_findings(results, result)),
         *(sentence for result in results.trained() for sentence in _went_wrong(result)),
@@ -68,19 +69,16 @@ def _lenient_rewards(results: Results) -> Iterator[str]:
         )
 
 
-def _over_seeds(results: Results, signatures: Sequence[CellSignature]) -> Iterator[str]:
-    for found in validation_changes(results):
+def _over_seeds(several: list[Group], signatures: Sequence[CellSignature]) -> Iterator[str]:
+    for found in validation_changes(several):
         yield (
             f"{found.group}, {found.change.seeds} seeds: {found.measure}: "
             f"{found.change.points()} points, 95 % interval in brackets."
         )
-    shown: dict[str, set[str]] = {}
-    for each in signatures:
-        if each.present:
-            shown.setdefault(each.cell, set()).add(each.name)
-    for group in repeated(results):
+    shown = shown_by_cell(signatures)
+    for group in several:
         yield from _verdicts_together(group)
-        names = (sorted(shown.get(result.key, ())) for result in group.cells)
+        names = (sorted({each.name for each in shown.get(r.key, [])}) for r in group.cells)
         if often := _how_often(chain.from_iterable(names)):
             yield f"{group.label}, {counted(len(group.cells), 'seed')}: signatures: {often}."
 

@@ -24,9 +24,6 @@ MOST_OF_EACH_KIND = 8
 LARGEST = 500_000
 """Characters that samples may take inside the page."""
 
-LARGEST_TABLES = 200_000
-"""Characters that the long tables may take there."""
-
 PARTS = "parts"
 """The folder beside the page with all samples and the curves."""
 
@@ -53,14 +50,8 @@ def packed(results: Results, recorded: Recorded, samples: Samples, marked: Marke
 
 
 def packed_tables(tables: Sequence[Details]) -> str:
-    """The rows of the long tables for the page; empty where they are too long for it."""
-    text = pack(_lines(tables))
-    return text if len(text) <= LARGEST_TABLES else ""
-
-
-def _lines(tables: Sequence[Details]) -> list[list[tuple[str, ...]]]:
-    """Headings and rows of each table."""
-    return [[each.headings, *each.rows] for each in tables]
+    """Headings and rows of the long tables, packed."""
+    return pack([[each.headings, *each.rows] for each in tables])
 
 
 def pack(value: object) -> str:
@@ -100,7 +91,7 @@ def _base(results: Results, recorded: Recorded, key: str) -> str | None:
 def write_parts(
     folder: Path,
     results: Results,
-    tables: Sequence[Details],
+    tables: str,
     samples: Samples,
     marked: Marked,
 ) -> None:
@@ -108,20 +99,21 @@ def write_parts(
 
     ``curves.js``; ``tables.js`` in the order of the page; ``COLUMN-PAGE.js`` with stories and
     questions; ``CELL/COLUMN-PAGE.js`` with what was answered to them. Claims are marked in the
-    samples that are inside the page as well.
+    samples that are inside the page as well. ``tables`` are packed already.
     """
-    _write_part(folder, "curves", curves(results))
-    _write_part(folder, "tables", _lines(tables))
+    _write_part(folder, "curves", pack(curves(results)))
+    _write_part(folder, "tables", tables)
     asked = {column: of_cell for (_, column), of_cell in samples.items()}
     for column, of_cell in asked.items():
         for name, page in _pages(column, of_cell):
             asking = _Tables(marked)
             questions = [asking.question(sample.item.example) for sample in page]
-            _write_part(folder, name, {"stories": asking.stories.rows, "questions": questions})
+            told = {"stories": asking.stories.rows, "questions": questions}
+            _write_part(folder, name, pack(told))
     for (key, column), of_cell in samples.items():
         for name, page in _pages(column, of_cell):
             rows = [[KINDS.index(s.kind), marked.plain(s.item), s.rule] for s in page]
-            _write_part(folder, f"{key}/{name}", rows)
+            _write_part(folder, f"{key}/{name}", pack(rows))
 
 
 def _pages(column: str, samples: Sequence[Sample]) -> Iterator[tuple[str, Sequence[Sample]]]:
@@ -129,10 +121,10 @@ def _pages(column: str, samples: Sequence[Sample]) -> Iterator[tuple[str, Sequen
         yield f"{column}-{number}", samples[start : start + PAGE]
 
 
-def _write_part(folder: Path, name: str, value: object) -> None:
+def _write_part(folder: Path, name: str, text: str) -> None:
     path = folder / f"{name}.js"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'part({json.dumps(name)},"{pack(value)}")\n', encoding="ascii")
+    path.write_text(f'part({json.dumps(name)},"{text}")\n', encoding="ascii")
 
 
 @dataclass

@@ -44,6 +44,9 @@ _FIGURE_TITLES = {
 LARGEST_FIGURES = 600_000
 """Characters that all figures may take inside the page."""
 
+LARGEST_TABLES = 200_000
+"""Characters that the rows of long tables may take there."""
+
 _TEMPLATES = "templates"
 
 
@@ -53,7 +56,7 @@ def render(
     figures: Mapping[str, str],
     tables: Sequence[Details],
     packed: str,
-    inside: str,
+    rows: str,
     runs: str,
 ) -> str:
     """The page.
@@ -64,7 +67,8 @@ def render(
         figures: SVG texts by name.
         tables: The long tables, of which the page has all but the rows.
         packed: Some samples, see :func:`pipeline.analysis.packed.packed`.
-        inside: The rows of the tables, packed; empty where they lie beside the page.
+        rows: Those of the tables, packed; where they are too long, the page reads them from
+            beside it.
         runs: The folder of the cells' results, as the page's links name it.
     """
     columns = list(report.standings[0].columns) if report.standings else []
@@ -78,7 +82,7 @@ def render(
         script=_vendored("vendor/uPlot.min.js", "report.js"),
         licence=_vendored("vendor/uPlot.LICENSE"),
         packed=packed,
-        tables=inside,
+        tables=rows if len(rows) <= LARGEST_TABLES else "",
         body=body(PARTS),
         provenance=report.provenance,
         headings=HEADINGS,

@@ -46,11 +46,11 @@ def write_report(results: Results, recorded: Recorded, folder: Path) -> None:
     runs = Path(os.path.relpath(recorded.runs, folder)).as_posix()
     samples, marked = every_sample(results, recorded), Marked()
     tables = details(results, report)
-    texts = packed(results, recorded, samples, marked), packed_tables(tables)
+    inside, rows = packed(results, recorded, samples, marked), packed_tables(tables)
     (folder / "index.html").write_text(
-        render(results, report, figures, tables, *texts, runs), encoding="utf-8"
+        render(results, report, figures, tables, inside, rows, runs), encoding="utf-8"
     )
-    write_parts(folder / PARTS, results, tables, samples, marked)
+    write_parts(folder / PARTS, results, rows, samples, marked)
 
 
 def _partial(report: StudySummary) -> str:

@@ -112,9 +112,9 @@ def changes(results: Results) -> list[SeedChange]:
     return [change for group in repeated(results) for change in _changes(results, group)]
 
 
-def validation_changes(results: Results) -> list[SeedChange]:
+def validation_changes(several: Sequence[Group]) -> list[SeedChange]:
     """The first two of :func:`changes` of each group: those in validation."""
-    return [change for group in repeated(results) for change in _in_validation(group)]
+    return [change for group in several for change in _in_validation(group)]
 
 
 def repeated(results: Results) -> list[Group]:

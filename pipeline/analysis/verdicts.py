@@ -77,7 +77,7 @@ class CellVerdict(Record):
 
 def cell_verdicts(results: Results, signatures: Sequence[CellSignature]) -> list[CellVerdict]:
     """The verdicts on all cells, in the order of the study, with the signatures that they show."""
-    shown = _shown(signatures)
+    shown = shown_by_cell(signatures)
     return [
         verdict
         for key, result in results.cells.items()
@@ -85,7 +85,7 @@ def cell_verdicts(results: Results, signatures: Sequence[CellSignature]) -> list
     ]
 
 
-def _shown(signatures: Sequence[CellSignature]) -> dict[str, list[CellSignature]]:
+def shown_by_cell(signatures: Sequence[CellSignature]) -> dict[str, list[CellSignature]]:
     """The signatures that are there, by cell."""
     shown: dict[str, list[CellSignature]] = {}
     for each in signatures:
@@ -171,7 +171,7 @@ def verdict_findings(
     trained: Iterable[TrainedResult], signatures: Sequence[CellSignature]
 ) -> Iterator[str]:
     """Yield one sentence for each verdict on a trained cell, and for each signature it shows."""
-    shown = _shown(signatures)
+    shown = shown_by_cell(signatures)
     for result in trained:
         for found in _of_cell(result, shown.get(result.key, [])):
             yield (

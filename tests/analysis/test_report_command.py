@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -82,6 +84,9 @@ def test_a_failed_cell_is_told_as_failed_and_the_rest_is_complete(study: Path) -
     first_screen, _, rest = page.partition('id="results"')
     assert "This report is partial" in first_screen and "2 of 4 cells" in first_screen
     assert first_screen.count(f">failed: {escaped}<") == 1  # in the table of verdicts
+    packed = page.partition('id="tables">')[2].partition("<")[0]
+    reasons, *_ = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert [line for line in reasons if line[0] == "micro-hi" and line[3] == f"failed: {CAUSE}"]
     assert f"<li>micro-hi: failed: {escaped}</li>" in first_screen
     assert "<td>micro-hi</td><td>hi</td><td>hi_tom_order_3</td>" in rest.replace("\n", "")
     assert ">failed</td>" in rest and ">not run</td>" in rest

@@ -14,9 +14,10 @@
   const hasAll = (text, asked) => asked.every((word) => text.includes(word));
 
   const { parts: folder, mlflow: server, experiment } = document.body.dataset;
+  const runs = document.querySelector("[data-runs]")?.dataset.runs;
+  const page = runs && server ? `${server}/${new URL(runs).hash.replace(/experiments\/[^/]+/, `experiments/${experiment}`)}` : runs;
   for (const link of document.querySelectorAll("a.run")) {
-    const page = link.closest("[data-runs]").dataset.runs.replace("%7Bcell%7D", encodeURIComponent(link.dataset.run));
-    link.href = server ? `${server}/${new URL(page).hash.replace(/experiments\/[^/]+/, `experiments/${experiment}`)}` : page;
+    link.href = page.replace("%7Bcell%7D", encodeURIComponent(link.dataset.run));
     link.title = `the run of ${link.dataset.run} in MLflow, while tomrl ui is running`;
   }
 
