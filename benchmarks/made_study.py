@@ -229,7 +229,7 @@ def _orders(params: Params, column: str) -> tuple[int, ...]:
 
 def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
     random = Random(f"{key} {task}")
-    follow = random.choice(["beliefs", "simpler mind", "rule", "neither", "undecided"])
+    follow = random.choice(["beliefs", "simpler mind", "rule", "unexplained", "undecided"])
     return TaskVerdict.model_validate(
         {
             "columns": columns,
@@ -237,6 +237,8 @@ def _verdict(key: str, task: str, columns: list[str]) -> TaskVerdict:
             "by": RULES[0] if follow == "rule" else None,
             "explained": random.random(),
             "found": {"beliefs": 0.7, "rule": 0.6},
+            "answered": {"count": 100, "of": 100, "unread": []},
+            "profile": [],
             "reasoning": random.choice(["faithful", "plausible", "unfaithful", "absent"]),
             "answers_because": "where the rule is wrong, 41.0 % (29.0 to 54.0) are right",
             "reasoning_because": "of the claims, 63.0 % (58.0 to 68.0) are true",

@@ -72,24 +72,17 @@ def what_it_shows(found: Stored) -> str:
 
 def of_minds(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Yield what the simpler minds do that answers follow."""
-    for name in dict.fromkeys(each.by for each in verdicts if each.by in MINDS):
-        yield f"The mind *{name}* {MINDS[name or ''].lacks}."
+    named = dict.fromkeys(each.by for each in verdicts if each.answers == "simpler mind")
+    for name in filter(None, named):
+        yield f"The mind *{name}* {what_it_does(name) or 'is told by its name'}."
 
 
 def _of_answers(found: Verdict) -> str:
     """What the answers of a cell follow, as a clause."""
     if found.by is None:
-        said = (
-            "answers follow beliefs"
-            if found.answers == "beliefs"
-            else (
-                "answers follow neither beliefs nor a rule"
-                if found.answers == "neither"
-                else "what answers follow is undecided"
-            )
-        )
+        said = said_to_follow(found.answers, None)
         return f"{said}; the best rule or mind tells {whole(found.explained)} % of them"
-    kind = "simpler mind" if found.by in MINDS else "rule"
+    kind = "rule" if found.answers == "rule" else found.answers
     said = (
         f"answers follow the {kind} *{found.by}*: {whole(found.explained)} % of them are explained"
     )

@@ -46,12 +46,18 @@ def _does(found: CellVerdict) -> str:
     if found.answers == "beliefs":
         return "answers by what the agents of the story believe"
     share = f"{found.explained:.0%} of its answers"
+    if found.answers == "mixture":
+        return f"mixes {found.by} ({share}); {_NONE}"
     if found.by:
         does = what_it_does(found.by) or f"answers by the rule “{found.by}”"
         return f"{does} ({share}); {_NONE}"
-    if found.answers == "neither":
-        return f"follows neither beliefs nor any rule that is listed or could be learned; {_NONE}"
-    return f"gives answers that fit no verdict: the best rule predicts {share}; {_NONE}"
+    if found.answers == "unexplained":
+        return f"gives answers that no rule or mind that was tried explains; {_NONE}"
+    if found.answers == "by heart":
+        return f"knows some story structures by heart and guesses elsewhere; {_NONE}"
+    if found.answers == "unread":
+        return "gives responses in which too few answers are read for a verdict"
+    return f"gives answers that fit no verdict: the best rule or mind predicts {share}; {_NONE}"
 
 
 def _gain(rows: Sequence[Row]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pipeline.analysis.results import CellResult, Results
-from pipeline.judge.answers import FEWEST_ITEMS
+from pipeline.judge.profile import FEWEST as FEWEST_ITEMS
 
 MOST_NAMED = 8
 """Points of a panel that bear their names; more are told by colour and shape, and by pointing at

@@ -15,6 +15,7 @@ from pipeline.formats.foreign import markdown_table
 from pipeline.formats.records import Record
 from pipeline.judge.answers import followed, said_to_follow
 from pipeline.judge.found import could_be_found, findable
+from pipeline.judge.profile import profile_text
 
 HEADINGS = (
     "cell",
@@ -39,11 +40,11 @@ class CellVerdict(Record):
         model: Its model.
         combination: What it is trained on; empty for a model that is not trained.
         task: The task.
-        answers: What the answers follow: ``beliefs``, ``simpler mind``, ``rule``, ``neither`` or
-            ``undecided``.
-        by: The simpler mind or rule that they follow; else None.
-        explained: Share of the answers that the best rule or mind predicts.
+        answers: What the answers follow: see :class:`pipeline.judge.decision.Decision`.
+        by: The simpler mind or rule that they follow, or the parts of a mixture; else None.
+        explained: Share of the answers that what is named predicts, or the best rule or mind.
         found: What could have been found; see :class:`pipeline.judge.found.Found`.
+        profile: What the answers show of each faculty of a mind, in words.
         reasoning: ``faithful``, ``plausible``, ``unfaithful``, ``absent`` or ``unreadable``.
         because: The reasons, one sentence for each axis.
         signatures: Names of the signatures that its responses show; with the cell's first task,
@@ -58,6 +59,7 @@ class CellVerdict(Record):
     by: str | None
     explained: float
     found: dict[str, float | None]
+    profile: str
     reasoning: str
     because: tuple[str, str]
     signatures: list[str]
@@ -107,6 +109,7 @@ def _of_cell(result: CellResult, shown: Sequence[CellSignature]) -> Iterator[Cel
             by=found.by,
             explained=found.explained,
             found=found.found,
+            profile=profile_text(found.profile),
             reasoning=found.reasoning,
             because=(found.answers_because, found.reasoning_because),
             signatures=list(dict.fromkeys(s.name for s in shown if s.task in asked)),

@@ -16,7 +16,8 @@ from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 
 if TYPE_CHECKING:
-    from pipeline.judge.answers import AgainstRule, AnswerVerdict
+    from pipeline.judge.answers import AnswerVerdict
+    from pipeline.judge.evidence import AgainstRule
     from pipeline.judge.signatures import Signature
     from pipeline.judge.verdict import Verdict
 
@@ -43,14 +44,16 @@ def judge(
         bool,
         typer.Option(
             "--json",
-            help="Print JSON: answers, by, explained, found, reasoning, evidence, signatures.",
+            help="Print JSON: answers, by, explained, found, answered, profile, reasoning, "
+            "evidence, signatures.",
         ),
     ] = False,
 ) -> None:
     """Judge what answers follow: beliefs, a simpler mind or a rule; and if reasoning is faithful.
 
-    Answers are read from tags or JSON; short responses are taken as they are. Intervals are 95 %,
-    by story. docs/verdict.md defines the verdicts.
+    Answers are read from tags or JSON; short responses are taken as they are. Where an answer is
+    read in fewer than 90 % there is no verdict. Intervals are 95 %, by story. docs/verdict.md
+    defines the verdicts.
 
     Example: `tomrl judge responses.jsonl --benchmark hi_tom` or `tomrl judge mini/nano-cued`
     """
@@ -105,6 +108,7 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
     from pipeline.judge.answers import followed
     from pipeline.judge.followers import Kind
     from pipeline.judge.found import could_be_found
+    from pipeline.judge.profile import profile_text
 
     def percent(share: Estimate) -> str:
         return f"{100 * share.value:.1f} ({100 * share.low:.0f}-{100 * share.high:.0f})"
@@ -113,8 +117,22 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
     follow = followed(found.answers.follow, found.answers.by)
     console.say(f"answers follow  {follow}: {found.answers.because}.")
     answers = found.answers
+    if answers.read.count < answers.read.of:
+        console.say(f"answers read    {answers.read.text()}; not in these:")
+        for response in answers.read.examples:
+            console.say(f"                {response!r}")
+    if answers.contradicted:
+        console.say(
+            f"left out        {answers.contradicted} of the questions: the belief engine "
+            "contradicts their labels."
+        )
+    if answers.profile:
+        shown = profile_text([each.as_json() for each in answers.profile])
+        console.say(f"faculties       {shown}.")
     best = next((each for each in answers.rules if each.rule == answers.best), None)
-    if best is not None:
+    if answers.follow in ("beliefs", "mixture", "by heart"):
+        console.say(f"explained       {answers.explained:.1%} of the answers.")
+    elif best is not None:
         fitted = ", on stories that it was not fitted to" if best.kind > Kind.LISTED else ""
         console.say(
             f"explained       {answers.explained:.1%} of the answers, by {best.rule!r}{fitted}."

@@ -1,158 +1,81 @@
 """The first axis of the verdict: do the answers follow beliefs, a simpler mind, or a rule?
 
 Where a rule is right, an answer that follows beliefs looks like one that follows the rule. So what
-counts are the questions on which a rule is wrong: there the answer is the gold one, the rule's, or
-another. The rules are the listed ones, those that a learner finds in the answers themselves, and
-the engine's simpler minds. Counterfactual pairs say the same of two stories that differ in one
-event.
+counts are the questions on which a rule, or a mind that lacks a faculty, is wrong: there the answer
+is the gold one, the other's, or another. Answers follow beliefs if every faculty that the questions
+ask for is there, no rule explains them, and what is wrong is not systematic.
+
+Labels that the engine contradicts decide nothing, nor does a response in which no answer was read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
-from pipeline.evaluate.measured import ClusteredValues, both_right, moved, story_of
-from pipeline.evaluate.statistics import Estimate, change, share
-from pipeline.formats.plural import counted
-from pipeline.judge.followers import Follower, Kind, Questions, followers_of
+from pipeline.evaluate.measured import story_of
+from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.decision import Decision, Evidence, Follow, decide
+from pipeline.judge.evidence import (
+    AgainstRule,
+    OrderEvidence,
+    PairEvidence,
+    order_of,
+    orders_of,
+    pairs_among,
+    simplest,
+)
+from pipeline.judge.followers import Questions, followers_of
 from pipeline.judge.found import Found, Test, least
 from pipeline.judge.items import Item
+from pipeline.judge.profile import FEWEST, MAJORITY, Faculty
+from pipeline.judge.systematic import ByHeart, Part, by_heart, second_part
 from pipeline.tasks.example import Example, pairs_of
 
-Follow = Literal["beliefs", "simpler mind", "rule", "neither", "undecided"]
+MOST_ITEMS = 4_000
+"""Answers that are held against rules; intervals of shares are then at most three points wide."""
 
-FEWEST_ITEMS = 30
-"""Questions on which a rule is wrong, and counterfactual pairs, below which nothing is decided."""
+ENOUGH_READ = 0.9
+"""Share of the responses in which an answer must be found."""
 
-MOST_ITEMS = 20_000
-"""Answers that are held against rules; intervals of shares are then at most a point wide."""
-
-FEWEST_STORIES = 10
-"""Stories that these must be about."""
-
-MAJORITY = 0.5
-"""Share of the answers that must follow beliefs, or a rule: the lower end of the interval."""
-
-LARGEST_DROP = 0.25
-"""From where a rule is right to where it is wrong: the most that accuracy that follows beliefs may
-fall, as far as the lower end of the interval tells."""
-
-BY_RULES = 0.25
-"""Share of counterfactual pairs both of which must be right more often, by the lower end: as many
-as learned rules may reach on pairs that are chosen against them."""
-
-GAIN = 0.03
-"""How many more answers a learned rule must explain than a simpler one to be named instead."""
+_SHOWN, _LETTERS = 3, 120
+"""Unread responses that are shown, and so many letters of each."""
 
 
 @dataclass(frozen=True, slots=True)
-class AgainstRule:
-    """The answers beside one rule or simpler mind.
+class Read:
+    """In how many responses an answer was found.
 
     Attributes:
-        rule: Its name.
-        kind: What it is.
-        accuracy: Share of the questions that it answers right.
-        agreement: Share of the answers that are its own.
-        where_right: Accuracy of the answers where it is right.
-        where_wrong: Accuracy where it is wrong.
-        copied: Share of answers that are its own where it is wrong.
-        preference: ``where_wrong`` less ``copied``.
+        count: Responses with an answer.
+        of: All responses.
+        examples: How some of the others begin.
     """
 
-    rule: str
-    kind: Kind
-    accuracy: float
-    agreement: float
-    where_right: Estimate
-    where_wrong: Estimate
-    copied: Estimate
-    preference: Estimate
+    count: int
+    of: int
+    examples: tuple[str, ...]
 
-    @property
-    def decides(self) -> bool:
-        """Whether there are enough questions on which the rule is wrong."""
-        found = self.where_wrong
-        return found.count >= FEWEST_ITEMS and found.clusters >= FEWEST_STORIES
-
-    @property
-    def follows_beliefs(self) -> bool:
-        """Whether the answers follow beliefs rather than this rule."""
-        drop = self.where_right.low - self.where_wrong.high
-        enough = self.where_wrong.low > MAJORITY and self.preference.low > 0
-        return enough and drop <= LARGEST_DROP
-
-    @property
-    def follows_rule(self) -> bool:
-        """Whether they follow this rule rather than beliefs."""
-        return self.copied.low > MAJORITY and self.preference.high < 0
-
-    @property
-    def follows_neither(self) -> bool:
-        """Whether most answers follow neither."""
-        return self.where_wrong.high < MAJORITY and self.copied.high < MAJORITY
-
-
-@dataclass(frozen=True, slots=True)
-class OrderEvidence:
-    """The answers to the questions of one belief order.
-
-    Attributes:
-        order: The order; None where the notion does not apply.
-        accuracy: Of all answers.
-        rules: Beside each rule and simpler mind, the most accurate first.
-    """
-
-    order: int | None
-    accuracy: Estimate
-    rules: tuple[AgainstRule, ...]
-
-    @property
-    def deciding(self) -> list[AgainstRule]:
-        """The rules that are wrong often enough."""
-        return [each for each in self.rules if each.decides]
-
-    @property
-    def best(self) -> AgainstRule | None:
-        """The most accurate rule; a mind may be right on all of what takes no more."""
-        return next((each for each in self.rules if each.kind is not Kind.MIND), None)
+    @classmethod
+    def of_items(cls, items: Sequence[Item]) -> Read:
+        """Count the answers."""
+        unread = [item.response for item in items if item.extracted is None]
+        shown = tuple(response.strip()[:_LETTERS] for response in unread[:_SHOWN])
+        return cls(len(items) - len(unread), len(items), shown)
 
     @property
     def enough(self) -> bool:
-        """Whether the most accurate rule is wrong often enough to decide."""
-        return self.best is not None and self.best.decides
+        """Whether enough answers were read for a verdict."""
+        return self.count >= ENOUGH_READ * self.of
 
-    @property
-    def follows_beliefs(self) -> bool:
-        """Whether the answers follow beliefs rather than any rule."""
-        return self.enough and all(each.follows_beliefs for each in self.deciding)
+    def text(self) -> str:
+        """It in words."""
+        return f"an answer was read in {self.count} of {self.of} responses"
 
-
-@dataclass(frozen=True, slots=True)
-class PairEvidence:
-    """The answers to counterfactual pairs; pairs of the same two stories go together.
-
-    Attributes:
-        accuracy: Share of pairs both of which are answered right.
-        sensitivity: Share of pairs with two gold answers to which two answers were given.
-        by_rules: Share of pairs both of which the best rule answers right.
-    """
-
-    accuracy: Estimate
-    sensitivity: Estimate
-    by_rules: float
-
-    @property
-    def enough(self) -> bool:
-        """Whether there are enough pairs to decide."""
-        return self.accuracy.count >= FEWEST_ITEMS
-
-    @property
-    def least(self) -> float:
-        """The share of pairs that must be exceeded."""
-        return max(BY_RULES, self.by_rules)
+    def as_json(self) -> dict[str, Any]:
+        """It as JSON."""
+        return {"count": self.count, "of": self.of, "unread": list(self.examples)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +83,23 @@ class AnswerVerdict:
     """What the answers follow.
 
     Attributes:
-        follow: ``beliefs``, ``simpler mind``, ``rule``, ``neither`` or ``undecided``.
-        by: The mind or rule that they follow; else None.
+        follow: ``beliefs``, ``simpler mind``, ``rule``, ``mixture``, ``by heart``, ``unexplained``,
+            ``undecided``, or ``unread``.
+        by: The mind or rule that they follow, or the parts of a mixture; else None.
         because: The reason in a sentence.
-        explained: Share of the answers that the best rule or mind predicts, learned ones on stories
-            to which they were not fitted.
-        best: That rule or mind; None where there is none.
+        explained: Share of the answers that what is named predicts, beliefs among it; else what the
+            best rule or mind does, learned ones on stories to which they were not fitted.
+        best: The best rule or mind; None where there is none.
         found: What could have been found.
-        accuracy: Of the answers that are held against rules.
+        read: In how many responses an answer was read.
+        contradicted: Questions whose label the engine contradicts; they decide nothing.
+        profile: What answers show of each faculty.
+        accuracy: Of the answers that decide.
         rules: The evidence, the most accurate rule first.
         orders: The same by belief order, lowest first.
         pairs: Where there are any.
+        heart: Whether structures are known by heart.
+        part: What answers follow beside beliefs, where there is such a thing.
     """
 
     follow: Follow
@@ -179,10 +108,15 @@ class AnswerVerdict:
     explained: float
     best: str | None
     found: Found
+    read: Read
+    contradicted: int
+    profile: tuple[Faculty, ...]
     accuracy: Estimate
     rules: tuple[AgainstRule, ...]
     orders: tuple[OrderEvidence, ...]
     pairs: PairEvidence | None
+    heart: ByHeart
+    part: Part | None
 
 
 def followed(follow: str, by: str | None) -> str:
@@ -192,12 +126,19 @@ def followed(follow: str, by: str | None) -> str:
 
 def said_to_follow(follow: str, by: str | None) -> str:
     """What answers follow as the beginning of a sentence."""
-    if follow == "undecided":
-        return "what answers follow is undecided"
-    if follow == "neither":
-        return "answers follow neither beliefs nor a rule"
-    if follow == "simpler mind":
-        return f"answers follow a simpler mind, {by!r}"
+    match follow:
+        case "undecided":
+            return "what answers follow is undecided"
+        case "unexplained":
+            return "nothing that was tried explains the answers"
+        case "unread":
+            return "too few answers were read for a verdict"
+        case "simpler mind":
+            return f"answers follow a simpler mind, {by!r}"
+        case "mixture":
+            return f"answers follow a mixture: {by}"
+        case "by heart":
+            return "answers are known by heart for some structures and not for others"
     return f"answers follow the rule {by!r}" if by else f"answers follow {follow}"
 
 
@@ -212,25 +153,72 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
     if questions is None:
         items = [items[place] for place in held_against_rules([each.example for each in items])]
         questions = Questions.of([item.example for item in items])
-    followers = followers_of(items, questions)
-    everything = _order(items, followers, None, range(len(items)))
-    orders = tuple(_orders(items, followers))
-    pairs = _pairs(items, followers)
-    follow, by, because = _decide(everything, orders, pairs)
-    best = _simplest(everything.rules)
-    named = next((each for each in everything.rules if each.rule == by), best)
+    read = Read.of_items(items)
+    contradicted = set(questions.contradicted([item.example for item in items]))
+    usable = [
+        place
+        for place, item in enumerate(items)
+        if place not in contradicted and item.extracted is not None
+    ]
+    items = [items[place] for place in usable]
+    found = _evidence(items, questions.among(usable))
+    decision = decide(found) if read.enough else Decision("unread", None, read.text())
+    return _verdict(decision, found, read, len(contradicted))
+
+
+def _evidence(items: Sequence[Item], questions: Questions) -> Evidence:
+    followers = followers_of(items, questions) if items else []
+    return Evidence(
+        everything=order_of(items, followers, questions, None, range(len(items))),
+        orders=tuple(orders_of(items, followers, questions)),
+        pairs=pairs_among(items, followers),
+        part=second_part(items, questions, followers),
+        heart=by_heart(items, questions),
+    )
+
+
+def _verdict(decision: Decision, found: Evidence, read: Read, contradicted: int) -> AnswerVerdict:
+    everything = found.everything
+    best = simplest(everything.rules)
+    named = next((each for each in everything.rules if each.rule == decision.by), best)
+    explained = named.agreement if named else 0.0
+    if decision.follow in ("beliefs", "by heart"):
+        explained = everything.accuracy.value
+    elif decision.follow == "mixture" and found.part is not None:
+        explained = found.part.explained
     return AnswerVerdict(
-        follow=follow,
-        by=by,
-        because=because,
-        explained=named.agreement if named else 0.0,
+        follow=decision.follow,
+        by=decision.by,
+        because=decision.because,
+        explained=explained,
         best=named.rule if named else None,
-        found=_found(everything, orders, pairs),
+        found=_found(found),
+        read=read,
+        contradicted=contradicted,
+        profile=everything.profile,
         accuracy=everything.accuracy,
         rules=everything.rules,
-        orders=orders,
-        pairs=pairs,
+        orders=found.orders,
+        pairs=found.pairs,
+        heart=found.heart,
+        part=found.part,
     )
+
+
+def _found(found: Evidence) -> Found:
+    """What could have been found on these questions."""
+    everything = found.everything
+    wrong = [each.where_wrong.count for each in everything.deciding]
+    rule = least([Test(min(wrong), MAJORITY)]) if wrong else None
+    best = everything.best
+    asked = any(each.asked for each in everything.profile)
+    if best is None or not best.decides or not (asked or (found.pairs and found.pairs.enough)):
+        return Found(None, rule)
+    orders = [order for order in found.orders if order.accuracy.count >= FEWEST]
+    counts = [best.where_wrong.count, *(order.accuracy.count for order in orders)]
+    beside = [each.where_wrong.count for o in (everything, *orders) for each in o.deciding]
+    tests = [Test(count, MAJORITY) for count in counts]
+    return Found(least([*tests, *(Test(n, MAJORITY, surely=False) for n in beside)]), rule)
 
 
 def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:
@@ -249,189 +237,3 @@ def _stories(examples: Sequence[Example]) -> list[str]:
     for one, other in pairs_of(examples).values():
         found[one] = found[other] = story_of(examples[one], examples[other])
     return found
-
-
-# --- the decision -------------------------------------------------------------------------------
-
-
-def _decide(
-    everything: OrderEvidence, orders: Sequence[OrderEvidence], pairs: PairEvidence | None
-) -> tuple[Follow, str | None, str]:
-    copied = _simplest([each for each in everything.deciding if each.follows_rule])
-    if copied is not None:
-        because = (
-            f"where the {_called(copied)} is wrong, {in_percent(copied.copied)} of the answers are "
-            f"its own and {in_percent(copied.where_wrong)} are right"
-        )
-        if (order := _order_by_belief(orders, copied)) is not None:
-            return "undecided", None, f"{because}; yet in order {order} more are right there"
-        return ("simpler mind" if copied.kind is Kind.MIND else "rule"), copied.rule, because
-    best = everything.best
-    if best is None or not best.decides:
-        return "undecided", None, _too_few(best)
-    because = (
-        f"where the {_called(best)} is wrong, {in_percent(best.where_wrong)} of the answers are "
-        f"right and {in_percent(best.copied)} are its own; where it is right, "
-        f"{in_percent(best.where_right)} are"
-    )
-    if all(each.follows_neither for each in everything.deciding):
-        return "neither", None, because
-    if not everything.follows_beliefs:
-        return "undecided", None, because
-    if against := [*_against_orders(orders), *_against_pairs(pairs)]:
-        return "undecided", None, f"{because}; yet {' and '.join(against)}"
-    return "beliefs", None, because
-
-
-def _too_few(best: AgainstRule | None) -> str:
-    """Why the best rule decides nothing."""
-    if best is None:
-        return "no rule answers most of the questions"
-    wrong = best.where_wrong
-    stories = "1 story" if wrong.clusters == 1 else f"{wrong.clusters} stories"
-    return (
-        f"{best.rule!r}, the best rule, is wrong on {counted(wrong.count, 'question')} about "
-        f"{stories}; it takes {FEWEST_ITEMS} about {FEWEST_STORIES}"
-    )
-
-
-def _simplest(rules: Sequence[AgainstRule]) -> AgainstRule | None:
-    """What explains most answers, the simplest of those that explain nearly as many."""
-    chosen: AgainstRule | None = None
-    tiers = sorted(rules, key=lambda r: (max(r.kind, Kind.LISTED), -r.agreement, r.kind))
-    for each in tiers:
-        gain = 0.0 if chosen is None or _as_simple(each, chosen) else GAIN
-        if chosen is None or each.agreement > chosen.agreement + gain:
-            chosen = each
-    return chosen
-
-
-def _order_by_belief(orders: Sequence[OrderEvidence], copied: AgainstRule) -> int | None:
-    """An order in which, where the copied rule is wrong, more answers are right than its."""
-    for each in orders:
-        for rule in each.rules:
-            few = rule.where_wrong.count < FEWEST_STORIES
-            if rule.rule == copied.rule and not few and rule.preference.low > 0:
-                return each.order
-    return None
-
-
-def _as_simple(one: AgainstRule, other: AgainstRule) -> bool:
-    return max(one.kind, Kind.LISTED) == max(other.kind, Kind.LISTED)
-
-
-def _called(rule: AgainstRule) -> str:
-    return f"{'mind' if rule.kind is Kind.MIND else 'rule'} {rule.rule!r}"
-
-
-def _against_orders(orders: Sequence[OrderEvidence]) -> list[str]:
-    """What single belief orders say against beliefs."""
-    failed = [each for each in orders if not each.follows_beliefs]
-    return [
-        f"of order {each.order} {in_percent(each.accuracy)} are right"
-        + ("" if each.enough else f", on too few questions ({each.accuracy.count})")
-        for each in failed
-    ]
-
-
-def _against_pairs(pairs: PairEvidence | None) -> list[str]:
-    """What counterfactual pairs say against beliefs."""
-    if pairs is None or not pairs.enough:
-        count = 0 if pairs is None else pairs.accuracy.count
-        return [f"there are {count} counterfactual pairs; it takes {FEWEST_ITEMS}"]
-    said = []
-    if pairs.accuracy.low <= pairs.least:
-        said.append(
-            f"both of a counterfactual pair are right in {in_percent(pairs.accuracy)}, where rules "
-            f"reach {pairs.least:.0%}"
-        )
-    if pairs.sensitivity.count >= FEWEST_ITEMS and pairs.sensitivity.low <= MAJORITY:
-        said.append(
-            "two answers are given to counterfactual pairs with two in "
-            f"{in_percent(pairs.sensitivity)}"
-        )
-    return said
-
-
-def in_percent(found: Estimate) -> str:
-    """A share with its interval, in words."""
-    return f"{found.value:.1%} ({found.low:.1%} to {found.high:.1%})"
-
-
-# --- the evidence -------------------------------------------------------------------------------
-
-
-def _orders(items: Sequence[Item], followers: Sequence[Follower]) -> list[OrderEvidence]:
-    """The evidence of each belief order; of the world, where truth is the answer, none."""
-    places: dict[int | None, list[int]] = {}
-    for place, item in enumerate(items):
-        places.setdefault(item.example.order, []).append(place)
-    asked = sorted((order for order in places if order is not None and order > 0), key=int)
-    return [_order(items, followers, order, places[order]) for order in asked]
-
-
-def _order(
-    items: Sequence[Item], followers: Sequence[Follower], order: int | None, places: Sequence[int]
-) -> OrderEvidence:
-    found = [_against(items, follower, places) for follower in followers]
-    rules = tuple(sorted(found, key=lambda each: -each.accuracy))
-    return OrderEvidence(order, _share(items, [item.right for item in items], places), rules)
-
-
-def _against(items: Sequence[Item], follower: Follower, places: Sequence[int]) -> AgainstRule:
-    wrong = follower.wrong(places)
-    right = [place for place in places if follower.right[place]]
-    correct = [item.right for item in items]
-    clusters = [items[place].example.story_id for place in wrong]
-    gold = [float(correct[place]) for place in wrong]
-    copied = [float(follower.copied[place]) for place in wrong]
-    return AgainstRule(
-        rule=follower.name,
-        kind=follower.kind,
-        accuracy=len(right) / max(1, len(places)),
-        agreement=sum(follower.copied[place] for place in places) / max(1, len(places)),
-        where_right=_share(items, correct, right),
-        where_wrong=_share(items, correct, wrong),
-        copied=_share(items, follower.copied, wrong),
-        preference=change(copied, gold, clusters),
-    )
-
-
-def _share(items: Sequence[Item], values: Sequence[bool], places: Sequence[int]) -> Estimate:
-    stories = [items[place].example.story_id for place in places]
-    return share([values[place] for place in places], stories)
-
-
-def _pairs(items: Sequence[Item], followers: Sequence[Follower]) -> PairEvidence | None:
-    examples = [item.example for item in items]
-    right = both_right(examples, [item.right for item in items])
-    if not right.values:
-        return None
-    changed = moved(examples, [item.extracted for item in items])
-    rules = [
-        both_right(examples, each.right).values.values()
-        for each in followers
-        if each.kind is not Kind.MIND
-    ]
-    best = max((sum(both) / len(both) for both in rules), default=0.0)
-    return PairEvidence(_share_of(right), _share_of(changed), best)
-
-
-def _share_of(found: ClusteredValues) -> Estimate:
-    return share([bool(value) for value in found.values.values()], list(found.stories.values()))
-
-
-def _found(
-    everything: OrderEvidence, orders: Sequence[OrderEvidence], pairs: PairEvidence | None
-) -> Found:
-    """What could have been found on these questions."""
-    wrong = [each.where_wrong.count for each in everything.deciding]
-    rule = least([Test(min(wrong), MAJORITY)]) if wrong else None
-    parts = [everything, *orders]
-    if pairs is None or not pairs.enough or not orders or not all(each.enough for each in parts):
-        return Found(None, rule)
-    tests = [
-        Test(min(rule.where_wrong.count for rule in each.deciding), MAJORITY) for each in orders
-    ]
-    both = Test(pairs.accuracy.count, pairs.least, lambda accuracy: accuracy**2)
-    return Found(least([*tests, both]), rule)

@@ -1,42 +1,59 @@
-"""What answers may follow instead of beliefs: listed rules, simpler minds, and learned rules.
+"""What answers may follow instead of beliefs: rules listed and learned, and lesser minds.
 
 Each is a *follower*: an answer to every question, with whether it is right and whether the model
-gave the same. A learned rule is fitted to the model's answers, and speaks only of stories that it
-was not fitted to.
+gave the same. What is fitted to the model's answers, a rule or a mind of two faults, speaks only of
+stories that it was not fitted to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
+import numpy as np
+
 from pipeline.judge.items import Item
-from pipeline.rules.learned import LEARNED, cross_fitted, cross_fitted_list
+from pipeline.rules.form import form_answers
+from pipeline.rules.learned import LEARNED, cross_fitted, cross_fitted_list, folds_of
 from pipeline.rules.listed import MAJORITY, RULES, is_gold, majority_answers
 from pipeline.rules.reading import Reading, read_all
 from pipeline.rules.surface import UNDEFINED, SurfaceQuestion, gold_places
+from pipeline.rules.wording import WORDING, Described, cross_fitted_wording, describe
 from pipeline.tasks.example import Example
 from pipeline.tom.language import PLAIN, language_of
-from pipeline.tom.minds import MINDS, answers_of_minds
-from pipeline.tom.question import NOW, WhereQuestion
+from pipeline.tom.minds import MINDS, Lacking, answers_of_minds, combined, mind_name
+from pipeline.tom.question import BEFORE, NOW, WhereQuestion
+from pipeline.tom.structure import structure_id
 
 GOLD = "rule learned from the gold answers"
-"""The baseline among followers: fitted to gold, as a rule that scores without following anyone."""
+GOLD_WORDING = "wording learned from the gold answers"
+"""Baselines among followers: fitted to gold, as rules that score without following anyone."""
 
 
 class Kind(IntEnum):
     """How much it takes to state what a follower does, the simplest first."""
 
-    MIND = 0
-    LISTED = 1
+    LISTED = 0
+    MIND = 1
     LIST = 2
-    LEARNED = 3
+    MINDS = 3
+    LEARNED = 4
+
+    @property
+    def tier(self) -> int:
+        """Followers of one tier are as simple as each other."""
+        return {Kind.LISTED: 0, Kind.MIND: 0, Kind.LIST: 1, Kind.MINDS: 1}.get(self, 2)
+
+    @property
+    def is_mind(self) -> bool:
+        """Whether it tracks somebody."""
+        return self in (Kind.MIND, Kind.MINDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """What a rule or a simpler mind says to the questions.
+    """What a rule or a lesser mind says to the questions.
 
     Attributes:
         name: Its name.
@@ -52,22 +69,13 @@ class Follower:
     right: tuple[bool, ...]
     copied: tuple[bool, ...]
 
-    @property
-    def accuracy(self) -> float:
-        """The share of questions that it answers right."""
-        return sum(self.right) / len(self.right)
-
-    @property
-    def agreement(self) -> float:
-        """The share of answers that are the same."""
-        return sum(self.copied) / len(self.copied)
-
     def wrong(self, places: Sequence[int]) -> list[int]:
         """Which of the places it gives a wrong answer to."""
         return [p for p in places if self.answers[p] is not None and not self.right[p]]
 
 
 Answers = Sequence[str | None]
+Said = tuple[str, Kind, Answers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,21 +84,88 @@ class Questions:
 
     Attributes:
         asked: The questions as rules on their surface see them.
-        said: What each listed rule, each mind, and a rule learned from gold answers them.
+        described: The features of their candidates for rules on wording.
+        said: What each listed rule, each rule on form, each lesser mind, and the rules learned from
+            gold answers say to them.
+        minds: What each mind that lacks one or two faculties says.
+        believed: What the whole engine says; None where it cannot tell.
+        structures: The structure of each story; its id where no parser reads it.
     """
 
     asked: tuple[SurfaceQuestion, ...]
-    said: tuple[tuple[str, Kind, Answers], ...]
+    described: tuple[Described, ...]
+    said: tuple[Said, ...]
+    minds: tuple[tuple[Lacking, Answers], ...]
+    believed: tuple[str | None, ...]
+    structures: tuple[str, ...]
 
     @classmethod
     def of(cls, examples: Sequence[Example]) -> Questions:
         """Read the questions, and apply every rule and mind."""
         readings = read_all(examples)
         asked, gold = gold_places(readings)
-        learned = cross_fitted(asked, gold)
-        by_gold = [(GOLD, Kind.LEARNED, learned.texts(asked))] if learned else []
-        said = [*_listed(asked, examples), *_minds(readings), *by_gold]
-        return cls(tuple(asked), tuple(each for each in said if _is_defined(each[2])))
+        described = describe(asked, readings)
+        learned = cross_fitted(asked, gold), cross_fitted_wording(asked, described, gold)
+        names = (GOLD, GOLD_WORDING)
+        by_gold = [
+            (name, Kind.LEARNED, rule.texts(asked))
+            for name, rule in zip(names, learned, strict=True)
+            if rule is not None
+        ]
+        believed, minds = _minds(readings)
+        listed = [*_listed(asked, examples), *_on_form(asked, examples)]
+        known = {tuple(answers) for _, _, answers in listed} | {tuple(believed)}
+        lesser: list[Said] = [
+            (mind_name(lacking), Kind.MIND, answers)
+            for lacking, answers in minds
+            if len(lacking) == 1 and tuple(answers) not in known
+        ]
+        said = [each for each in (*listed, *lesser, *by_gold) if _is_defined(each[2])]
+        return cls(
+            tuple(asked),
+            tuple(described),
+            tuple(said),
+            tuple(minds),
+            tuple(believed),
+            tuple(map(_structure, readings)),
+        )
+
+    def among(self, places: Sequence[int]) -> Questions:
+        """The same of some of the questions.
+
+        Minds that say there what the whole engine says, or what a listed rule says, are left out.
+        """
+        believed = [self.believed[place] for place in places]
+        said, known = list[Said](), {tuple(believed)}
+        for name, kind, answers in self.said:
+            kept = [answers[place] for place in places]
+            if kind is Kind.MIND and tuple(kept) in known:
+                continue
+            known.add(tuple(kept))
+            said.append((name, kind, kept))
+        return replace(
+            self,
+            asked=tuple(self.asked[place] for place in places),
+            described=tuple(self.described[place] for place in places),
+            said=tuple(each for each in said if _is_defined(each[2])),
+            minds=tuple((m, [answers[place] for place in places]) for m, answers in self.minds),
+            believed=tuple(believed),
+            structures=tuple(self.structures[place] for place in places),
+        )
+
+    def contradicted(self, examples: Sequence[Example]) -> list[int]:
+        """The places of labels that the engine contradicts, as a person reads the story."""
+        return [
+            place
+            for place, (said, example) in enumerate(zip(self.believed, examples, strict=True))
+            if said is not None and not is_gold(said, example)
+        ]
+
+
+def _structure(reading: Reading) -> str:
+    if reading.surface is None:
+        return reading.example.story_id
+    return structure_id(reading.surface.story.events)
 
 
 def _is_defined(answers: Answers) -> bool:
@@ -99,10 +174,10 @@ def _is_defined(answers: Answers) -> bool:
 
 
 def followers_of(items: Sequence[Item], questions: Questions) -> list[Follower]:
-    """Everything that the answers may follow; rules undefined on most are left out."""
+    """Everything that the answers may follow; what is undefined on most is left out."""
     held = _Held(items)
-    learned = (each for each in _learned(questions.asked, items) if _is_defined(each[2]))
-    return [_follower(*each, held) for each in (*questions.said, *learned)]
+    fitted = (each for each in _fitted(questions, items, held) if _is_defined(each[2]))
+    return [_follower(*each, held) for each in (*questions.said, *fitted)]
 
 
 def _follower(name: str, kind: Kind, answers: Answers, held: _Held) -> Follower:
@@ -137,45 +212,89 @@ class _Held:
         return self.said[key]
 
 
-def _listed(
-    asked: Sequence[SurfaceQuestion], examples: Sequence[Example]
-) -> Iterator[tuple[str, Kind, Answers]]:
+def _listed(asked: Sequence[SurfaceQuestion], examples: Sequence[Example]) -> Iterator[Said]:
     for name in RULES:
         yield name, Kind.LISTED, [each.picks[name] for each in asked]
     yield MAJORITY, Kind.LISTED, majority_answers(examples)
 
 
-def _minds(readings: Sequence[Reading]) -> Iterator[tuple[str, Kind, Answers]]:
-    said = [_answers_of_minds(reading) for reading in readings]
-    for name in MINDS:
-        yield name, Kind.MIND, [each.get(name) for each in said]
+def _on_form(asked: Sequence[SurfaceQuestion], examples: Sequence[Example]) -> Iterator[Said]:
+    candidates = [each.candidates for each in asked]
+    options = [example.choices or () for example in examples]
+    for name, answers in form_answers(candidates, options, [e.question for e in examples]).items():
+        yield name, Kind.LISTED, answers
 
 
-def _answers_of_minds(reading: Reading) -> dict[str, str | None]:
+def _minds(
+    readings: Sequence[Reading],
+) -> tuple[list[str | None], list[tuple[Lacking, list[str | None]]]]:
+    """What the whole engine says, and what each different mind says that lacks something."""
+    lacking: list[Lacking] = [(name,) for name in MINDS]
+    lacking += combined(tuple(MINDS))
+    told = [_told(reading, lacking) for reading in readings]
+    believed = [each[0] for each in told]
+    found: dict[tuple[str | None, ...], Lacking] = {tuple(believed): ()}
+    for place, mind in enumerate(lacking, 1):
+        found.setdefault(tuple(each[place] for each in told), mind)
+    return believed, [(mind, list(answers)) for answers, mind in found.items() if mind]
+
+
+def _told(reading: Reading, lacking: Sequence[Lacking]) -> list[str | None]:
+    """What the whole engine and each mind say to a question; minds speak of the end alone."""
     surface, language = reading.surface, language_of(reading.example.benchmark)
+    nothing: list[str | None] = [None] * (1 + len(lacking))
     if surface is None or language is None:
-        return {}
+        return nothing
     question = surface.question
-    if not isinstance(question, WhereQuestion) or question.when != NOW:
-        return {}
-    return answers_of_minds(surface.story.events, question, language.rules[PLAIN])
+    if not isinstance(question, WhereQuestion) or question.when == BEFORE:
+        return nothing
+    whole = question.answer(surface.world)
+    if question.when != NOW:
+        return [whole, *nothing[1:]]
+    rules, events = language.rules[PLAIN], surface.story.events
+    return [whole, *answers_of_minds(events, question, rules, lacking)]
 
 
-def _learned(
-    asked: Sequence[SurfaceQuestion], items: Sequence[Item]
-) -> Iterator[tuple[str, Kind, Answers]]:
-    """Yield the rules that are learned from what was answered."""
-    answered = [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
+def _fitted(questions: Questions, items: Sequence[Item], held: _Held) -> Iterator[Said]:
+    """Yield what is fitted to what was answered."""
+    asked = questions.asked
+    answered = answered_places(asked, items)
+    mind = _two_faults(questions, held)
+    if mind is not None:
+        yield mind
     readable, fitted = cross_fitted_list(asked, answered), cross_fitted(asked, answered)
+    wording = cross_fitted_wording(asked, questions.described, answered)
     if readable is not None and readable.name not in RULES:
         yield readable.name, Kind.LIST, readable.texts(asked)
+    near = f", near {readable.name}" if readable is not None else ""
     if fitted is not None:
-        near = f", near {readable.name}" if readable is not None else ""
         yield f"{LEARNED}{near}", Kind.LEARNED, fitted.texts(asked)
+    if wording is not None:
+        yield f"{LEARNED} of {WORDING}{near}", Kind.LEARNED, wording.texts(asked)
+
+
+def _two_faults(questions: Questions, held: _Held) -> Said | None:
+    """The mind of at most two faults that agrees most, chosen for each story by other stories."""
+    minds = questions.minds
+    if not minds:
+        return None
+    agrees = np.asarray(
+        [[a is not None and held.is_said(n, a) for n, a in enumerate(said)] for _, said in minds]
+    )
+    folds = folds_of(questions.asked)
+    chosen = {int(f): int(agrees[:, folds != f].sum(axis=1).argmax()) for f in set(folds.tolist())}
+    lacking, _ = minds[int(agrees.sum(axis=1).argmax())]
+    if len(lacking) < 2:
+        return None
+    return mind_name(lacking), Kind.MINDS, [minds[chosen[f]][1][n] for n, f in enumerate(folds)]
+
+
+def answered_places(asked: Sequence[SurfaceQuestion], items: Sequence[Item]) -> list[int]:
+    """The place of each answer among the candidates of its question."""
+    return [_place_said(each, item) for each, item in zip(asked, items, strict=True)]
 
 
 def _place_said(asked: SurfaceQuestion, item: Item) -> int:
-    """The place of what was answered among the candidates."""
     place = asked.place_of(item.extracted)
     if place != UNDEFINED:
         return place

@@ -7,7 +7,7 @@ or the rule's, independently of each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -43,21 +43,21 @@ class Test:
     """A share must lie above a threshold, by the lower end of its interval.
 
     Attributes:
-        count: How many answers, or pairs, the share is of.
+        count: How many answers the share is of.
         above: The threshold.
-        share_of: From the accuracy of single answers to the share expected.
+        surely: Whether the whole interval must lie above it, or the share alone.
     """
 
     count: int
     above: float
-    share_of: Callable[[float], float] = lambda accuracy: accuracy
+    surely: bool = True
 
     def passes(self, accuracy: float) -> float:
         """How probably answers of this accuracy pass."""
-        share = self.share_of(accuracy)
-        reach = special.ndtri((1 + LEVEL) / 2) * (self.above * (1 - self.above) / self.count) ** 0.5
-        spread = max(1e-9, (share * (1 - share) / self.count) ** 0.5)
-        return float(special.ndtr((share - self.above - reach) / spread))
+        sure = special.ndtri((1 + LEVEL) / 2) if self.surely else 0.0
+        reach = sure * (self.above * (1 - self.above) / self.count) ** 0.5
+        spread = max(1e-9, (accuracy * (1 - accuracy) / self.count) ** 0.5)
+        return float(special.ndtr((accuracy - self.above - reach) / spread))
 
 
 def least(tests: Sequence[Test]) -> float | None:

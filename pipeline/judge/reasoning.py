@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipeline.evaluate.statistics import Estimate, share
-from pipeline.judge.answers import in_percent
+from pipeline.judge.evidence import in_percent
 from pipeline.judge.items import Item
 from pipeline.judge.recounts import recounted, without
 from pipeline.judge.used import RECORDED, Used

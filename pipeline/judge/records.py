@@ -9,7 +9,8 @@ from typing import Any, Literal, Self
 from pydantic import Field
 
 from pipeline.formats.records import Record, refuse_foreign
-from pipeline.judge.answers import Follow, followed
+from pipeline.judge.answers import followed
+from pipeline.judge.decision import Follow
 from pipeline.judge.followers import Kind
 from pipeline.judge.verdict import Verdict
 
@@ -23,11 +24,13 @@ class TaskVerdict(Record):
     Attributes:
         columns: The columns of the suite that ask its questions.
         answers: What the answers follow.
-        by: The simpler mind or rule that they follow; else None.
-        explained: Share of the answers that the best rule or mind predicts on stories that it was
-            not fitted to.
+        by: The simpler mind or rule that they follow, or the parts of a mixture; else None.
+        explained: Share of the answers that what is named predicts, or else the best rule or mind,
+            on stories that it was not fitted to.
         found: From which accuracy ``beliefs``, and from which agreement a ``rule``, would have been
             found with probability 0.8; None where at none.
+        answered: In how many responses an answer was read, and how some of the others begin.
+        profile: What the answers show of each faculty of a mind.
         reasoning: What the reasoning is.
         answers_because: Why, in a sentence.
         reasoning_because: Why, in a sentence.
@@ -40,6 +43,8 @@ class TaskVerdict(Record):
     by: str | None
     explained: float
     found: dict[str, float | None]
+    answered: dict[str, Any]
+    profile: list[dict[str, Any]]
     reasoning: Reasoning
     answers_because: str
     reasoning_because: str
@@ -88,6 +93,8 @@ class TaskVerdict(Record):
             by=said["by"],
             explained=said["explained"],
             found=said["found"],
+            answered=said["answered"],
+            profile=said["profile"],
             reasoning=said["reasoning"],
             answers_because=found.answers.because,
             reasoning_because=found.reasoning.because,

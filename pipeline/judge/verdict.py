@@ -7,14 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipeline.evaluate.statistics import Estimate
-from pipeline.judge.answers import (
-    AgainstRule,
-    AnswerVerdict,
-    OrderEvidence,
-    PairEvidence,
-    followed,
-    judge_answers,
-)
+from pipeline.judge.answers import AnswerVerdict, followed, judge_answers
+from pipeline.judge.evidence import AgainstRule, OrderEvidence, PairEvidence
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import ReasoningVerdict, Statements, judge_reasoning, statements
 from pipeline.judge.used import RECORDED, Used
@@ -41,12 +35,17 @@ class Verdict:
             "by": answers.by,
             "explained": round(answers.explained, 4),
             "found": answers.found.as_json(),
+            "answered": answers.read.as_json(),
+            "profile": [each.as_json() for each in answers.profile],
             "reasoning": reasoning.is_,
             "evidence": {
                 "answers": {
                     "because": answers.because,
                     "accuracy": answers.accuracy.as_json(),
                     "best": answers.best,
+                    "contradicted": answers.contradicted,
+                    "alike": answers.heart.as_json(),
+                    "part": answers.part.as_json() if answers.part else None,
                     "rules": [_rule_json(each) for each in answers.rules],
                     "orders": {str(each.order): _order_json(each) for each in answers.orders},
                     "pairs": _pairs_json(answers.pairs),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from pipeline.rules.form import FORM_WORDS, OF_OPTIONS
 from pipeline.rules.learned import LEARNED
 from pipeline.rules.listed import MAJORITY
 from pipeline.tom.minds import MINDS
@@ -40,12 +41,16 @@ def what_it_does(name: str) -> str | None:
     A learned rule is told by the list that comes closest to it. None for a name that says it all:
     a cue of its own, or a list of several.
     """
-    if name in MINDS:
-        return MINDS[name].lacks
+    faults = name.split(" and ")
+    if all(fault in MINDS for fault in faults):
+        return " and ".join(MINDS[fault].lacks for fault in faults)
     if name in RULE_WORDS:
         return RULE_WORDS[name]
+    form = name.removesuffix(OF_OPTIONS)
+    if form in FORM_WORDS:
+        return FORM_WORDS[form] + (OF_OPTIONS if form != name else "")
     learned, _, nearest = name.partition(", near ")
-    if learned != LEARNED:
+    if not learned.startswith(LEARNED):
         return None
     near = f", which comes close to “{nearest}”" if nearest else ""
     return f"follows a rule that can be learned from its own answers{near}"

@@ -1,84 +1,265 @@
-"""Simpler minds: the engine's answers for somebody who lacks a part of what belief takes.
+"""Minds: the belief engine with one faculty switched off.
 
-They stand between rules, which follow no one, and beliefs. Each tracks something that a rule on the
-surface does not, and misses something that the gold answer needs.
+Somebody who believes as the engine does sees what happens while they are there, misses what happens
+while they are out, catches up when they return, hears what is said and knows whom to believe, and
+nests what one agent thinks that another thinks. A *mind* lacks one of these faculties. On the
+questions that it answers differently from the whole engine, a model's answers show which of the two
+it follows. A mind without any faculty answers with the place where the object really is: that
+tracks nobody, and is the rule *last*.
+
+All minds are changes of the observations of one replay, so that many of them cost little.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 from pipeline.tom.belief import Beliefs, beliefs
+from pipeline.tom.observation import Chain, Observation
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import Rules
-from pipeline.tom.story import Claim, Report, Story
+from pipeline.tom.story import (
+    Action,
+    Aside,
+    Carry,
+    Claim,
+    Enter,
+    Move,
+    Present,
+    Remark,
+    Report,
+    Story,
+    agents_of,
+)
 
-Part = Literal["all", "none", "outermost", "innermost", "two innermost"]
+Observations = tuple[Observation, ...]
+Noticed = Callable[[Story, Observations], Observations]
+"""From all that a story lets its agents observe to what a mind takes them to observe."""
+
+SIGHT, ABSENCE, RETURN = "sees what happens", "knows who was out", "catches up on return"
+PUBLIC, PRIVATE, CLAIMS = "hears public claims", "hears private claims", "hears claims"
+LATER, TRUST = "hears later claims too", "knows whom to trust"
+DEPTH, WHOSE = "nests beliefs", "knows whose belief is asked"
+
+_NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Mind:
-    """A mind that lacks something.
+    """The engine's mind without one faculty.
 
     Attributes:
-        lacks: What it lacks, in words.
-        keeps: Which agents of the chain asked about it thinks of.
-        hears: Whether what is said changes beliefs at all.
-        doubts: Whether anybody who hears a claim may doubt it.
+        faculty: The faculty that it lacks.
+        lacks: What it does instead, as the rest of a sentence about a model.
+        noticed: What it takes the agents to observe.
+        asked: From the chain of agents asked about to the one that it thinks of.
     """
 
+    faculty: str
     lacks: str
-    keeps: Part = "all"
-    hears: bool = True
-    doubts: bool = True
+    noticed: Noticed = lambda _, observed: observed
+    asked: Callable[[Chain], Chain] = lambda chain: chain
 
-    def asked(self, question: WhereQuestion) -> WhereQuestion:
-        """The question as this mind takes it."""
-        parts = {
-            "all": question.chain,
-            "none": (),
-            "outermost": question.chain[:1],
-            "innermost": question.chain[-1:],
-            "two innermost": question.chain[-2:],
-        }
-        return replace(question, chain=parts[self.keeps])
+
+def _act(story: Story, moment: int) -> Action | Remark:
+    event = story[moment]
+    return event.action if isinstance(event, Aside) else event
+
+
+def _moves_unseen(story: Story, observed: Observations) -> Observations:
+    """What happens to the object is noticed by nobody; where it stands is."""
+    return tuple(
+        replace(each, group=_NOBODY, chains=frozenset(), aware=None)
+        if isinstance(_act(story, each.moment), Move | Carry)
+        else each
+        for each in observed
+    )
+
+
+def _absence_unseen(story: Story, observed: Observations) -> Observations:
+    """Everybody sees all that somebody sees."""
+    everybody = frozenset(agents_of(story))
+    return tuple(
+        replace(each, group=everybody, aware=None) if each.real and each.group else each
+        for each in observed
+    )
+
+
+def _returns_missed(story: Story, observed: Observations) -> Observations:
+    """Whoever comes back to a room learns nothing by it."""
+    been: set[tuple[str, str]] = set()
+    returning: dict[int, frozenset[str]] = {}
+    for moment in range(len(story)):
+        match _act(story, moment):
+            case Enter(agents, room):
+                returning[moment] = frozenset(a for a in agents if (a, room) in been)
+                been.update((agent, room) for agent in agents)
+            case Present(agent, room) | Carry(agent, _, room):
+                been.add((agent, room))
+    kept = []
+    for each in observed:
+        back = returning.get(each.moment, _NOBODY)
+        if not back:
+            kept.append(each)
+        elif entered := set(_entered(story, each.moment)) - back:
+            group = each.group - back
+            kept.append(replace(each, group=group if entered & group else _NOBODY))
+    return tuple(kept)
+
+
+def _entered(story: Story, moment: int) -> Iterable[str]:
+    act = _act(story, moment)
+    return act.agents if isinstance(act, Enter) else ()
+
+
+def _unheard(public: bool, private: bool) -> Noticed:
+    """Claims of a kind change no belief, not even what their speaker thinks of the hearers."""
+
+    def noticed(story: Story, observed: Observations) -> Observations:
+        def lost(each: Observation) -> bool:
+            act = _act(story, each.moment)
+            if not isinstance(act, Claim | Report):
+                return False
+            return public if act.listener is None else private
+
+        return tuple(each for each in observed if not lost(each))
+
+    return noticed
+
+
+def _believing(trusts: Callable[[bool, int], bool]) -> Noticed:
+    """Hearers believe by another convention.
+
+    Args:
+        trusts: Whether a hearer believes a claim, from whether they should, and how many they have
+            heard before.
+    """
+
+    def noticed(story: Story, observed: Observations) -> Observations:
+        heard: dict[tuple[str, str], int] = {}
+        changed = []
+        for each in observed:
+            act = _act(story, each.moment)
+            if isinstance(act, Claim):
+                chains = set[Chain]()
+                for speaker, hearer in _heard(each, act.speaker):
+                    before = heard.get((each.object, hearer), 0)
+                    heard[each.object, hearer] = before + 1
+                    chains.add((speaker, hearer))
+                    if trusts((hearer,) in each.chains, before):
+                        chains |= {(hearer,), (hearer, speaker)}
+                each = replace(each, chains=frozenset(chains))
+            changed.append(each)
+        return tuple(changed)
+
+    return noticed
+
+
+def _heard(claim: Observation, speaker: str) -> list[tuple[str, str]]:
+    """The speaker of a claim with each of its hearers, in a fixed order."""
+    pairs = (chain for chain in claim.chains if len(chain) == 2 and chain[0] == speaker)
+    return sorted((one, other) for one, other in pairs)
 
 
 MINDS: Mapping[str, Mind] = {
-    "reality": Mind("answers with the object's real place whoever is asked about", keeps="none"),
-    "outermost belief": Mind(
-        "answers with what the first agent asked about believes", keeps="outermost"
+    "moves unseen": Mind(
+        SIGHT, "does not notice moves that an agent is there to see", _moves_unseen
     ),
+    "absence unseen": Mind(
+        ABSENCE, "takes everybody to see everything, also those who are out", _absence_unseen
+    ),
+    "returns missed": Mind(RETURN, "takes who returns to learn nothing by it", _returns_missed),
+    "public claims ignored": Mind(
+        PUBLIC, "ignores what is claimed in public", _unheard(public=True, private=False)
+    ),
+    "private claims ignored": Mind(
+        PRIVATE, "ignores what is told in private", _unheard(public=False, private=True)
+    ),
+    "sight alone": Mind(
+        CLAIMS, "tracks who sees what but ignores claims", _unheard(public=True, private=True)
+    ),
+    "first claim alone": Mind(
+        LATER,
+        "takes each agent to heed only the first claim that they hear",
+        _believing(lambda should, before: should and before == 0),
+    ),
+    "everybody believed": Mind(
+        TRUST,
+        "assumes that every listener believes every claim",
+        _believing(lambda should, before: True),
+    ),
+    "trust reversed": Mind(
+        TRUST,
+        "takes listeners to believe those whom they should doubt, and the reverse",
+        _believing(lambda should, before: not should),
+    ),
+    "nobody believed": Mind(
+        TRUST,
+        "assumes that no listener believes a claim",
+        _believing(lambda should, before: False),
+    ),
+    "two orders": Mind(DEPTH, "nests two beliefs at most", asked=lambda chain: chain[-2:]),
     "innermost belief": Mind(
-        "answers with what the last agent asked about believes", keeps="innermost"
+        WHOSE, "answers with what the last agent asked about believes", asked=lambda c: c[-1:]
     ),
-    "two orders": Mind("nests two beliefs at most", keeps="two innermost"),
-    "sight alone": Mind("tracks who sees what but ignores claims", hears=False),
-    "everybody believed": Mind("assumes that every listener believes every claim", doubts=False),
+    "outermost belief": Mind(
+        WHOSE, "answers with what the first agent asked about believes", asked=lambda c: c[:1]
+    ),
+    "chain reversed": Mind(
+        WHOSE, "reads the chain of agents asked about backwards", asked=lambda c: c[::-1]
+    ),
 }
-"""Every simpler mind, by the name that verdicts show."""
+"""Every mind that lacks one faculty, by the name that verdicts show."""
+
+Lacking = tuple[str, ...]
+"""Names of minds whose faults are combined; the whole engine lacks nothing: ``()``."""
 
 
-def answers_of_minds(events: Story, question: WhereQuestion, rules: Rules) -> dict[str, str | None]:
-    """What each simpler mind answers; None where it has no belief."""
-    known = _known(events, rules)
-    return {
-        name: mind.asked(question).answer(known[mind.hears, mind.doubts])
-        for name, mind in MINDS.items()
-    }
+def mind_name(lacking: Lacking) -> str:
+    """What verdicts call a mind."""
+    return " and ".join(lacking)
 
 
-@lru_cache(maxsize=256)  # several questions about a story usually follow each other
-def _known(events: Story, rules: Rules) -> dict[tuple[bool, bool], Beliefs]:
-    """What follows from a story for minds that hear or do not, and doubt or do not."""
-    told = tuple(event for event in events if not isinstance(event, Claim | Report))
-    kinds = {(mind.hears, mind.doubts) for mind in MINDS.values()}
-    if told == events:  # with nothing to hear or to doubt, all know the same
-        return dict.fromkeys(kinds, beliefs(events, rules))
-    return {
-        (hears, doubts): beliefs(events if hears else told, replace(rules, all_trusted=not doubts))
-        for hears, doubts in kinds
-    }
+def answers_of_minds(
+    events: Story, question: WhereQuestion, rules: Rules, minds: Iterable[Lacking]
+) -> list[str | None]:
+    """What minds answer, in their order; None where one has no belief.
+
+    Args:
+        events: The story.
+        question: What is asked; about the end of the story.
+        rules: The convention of the benchmark, as a person reads it.
+        minds: What each mind lacks.
+    """
+    found = []
+    for lacking in minds:
+        chain = question.chain
+        for name in lacking:
+            chain = MINDS[name].asked(chain)
+        known = _known(events, rules, tuple(n for n in lacking if n in _NOTICING))
+        found.append(replace(question, chain=chain).answer(known))
+    return found
+
+
+_NOTICING = frozenset(name for name, mind in MINDS.items() if mind.faculty not in (DEPTH, WHOSE))
+
+
+@lru_cache(maxsize=512)  # several questions about a story usually follow each other
+def _known(events: Story, rules: Rules, lacking: Lacking) -> Beliefs:
+    """What a mind takes everybody to believe."""
+    if not lacking:
+        return beliefs(events, rules)
+    known = _known(events, rules, lacking[:-1])
+    return Beliefs(MINDS[lacking[-1]].noticed(events, known.observations))
+
+
+def combined(names: Sequence[str]) -> list[Lacking]:
+    """Every two faults that go together: of different faculties."""
+    return [
+        (one, other)
+        for place, one in enumerate(names)
+        for other in names[place + 1 :]
+        if MINDS[one].faculty != MINDS[other].faculty
+    ]

@@ -132,5 +132,17 @@ def _step(event: Event, names: _Names) -> Step:
     return tuple(parts)
 
 
+def named_parts(event: Event) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the kind of each name of an event with the names, in the order of its fields."""
+    for name in _fields(event):
+        value = getattr(event, name)
+        if isinstance(value, Action):
+            yield type(value).__name__, ()
+            yield from named_parts(value)
+        elif name in _KINDS:
+            names = (value,) if isinstance(value, str) else value
+            yield _KINDS[name], names or ()
+
+
 def _fields(event: Event) -> tuple[str, ...]:
     return tuple(each.name for each in fields(event))

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.analysis.answer import MOST_TOLD, answer
 from pipeline.analysis.verdicts import cell_verdicts
+from pipeline.rules.form import FORM_RULES, OF_OPTIONS
 from pipeline.rules.listed import MAJORITY, RULES
 from pipeline.rules.words import RULE_WORDS, what_it_does
 from pipeline.tom.minds import MINDS
@@ -17,7 +18,14 @@ from tests.analysis.test_verdicts import TRAINED, made
 
 def test_every_rule_and_mind_is_put_into_words() -> None:
     assert set(RULE_WORDS) == {*RULES, MAJORITY}
-    assert all(what_it_does(name) for name in (*RULE_WORDS, *MINDS))
+    assert all(what_it_does(name) for name in (*RULE_WORDS, *MINDS, *FORM_RULES))
+    assert what_it_does("longest name" + OF_OPTIONS) == (
+        "answers with the place that has the longest name of the options"
+    )
+    both = what_it_does("returns missed and sight alone")
+    assert both == (
+        "takes who returns to learn nothing by it and tracks who sees what but ignores claims"
+    )
     said = what_it_does("learned rule, near last move, else most mentioned")
     assert said is not None and said.endswith("comes close to “last move, else most mentioned”")
     assert what_it_does("learned rule") == "follows a rule that can be learned from its own answers"
@@ -31,14 +39,17 @@ def test_every_rule_and_mind_is_put_into_words() -> None:
         ("rule", "first claim, else last", "answers by the rule “first claim, else last” (80% of"),
         (
             "simpler mind",
-            "reality",
-            "answers with the object's real place whoever is asked about (80%",
+            "sight alone",
+            "tracks who sees what but ignores claims (80%",
         ),
-        ("neither", None, "follows neither beliefs nor any rule"),
+        ("mixture", "beliefs and last", "mixes beliefs and last (80% of its answers)"),
+        ("by heart", None, "knows some story structures by heart and guesses elsewhere"),
+        ("unexplained", None, "gives answers that no rule or mind that was tried explains"),
+        ("unread", None, "too few answers are read for a verdict"),
         (
             "undecided",
             None,
-            "fit no verdict: the best rule predicts 80% of its answers; no evidence",
+            "fit no verdict: the best rule or mind predicts 80% of its answers; no evidence",
         ),
         ("beliefs", None, "answers by what the agents of the story believe."),
     ],

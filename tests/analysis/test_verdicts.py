@@ -48,6 +48,8 @@ def verdict(answers: str, by: str | None = None) -> TaskVerdict:
             "by": by,
             "explained": 0.8,
             "found": {"beliefs": None, "rule": 0.6},
+            "answered": {"count": 100, "of": 100, "unread": []},
+            "profile": [],
             "reasoning": "unfaithful",
             "answers_because": "few do",
             "reasoning_because": "half are true",

@@ -159,9 +159,13 @@ def test_what_is_known_of_the_recorded_models() -> None:
         found = json.loads(tomrl("judge", after, "--before", before, "--json"))
         rules = found["evidence"]["answers"]["rules"]
         best = next(each for each in rules if each["kind"] == "listed")
-        assert best["rule"] == "earliest exit" and best["where_wrong"]["count"] == 69
-        assert 0.75 < best["where_right"]["value"] < 0.91
-        assert 0.31 < best["where_wrong"]["value"] < 0.48
+        assert best["rule"] == "earliest exit" and best["where_wrong"]["count"] >= 50
+        assert found["evidence"]["answers"]["contradicted"] == 17
+        assert 0.75 < best["where_right"]["value"] < 0.93
+        faculties = {each["without"]: each for each in found["profile"]}
+        assert faculties["absence unseen"]["state"] == "there"
+        claims = faculties["sight alone"]["whole"]
+        assert claims["count"] <= 22 and claims["value"] < 0.15
         assert (found["answers"], found["by"]) == FOLLOWED.get(size, ("undecided", None))
         assert found["reasoning"] == ("absent" if size == "0.5B" else "unfaithful")
         present = {each["name"] for each in found["signatures"] if each["present"]}

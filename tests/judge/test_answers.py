@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from pipeline.judge.answers import judge_answers, said_to_follow
+from pipeline.judge.followers import GOLD_WORDING, Questions
 from pipeline.judge.found import Test as Needed
 from pipeline.judge.found import least
 from pipeline.judge.items import Item
 from pipeline.judge.reasoning import judge_reasoning, statements
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.verdict import Verdict
-from pipeline.tasks.example import Example
+from pipeline.tasks.example import pairs_of
 from pipeline.tom.language import HI_TOM
 from pipeline.tom.solve import solve
 from tests.judge.hard import (
@@ -32,7 +34,10 @@ from tests.judge.hard import (
 
 
 def test_the_questions_are_what_they_are_taken_for() -> None:
-    """Gold is the engine's, every order has enough questions, and no rule reaches 60 %."""
+    """Gold is the engine's, every order has enough questions, and no rule of ours reaches 60 %.
+
+    A rule of wording does: on questions that were not chosen against that class.
+    """
     for example in examples()[::7]:
         answer = solve("hi_tom", HI_TOM.in_full(example.story), example.question).answer
         assert answer == example.answer
@@ -41,9 +46,11 @@ def test_the_questions_are_what_they_are_taken_for() -> None:
     right = {
         name: sum(said == e.answer for said, e in zip(answers, examples(), strict=True))
         for name, kind, answers in questions().said
-        if kind.name != "MIND"
+        if kind.name != "MIND" and name != GOLD_WORDING
     }
     assert max(right.values()) <= 0.62 * len(examples()), right
+    (wording,) = (answers for name, _, answers in questions().said if name == GOLD_WORDING)
+    assert sum(a == e.answer for a, e in zip(wording, examples(), strict=True)) > 0.62 * len(right)
 
 
 @pytest.mark.parametrize(
@@ -54,12 +61,16 @@ def test_the_questions_are_what_they_are_taken_for() -> None:
         (saying("earliest exit"), "rule", "earliest exit"),
         (noisy(saying("earliest exit"), 0.2), "rule", "earliest exit"),
         (noisy(saying("last mention"), 0.1), "rule", "last mention"),
-        (saying("reality"), "simpler mind", "reality"),
+        (saying("last"), "rule", "last"),
+        (noisy(saying("returns missed"), 0.1), "simpler mind", "returns missed"),
+        (noisy(saying("chain reversed"), 0.1), "simpler mind", "chain reversed"),
+        (noisy(saying("first claim alone"), 0.1), "simpler mind", "first claim alone"),
+        (saying("alphabetically first"), "rule", "alphabetically first"),
+        (saying("length of the question"), "rule", "length of the question"),
         (saying("sight alone"), "simpler mind", "sight alone"),
         (noisy(saying("everybody believed"), 0.1), "simpler mind", "everybody believed"),
-        (guess, "neither", None),
-        (lambda *_: "nowhere", "neither", None),
-        (lambda *_: "", "neither", None),
+        (guess, "unexplained", None),
+        (lambda *_: "nowhere", "unexplained", None),
     ],
 )
 def test_what_answers_follow(respond: Respond, follow: str, by: str | None) -> None:
@@ -106,7 +117,77 @@ def test_half_and_half_is_not_called_beliefs() -> None:
     def mixed(place: int, random: Random) -> str:
         return (gold if random.random() < 0.5 else saying("last"))(place, random)
 
-    assert judged(mixed).follow == "undecided"
+    found = judged(mixed)
+    assert (found.follow, found.by) == ("mixture", "beliefs and last")
+    assert found.explained == 1.0
+
+
+def first_left(place: int) -> str:
+    """The place when somebody asked about first left, ever: a rule that no list names."""
+    example = examples()[place]
+    at = ""
+    for line in example.story.splitlines():
+        if (
+            " is in the " in line and "told" not in line and "claimed" not in line
+        ) or " moved it to the " in line:
+            at = line.rsplit(" ", 1)[1].rstrip(".")
+        elif line.endswith(" left.") and line.split(" ", 1)[0] in example.question:
+            return at
+    return at
+
+
+def test_a_second_part_that_no_list_names_is_found() -> None:
+    def mixed(place: int, random: Random) -> str:
+        return gold(place, random) if random.random() < 0.55 else first_left(place)
+
+    assert judged(lambda place, _: first_left(place)).follow == "rule"
+    found = judged(mixed)
+    assert found.follow == "mixture", found.because
+
+
+def known_by_heart(place: int, random: Random) -> str:
+    """Know every other structure, by its digest, and guess elsewhere."""
+    known = int(questions().structures[place], 16) % 2 == 0
+    return gold(place, random) if known else guess(place, random)
+
+
+def test_structures_known_by_heart_are_no_beliefs() -> None:
+    """Each question comes again under other names, so that structures are asked for twice."""
+    again = [replace(e, story=e.story + " ", story_id="", id="", meta={}) for e in examples()]
+    asked = Questions.of([*examples(), *again])
+    random = Random(1)
+    answers = [known_by_heart(place, random) for _ in range(2) for place in range(len(again))]
+    both = [*examples(), *again]
+    given = [Item(e, a, a, a == e.answer) for e, a in zip(both, answers, strict=True)]
+    found = judge_answers(given, asked)
+    assert found.follow == "by heart", found.because
+    slips = [noisy(gold, 0.25)(place, random) for _ in range(2) for place in range(len(again))]
+    given = [Item(e, a, a, a == e.answer) for e, a in zip(both, slips, strict=True)]
+    assert judge_answers(given, asked).follow == "beliefs"
+
+
+def test_what_was_not_read_is_no_answer() -> None:
+    given = items(gold)
+    unread = [replace(each, response="I cannot say", extracted=None, right=False) for each in given]
+    few = judge_answers([*unread[:67], *given[67:]], questions())
+    assert (few.follow, few.because) == ("unread", "an answer was read in 593 of 660 responses")
+    assert few.read.examples == ("I cannot say",) * 3
+    enough = judge_answers([*unread[:66], *given[66:]], questions())
+    assert (enough.follow, enough.accuracy.value) == ("beliefs", 1.0)
+    assert judge_answers(unread, questions()).follow == "unread"
+
+
+def test_labels_that_the_engine_contradicts_decide_nothing() -> None:
+    """Whoever answers with wrong labels is judged by the others alone."""
+    wrong = {
+        place: replace(e, answer=next(c for c in candidates(place) if c != e.answer))
+        for place, e in enumerate(examples())
+        if place % 10 == 0
+    }
+    labelled = [wrong.get(place, e) for place, e in enumerate(examples())]
+    given = [Item(e, e.answer, e.answer, True) for e in labelled]
+    found = judge_answers(given, questions())
+    assert (found.follow, found.contradicted, found.accuracy.count) == ("beliefs", 66, 594)
 
 
 def test_one_order_that_fails_speaks_against_beliefs() -> None:
@@ -115,40 +196,21 @@ def test_one_order_that_fails_speaks_against_beliefs() -> None:
         return guess(place, random) if order == 3 else gold(place, random)
 
     found = judged(shallow)
-    assert found.follow == "undecided"
+    assert (found.follow, found.by) == ("mixture", "beliefs in order 1, 2, neither in order 3")
     assert [each.follows_beliefs for each in found.orders] == [True, True, False]
 
 
-def test_pairs_that_rules_solve_as_well_speak_against_beliefs() -> None:
-    random = Random(3)
-
-    def answer(place: int, _: Random) -> str:
-        paired = "pair" in examples()[place].meta
-        return guess(place, random) if paired else gold(place, random)
-
-    found = judged(answer)
-    assert found.pairs is not None
-    assert found.pairs.accuracy.low <= found.pairs.least
-    assert found.follow == "undecided"
-
-
 def test_answers_that_never_move_do_not_follow_beliefs() -> None:
-    """Most pairs want one answer for both stories and get it; the others do not get their two."""
-    still = [
-        Item(
-            Example("hi_tom", "hi_tom", f"{pair} {member}", "?", right, meta={"pair": f"s{pair}"}),
-            *("", "box", right == "box"),
-        )
-        for pair in range(140)
-        for member, right in enumerate(("box", "box" if pair < 100 else "bin"))
-    ]
-    alone = [item for item in items(gold) if "pair" not in item.example.meta]
-    found = judge_answers([*alone, *still])
-    assert found.pairs is not None
-    assert found.pairs.accuracy.low > 0.5
-    assert found.pairs.sensitivity.count == 40
-    assert found.follow == "undecided"
-    assert "pairs with two in 0.0% (0.0% to 9.3%)" in found.because
+    """Of pairs with two right answers, both are answered alike."""
+    pairs = pairs_of(examples())
+    said = {one: other for one, other in pairs.values()}
+
+    def still(place: int, _: Random) -> str:
+        return examples()[said.get(place, place)].answer
+
+    found = judged(still)
+    assert found.pairs is not None and found.pairs.sensitivity.value == 0
+    assert found.follow != "beliefs"
 
 
 def test_what_could_have_been_found_is_found_as_often_as_promised() -> None:
@@ -223,7 +285,10 @@ def test_what_answers_follow_begins_a_sentence() -> None:
             ("beliefs", None),
             ("rule", "last"),
             ("simpler mind", "sight alone"),
-            ("neither", None),
+            ("mixture", "beliefs and last"),
+            ("by heart", None),
+            ("unexplained", None),
+            ("unread", None),
             ("undecided", None),
         )
     ]
@@ -231,7 +296,10 @@ def test_what_answers_follow_begins_a_sentence() -> None:
         "answers follow beliefs",
         "answers follow the rule 'last'",
         "answers follow a simpler mind, 'sight alone'",
-        "answers follow neither beliefs nor a rule",
+        "answers follow a mixture: beliefs and last",
+        "answers are known by heart for some structures and not for others",
+        "nothing that was tried explains the answers",
+        "too few answers were read for a verdict",
         "what answers follow is undecided",
     ]
 

@@ -29,18 +29,38 @@ def said_by(*asked: str) -> dict[str, tuple[Kind, list[str | None]]]:
     return {name: (kind, list(said)) for name, kind, said in Questions.of(examples).said}
 
 
-@pytest.mark.parametrize("question", [NOW, OF_EMMA])
-def test_minds_answer_where_something_is_or_is_believed_to_be(question: str) -> None:
-    assert said_by(question)["reality"] == (Kind.MIND, ["blue_box"])
+def of(*asked: str) -> Questions:
+    return Questions.of([Example("tomi", "tomi", STORY, each, "blue_box") for each in asked])
 
 
-def test_minds_say_nothing_of_the_beginning() -> None:
-    assert not [name for name, (kind, _) in said_by(BEGINNING).items() if kind is Kind.MIND]
+def test_minds_answer_where_something_is_believed_to_be_at_the_end() -> None:
+    found = of(NOW, OF_EMMA, BEGINNING)
+    assert found.believed == ("blue_box", "blue_box", "red_box")
+    assert dict(found.minds) == {
+        ("moves unseen",): ["blue_box", "red_box", None],
+        ("absence unseen",): ["blue_box", "blue_box", None],  # it says nothing of the beginning
+    }
+
+
+def test_a_mind_that_says_what_a_rule_says_is_that_rule() -> None:
+    """*initial* here; a mind that says what the whole engine says is none."""
+    assert [(name, kind) for name, (kind, _) in said_by(OF_EMMA).items() if kind.is_mind] == []
+    assert said_by(OF_EMMA)["initial"] == (Kind.LISTED, ["red_box"])
+    both = of(NOW, OF_EMMA)
+    assert ("moves unseen", Kind.MIND) in [(name, kind) for name, kind, _ in both.said]
+    alone = both.among([1])
+    assert [name for name, kind, _ in alone.said if kind is Kind.MIND] == []
 
 
 def test_a_follower_speaks_of_more_than_half_of_the_questions() -> None:
-    assert said_by(NOW, OF_EMMA, BEGINNING)["reality"][1] == ["blue_box", "blue_box", None]
-    assert "reality" not in said_by(NOW, BEGINNING)
+    said = said_by(NOW, OF_EMMA, BEGINNING)
+    assert said["moves unseen"] == (Kind.MIND, ["blue_box", "red_box", None])
+    assert "moves unseen" not in said_by(NOW, OF_EMMA, BEGINNING, BEGINNING)
+
+
+def test_labels_that_the_engine_contradicts_are_counted() -> None:
+    examples = [Example("tomi", "tomi", STORY, OF_EMMA, box) for box in ("red_box", "blue_box")]
+    assert Questions.of(examples).contradicted(examples) == [0]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.tom.cues import CUES, Naming, namings
 from pipeline.tom.language import HI_TOM
-from pipeline.tom.minds import MINDS, answers_of_minds
+from pipeline.tom.minds import MINDS, answers_of_minds, combined
 from pipeline.tom.parse.hi_tom import parse_story
 from pipeline.tom.question import WhereQuestion
 from pipeline.tom.rules import HI_TOM as RULES
@@ -102,25 +102,102 @@ def test_listed_rules_of_claims(rule: str, question: str, answer: str) -> None:
     assert guess(rule, "hi_tom", silent, question) == guess(fallback, "hi_tom", silent, question)
 
 
+# Ann left before Bob, and Bob before Cleo, who is still there: Ann trusts both, Bob Cleo.
 @pytest.mark.parametrize(
-    ("chain", "said"),
+    ("chain", "whole", "apart"),
     [
-        # Ann left before Bob, and Bob before Cleo, who is still there: Ann trusts both, Bob Cleo.
-        ("Ann", ("bag", "can", "can", "can", "tin", "can")),
-        ("Bob", ("bag", "cup", "cup", "cup", "jar", "cup")),
-        ("Cleo", ("bag", "bag", "bag", "bag", "bag", "pot")),
-        ("Ann Bob", ("bag", "can", "cup", "urn", "tin", "urn")),
-        ("Cleo Ann", ("bag", "bag", "can", "can", "tin", "can")),
-        ("Cleo Ann Bob", ("bag", "bag", "cup", "urn", "tin", "tin")),
+        (
+            "Ann",
+            "can",
+            {
+                "private claims ignored": "cup",
+                "sight alone": "tin",
+                "first claim alone": "cup",
+                "trust reversed": "tin",
+                "nobody believed": "tin",
+            },
+        ),
+        (
+            "Bob",
+            "cup",
+            {
+                "public claims ignored": "jar",
+                "sight alone": "jar",
+                "first claim alone": "jar",
+                "trust reversed": "urn",
+                "nobody believed": "jar",
+            },
+        ),
+        (
+            "Cleo",
+            "bag",
+            {"moves unseen": "box", "everybody believed": "pot", "trust reversed": "pot"},
+        ),
+        (
+            "Ann Bob",
+            "urn",
+            {
+                "private claims ignored": "tin",
+                "sight alone": "tin",
+                "innermost belief": "cup",
+                "outermost belief": "can",
+                "chain reversed": "tin",
+            },
+        ),
+        (
+            "Cleo Ann Bob",
+            "tin",
+            {
+                "moves unseen": "box",
+                "absence unseen": "bag",
+                "two orders": "urn",
+                "innermost belief": "cup",
+                "outermost belief": "bag",
+            },
+        ),
+        ("", "bag", {}),
     ],
 )
-def test_what_a_simpler_mind_answers(chain: str, said: tuple[str, ...]) -> None:
+def test_what_a_mind_without_a_faculty_answers(
+    chain: str, whole: str, apart: dict[str, str]
+) -> None:
     question = WhereQuestion("hat", tuple(chain.split()))
-    assert tuple(answers_of_minds(EVENTS, question, RULES).values()) == said
+    minds = [(), *((name,) for name in MINDS)]
+    found, *lesser = answers_of_minds(EVENTS, question, RULES, minds)
+    assert found == whole
+    said = dict(zip(MINDS, lesser, strict=True))
+    assert {name: answer for name, answer in said.items() if answer != whole} == apart
 
 
-def test_every_mind_says_what_it_lacks() -> None:
-    assert list(MINDS) == list(answers_of_minds(EVENTS, WhereQuestion("hat"), RULES))
+def test_who_returns_may_learn_nothing_by_it() -> None:
+    story = parse_story(
+        "Ann and Bob entered the hall.\nThe hat is in the box.\nBob exited the hall.\n"
+        "Ann moved the hat to the tin.\nBob entered the hall."
+    ).events
+    minds = [(), ("returns missed",), ("returns missed", "absence unseen")]
+    of_bob = answers_of_minds(story, WhereQuestion("hat", ("Bob",)), RULES, minds)
+    assert of_bob == ["tin", "box", "tin"]
+    of_ann = answers_of_minds(story, WhereQuestion("hat", ("Ann", "Bob")), RULES, minds)
+    assert of_ann == ["tin", "box", "tin"]
+
+
+def test_a_newcomer_learns_though_who_returns_does_not() -> None:
+    story = parse_story(
+        "Ann and Bob entered the hall.\nThe hat is in the box.\nBob exited the hall.\n"
+        "Ann moved the hat to the tin.\nBob and Cleo entered the hall."
+    ).events
+    found = [
+        answers_of_minds(story, WhereQuestion("hat", (who,)), RULES, [("returns missed",)])
+        for who in ("Bob", "Cleo")
+    ]
+    assert found == [["box"], ["tin"]]
+
+
+def test_faults_of_different_faculties_are_combined() -> None:
+    pairs = combined(tuple(MINDS))
+    assert ("sight alone", "two orders") in pairs and len(set(pairs)) == len(pairs)
+    assert all(MINDS[one].faculty != MINDS[other].faculty for one, other in pairs)
+    question = WhereQuestion("hat", ("Cleo", "Ann", "Bob"))
+    assert answers_of_minds(EVENTS, question, RULES, [("sight alone", "two orders")]) == ["tin"]
     assert all(mind.lacks for mind in MINDS.values())
-    assert set(answers_of_minds(EVENTS, WhereQuestion("hat"), RULES).values()) == {"bag"}
     assert HI_TOM.rules["plain"] == RULES

@@ -1,0 +1,61 @@
+"""Rules on the form of candidate answers and of the question, which read no story at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+Pick = Callable[[Sequence[str], str], str]
+"""From the candidates, at least one, in order, and the question to an answer."""
+
+FORM_RULES: Mapping[str, Pick] = {
+    "alphabetically first": lambda candidates, _: min(candidates, key=str.casefold),
+    "alphabetically last": lambda candidates, _: max(candidates, key=str.casefold),
+    "longest name": lambda candidates, _: max(candidates, key=len),
+    "shortest name": lambda candidates, _: min(candidates, key=len),
+    "length of the question": lambda candidates, question: candidates[
+        len(question) % len(candidates)
+    ],
+    "words of the question": lambda candidates, question: candidates[
+        len(question.split()) % len(candidates)
+    ],
+}
+"""Rules on form, by the name that verdicts show; of equals they take the first."""
+
+FORM_WORDS: Mapping[str, str] = {
+    "alphabetically first": "answers with the place that comes first in the alphabet",
+    "alphabetically last": "answers with the place that comes last in the alphabet",
+    "longest name": "answers with the place that has the longest name",
+    "shortest name": "answers with the place that has the shortest name",
+    "length of the question": "chooses a place by the number of letters of the question",
+    "words of the question": "chooses a place by the number of words of the question",
+}
+"""What each of them does."""
+
+OF_OPTIONS = " of the options"
+"""Ends the name of a rule that chooses among the options, where the story names fewer places."""
+
+
+def form_answers(
+    candidates: Sequence[Sequence[str]],
+    options: Sequence[Sequence[str]],
+    questions: Sequence[str],
+) -> dict[str, list[str | None]]:
+    """What each rule on form answers, among candidates and, where they differ, among options.
+
+    Args:
+        candidates: Of each question, what may be answered.
+        options: Of each question, the options that it lists; empty where it lists none.
+        questions: The words of each question.
+    """
+    found = {name: _applied(pick, candidates, questions) for name, pick in FORM_RULES.items()}
+    if any(set(few) != set(many) for few, many in zip(candidates, options, strict=True) if many):
+        for name, pick in FORM_RULES.items():
+            found[name + OF_OPTIONS] = _applied(pick, options, questions)
+    return found
+
+
+def _applied(
+    pick: Pick, sets: Sequence[Sequence[str]], questions: Sequence[str]
+) -> list[str | None]:
+    pairs = zip(sets, questions, strict=True)
+    return [pick(candidates, question) if candidates else None for candidates, question in pairs]

@@ -1,0 +1,192 @@
+"""An open class of rules: a linear model of a story's wording, which knows none of our features.
+
+Each sentence becomes a word of its own, in which names are replaced by their role: the agents asked
+about by their place in the question, other agents, the candidate answer, other places. A candidate
+is described by these words, their neighbours, their places from the front and the back, and which
+comes before which, and by the form of its name. Logistic regression (scikit-learn) says which
+candidate is most likely; it answers only questions about stories that it was not fitted to.
+
+The rules of :mod:`pipeline.rules.surface` are ours. What both miss may still be a rule, so a
+sentence that says "no rule" has to name the classes that were fitted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+
+from pipeline.rules.form import FORM_RULES
+from pipeline.rules.learned import FEWEST, FOLDS, CrossFitted, folds_of
+from pipeline.rules.reading import Reading
+from pipeline.rules.surface import UNDEFINED, SurfaceQuestion
+from pipeline.tom.question import WhereQuestion
+from pipeline.tom.story import Event, Remark, Stay
+from pipeline.tom.structure import named_parts
+
+WORDING = "wording"
+"""What tables call a rule of this class."""
+
+MOST_FITTED = 2000
+"""Questions that a fit takes at most; of more, whole stories are left out evenly."""
+
+_MOST_PAIRED = 60
+"""Sentences up to which all ordered pairs of a story count."""
+
+_STRENGTH, _RAREST = 0.1, 5
+"""Inverse strength of the penalty on weights, and candidates that a feature must describe."""
+
+_NAME = re.compile(r"\b[A-Z]\w+")
+Described = tuple[tuple[str, ...], ...]
+"""The features of each candidate of a question."""
+
+
+def describe(asked: Sequence[SurfaceQuestion], readings: Sequence[Reading]) -> list[Described]:
+    """The features of every candidate of every question."""
+    return [
+        tuple(_described(candidate, question, reading) for candidate in question.candidates)
+        for question, reading in zip(asked, readings, strict=True)
+    ]
+
+
+def _described(candidate: str, asked: SurfaceQuestion, reading: Reading) -> tuple[str, ...]:
+    words = _words(candidate, asked, reading)
+    count = len(words)
+    pairs = combinations(words, 2) if count <= _MOST_PAIRED else ()
+    found = chain(
+        words,
+        (f"{place}@{word}" for place, word in enumerate(words)),
+        (f"-{count - place}@{word}" for place, word in enumerate(words)),
+        (" > ".join(words[place : place + 2]) for place in range(count - 1)),
+        (" > ".join(words[place : place + 3]) for place in range(count - 2)),
+        (f"{one} .. {other}" for one, other in pairs),
+        _form(candidate, asked, reading),
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _words(candidate: str, asked: SurfaceQuestion, reading: Reading) -> list[str]:
+    """The sentences of the story, each as one word."""
+    surface = reading.surface
+    if surface is None or not isinstance(surface.question, WhereQuestion):
+        return _of_text(candidate, asked, reading)
+    roles = {name: "P" for name in asked.candidates} | {candidate: "C"}
+    roles |= {name: f"Q{place}" for place, name in enumerate(surface.question.chain)}
+    roles[surface.question.object] = "X"
+    events = (e for e in surface.story.events if not isinstance(e, Remark | Stay))
+    return [_word(event, roles) for event in events]
+
+
+def _word(event: Event, roles: dict[str, str]) -> str:
+    parts = (
+        "".join(sorted(roles.get(name, kind[0]) for name in names)) or "-"
+        for kind, names in named_parts(event)
+    )
+    return " ".join((type(event).__name__, *parts))
+
+
+def _of_text(candidate: str, asked: SurfaceQuestion, reading: Reading) -> list[str]:
+    """The words of a story that no parser reads, names replaced by their role."""
+    example = reading.example
+    people = list(dict.fromkeys(_NAME.findall(example.question)))
+    text = example.story.replace(candidate, "<C>") if candidate else example.story
+    for other in asked.candidates:
+        text = text.replace(other, "<P>") if other else text
+    found = re.findall(r"<[CP]>|[\w']+", text)
+    roles = {name: f"Q{place}" for place, name in enumerate(people)} | {"<C>": "<C>", "<P>": "<P>"}
+    return [roles.get(word, word.lower()) for word in found]
+
+
+def _form(candidate: str, asked: SurfaceQuestion, reading: Reading) -> list[str]:
+    example = reading.example
+    place = asked.candidates.index(candidate)
+    options = example.choices or ()
+    found = [f"candidate {place}", f"candidate -{len(asked.candidates) - place}"]
+    if candidate in options:
+        found.append(f"option {options.index(candidate)}")
+    for name, pick in FORM_RULES.items():
+        if pick(asked.candidates, example.question) == candidate:
+            found.append(name)
+    return found
+
+
+def _left_out(counted: Sequence[str]) -> Sequence[str]:
+    return counted
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A fitted model: how likely each candidate is, by its features."""
+
+    vocabulary: Any
+    model: Any
+
+    @classmethod
+    def fit(cls, rows: Sequence[Sequence[str]], chosen: Sequence[bool]) -> Wording | None:
+        """Fit it to candidates, and whether each is the answer; None where nothing can be."""
+        from sklearn.feature_extraction.text import (  # type: ignore[import-untyped]
+            CountVectorizer,
+        )
+        from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
+
+        if len(set(chosen)) < 2:
+            return None
+        words = CountVectorizer(analyzer=_left_out, binary=True, min_df=_RAREST, dtype=np.float32)
+        try:
+            counts = words.fit_transform(rows)
+        except ValueError:  # no feature describes enough candidates
+            return None
+        model = LogisticRegression(C=_STRENGTH, solver="liblinear", random_state=0)
+        return cls(words, model.fit(counts, np.asarray(chosen)))
+
+    def likely(self, rows: Sequence[Sequence[str]]) -> np.ndarray:
+        """How likely each candidate is, in log odds."""
+        odds: np.ndarray = self.model.decision_function(self.vocabulary.transform(rows))
+        return odds
+
+
+def cross_fitted_wording(
+    asked: Sequence[SurfaceQuestion],
+    described: Sequence[Described],
+    answers: Sequence[int],
+    without: Sequence[int] | None = None,
+) -> CrossFitted | None:
+    """What the wording of other stories says of each question.
+
+    Args:
+        asked: The questions.
+        described: The features of their candidates.
+        answers: The place of each answer; ``UNDEFINED`` ones are not fitted to.
+        without: The place of a candidate of each question that is left out.
+
+    Returns:
+        None where some fold has too little to fit.
+    """
+    folds, said = folds_of(asked), np.full(len(asked), UNDEFINED)
+    open_to = [
+        [c for c in range(len(each)) if without is None or c != without[n]]
+        for n, each in enumerate(described)
+    ]
+    for fold in range(FOLDS):
+        known = [n for n in np.flatnonzero(folds != fold).tolist() if answers[n] in open_to[n]]
+        known = known[:: -(-len(known) // MOST_FITTED)] if known else known
+        asked_now = [n for n in np.flatnonzero(folds == fold).tolist() if open_to[n]]
+        if len(known) < FEWEST // 2:
+            return None
+        model = Wording.fit(
+            [described[n][c] for n in known for c in open_to[n]],
+            [c == answers[n] for n in known for c in open_to[n]],
+        )
+        if model is None:
+            return None
+        if not asked_now:
+            continue
+        odds = model.likely([described[n][c] for n in asked_now for c in open_to[n]])
+        ends = np.cumsum([len(open_to[n]) for n in asked_now])
+        for n, part in zip(asked_now, np.split(odds, ends[:-1]), strict=True):
+            said[n] = open_to[n][int(part.argmax())]
+    return CrossFitted(WORDING, tuple(said.tolist()))
