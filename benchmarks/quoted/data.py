@@ -47,7 +47,12 @@ def _wrong(sets: Sets) -> str:
 
 
 RULES: tuple[Row, ...] = (
-    ("hi_tom", "", "earliest exit: where the object was when the first of the chain left", _wrong),
+    (
+        "hi_tom",
+        "",
+        "earliest exit: where the object was when the first of the chain left for good",
+        _wrong,
+    ),
     ("hi_tom", ", orders 0 to 4", "the same", _orders("hi_tom", EXIT, range(5))),
     (
         "hi_tom",

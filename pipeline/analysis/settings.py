@@ -10,7 +10,8 @@ A place is what the study file calls it: ``train.rollouts``, ``evaluate.base_pro
 ``rows.suite.COLUMN``          questions of a column
 ``steps.COMBINATION``          optimiser's batches from first to last
 ``responses_per_step``         prompts times completions
-``models``, ``columns``        titles of the models that are trained; number of columns
+``models``                     titles of the models that are trained
+``columns``                    number of columns, those of counterfactual pairs apart
 =============================  =====================================================================
 
 Where cells differ, the values of all stand in a list.
@@ -105,8 +106,13 @@ def _figures(params: Params, trained: Sequence[TrainedCell]) -> Settings:
             [cell.train.prompts_per_step * cell.train.rollouts for cell in trained]
         ),
         "models": _each(cell.title for cell in trained),
-        "columns": len(params.suite.tasks),
+        "columns": sum(not _of_pairs(column) for column in params.suite.tasks.values()),
     }
+
+
+def _of_pairs(column: Part) -> bool:
+    """Whether a column asks counterfactual pairs: this project's own, beside what papers ask."""
+    return "pair" in registry.get(column.task).fields
 
 
 def _total(parts: Iterable[Part]) -> int | None:

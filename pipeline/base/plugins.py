@@ -57,6 +57,7 @@ BENCHMARKS = (
     "pipeline.tasks.generated",
     "pipeline.tasks.gsm8k",
     "pipeline.tasks.hi_tom",
+    "pipeline.tasks.hi_tom_pairs",
     "pipeline.tasks.opentom",
     "pipeline.tasks.tom_rl",
     "pipeline.tasks.tomi",

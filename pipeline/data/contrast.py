@@ -1,10 +1,11 @@
 """Choosing questions by whether a rule answers them that learns nothing.
 
 The rule is that of the earliest exit, the best one on Hi-ToM: where the object was when the first
-agent of the chain left. Trained where it is right throughout, a model may learn it; trained where
-it is right half of the time, it gains nothing by it. So that no other rule takes its place, a
-choice among *hard* questions leaves out what learned rules answer (:mod:`pipeline.data.hard`); in
-every other choice the runner-up, the place named last, is right half of the time.
+agent of the chain left for good (whoever came back has not left). Trained where it is right
+throughout, a model may learn it; trained where it is right half of the time, it gains nothing by
+it. So that no other rule takes its place, a choice among *hard* questions leaves out what learned
+rules answer (:mod:`pipeline.data.hard`); in every other choice the runner-up, the place named last,
+is right half of the time.
 """
 
 from __future__ import annotations

@@ -9,15 +9,17 @@ from pipeline.rules.learned import LEARNED
 from pipeline.rules.listed import MAJORITY
 from pipeline.tom.minds import MINDS
 
+_WHEN = "answers with where the object was when"
+
 RULE_WORDS: Mapping[str, str] = {
     "initial": "answers with the object's first place",
     "scene start": "answers with where the object was when its last scene began",
     "last": "answers with where the object really is",
     "first move": "answers with where the object was moved first",
     "most frequent": "answers with the place that is named most often",
-    "innermost exit": "answers with where the object was when the last agent asked about left",
-    "outermost exit": "answers with where the object was when the first agent asked about left",
-    "earliest exit": "answers with where the object was when somebody asked about first left",
+    "innermost exit": f"{_WHEN} the last agent asked about left for good",
+    "outermost exit": f"{_WHEN} the first agent asked about left for good",
+    "earliest exit": f"{_WHEN} the first of those asked about left for good",
     "first claim": "answers with the place claimed first",
     "last claim": "answers with the place claimed last",
     "claim to innermost": "answers with the last claim that the last agent asked about heard",

@@ -188,12 +188,15 @@ class Replay:
     def _trusts(self, listener: str, speaker: str) -> bool:
         if self.rules.all_trusted:
             return True
-        return self.rules.trust_by_exit_order and self.scene.trusts(listener, speaker)
+        return self.rules.trust_by_exit_order and self.scene.trusts(
+            listener, speaker, self.rules.trust_of_those_inside
+        )
 
     def _claim(self, speaker: str, listener: str | None, thing: str, container: str) -> None:
         """The speaker thinks every listener believes it; those who trust the speaker do.
 
-        The speaker's own belief stays, and so does what two listeners think of each other.
+        A public claim is heard by everybody in the story, wherever they are. The speaker's own
+        belief stays, and so does what two listeners think of each other.
         """
         chains: set[Chain] = set()
         for hearer in (listener,) if listener else self.agents:

@@ -18,10 +18,13 @@ class Rules:
     Attributes:
         refresh_on_entry: Whoever enters a room silently learns the true place of every object to be
             seen in it, together with everybody already there (all three benchmarks).
-        trust_by_exit_order: A listener believes a claim if its speaker left the scene after them,
-            or if they took no part in the scene (Hi-ToM, assumption 3 of the prompt note; what a
-            scene is: ``pipeline.tom.scene``). If off, claims change nothing but what the speaker
-            thinks of the listener.
+        trust_by_exit_order: A listener who has left the scene believes a claim if its speaker left
+            after them, one who took no part believes every claim, and one who is inside none
+            (Hi-ToM, assumption 3 of the prompt note; what a scene is: ``pipeline.tom.scene``). If
+            off, claims change nothing but what the speaker thinks of the listener.
+        trust_of_those_inside: A listener who has left also believes a speaker who is still inside.
+            In Hi-ToM all leave before they speak, so that neither its note nor its generator
+            decides this. If off, only those who did leave after the listener are believed.
         all_trusted: Every listener believes every claim (a mind that never doubts; no benchmark).
         containers_hide: What is in a container is not seen by those who enter; they keep their old
             belief about it (ExploreToM). If off, containers are open (Hi-ToM, ToMi).
@@ -44,6 +47,7 @@ class Rules:
 
     refresh_on_entry: bool = True
     trust_by_exit_order: bool = True
+    trust_of_those_inside: bool = True
     all_trusted: bool = False
     containers_hide: bool = False
     states_show: bool = True
@@ -57,6 +61,9 @@ class Rules:
 
 HI_TOM = Rules()
 """The rules of Hi-ToM's generator."""
+
+HI_TOM_LITERAL = Rules(trust_of_those_inside=False)
+"""The same with "left after them" taken literally; on no generated question does it matter."""
 
 TOMI_PLAIN = Rules()
 """ToMi as a person reads it: open containers, mutual knowledge of those in the room."""

@@ -59,17 +59,26 @@ class Scene:
             self.inside.remove(agent)
             self.exits.append(agent)
 
-    def trusts(self, listener: str, speaker: str) -> bool:
+    def trusts(self, listener: str, speaker: str, stayed: bool = True) -> bool:
         """Whether a listener believes a speaker.
 
-        They do if they took no part, or if they left before the speaker, who did take part. Whoever
-        is still there has seen all of it and believes nobody.
+        Whoever took no part believes everybody. Whoever is inside has seen all of it and believes
+        nobody. Whoever is outside believes those who left after them, and those still inside, but
+        nobody who took no part. Who came back has not left.
+
+        Args:
+            listener: Who hears the claim, wherever they are.
+            speaker: Who makes it.
+            stayed: Whether somebody outside believes those still inside.
         """
         if listener not in self.taking_part:
             return True
-        if listener not in self.exits or speaker not in self.taking_part:
+        if listener not in self.exits:
             return False
-        return speaker not in self.exits or self.exits.index(listener) < self.exits.index(speaker)
+        if speaker in self.inside:
+            return stayed
+        left = self.exits
+        return speaker in left and left.index(listener) < left.index(speaker)
 
 
 def scene_starts(story: Story) -> tuple[int, ...]:

@@ -106,20 +106,21 @@ def most_frequent(surface: Surface) -> str | None:
 
 
 def innermost_exit(surface: Surface) -> str | None:
-    """Answer with the place of the object when the innermost agent of the chain left."""
+    """Answer with the place of the object when the innermost agent of the chain left for good."""
     return _place_at_exit(surface, surface.question.chain[-1:])
 
 
 def outermost_exit(surface: Surface) -> str | None:
-    """Answer with the place of the object when the outermost agent of the chain left."""
+    """Answer with the place of the object when the outermost agent of the chain left for good."""
     return _place_at_exit(surface, surface.question.chain[:1])
 
 
 def earliest_exit(surface: Surface) -> str | None:
-    """Answer with the place of the object when the first agent of the chain to leave left.
+    """Answer with the place of the object when the first agent of the chain left for good.
 
-    What counts is the last scene that tells of the object (a scene begins when a group enters);
-    agents who take no part in it are passed over.
+    Whoever came back has not left: of each agent the last exit counts, and of one who is there in
+    the end none. What counts is the last scene that tells of the object (a scene begins when a
+    group enters); agents who take no part in it are passed over.
     """
     return _place_at_exit(surface, surface.question.chain)
 
@@ -227,7 +228,7 @@ def guess(
 
 
 def _place_at_exit(surface: Surface, agents: Sequence[str]) -> str | None:
-    """Where the object was when the first of the agents left its last scene."""
+    """Where the object was when the first of the agents left its last scene for good."""
     if not isinstance(surface.question, WhereQuestion):
         return None
     scene = _last_scene(surface.story.events, surface.question.object)
@@ -269,7 +270,7 @@ def _first_told(scene: _Scene, thing: str) -> int:
 
 
 def _exit_of(agent: str, scene: _Scene) -> int:
-    """When the agent left for the last time, or the end of the scene."""
+    """When the agent left for good, or the end of the scene if they are there then."""
     left = scene.stop
     for moment in range(scene.start, scene.stop):
         match scene.events[moment]:

@@ -35,7 +35,11 @@ def test_every_rule_and_mind_is_put_into_words() -> None:
 @pytest.mark.parametrize(
     ("answers", "by", "said"),
     [
-        ("rule", "earliest exit", "answers with where the object was when somebody asked about"),
+        (
+            "rule",
+            "earliest exit",
+            "answers with where the object was when the first of those",
+        ),
         ("rule", "first claim, else last", "answers by the rule “first claim, else last” (80% of"),
         (
             "simpler mind",

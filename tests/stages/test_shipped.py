@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -15,6 +16,9 @@ from pipeline.config.sources import HiTomSource
 from pipeline.engine.device import set_up_torch
 from pipeline.formats.files import file_digest, folder_digests, size
 from pipeline.stages.shipping import FOLDER, ShippedModel, remake, shipped_models
+from pipeline.tom.generate import hi_tom_free
+from pipeline.tom.generate.hi_tom_free import FreeScene
+from pipeline.tom.story import Claim
 from pipeline.train import tiny_base, warm_start
 from pipeline.train.shipped import CARD, MODEL, check, read_card
 from pipeline.train.stopping import Interrupted
@@ -126,7 +130,20 @@ def test_the_models_in_the_checkout_are_those_that_its_studies_state() -> None:
     assert size(PROJECT / FOLDER) <= 8_000_000
 
 
-def test_a_model_in_the_checkout_comes_out_again_at_least_at_first(tmp_path: Path) -> None:
+def said_by_anybody(scene: FreeScene, outside: Sequence[str], random: Random) -> Sequence[Claim]:
+    """Claims as the models in the checkout saw them: also by people who are still inside."""
+    said = []
+    for _ in range(random.choice(hi_tom_free._CLAIMS)):
+        speaker, listener = random.sample(scene.agents, 2)
+        heard_by = None if random.random() < 0.5 else listener
+        said.append(Claim(speaker, heard_by, scene.thing, random.choice(scene.containers)))
+    return said
+
+
+def test_a_model_in_the_checkout_comes_out_again_at_least_at_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hi_tom_free, "_said", said_by_anybody)
     name, model = next(iter(shipped_models(PROJECT).items()))
     assert isinstance(model.entry.model, TinyModel)
     drawn = warm_start.demonstrations(

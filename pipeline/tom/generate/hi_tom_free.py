@@ -64,14 +64,20 @@ def tell(scene: FreeScene, claims: bool, random: Random) -> list[Event]:
             here = random.choice([c for c in scene.containers if c != here])
             events.append(Move(random.choice(inside), scene.thing, here))
     if claims:
-        events += _said(scene, random)
+        events += _said(scene, outside, random)
     return events
 
 
-def _said(scene: FreeScene, random: Random) -> Sequence[Event]:
+def _said(scene: FreeScene, outside: Sequence[str], random: Random) -> Sequence[Event]:
+    """Claims, by somebody who has left if anybody has.
+
+    Nobody thus hears, outside, a claim from inside: Hi-ToM does not say whether they believe it
+    (``trust_of_those_inside`` in ``pipeline.tom.rules``).
+    """
     said: list[Event] = []
     for _ in range(random.choice(_CLAIMS)):
-        speaker, listener = random.sample(scene.agents, 2)
+        speaker = random.choice(outside or scene.agents)
+        listener = random.choice([agent for agent in scene.agents if agent != speaker])
         heard_by = None if random.random() < 0.5 else listener
         said.append(Claim(speaker, heard_by, scene.thing, random.choice(scene.containers)))
     return said
