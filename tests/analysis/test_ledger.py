@@ -39,7 +39,7 @@ from pipeline.analysis.ledger.of_study import (
     trained,
     untrained,
 )
-from pipeline.analysis.ledger.predicates import as_published, rises, same
+from pipeline.analysis.ledger.predicates import OTHER_PROMPT, as_published, rises, same
 from pipeline.analysis.ledger.rlvr import SETS
 from pipeline.analysis.ledger.rlvr import rl as rlvr
 from pipeline.analysis.ledger.shortcuts import imitating, thinking
@@ -351,7 +351,7 @@ def test_a_stable_length_takes_one_prompt_for_both() -> None:
     ((run,),) = (alike.runs[B7],)
     other = replace(alike, runs={B7: [run._replace(asked=replace(run.asked, prompt="tags"))]})
     assert [claim.decided(each).word for each in (alike, other)] == ["supported", "undecided"]
-    assert "asked with another prompt than its base model" in claim.decided(other).why
+    assert OTHER_PROMPT in claim.decided(other).why
 
 
 def test_an_interval_that_misses_a_published_value_does_not_support_it() -> None:
@@ -398,8 +398,8 @@ def phantom(params: Params) -> Evidence:
     columns = columns_by_topic(params)
     tasks = list(params.suite.tasks)
     topics = {**columns, TRAINED: tasks, OTHERS: tasks}
-    whos = [who for who, _ in untrained(params)]
-    whos += [trained(params, c) for c in params.cells.values() if isinstance(c, TrainedCell)]
+    cells = {who: params.cells[key] for who, key in untrained(params)}
+    cells |= {trained(params, c): c for c in params.cells.values() if isinstance(c, TrainedCell)}
     orders = {
         (name, order): share_of(0.5)
         for name, column in params.suite.columns.items()
@@ -419,7 +419,14 @@ def phantom(params: Params) -> Evidence:
         probed=None if all(e.probe is None for e in params.dataset.values()) else 60,
     )
     rules = dict.fromkeys(columns, Rule(0.5, 0.2, 600))
-    return Evidence({who: [Run(asked_model, asked_model)] for who in whos}, rules)
+    runs = {who: [_asked_as(params, cell, asked_model)] for who, cell in cells.items()}
+    return Evidence(runs, rules)
+
+
+def _asked_as(params: Params, cell: Cell, model: AskedModel) -> Run:
+    """A model and its base model, each with its prompt."""
+    base = params.cells[f"{cell.model}-base"]
+    return Run(*(replace(model, prompt=each.evaluate.prompt) for each in (base, cell)))
 
 
 @pytest.fixture(scope="module")
@@ -435,7 +442,9 @@ def test_every_claim_can_be_decided_by_some_study(
 ) -> None:
     """The names that a claim asks for are names that a study gives."""
     found = [claim.decided(each) for each in re_runs]
-    assert {each.word for each in found} != {"not run"}, {each.why for each in found}
+    decided = [each for each in found if each.word != "not run"]
+    assert decided, {each.why for each in found}
+    assert not all(OTHER_PROMPT in each.why for each in decided)
 
 
 def accuracy(key: str, cell: Cell, column: str) -> float:

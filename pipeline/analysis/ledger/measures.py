@@ -65,15 +65,6 @@ class Measure:
         return Effect(what=self.what, **ends, detectable=size, unit=self.unit)
 
 
-def level(who: Who, topic: str, order: int | None = None) -> Measure:
-    """Accuracy of a model."""
-    return Measure(
-        f"accuracy of {who} on {_named(topic, order)}",
-        lambda evidence: _level(evidence, who, topic, order),
-        "%",
-    )
-
-
 def gain(who: Who, topic: str, order: int | None = None) -> Measure:
     """What training changed: question by question; of one belief order, by both accuracies."""
 

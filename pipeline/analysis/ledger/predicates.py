@@ -30,13 +30,15 @@ from pipeline.analysis.ledger.decisions import (
     turned,
 )
 from pipeline.analysis.ledger.evidence import Evidence, Run, Who, judged
-from pipeline.analysis.ledger.measures import Measure, asked_along, longer, probes
+from pipeline.analysis.ledger.measures import Measure, asked_along, probes
 from pipeline.evaluate import statistics
 from pipeline.evaluate.peaks import came_and_went, find_peak
 from pipeline.evaluate.statistics import LEVEL, Estimate
 
 MARGIN = 0.05
 """The smallest change of accuracy that anybody would care about."""
+
+OTHER_PROMPT = "which was asked with another prompt than its base model"
 
 Test = Callable[[Evidence], Decision]
 
@@ -122,26 +124,6 @@ def _within(found: Estimate, margin: float) -> bool:
     return -margin < narrow.low and narrow.high < margin
 
 
-def keeps_length(who: Who, topic: str, margin: float) -> Test:
-    """The mean length of responses stays within a share of it.
-
-    Undecided where the base model was asked with another prompt: what the prompt does to a length
-    is not known then.
-    """
-    test = same(longer(who, topic), margin)
-
-    def asked_alike(evidence: Evidence) -> Decision:
-        found = test(evidence)
-        runs = evidence.runs.get(who, ())
-        if not found.effects or all(run.base.prompt == run.asked.prompt for run in runs):
-            return found
-        (effect,) = found.effects
-        what = f"{effect.what}, asked with another prompt than its base model"
-        return decided("undecided", effect.model_copy(update={"what": what}))
-
-    return asked_alike
-
-
 def not_behind(measure: Measure, margin: float = MARGIN) -> Test:
     """Above, or below by less than a margin: a test of non-inferiority."""
 
@@ -165,6 +147,24 @@ def below(measure: Measure, threshold: float) -> Test:
 
 
 # --- several --------------------------------------------------------------------------------------
+
+
+def asked_alike(test: Test, who: Who) -> Test:
+    """A test of how responses changed, undecided where the base model had another prompt.
+
+    What the prompt does to a response is not known then.
+    """
+
+    def run(evidence: Evidence) -> Decision:
+        found, runs = test(evidence), evidence.runs.get(who, ())
+        if not found.effects or all(run.base.prompt == run.asked.prompt for run in runs):
+            return found
+        said = (f"{effect.what} ({OTHER_PROMPT})" for effect in found.effects)
+        told = zip(found.effects, said, strict=True)
+        effects = (effect.model_copy(update={"what": what}) for effect, what in told)
+        return Decision(word="undecided", effects=tuple(effects))
+
+    return run
 
 
 def every(tests: Iterable[Test]) -> Test:

@@ -16,12 +16,13 @@ from pipeline.analysis.ledger.measures import (
 )
 from pipeline.analysis.ledger.of_study import GSM8K_PLAIN, prompted
 from pipeline.analysis.ledger.predicates import (
+    Test,
     as_published,
+    asked_alike,
     below,
     every,
     falls,
     is_faithful,
-    keeps_length,
     not_,
     not_behind,
     rises,
@@ -129,14 +130,14 @@ def _length() -> tuple[PaperClaim, ...]:
             f"{V1}, on response lengths",
             "7B keeps the mean length of its responses within a fifth",
             "responses of 7B to hi_tom before and after GRPO, asked with one prompt",
-            keeps_length(rl("qwen25-7b"), "hi_tom", STEADY),
+            _keeps_length(rl("qwen25-7b")),
         ),
         PaperClaim(
             "tom-rl/stable-7b-1m",
             f"{V1}, on response lengths",
             "7B-1M keeps the mean length of its responses within a fifth",
             "responses of 7B-1M to hi_tom before and after GRPO, asked with one prompt",
-            keeps_length(rl("qwen25-7b-1m"), "hi_tom", STEADY),
+            _keeps_length(rl("qwen25-7b-1m")),
         ),
         PaperClaim(
             "tom-rl/rises-then-falls",
@@ -160,6 +161,15 @@ def _length() -> tuple[PaperClaim, ...]:
             rises(less(*(longer(rl(model), "hi_tom") for model in ("qwen25-7b", "qwen25-3b")))),
         ),
     )
+
+
+def _keeps_length(who: Who) -> Test:
+    return asked_alike(same(longer(who, "hi_tom"), STEADY), who)
+
+
+def _states_less(model: str) -> Test:
+    before, after = (stating_nothing(who, "hi_tom") for who in (Who(model), rl(model)))
+    return asked_alike(rises(less(after, before)), rl(model))
 
 
 def _reasoning() -> tuple[PaperClaim, ...]:
@@ -197,10 +207,8 @@ def _reasoning() -> tuple[PaperClaim, ...]:
             "tom-rl/less-meaning",
             f"{V3}, abstract: less meaningful responses at 3B and below",
             "at 3B and below, more responses state no more than the answer after RL than before",
-            "responses of 0.5B, 1.5B and 3B to hi_tom, before and after GRPO",
-            every(
-                rises(less(*(stating_nothing(w, "hi_tom") for w in (rl(m), Who(m))))) for m in SMALL
-            ),
+            "responses of 0.5B, 1.5B and 3B to hi_tom before and after GRPO, asked with one prompt",
+            every(map(_states_less, SMALL)),
         ),
         PaperClaim(
             "tom-rl/transfer-despite-collapse",
