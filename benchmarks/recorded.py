@@ -1,9 +1,11 @@
-"""What the recorded answers of ten models show, kept small in ``docs/results/recorded.json``.
+"""What recorded answers to Hi-ToM show, kept small in ``docs/results/recorded.json``.
 
-The answers are those that the authors of Study 1 recorded; they and the published data lie in the
-folder that ``TOMRL_DATA_MIRROR`` names. ``python -m benchmarks.recorded`` judges them, and decides
-the claims of the papers that need nothing else; ``python -m benchmarks.quoted`` then writes the
-tables of ``docs/verdict.md`` and ``docs/ledger.md``. Takes a few minutes.
+The answers are those that the authors of Study 1 recorded, of five models before training and
+after three steps of it, and of three models behind an address; they and the published data lie in
+the folder that ``TOMRL_DATA_MIRROR`` names. ``python -m benchmarks.recorded`` judges them, compares
+them question by question, and decides the claims of the papers that need nothing else;
+``python -m benchmarks.quoted`` then writes the tables of ``docs/verdict.md`` and
+``docs/ledger.md``. Takes a few minutes.
 """
 
 from __future__ import annotations
@@ -11,26 +13,37 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from benchmarks.circumstances import circumstances_of
-from pipeline.analysis.ledger.evidence import NAMES
+from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
 from pipeline.analysis.ledger.ledger import entries, ledger_summary
 from pipeline.analysis.ledger.of_audit import audited_rules
-from pipeline.analysis.ledger.of_recorded import FILES, TOPIC, recorded_evidence
+from pipeline.analysis.ledger.of_recorded import (
+    API_FILES,
+    FILES,
+    STEPS,
+    TOPIC,
+    answers_of,
+    file_of,
+    of_order,
+    read_file,
+    recorded_evidence,
+)
+from pipeline.analysis.paired import side_by_side, whether_right
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
-from pipeline.evaluate.answers import read_answers
+from pipeline.evaluate.statistics import change, mcnemar, share
 from pipeline.formats.download import MIRROR_VARIABLE
 from pipeline.judge.answers import AgainstRule
-from pipeline.judge.items import Item, items_of
+from pipeline.judge.items import Item
 from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge
 from pipeline.ops.driver.checkout import find_root
-from pipeline.tasks import registry
 
 FILE = "docs/results/recorded.json"
 RULE = "earliest exit"
@@ -44,15 +57,10 @@ def judged_models(folder: Path) -> list[dict[str, Any]]:
     for model, file in FILES.items():
         before: list[str] | None = None
         for state, named in STATES.items():
-            items = _items(folder / f"{file}_{named}_hi_tom.csv")
+            items = read_file(folder / f"{file}_{named}_{TOPIC}.csv")
             found.append({"model": NAMES[model], "state": state, **judged(items, before)})
             before = [item.response for item in items]
     return found
-
-
-def _items(path: Path) -> list[Item]:
-    answers = read_answers(path, registry.get(TOPIC), ("story", "question", "answer", "response"))
-    return items_of((each.example, each.response) for each in answers)
 
 
 def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
@@ -94,10 +102,74 @@ def _beside(found: AgainstRule) -> dict[str, Any]:
     }
 
 
+Answered = Mapping[tuple[str, int], list[Item]]
+"""What each model answered, by its key and the step of its training; 0 is the untrained one."""
+
+
+def all_answers(folder: Path) -> Answered:
+    """What every recorded model answered.
+
+    Raises:
+        UserError: If a file is missing or damaged.
+    """
+    asked = [(model, step) for model in FILES for step in (0, *STEPS)]
+    asked += [(model, 0) for model in API_FILES]
+    return {each: read_file(folder / file_of(*each)) for each in asked}
+
+
+def accuracies(answered: Answered) -> list[dict[str, Any]]:
+    """The accuracy of every model, on all questions and by belief order."""
+    return [
+        {
+            "model": _name(model),
+            "step": step,
+            "accuracy": share([i.right for i in items], _stories(items)).as_json(),
+            "orders": [of_order(items, order).value for order in range(5)],
+        }
+        for (model, step), items in answered.items()
+    ]
+
+
+def compared(answered: Answered) -> list[dict[str, Any]]:
+    """Models beside each other, question by question: the change, and McNemar's exact test."""
+    large, larger, least = "qwen25-7b", "qwen25-7b-1m", "qwen25-05b"
+    apis = ("gpt-4o", "deepseek-v3")
+    pairs = [
+        *(((larger, step), (api, 0)) for api in apis for step in STEPS),
+        *(((larger, step), (large, step)) for step in STEPS),
+        *(((least, STEPS[-1]), (api, 0)) for api in apis),
+        *(((model, STEPS[-1]), (model, STEPS[0])) for model in FILES),
+    ]
+    return [_compared(answered, one, other) for one, other in pairs]
+
+
+def _compared(answered: Answered, one: tuple[str, int], other: tuple[str, int]) -> dict[str, Any]:
+    pair = (answers_of(answered[other]), answers_of(answered[one]))
+    before, after, stories = side_by_side([pair], whether_right)
+    return {
+        "one": _name(one[0]),
+        "step": one[1],
+        "other": _name(other[0]),
+        "other_step": other[1],
+        "lead": change(before, after, stories).as_json(),
+        "won": sum(b < a for b, a in zip(before, after, strict=True)),
+        "lost": sum(b > a for b, a in zip(before, after, strict=True)),
+        "p_value": mcnemar(before, after),
+    }
+
+
+def _name(model: str) -> str:
+    return {**NAMES, **NEVER_TRAINED}[model]
+
+
+def _stories(items: list[Item]) -> list[str]:
+    return [item.example.story_id for item in items]
+
+
 def decided(mirror: Path) -> dict[str, Any]:
     """The claims that recorded answers and the published data decide."""
     found = recorded_evidence(mirror / "recorded")
-    everything = entries(replace(found, rules={**audited_rules(mirror), **found.rules}))
+    everything = entries(replace(found, rules=audited_rules(mirror)))
     kept = [each for each in everything if each.word != "not run"]
     return {
         "summary": ledger_summary(everything),
@@ -111,9 +183,12 @@ def main() -> int:
     if not mirror:
         raise UserError(f"set {MIRROR_VARIABLE} to the folder of upstream data")
     folder = Path(mirror).resolve()
+    answered = all_answers(folder / "recorded")
     found = {
         **circumstances_of(root),
         "ledger": decided(folder),
+        "accuracies": accuracies(answered),
+        "compared": compared(answered),
         "models": judged_models(folder / "recorded"),
     }
     write_output(root / FILE, json.dumps(found, indent=1) + "\n")

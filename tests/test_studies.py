@@ -11,6 +11,7 @@ from dvc.repo import Repo
 from typer.testing import CliRunner
 
 from flows.driver.graph import Graph
+from pipeline.analysis.ledger.ledger import re_runs_a_paper
 from pipeline.base.plugins import REWARDS
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
@@ -79,10 +80,11 @@ def _shows_recounts(name: str) -> bool:
     return not {"recount", "walk"}.isdisjoint(traces)
 
 
-def test_every_study_whose_models_are_shown_recounts_tries_their_reasoning() -> None:
+def test_every_study_of_a_paper_or_of_recounts_tries_the_reasoning_of_its_models() -> None:
     recounting = set(filter(_shows_recounts, STUDIES))
     assert recounting >= {"mini", "grid-mini", "smol", "next-scale-mini", "next-templates-mini"}
-    for name in recounting:
+    of_papers = {name for name in STUDIES if re_runs_a_paper(find_study(PROJECT, name).paper)}
+    for name in recounting | of_papers:
         cells = expand(find_study(PROJECT, name)).cells.values()
         assert {cell.evaluate.tried for cell in cells} == {60}, name
 

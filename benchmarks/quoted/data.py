@@ -248,3 +248,45 @@ def ledger_table(ledger: Mapping[str, Any]) -> str:
     )
     heads = ("claim", "it says", "word", "by what")
     return f"{ledger['summary'].capitalize()}.\n\n{table((heads, *rows), 0)}"
+
+
+# --- recorded answers, question by question -------------------------------------------------------
+
+_ORDERS = range(5)
+
+
+def accuracies_table(found: Sequence[Mapping[str, Any]]) -> str:
+    """The accuracy of every recorded model, on all questions and by belief order."""
+    heads = ("model", "step", "all questions", *(f"order {order}" for order in _ORDERS))
+    rows = (
+        (
+            each["model"],
+            str(each["step"] or "-"),
+            _ends(each["accuracy"]),
+            *(whole(each["orders"][order]) for order in _ORDERS),
+        )
+        for each in found
+    )
+    return table((heads, *rows), len(heads) - 1)
+
+
+def compared_table(found: Sequence[Mapping[str, Any]]) -> str:
+    """Recorded models beside each other, question by question."""
+    heads = ("model", "less", "points", "only it is right", "only the other", "McNemar's p")
+    rows = (
+        (
+            f"{each['one']}, step {each['step']}",
+            f"{each['other']}, step {each['other_step']}" if each["other_step"] else each["other"],
+            _points(each["lead"]),
+            str(each["won"]),
+            str(each["lost"]),
+            f"{each['p_value']:.1g}",
+        )
+        for each in found
+    )
+    return table((heads, *rows), 4)
+
+
+def _points(found: Mapping[str, float]) -> str:
+    value, low, high = (f"{100 * found[end]:+.1f}" for end in ("value", "low", "high"))
+    return f"{value} ({low} to {high})"

@@ -69,7 +69,11 @@ PAGES: Mapping[str, Mapping[str, Block]] = {
         "taught": _of_file("taught", None, taught.taught_text),
     },
     "docs/performance.md": {"real model": _of_file("real_model", None, real.speed)},
-    "docs/ledger.md": {"decided": _of_file("recorded", "ledger", data.ledger_table)},
+    "docs/ledger.md": {
+        "decided": _of_file("recorded", "ledger", data.ledger_table),
+        "accuracies": _of_file("recorded", "accuracies", data.accuracies_table),
+        "compared": _of_file("recorded", "compared", data.compared_table),
+    },
     "docs/audit.md": {
         "rules": _of_file("audit", "sets", data.rules_table),
         "learned": _of_file("audit", "sets", data.learned_table),

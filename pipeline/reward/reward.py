@@ -69,7 +69,7 @@ class Preset(ABC):
 
     def is_right(self, grade: Grade) -> bool:
         """Whether an answer is right by the rule that the preset pays."""
-        return grade.correct if self.lenient else grade.strict
+        return grade.published if self.lenient else grade.strict
 
     @abstractmethod
     def __call__(self, grade: Grade, example: Example, response: str) -> Earned:

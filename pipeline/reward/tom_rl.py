@@ -22,7 +22,12 @@ class AsCodedStrict(Preset):
 
 
 class AsCoded(AsCodedStrict):
-    """The same with Study 1's own match: "either A or B" is paid where B is right."""
+    """The same with Study 1's own match, and nothing beside it.
+
+    "either A or B" is paid where B is right; B in quotes, bold or ``\\boxed{}`` is not. Source:
+    zhebushipinyin/Tom-RL:verl/utils/reward_score/explore_tom.py (``compute_score``), which also
+    reads a response only from the first "Assistant:" on; here it is read whole.
+    """
 
     lenient = True
 

@@ -37,6 +37,7 @@ class Grade:
         format_ok: Whether it uses each tag once, in order.
         extracted: The answer found in it.
         too_late: Whether its answer counts as wrong because no rule could judge it in time.
+        published: By the benchmark's rule alone, as its authors' code has it.
     """
 
     correct: bool
@@ -44,6 +45,7 @@ class Grade:
     format_ok: bool
     extracted: str | None
     too_late: bool = False
+    published: bool = False
 
 
 def normalise(text: str) -> str:
@@ -155,17 +157,18 @@ def grade(
     extracted = extract(response)
     if not extracted or not extracted.strip():
         return Grade(False, False, format_ok(response), extracted)
-    alone, too_late = strict(extracted, example), False
+    alone, published, late = strict(extracted, example), False, False
     try:
-        correct = match(extracted, example) or alone
+        published = match(extracted, example)
     except TooLate:
-        correct, too_late = alone, not alone
+        late = True
     return Grade(
-        correct=correct,
+        correct=published or alone,
         strict=alone and _has_one_answer(response),
         format_ok=format_ok(response),
         extracted=extracted,
-        too_late=too_late,
+        too_late=late and not alone,
+        published=published,
     )
 
 

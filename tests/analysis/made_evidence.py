@@ -12,6 +12,8 @@ from pipeline.evaluate.measured import ClusteredValues
 from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.formats.records import Figures
+from pipeline.judge.items import Item, items_of
+from pipeline.tasks.example import Example
 
 QUESTIONS = 1200
 """Of each topic, each about a story of its own."""
@@ -122,10 +124,29 @@ def verdicts(found: Mapping[Who, TopicVerdict], by: float = 0.3) -> Evidence:
     return evidence(models)
 
 
-def saying(whos: Iterable[Who], response: str) -> Evidence:
-    """Models that answer the same to everything."""
-    said = {"hi_tom": [(str(place), response) for place in range(200)]}
-    return evidence({who: asked({}, said=said) for who in whos})
+STORY = (
+    "Ann, Bob and Cleo entered the hall.\nThe hat is in the red_box.\nBob exited the hall.\n"
+    "Ann moved the hat to the blue_jar.\nCleo exited the hall.\nAnn moved the hat to the tin_{}."
+)
+ASKED = "Where does Cleo think Bob thinks the hat is?"
+"""Bob left first: the answer is where it was then, as the rule of the earliest exit says."""
+
+
+def items(response: str, golds: Sequence[str] = ("red_box",) * 200) -> list[Item]:
+    """Responses to a question about a story for each gold answer, which stands for GOLD."""
+    return items_of(
+        (
+            Example("hi_tom", "hi_tom", STORY.format(place), ASKED, gold, order=2),
+            response.replace("GOLD", gold),
+        )
+        for place, gold in enumerate(golds)
+    )
+
+
+def saying(responses: Mapping[Who, str], *golds: str) -> Evidence:
+    """Models that answer the same to everything, or the gold answers, whatever these are."""
+    found = {who: items(said, golds) if golds else items(said) for who, said in responses.items()}
+    return evidence({who: asked({}, said={"hi_tom": each}) for who, each in found.items()})
 
 
 def both(one: Evidence, other: Evidence) -> Evidence:

@@ -17,28 +17,49 @@ from benchmarks.made_study import write_results
 from pipeline.analysis.collect import collect
 from pipeline.analysis.ledger.claim import PaperClaim
 from pipeline.analysis.ledger.decisions import detectable, equal_within
-from pipeline.analysis.ledger.evidence import OTHERS, TRAINED, Evidence, Rule, TopicVerdict, Who
+from pipeline.analysis.ledger.evidence import (
+    OTHERS,
+    TRAINED,
+    AskedModel,
+    Evidence,
+    Rule,
+    Run,
+    TopicVerdict,
+    Who,
+)
 from pipeline.analysis.ledger.ledger import CLAIMS, entries, ledger, ledger_summary, re_runs_a_paper
-from pipeline.analysis.ledger.measures import Measure, gain, rule_gain
+from pipeline.analysis.ledger.measures import Measure, gain, rule_gain, states_no_more
 from pipeline.analysis.ledger.of_audit import audited_rules
 from pipeline.analysis.ledger.of_recorded import recorded_evidence
-from pipeline.analysis.ledger.of_study import evidence_of
-from pipeline.analysis.ledger.predicates import rises, same
+from pipeline.analysis.ledger.of_study import (
+    GSM8K_PLAIN,
+    columns_by_topic,
+    evidence_of,
+    prompted,
+    trained,
+    untrained,
+)
+from pipeline.analysis.ledger.predicates import OTHER_PROMPT, as_published, rises, same
 from pipeline.analysis.ledger.rlvr import SETS
 from pipeline.analysis.ledger.rlvr import rl as rlvr
 from pipeline.analysis.ledger.shortcuts import imitating, thinking
-from pipeline.analysis.ledger.tom_rl import LARGE, MODELS, SMALL, rl, sft
+from pipeline.analysis.ledger.tom_rl import LARGE, MODELS, SMALL, WITH_YES_NO, rl, sft
 from pipeline.analysis.report import write_report
 from pipeline.analysis.samples import Recorded
 from pipeline.config.expand import expand
-from pipeline.config.params import Cell
+from pipeline.config.params import Cell, Params, TrainedCell
 from pipeline.config.study_files import find_study
 from pipeline.evaluate.statistics import Estimate, change
+from pipeline.rules.listed import baselines, chosen_elsewhere
+from pipeline.rules.reading import read_all
+from pipeline.tasks.registry import get
 from tests.analysis.made_evidence import (
+    answers,
     asked,
     both,
     curved,
     evidence,
+    items,
     lengths,
     levels,
     probed,
@@ -89,13 +110,17 @@ def judged(reasoning: str, answers: str = "beliefs", silent: float = 0.1) -> Top
     return TopicVerdict(answers, reasoning, *shares)
 
 
-def silent(before: float, after: float) -> Evidence:
-    bases = {Who(m): judged("unfaithful", silent=before) for m in SMALL}
-    return verdicts({**bases, **{w: judged("absent", silent=after) for w in LITTLE}})
+def speaking(before: str, after: str) -> Evidence:
+    return saying({**{Who(m): before for m in SMALL}, **dict.fromkeys(LITTLE, after)})
 
 
 def with_rule(best: float, topic: str = "hi_tom") -> Evidence:
     return evidence({M7: asked({topic: 0.8})}, {topic: Rule(best, 0.2, 600)})
+
+
+def asked_twice(topic: str, other: str, high: float, low: float) -> Evidence:
+    """Models that are better at one topic than at the same questions in another."""
+    return evidence({Who(m): asked({topic: high, other: low}) for m in BOTH_SIZES})
 
 
 def apart(inside: str, outside: str, whos: list[Who]) -> Sides:
@@ -113,13 +138,16 @@ def apart(inside: str, outside: str, whos: list[Who]) -> Sides:
     return found[0], found[1]
 
 
+WORDY = asked({"hi_tom": 0.5}, 999)
 FOREIGN = ("hi_tom", "fantom_yes_no", "explore_tom", "fantom_list", "opentom")
 TENT = [*range(100, 175), *range(175, 50, -1)]
 WAVE, STAYS = {OTHERS: [0.4, 0.7, 0.45, 0.4]}, {OTHERS: [0.4, 0.6, 0.7, 0.7]}
 CLIMB = [0.4, 0.5, 0.6, 0.8]
 GOOD, BAD, ABSENT = judged("faithful"), judged("unfaithful"), judged("absent")
-ASSUMED = {Who(m, "", "with the assumptions"): Who(m, "", "without them") for m in MODELS}
-PROMPTED = {Who(m, "", "with another prompt"): Who(m) for m in MODELS}
+ASSUMED = {Who(m, "", prompted("tom-rl")): Who(m, "", prompted("rlvr")) for m in BOTH_SIZES}
+SFT = [sft(m) for m in BOTH_SIZES]
+BARE = "Cleo thinks Bob thinks the hat is in the red_box.</think><answer>red_box</answer>"
+THOUGHT = f"Cleo thinks the hat is in the blue_jar. {BARE}"
 OVER_SFT = {thinking(m): imitating(m) for m in BOTH_SIZES}
 OVER_BLUNT = {
     thinking(m, "study-1"): Who(m, "study-1", "grpo without thinking") for m in BOTH_SIZES
@@ -138,17 +166,15 @@ CASES: dict[str, Sides] = {
     "tom-rl/explore-tom": rising(ALL, "explore_tom"),
     "tom-rl/infilled": rising(ALL, "explore_tom_infilled"),
     "tom-rl/gsm8k": (shifted(ALL, 0.0, "gsm8k"), shifted(ALL, -0.2, "gsm8k")),
-    "tom-rl/gpt-4o": (levels("hi_tom", {M7: 0.85}), levels("hi_tom", {M7: 0.6})),
+    "tom-rl/gpt-4o": one_ahead("hi_tom", {M7: Who("gpt-4o")}),
     "tom-rl/deepseek-v3": one_ahead("hi_tom", {M7: Who("deepseek-v3")}),
-    "tom-rl/size": (
-        levels("hi_tom", dict(zip(ALL, (0.5, 0.6, 0.7, 0.8), strict=False))),
-        levels("hi_tom", dict(zip(ALL, (0.8, 0.7, 0.6, 0.5), strict=False))),
-    ),
-    "tom-rl/long-context": one_ahead("hi_tom", {M7: B7}),
     "tom-rl/collapse-05b": shrinking("qwen25-05b"),
     "tom-rl/collapse-15b": shrinking("qwen25-15b"),
     "tom-rl/collapse-3b": shrinking("qwen25-3b"),
-    "tom-rl/shrinks-by-88": shrinking("qwen25-15b", 11, 50),
+    "tom-rl/shrinks-by-88": (
+        evidence({Who("qwen25-15b"): WORDY, rl("qwen25-15b"): asked({"hi_tom": 0.5}, 115)}),
+        lengths({rl("qwen25-15b"): 50}),
+    ),
     "tom-rl/stable-7b": shrinking("qwen25-7b", 98, 30),
     "tom-rl/stable-7b-1m": shrinking("qwen25-7b-1m", 98, 30),
     "tom-rl/rises-then-falls": (
@@ -163,7 +189,10 @@ CASES: dict[str, Sides] = {
         lengths({B7: 90, rl("qwen25-3b"): 20}),
         lengths({B7: 20, rl("qwen25-3b"): 90}),
     ),
-    "tom-rl/no-aha": (saying(LARGER, "So it is."), saying(LARGER, "Wait, let me verify.")),
+    "tom-rl/no-aha": (
+        saying(dict.fromkeys(LARGER, "So it is.")),
+        saying(dict.fromkeys(LARGER, "Wait, let me verify.")),
+    ),
     "tom-rl/belief-tracking": (
         verdicts(dict.fromkeys(LARGER, GOOD)),
         verdicts(dict.fromkeys(LARGER, BAD)),
@@ -172,18 +201,22 @@ CASES: dict[str, Sides] = {
         shifted(LITTLE, 0.3, "hi_tom", words=(100, 20)),
         shifted(LITTLE, 0.3, "hi_tom"),
     ),
-    "tom-rl/less-meaning": (silent(0.1, 0.9), silent(0.9, 0.1)),
+    "tom-rl/less-meaning": (speaking(THOUGHT, BARE), speaking(BARE, THOUGHT)),
     "tom-rl/transfer-despite-collapse": rising(LITTLE, "tomi"),
-    "tom-rl/no-reasoning-needed": (with_rule(0.9), with_rule(0.6)),
-    "tom-rl/assumptions": (alike(ASSUMED, "hi_tom"), one_ahead("hi_tom", ASSUMED)[0]),
-    "tom-rl/prompt-moves-gsm8k": (one_ahead("gsm8k", PROMPTED)[0], alike(PROMPTED, "gsm8k")),
-    "tom-rl/yes-no-impairs": one_ahead(
-        "hi_tom", {B7: Who("qwen25-7b", "study-1 with yes/no", "grpo")}
+    "tom-rl/no-reasoning-needed": (
+        saying({M7: "<answer>blue_jar</answer>"}),
+        saying({M7: "<answer>GOLD</answer>"}, *("red_box", "blue_jar") * 100),
     ),
-    "tom-rl/sft-hi-tom": one_ahead("hi_tom", {sft(m): rl(m) for m in MODELS}),
-    "tom-rl/sft-tomi": one_ahead("tomi", {sft(m): rl(m) for m in MODELS}),
-    "tom-rl/sft-infilled": one_ahead("explore_tom_infilled", {sft(m): rl(m) for m in MODELS}),
-    "tom-rl/sft-generalises": rising([sft(m) for m in MODELS], "tomi"),
+    "tom-rl/assumptions": (alike(ASSUMED, "hi_tom"), one_ahead("hi_tom", ASSUMED)[0]),
+    "tom-rl/prompt-moves-gsm8k": (
+        asked_twice("gsm8k", GSM8K_PLAIN, 0.8, 0.5),
+        asked_twice("gsm8k", GSM8K_PLAIN, 0.5, 0.5),
+    ),
+    "tom-rl/yes-no-impairs": one_ahead("hi_tom", {Who("qwen25-7b", "places", "grpo"): WITH_YES_NO}),
+    "tom-rl/sft-hi-tom": one_ahead("hi_tom", {sft(m): rl(m) for m in BOTH_SIZES}),
+    "tom-rl/sft-tomi": one_ahead("tomi", {sft(m): rl(m) for m in BOTH_SIZES}),
+    "tom-rl/sft-infilled": one_ahead("explore_tom_infilled", {sft(m): rl(m) for m in BOTH_SIZES}),
+    "tom-rl/sft-generalises": rising(SFT, "tomi"),
     "collapse-note/no-tracking": (
         verdicts(dict.fromkeys(LITTLE, ABSENT)),
         verdicts(dict.fromkeys(LITTLE, GOOD)),
@@ -312,7 +345,106 @@ def test_what_is_called_detectable_shows_in_four_of_five(equal: bool) -> None:
     assert 0.72 < words.count("supported") / len(words) < 0.88
 
 
+def test_a_stable_length_takes_one_prompt_for_both() -> None:
+    (claim,) = (claim for claim in CLAIMS if claim.id == "tom-rl/stable-7b")
+    alike = lengths({B7: 98})
+    ((run,),) = (alike.runs[B7],)
+    other = replace(alike, runs={B7: [run._replace(asked=replace(run.asked, prompt="tags"))]})
+    assert [claim.decided(each).word for each in (alike, other)] == ["supported", "undecided"]
+    assert OTHER_PROMPT in claim.decided(other).why
+
+
+def test_an_interval_that_misses_a_published_value_does_not_support_it() -> None:
+    near = Measure("made", lambda _: Estimate(-0.912, -0.922, -0.900, 600, 120), "% of length")
+    words = [as_published(near, value)(Evidence({})).word for value in (-0.912, -0.884, -0.7)]
+    assert words == ["supported", "undecided", "contradicted"]
+
+
+@pytest.mark.parametrize(
+    ("said", "no_more"),
+    [
+        ("", True),
+        ("Bob left first.", True),
+        ("Cleo thinks Bob thinks the hat is in the red_box.", True),
+        ("Bob thinks the hat is in the red_box.", True),
+        ("Bob thinks the hat is in the blue_jar.", False),
+        ("Bob thinks the hat is in the red_box. Cleo thinks so: the hat is in the tin_0.", False),
+    ],
+)
+def test_an_answer_said_again_is_no_belief(said: str, no_more: bool) -> None:
+    (item,) = items(f"{said}</think><answer>red_box</answer>", ["red_box"])
+    assert states_no_more(item) is no_more
+
+
+def test_the_best_rule_is_chosen_on_other_stories() -> None:
+    """Rules that are right on nothing but chance gain nothing by being many."""
+    random = np.random.default_rng(0)
+    places = ("red_box", "blue_jar")
+    best, chosen = [], []
+    for drawn in random.integers(0, 2, (20, 50)):
+        readings = read_all([item.example for item in items("", [places[n] for n in drawn])])
+        best.append(max(rule.accuracy for rule in baselines(readings).values()))
+        chosen.append(np.mean(chosen_elsewhere(readings)))
+    assert np.mean(best) > 0.53 and np.mean(chosen) < 0.51
+    always = read_all([item.example for item in items("", ["red_box"] * 50)])
+    assert all(chosen_elsewhere(always)) and not any(chosen_elsewhere(always[:1]))
+
+
 # --- from studies ---------------------------------------------------------------------------------
+
+
+def phantom(params: Params) -> Evidence:
+    """Evidence with all that a study could measure, by the names that it gives to it."""
+    columns = columns_by_topic(params)
+    tasks = list(params.suite.tasks)
+    topics = {**columns, TRAINED: tasks, OTHERS: tasks}
+    cells = {who: params.cells[key] for who, key in untrained(params)}
+    cells |= {trained(params, c): c for c in params.cells.values() if isinstance(c, TrainedCell)}
+    orders = {
+        (name, order): share_of(0.5)
+        for name, column in params.suite.columns.items()
+        for order in column.orders or get(column.task).orders
+    }
+    curve = [
+        {"step": step, "length_mean": 100.0, **{f"probe/{name}": 0.5 for name in tasks}}
+        for step in range(200)
+    ]
+    asked_model = AskedModel(
+        answers={name: answers(0.5) for name in params.suite.columns},
+        topics=topics,
+        orders=orders,
+        judged=dict.fromkeys(columns, judged("unfaithful")),
+        said={"hi_tom": items("<answer>red_box</answer>")} if "hi_tom" in columns else {},
+        curve=curve,
+        probed=None if all(e.probe is None for e in params.dataset.values()) else 60,
+    )
+    rules = dict.fromkeys(columns, Rule(0.5, 0.2, 600))
+    runs = {who: [_asked_as(params, cell, asked_model)] for who, cell in cells.items()}
+    return Evidence(runs, rules)
+
+
+def _asked_as(params: Params, cell: Cell, model: AskedModel) -> Run:
+    """A model and its base model, each with its prompt."""
+    base = params.cells[f"{cell.model}-base"]
+    return Run(*(replace(model, prompt=each.evaluate.prompt) for each in (base, cell)))
+
+
+@pytest.fixture(scope="module")
+def re_runs() -> list[Evidence]:
+    """What each study that has a ledger could measure."""
+    studies = (find_study(PROJECT, path.stem) for path in (PROJECT / "studies").glob("*.yaml"))
+    return [phantom(expand(study)) for study in studies if re_runs_a_paper(study.paper)]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_every_claim_can_be_decided_by_some_study(
+    claim: PaperClaim, re_runs: list[Evidence]
+) -> None:
+    """The names that a claim asks for are names that a study gives."""
+    found = [claim.decided(each) for each in re_runs]
+    decided = [each for each in found if each.word != "not run"]
+    assert decided, {each.why for each in found}
+    assert not all(OTHER_PROMPT in each.why for each in decided)
 
 
 def accuracy(key: str, cell: Cell, column: str) -> float:
@@ -355,7 +487,12 @@ def accuracy(key: str, cell: Cell, column: str) -> float:
         ),
         (
             "think-or-not",
-            {"shortcuts/thinking": "undecided", "shortcuts/rl-over-sft": "not run"},
+            {
+                "shortcuts/thinking": "undecided",
+                "shortcuts/rl-over-sft": "not run",
+                "tom-rl/sft-generalises": "supported",
+                "tom-rl/sft-tomi": "undecided",
+            },
         ),
         ("order-ablation", {"rlvr/order-123-to-4": "supported", "rlvr/gain-hi": "not run"}),
     ],
@@ -373,6 +510,7 @@ def test_studies_that_re_run_a_paper_have_a_ledger(
 @pytest.mark.parametrize("path", sorted((PROJECT / "studies").glob("*.yaml")), ids=lambda p: p.stem)
 def test_which_studies_re_run_a_paper(path: Path) -> None:
     named = {"tom-rl", "rlvr", "order-ablation", "grid", "sft-or-rl", "think-or-not"}
+    named |= {"prompt-or-training", "next-assumptions", "next-yes-no"}
     assert re_runs_a_paper(find_study(PROJECT, path.stem).paper) == (path.stem in named)
 
 

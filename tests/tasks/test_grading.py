@@ -262,8 +262,12 @@ def test_a_grade_of_several_answers_and_of_one_that_comes_too_late() -> None:
 
     one, two = "x</think><answer>a</answer>", "x</think><answer>b</answer><answer>a</answer>"
     gold = Example("b", "t", "s", "q", "a")
-    assert grade(one, gold, match_suffix, match_equal) == Grade(True, True, True, "a")
-    assert grade(two, gold, match_suffix, match_equal) == Grade(True, False, False, "a")
+    assert grade(one, gold, match_suffix, match_equal) == Grade(
+        True, True, True, "a", published=True
+    )
+    assert grade(two, gold, match_suffix, match_equal) == Grade(
+        True, False, False, "a", published=True
+    )
     for tag in ("<answer>", "</answer>"):
         found = grade(f"x{tag} {one}", gold, match_suffix, match_equal)
         assert (found.correct, found.strict, found.extracted) == (True, False, "a")

@@ -15,6 +15,7 @@ from pipeline.analysis.ledger.decisions import NotRun
 from pipeline.analysis.paired import Answers
 from pipeline.evaluate.statistics import Estimate
 from pipeline.formats.records import Figures
+from pipeline.judge.items import Item
 from pipeline.judge.reasoning import ENOUGH_TRUE, MAJORITY
 
 TRAINED, OTHERS = "trained columns", "other columns"
@@ -29,6 +30,9 @@ NAMES = {
     "qwen25-7b-1m": "7B-1M",
 }
 """What people call the models that both papers train, by key in the studies."""
+
+NEVER_TRAINED = {"gpt-4o": "GPT-4o", "gpt-4o-mini": "GPT-4o-mini", "deepseek-v3": "DeepSeek-v3"}
+"""The same of models behind an address."""
 
 
 class Who(NamedTuple):
@@ -45,6 +49,8 @@ class Who(NamedTuple):
     way: str = ""
 
     def __str__(self) -> str:
+        if self.model in NEVER_TRAINED:
+            return NEVER_TRAINED[self.model]
         name = NAMES.get(self.model, self.model)
         if self.data:
             return f"{name} after {self.way} on {self.data}"
@@ -59,7 +65,7 @@ class TopicVerdict(NamedTuple):
         reasoning: What the reasoning is.
         beyond_rule: Share that is right where the best rule is wrong, if that is known.
         true: Share of the claims that are true, if there are any.
-        silent: Share of the responses that state no belief, if that is known.
+        silent: Share of the responses that state nothing, if that is known.
         sound: Share of the right answers whose reasoning states what decides, and nothing false.
     """
 
@@ -107,20 +113,22 @@ class AskedModel:
         topics: The columns of each topic.
         orders: Accuracy by column and belief order.
         judged: Verdicts by topic.
-        said: The responses to some topics with the story of each.
+        said: What was answered to the questions of some topics.
         curve: How its training went, the base model first.
         probed: Questions that a probe asks of each column.
         along: Answers along its training, by column, where its steps were asked.
+        prompt: The prompt that it was asked with; empty where that is not known.
     """
 
     answers: Mapping[str, Answers]
     topics: Mapping[str, Sequence[str]]
     orders: Mapping[tuple[str, int], Estimate] = field(default_factory=dict)
     judged: Mapping[str, TopicVerdict] = field(default_factory=dict)
-    said: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    said: Mapping[str, Sequence[Item]] = field(default_factory=dict)
     curve: Sequence[Figures] = ()
     probed: int | None = None
     along: Mapping[str, AskedAlong] = field(default_factory=dict)
+    prompt: str = ""
 
 
 class Run(NamedTuple):
@@ -180,6 +188,17 @@ def columns_of(asked: AskedModel, who: Who, topic: str) -> Sequence[str]:
     if not found:
         raise NotRun(f"answers to {topic}", who)
     return found
+
+
+def said(run: Run, who: Who, topic: str) -> Sequence[Item]:
+    """What a model answered to a topic.
+
+    Raises:
+        NotRun: If nobody kept it.
+    """
+    if not run.asked.said.get(topic):
+        raise NotRun(f"responses to {topic}", who)
+    return run.asked.said[topic]
 
 
 def judged(run: Run, who: Who, topic: str) -> TopicVerdict:

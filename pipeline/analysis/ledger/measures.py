@@ -25,11 +25,16 @@ from pipeline.analysis.ledger.evidence import (
     Run,
     Who,
     columns_of,
-    judged,
+    said,
 )
 from pipeline.analysis.paired import Answers, side_by_side, whether_right
 from pipeline.evaluate import statistics
 from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.items import Item
+from pipeline.judge.recounts import recounted, without
+from pipeline.reward.fidelity import case_of, claims_about
+from pipeline.rules.listed import chosen_elsewhere
+from pipeline.rules.reading import read_all
 
 REFLECTS = re.compile(
     r"\b(?:wait\b|hmm+\b|aha\b|on second thoughts?\b|i made a mistake|"
@@ -58,15 +63,6 @@ class Measure:
         size = detectable(found) if shows is None else shows
         ends = {"value": found.value, "low": found.low, "high": found.high}
         return Effect(what=self.what, **ends, detectable=size, unit=self.unit)
-
-
-def level(who: Who, topic: str, order: int | None = None) -> Measure:
-    """Accuracy of a model."""
-    return Measure(
-        f"accuracy of {who} on {_named(topic, order)}",
-        lambda evidence: _level(evidence, who, topic, order),
-        "%",
-    )
 
 
 def gain(who: Who, topic: str, order: int | None = None) -> Measure:
@@ -117,6 +113,18 @@ def lead_of_topics(who: Who, topic: str, other: str) -> Measure:
     return less(gain(who, topic), gain(who, other))
 
 
+def lead_of_prompts(who: Who, topic: str, other: str) -> Measure:
+    """By how much a model is better at one topic than at another of the same questions."""
+
+    def of_run(run: Run) -> Estimate:
+        names = zip(*(columns_of(run.asked, who, each) for each in (other, topic)), strict=False)
+        pairs = [tuple(run.asked.answers[name] for name in both) for both in names]
+        return _change([(before, after) for before, after in pairs], who, topic)
+
+    what = f"{who} on {topic} less {other}"
+    return Measure(what, lambda evidence: over_seeds(list(map(of_run, evidence.of(who)))))
+
+
 def less(one: Measure, other: Measure) -> Measure:
     """One measure less another, which were taken apart."""
     what = f"{one.what} less {other.what}"
@@ -124,31 +132,22 @@ def less(one: Measure, other: Measure) -> Measure:
     return Measure(what, lambda evidence: difference(one.of(evidence), other.of(evidence)), unit)
 
 
-def lead_over_published(who: Who, other: str, topic: str, share: float, count: int) -> Measure:
-    """By how much a model is ahead of one that may not have been run.
+def rule_lead(topic: str, who: Who) -> Measure:
+    """By how much the best rule that learns nothing is ahead of a model, question by question.
 
-    Where it was not, its published accuracy stands for it, as if of so many unrelated questions.
+    Which rule is the best is said by the other stories, see :func:`chosen_elsewhere`.
     """
 
     def of(evidence: Evidence) -> Estimate:
-        if evidence.runs.get(Who(other)):
-            return lead(who, Who(other), topic).of(evidence)
-        right = round(share * count)
-        published = statistics.share([True] * right + [False] * (count - right), range(count))
-        return difference(_level(evidence, who, topic, None), published)
-
-    return Measure(f"{who} less {other} on {topic}", of)
-
-
-def rule_lead(topic: str, who: Who) -> Measure:
-    """By how much the best rule that learns nothing is ahead of a model."""
-
-    def of(evidence: Evidence) -> Estimate:
-        found = _level(evidence, who, topic, None)
-        turned = Estimate(-found.value, -found.high, -found.low, found.count, found.clusters)
-        return moved_by(turned, evidence.rule(topic).best)
+        return over_seeds([_behind_rule(said(run, who, topic)) for run in evidence.of(who)])
 
     return Measure(f"the best rule less {who} on {topic}", of)
+
+
+def _behind_rule(items: Sequence[Item]) -> Estimate:
+    by_rule = chosen_elsewhere(read_all([item.example for item in items]))
+    stories = [item.example.story_id for item in items]
+    return statistics.change([item.right for item in items], by_rule, stories)
 
 
 def rule_gain(topic: str) -> Measure:
@@ -195,42 +194,55 @@ def pairs_lead(who: Who, other: Who, figure: str) -> Measure:
     return Measure(f"{figure}: {who} less {other}", of)
 
 
-def longer(who: Who, topic: str, typical: bool = False) -> Measure:
-    """By what share of it the length of responses changed: of their mean, or of their median."""
+def longer(who: Who, topic: str) -> Measure:
+    """By what share of it the mean length of responses changed."""
 
     def of(evidence: Evidence) -> Estimate:
-        ratio = _ratio_of_medians if typical else statistics.ratio
-        return over_seeds(
-            [moved_by(ratio(*_lengths(run, who, topic)), -1) for run in evidence.of(who)]
-        )
+        ratios = (statistics.ratio(*_lengths(run, who, topic)) for run in evidence.of(who))
+        return over_seeds([moved_by(ratio, -1) for ratio in ratios])
 
-    kind = "median" if typical else "mean"
-    return Measure(f"{kind} length of {who} on {topic}", of, "% of length")
+    return Measure(f"mean length of {who} on {topic}", of, "% of length")
 
 
 def reflecting(who: Who, topic: str) -> Measure:
     """Share of the responses that go back over what was thought."""
-
-    def of(evidence: Evidence) -> Estimate:
-        said = [run.asked.said.get(topic, ()) for run in evidence.of(who)]
-        if not all(said):
-            raise NotRun(f"responses to {topic}", who)
-        return over_seeds([_sharing(REFLECTS, each) for each in said])
-
-    return Measure(f"responses of {who} to {topic} that reflect", of, "%")
+    what = f"responses of {who} to {topic} that reflect"
+    return _sharing(who, topic, what, lambda item: bool(REFLECTS.search(item.response)))
 
 
 def stating_nothing(who: Who, topic: str) -> Measure:
-    """Share of the responses that state no belief."""
+    """Share of the responses that state nothing about the object asked for but the answer."""
+    what = f"responses of {who} to {topic} that state no more than the answer"
+    return _sharing(who, topic, what, states_no_more)
 
-    def of(evidence: Evidence) -> Estimate:
-        found = [judged(run, who, topic).silent for run in evidence.of(who)]
-        known = [each for each in found if each is not None]
+
+def _sharing(who: Who, topic: str, what: str, has: Callable[[Item], bool | None]) -> Measure:
+    """The share of responses with a property, of those of which it is known."""
+
+    def of_run(run: Run) -> Estimate:
+        found = [(has(item), item.example.story_id) for item in said(run, who, topic)]
+        known = [(value, story) for value, story in found if value is not None]
         if not known:
-            raise NotRun(f"claims on {topic}", who)
-        return over_seeds(known)
+            raise NotRun(f"stories of {topic} that the engine reads", who)
+        return statistics.share([value for value, _ in known], [story for _, story in known])
 
-    return Measure(f"responses of {who} to {topic} that state no belief", of, "%")
+    return Measure(what, lambda evidence: over_seeds(list(map(of_run, evidence.of(who)))), "%")
+
+
+def states_no_more(item: Item) -> bool | None:
+    """Whether all that a response claims of the end of the story is the place that it answers.
+
+    So where it claims nothing, or one thing whose place is the answer, whoever is said to believe
+    it: "Ann thinks the hat is in the box", then "box". Two claims are a chain of thought, also
+    about one place. None where the engine cannot read the story or the question.
+    """
+    case = case_of(item.example)
+    if case is None:
+        return None
+    told = recounted(item.response, item.example, case)
+    claims = claims_about(without(item.response, told), case.question, case.story)
+    answered = all(item.says(place) and not negated for _, place, negated in claims)
+    return not told.made and len(claims) <= 1 and answered
 
 
 def late(who: Who, topic: str) -> Measure:
@@ -303,12 +315,6 @@ def _named(topic: str, order: int | None) -> str:
     return topic if order is None else f"{topic}, order {order}"
 
 
-def _sharing(words: re.Pattern[str], said: Sequence[tuple[str, str]]) -> Estimate:
-    """The share of responses with some words, given with the story of each."""
-    found = [bool(words.search(response)) for _, response in said]
-    return statistics.share(found, [story for story, _ in said])
-
-
 def _level(evidence: Evidence, who: Who, topic: str, order: int | None) -> Estimate:
     runs = evidence.of(who)
     if order is not None:
@@ -338,7 +344,11 @@ def _pairs(run: Run, who: Who, topic: str) -> list[tuple[Answers, Answers]]:
 
 
 def _changed(run: Run, who: Who, topic: str) -> Estimate:
-    before, after, stories = side_by_side(_pairs(run, who, topic), whether_right)
+    return _change(_pairs(run, who, topic), who, topic)
+
+
+def _change(pairs: Sequence[tuple[Answers, Answers]], who: Who, topic: str) -> Estimate:
+    before, after, stories = side_by_side(pairs, whether_right)
     if not before:
         raise NotRun(f"question of {topic} that another model answered as well as that", who)
     return statistics.change(before, after, stories)
@@ -352,12 +362,3 @@ def _lengths(run: Run, who: Who, topic: str) -> tuple[list[int], list[int], list
     if not sum(found[0]):
         raise NotRun(f"words on {topic} before training", who)
     return found
-
-
-def _ratio_of_medians(
-    before: Sequence[float], after: Sequence[float], clusters: Sequence[str]
-) -> Estimate:
-    first, then = statistics.median(before, clusters), statistics.median(after, clusters)
-    whole = max(1.0, first.value)
-    low, high = then.low / max(1.0, first.high), then.high / max(1.0, first.low)
-    return Estimate(then.value / whole, low, high, then.count, then.clusters)

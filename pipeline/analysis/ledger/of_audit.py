@@ -13,7 +13,7 @@ from pipeline.rules.listed import MAJORITY, Baseline, baselines, chance
 from pipeline.rules.reading import Reading, read_all
 from pipeline.tasks import registry
 
-TOPICS = ("tomi", "explore_tom", "fantom_yes_no", "opentom")
+TOPICS = ("hi_tom", "tomi", "explore_tom", "fantom_yes_no", "opentom")
 """Tasks that claims on data speak of, by the name of the topic."""
 
 

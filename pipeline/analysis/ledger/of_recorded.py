@@ -1,17 +1,15 @@
-"""Evidence from the answers to Hi-ToM that the authors of Study 1 recorded, of ten models."""
+"""Evidence from the answers to Hi-ToM that the authors of Study 1 recorded."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from statistics import fmean
 
-from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Rule, Run, Who
+from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Run, Who
 from pipeline.analysis.ledger.of_study import judged_of
 from pipeline.analysis.paired import Answers
 from pipeline.evaluate.answers import read_answers
 from pipeline.evaluate.statistics import Estimate, share
-from pipeline.judge.followers import Kind
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.verdict import judge
@@ -25,59 +23,86 @@ FILES = {
     "qwen25-7b": "qwen2.5-7b-instruct",
     "qwen25-7b-1m": "qwen2.5-7b-instruct-1m",
 }
-"""What the files of each model begin with."""
+"""What the files of each trained model begin with."""
+
+API_FILES = {
+    "gpt-4o": "gpt-4o-2024-08-06",
+    "gpt-4o-mini": "gpt-4o-mini-2024-07-18",
+    "deepseek-v3": "deepseek-chat",
+}
+"""The same of models behind an address, which nobody trained."""
+
+BEFORE, AFTER = "tom-rl-json", "tom-rl"
+"""The prompts of untrained and of trained models."""
+
+STEPS = (700, 750, 800)
+"""Of the 800 of a training, those after which the model was asked; the paper tells of the last."""
+
+
+def file_of(model: str, step: int = 0) -> str:
+    """The file of a model: as it was, or after a step of its training."""
+    if model in API_FILES:
+        return f"{API_FILES[model]}_{TOPIC}.csv"
+    return f"{FILES[model]}_{f'rl{step}' if step else 'base'}_{TOPIC}.csv"
+
+
+def read_file(path: Path) -> list[Item]:
+    """What a model answered.
+
+    Raises:
+        UserError: If the file is damaged.
+    """
+    answers = read_answers(path, registry.get(TOPIC), ("story", "question", "answer", "response"))
+    return items_of((each.example, each.response) for each in answers)
 
 
 def recorded_evidence(folder: Path) -> Evidence:
     """What recorded answers say for claims; models whose files are not there are left out.
 
     Args:
-        folder: The folder with ``NAME_base_hi_tom.csv`` and ``NAME_rl800_hi_tom.csv``.
+        folder: The folder with the files that :func:`file_of` names.
 
     Raises:
         UserError: If a file is damaged.
     """
-    runs: dict[Who, list[Run]] = {}
-    rules: dict[str, Rule] = {}
-    for model, name in FILES.items():
-        base, trained = (folder / f"{name}_{state}_hi_tom.csv" for state in ("base", "rl800"))
+    return Evidence({who: [run] for who, run in _runs(folder)})
+
+
+def _runs(folder: Path) -> Iterator[tuple[Who, Run]]:
+    for model in API_FILES:
+        if (path := folder / file_of(model)).is_file():
+            asked = _asked(read_file(path), BEFORE)
+            yield Who(model), Run(asked, asked)
+    for model in FILES:
+        base, trained = folder / file_of(model), folder / file_of(model, STEPS[-1])
         if base.is_file() and trained.is_file():
-            before, after = _asked(base, rules), _asked(trained, rules)
-            runs[Who(model)] = [Run(before, before)]
-            runs[Who(model, "study-1", "grpo")] = [Run(before, after)]
-    return Evidence(runs, rules)
+            before, after = _asked(read_file(base), BEFORE), _asked(read_file(trained), AFTER)
+            yield Who(model), Run(before, before)
+            yield Who(model, "study-1", "grpo"), Run(before, after)
 
 
-def _asked(path: Path, rules: dict[str, Rule]) -> AskedModel:
-    """One model; the rules are the same whatever model was asked."""
-    answers = read_answers(path, registry.get(TOPIC), ("story", "question", "answer", "response"))
-    items = items_of((each.example, each.response) for each in answers)
-    found = judge(items)
-    best = max(e.accuracy for e in found.answers.rules if e.kind is Kind.LISTED)
-    rules[TOPIC] = Rule(best, _blind(items), len(items))
-    keys = [f"{item.example.story_id} {item.example.question}" for item in items]
+def _asked(items: list[Item], prompt: str) -> AskedModel:
     return AskedModel(
-        answers={
-            TOPIC: Answers(
-                right={key: item.right for key, item in zip(keys, items, strict=True)},
-                stories={k: item.example.story_id for k, item in zip(keys, items, strict=True)},
-                words={k: len(item.response.split()) for k, item in zip(keys, items, strict=True)},
-            )
-        },
+        answers={TOPIC: answers_of(items)},
         topics={TOPIC: (TOPIC,)},
-        orders={(TOPIC, order): _of_order(items, order) for order in range(5)},
-        judged={TOPIC: judged_of(TaskVerdict.of([TOPIC], found, []))},
-        said={TOPIC: [(item.example.story_id, item.response) for item in items]},
+        orders={(TOPIC, order): of_order(items, order) for order in range(5)},
+        judged={TOPIC: judged_of(TaskVerdict.of([TOPIC], judge(items), []))},
+        said={TOPIC: items},
+        prompt=prompt,
     )
 
 
-def _blind(items: list[Item]) -> float:
-    """The better one of chance among the choices and the most common answer."""
-    chance = fmean(1 / len(item.example.choices or "?") for item in items)
-    ((_, most),) = Counter(item.example.answer for item in items).most_common(1)
-    return max(chance, most / len(items))
+def answers_of(items: list[Item]) -> Answers:
+    """Answers by question, which files name by their story and text."""
+    keys = [f"{item.example.story_id} {item.example.question}" for item in items]
+    return Answers(
+        right={key: item.right for key, item in zip(keys, items, strict=True)},
+        stories={key: item.example.story_id for key, item in zip(keys, items, strict=True)},
+        words={key: len(item.response.split()) for key, item in zip(keys, items, strict=True)},
+    )
 
 
-def _of_order(items: list[Item], order: int) -> Estimate:
+def of_order(items: list[Item], order: int) -> Estimate:
+    """Accuracy at a belief order."""
     asked = [item for item in items if item.example.order == order]
     return share([item.right for item in asked], [item.example.story_id for item in asked])

@@ -22,8 +22,9 @@ from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import groups
 from pipeline.base.plugins import CONTROLS
-from pipeline.config.params import Params, TrainedCell
+from pipeline.config.params import AskedCell, Params, TrainedCell
 from pipeline.evaluate.statistics import Estimate
+from pipeline.judge.items import Item
 from pipeline.judge.records import TaskVerdict
 
 _TOPICS = (
@@ -31,6 +32,8 @@ _TOPICS = (
     *("fantom_yes_no", "fantom_list", "gsm8k"),
 )
 _LIKE = {"explore_tom_sample": "explore_tom", "hi_tom_style_pairs": "pairs"}
+GSM8K_PLAIN = "gsm8k, plainly asked"
+"""A topic: GSM8K without the words that ask for steps and a box."""
 
 
 def evidence_of(results: Results, recorded: Recorded | None = None) -> Evidence:
@@ -40,20 +43,18 @@ def evidence_of(results: Results, recorded: Recorded | None = None) -> Evidence:
         results: Its results.
         recorded: What its cells answered, for what is read off responses.
     """
-    columns = _columns(results.params)
+    columns = columns_by_topic(results.params)
     asked = {
         key: _asked(results, result, columns, recorded)
         for key, result in results.cells.items()
         if result.was_run
     }
     runs: dict[Who, Sequence[Run]] = {
-        Who(result.cell.model): [Run(asked[key], asked[key])]
-        for key, result in results.cells.items()
-        if key in asked and result.cell.kind in ("base", "api")
+        who: [Run(asked[key], asked[key])] for who, key in untrained(results.params) if key in asked
     }
     several = set()
     for group in groups(results):
-        who = _who(results.params, group.cells[0].cell)
+        who = trained(results.params, group.cells[0].cell)
         if who in runs:
             several.add(who)
         runs[who] = [Run(asked[results.base_of(r).key], asked[r.key]) for r in group.cells]
@@ -72,16 +73,37 @@ def topic_of(task: str) -> str | None:
     return task if task in _TOPICS else _LIKE.get(task)
 
 
-def _columns(params: Params) -> dict[str, list[str]]:
+def columns_by_topic(params: Params) -> dict[str, list[str]]:
     """The columns of each topic."""
     found: dict[str, list[str]] = {}
     for name, column in params.suite.columns.items():
-        if (topic := topic_of(column.task)) is not None:
+        topic = topic_of(column.task)
+        if topic == "gsm8k" and getattr(column, "prompt", None) == "compact":
+            topic = GSM8K_PLAIN
+        if topic is not None:
             found.setdefault(topic, []).append(name)
     return found
 
 
-def _who(params: Params, cell: TrainedCell) -> Who:
+def untrained(params: Params) -> Iterator[tuple[Who, str]]:
+    """Yield which models are not trained, with the key of what each answered.
+
+    A base model that is asked with two prompts is there by itself, and once for each prompt.
+    """
+    crossed = {cell.of: key for key, cell in params.cells.items() if isinstance(cell, AskedCell)}
+    for key, cell in params.cells.items():
+        if cell.kind in ("base", "api"):
+            yield Who(cell.model), key
+            for asked in (key, crossed[key]) if key in crossed else ():
+                yield Who(cell.model, "", prompted(params.cells[asked].evaluate.prompt)), asked
+
+
+def prompted(prompt: str) -> str:
+    """How a model is asked: with a prompt."""
+    return f"with the prompt {prompt}"
+
+
+def trained(params: Params, cell: TrainedCell) -> Who:
     """Which models the cells of a group are.
 
     What a reward or a control makes of an algorithm is another way than the algorithm.
@@ -123,6 +145,7 @@ def _asked(
         curve=result.curve if isinstance(result, TrainedResult) else (),
         probed=None if probe is None else probe.limit,
         along=of_cell(results, result) if isinstance(result, TrainedResult) else {},
+        prompt=result.cell.evaluate.prompt,
     )
 
 
@@ -137,14 +160,10 @@ def _orders(result: CellResult) -> Iterator[tuple[tuple[str, int], Estimate]]:
 
 def _said(
     result: CellResult, columns: Mapping[str, Sequence[str]], recorded: Recorded | None
-) -> dict[str, list[tuple[str, str]]]:
-    """The responses to Hi-ToM with the story of each; no claim reads others."""
+) -> dict[str, list[Item]]:
+    """The responses to Hi-ToM; no claim reads others."""
     items = {} if recorded is None else recorded.items.get(result.key, {})
-    found = [
-        (item.example.story_id, item.response)
-        for column in columns.get("hi_tom", ())
-        for item in items.get(column, ())
-    ]
+    found = [item for column in columns.get("hi_tom", ()) for item in items.get(column, ())]
     return {"hi_tom": found} if found else {}
 
 

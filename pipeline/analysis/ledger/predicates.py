@@ -8,7 +8,6 @@ Schuirmann 1987).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from statistics import fmean
 
 import numpy as np
@@ -31,13 +30,15 @@ from pipeline.analysis.ledger.decisions import (
     turned,
 )
 from pipeline.analysis.ledger.evidence import Evidence, Run, Who, judged
-from pipeline.analysis.ledger.measures import Measure, asked_along, lead, probes
+from pipeline.analysis.ledger.measures import Measure, asked_along, probes
 from pipeline.evaluate import statistics
 from pipeline.evaluate.peaks import came_and_went, find_peak
 from pipeline.evaluate.statistics import LEVEL, Estimate
 
 MARGIN = 0.05
 """The smallest change of accuracy that anybody would care about."""
+
+OTHER_PROMPT = "which was asked with another prompt than its base model"
 
 Test = Callable[[Evidence], Decision]
 
@@ -90,18 +91,37 @@ def falls(measure: Measure, by: float = 0.0, least: float = MARGIN, of: int = 1)
     return _tested(test)
 
 
-def same(measure: Measure, margin: float = MARGIN, around_value: float = 0.0) -> Test:
-    """Within a margin of a value: an equivalence test, by two one-sided ones."""
+def same(measure: Measure, margin: float = MARGIN) -> Test:
+    """Nothing, within a margin: an equivalence test, by two one-sided ones."""
 
     def test(evidence: Evidence) -> Decision:
         found = measure.of(evidence)
-        off = moved_by(found, -around_value)
-        narrow = around(off, quantile(off, LEVEL))
-        inside = -margin < narrow.low and narrow.high < margin
-        word = _word(inside, off.high < -margin or off.low > margin)
+        word = _word(_within(found, margin), found.high < -margin or found.low > margin)
+        return decided(word, measure.effect(found, equal_within(found)))
+
+    return _tested(test)
+
+
+def as_published(measure: Measure, value: float, margin: float = MARGIN) -> Test:
+    """A published value: the interval holds it and ends within a margin of it.
+
+    Contradicted where the interval lies beyond the margin; an interval that only comes near to the
+    value decides nothing.
+    """
+
+    def test(evidence: Evidence) -> Decision:
+        found = measure.of(evidence)
+        off = moved_by(found, -value)
+        holds = off.low <= 0 <= off.high and _within(off, margin)
+        word = _word(holds, off.high < -margin or off.low > margin)
         return decided(word, measure.effect(found, equal_within(off)))
 
     return _tested(test)
+
+
+def _within(found: Estimate, margin: float) -> bool:
+    narrow = around(found, quantile(found, LEVEL))
+    return -margin < narrow.low and narrow.high < margin
 
 
 def not_behind(measure: Measure, margin: float = MARGIN) -> Test:
@@ -126,13 +146,25 @@ def below(measure: Measure, threshold: float) -> Test:
     return not_(above(measure, threshold))
 
 
-def ordered(whos: Sequence[Who], topic: str) -> Test:
-    """Each model is ahead of the one before it."""
-    leads = (lead(after, before, topic) for before, after in pairwise(whos))
-    return every(rises(each, least=0.0) for each in leads)
-
-
 # --- several --------------------------------------------------------------------------------------
+
+
+def asked_alike(test: Test, who: Who) -> Test:
+    """A test of how responses changed, undecided where the base model had another prompt.
+
+    What the prompt does to a response is not known then.
+    """
+
+    def run(evidence: Evidence) -> Decision:
+        found, runs = test(evidence), evidence.runs.get(who, ())
+        if not found.effects or all(run.base.prompt == run.asked.prompt for run in runs):
+            return found
+        said = (f"{effect.what} ({OTHER_PROMPT})" for effect in found.effects)
+        told = zip(found.effects, said, strict=True)
+        effects = (effect.model_copy(update={"what": what}) for effect, what in told)
+        return Decision(word="undecided", effects=tuple(effects))
+
+    return run
 
 
 def every(tests: Iterable[Test]) -> Test:

@@ -7,22 +7,24 @@ from pipeline.analysis.ledger.evidence import NAMES, Who
 from pipeline.analysis.ledger.measures import (
     gain,
     lead,
-    lead_over_published,
+    lead_of_prompts,
     less,
     longer,
     reflecting,
     rule_lead,
     stating_nothing,
 )
+from pipeline.analysis.ledger.of_study import GSM8K_PLAIN, prompted
 from pipeline.analysis.ledger.predicates import (
     Test,
+    as_published,
+    asked_alike,
     below,
     every,
     falls,
     is_faithful,
     not_,
     not_behind,
-    ordered,
     rises,
     rises_then_falls,
     same,
@@ -35,19 +37,20 @@ NOTE = "a later note on arXiv 2504.01698, on reasoning collapse"
 TABLE, ABSTRACT = f"{V1}, Table 1", f"{V1}, abstract"
 
 DATA = "study-1"
+WITH_YES_NO = Who("qwen25-7b", "yes-no", "grpo")
+"""7B on Study 1's data drawn anew, half of ExploreToM's questions to be answered by yes or no."""
+
 SMALL = ("qwen25-05b", "qwen25-15b", "qwen25-3b")
 LARGE = ("qwen25-7b", "qwen25-7b-1m")
 MODELS = (*SMALL, *LARGE)
-BY_SIZE = MODELS[:4]
+ASKED_TWICE = ("qwen25-3b", "qwen25-7b")
+"""Models that studies ask with two prompts, or train in another way beside the paper's."""
 
 HALVED = 0.5
 """A response has collapsed where it lost this share of its length (docs/verdict.md)."""
 
 STEADY = 0.2
 """A length is stable where it changes by less than this share; the paper gives no number."""
-
-QUESTIONS = 600
-"""Of Hi-ToM, on which published accuracies are measured."""
 
 
 def rl(model: str) -> Who:
@@ -90,7 +93,7 @@ def _accuracy() -> tuple[PaperClaim, ...]:
         _rises("infilled", TABLE, "RL carries over to retold stories", "explore_tom_infilled"),
         PaperClaim(
             "tom-rl/gsm8k",
-            f"{V1}, Table 1: 47.99 to 45.49 at 0.5B, 92.04 to 91.58 at 7B",
+            f"{V1}, Appendix Table 3: 47.99 to 45.49 at 0.5B, 92.04 to 91.58 at 7B",
             "RL does not impair GSM8K: equal within 5 points at every size",
             _every_size("gsm8k"),
             every(same(gain(rl(model), "gsm8k")) for model in MODELS),
@@ -99,31 +102,15 @@ def _accuracy() -> tuple[PaperClaim, ...]:
             "tom-rl/gpt-4o",
             f"{V1}, abstract and Table 1: 84.50 against 69.00",
             "after RL, 7B-1M is ahead of GPT-4o on Hi-ToM",
-            "GRPO at 7B-1M, asked hi_tom",
-            rises(lead_over_published(rl("qwen25-7b-1m"), "gpt-4o", "hi_tom", 0.69, QUESTIONS)),
+            "GRPO at 7B-1M and GPT-4o, asked hi_tom",
+            rises(lead(rl("qwen25-7b-1m"), Who("gpt-4o"), "hi_tom")),
         ),
         PaperClaim(
             "tom-rl/deepseek-v3",
             f"{V1}, abstract and Table 1: 84.50 against 70.17",
             "after RL, 7B-1M is ahead of DeepSeek-v3 on Hi-ToM",
-            "GRPO at 7B-1M, asked hi_tom",
-            rises(
-                lead_over_published(rl("qwen25-7b-1m"), "deepseek-v3", "hi_tom", 0.7017, QUESTIONS)
-            ),
-        ),
-        PaperClaim(
-            "tom-rl/size",
-            f"{V1}, Table 1: 70.83, 79.17, 81.17, 83.33",
-            "after RL, each larger model from 0.5B to 7B is better on Hi-ToM",
-            _every_size("hi_tom"),
-            ordered([rl(model) for model in BY_SIZE], "hi_tom"),
-        ),
-        PaperClaim(
-            "tom-rl/long-context",
-            f"{V1}, Table 1: 84.50 against 83.33",
-            "after RL, 7B-1M is ahead of 7B on Hi-ToM",
-            "GRPO at 7B and 7B-1M, asked hi_tom",
-            rises(lead(rl("qwen25-7b-1m"), rl("qwen25-7b"), "hi_tom"), least=0.0),
+            "GRPO at 7B-1M and DeepSeek-v3, asked hi_tom",
+            rises(lead(rl("qwen25-7b-1m"), Who("deepseek-v3"), "hi_tom")),
         ),
     )
 
@@ -134,23 +121,23 @@ def _length() -> tuple[PaperClaim, ...]:
         PaperClaim(
             "tom-rl/shrinks-by-88",
             f"{V1}, on response lengths: 88.4 % at 1.5B",
-            "RL shortens the responses of 1.5B by 88.4 %, within 5",
+            "RL shortens the responses of 1.5B by 88.4 %",
             "responses of 1.5B to hi_tom before and after GRPO",
-            same(longer(rl("qwen25-15b"), "hi_tom"), around_value=-0.884),
+            as_published(longer(rl("qwen25-15b"), "hi_tom"), -0.884),
         ),
         PaperClaim(
             "tom-rl/stable-7b",
             f"{V1}, on response lengths",
-            "7B keeps the length of its responses, mean and median, within a fifth",
-            "responses of 7B to hi_tom before and after GRPO",
-            _keeps_length("qwen25-7b"),
+            "7B keeps the mean length of its responses within a fifth",
+            "responses of 7B to hi_tom before and after GRPO, asked with one prompt",
+            _keeps_length(rl("qwen25-7b")),
         ),
         PaperClaim(
             "tom-rl/stable-7b-1m",
             f"{V1}, on response lengths",
-            "7B-1M keeps the length of its responses, mean and median, within a fifth",
-            "responses of 7B-1M to hi_tom before and after GRPO",
-            _keeps_length("qwen25-7b-1m"),
+            "7B-1M keeps the mean length of its responses within a fifth",
+            "responses of 7B-1M to hi_tom before and after GRPO, asked with one prompt",
+            _keeps_length(rl("qwen25-7b-1m")),
         ),
         PaperClaim(
             "tom-rl/rises-then-falls",
@@ -176,9 +163,13 @@ def _length() -> tuple[PaperClaim, ...]:
     )
 
 
-def _keeps_length(model: str) -> Test:
-    kinds = (False, True)
-    return every(same(longer(rl(model), "hi_tom", typical), STEADY) for typical in kinds)
+def _keeps_length(who: Who) -> Test:
+    return asked_alike(same(longer(who, "hi_tom"), STEADY), who)
+
+
+def _states_less(model: str) -> Test:
+    before, after = (stating_nothing(who, "hi_tom") for who in (Who(model), rl(model)))
+    return asked_alike(rises(less(after, before)), rl(model))
 
 
 def _reasoning() -> tuple[PaperClaim, ...]:
@@ -215,11 +206,9 @@ def _reasoning() -> tuple[PaperClaim, ...]:
         PaperClaim(
             "tom-rl/less-meaning",
             f"{V3}, abstract: less meaningful responses at 3B and below",
-            "at 3B and below, more responses state no belief after RL than before",
-            "verdicts on 0.5B, 1.5B and 3B and hi_tom, before and after GRPO",
-            every(
-                rises(less(*(stating_nothing(w, "hi_tom") for w in (rl(m), Who(m))))) for m in SMALL
-            ),
+            "at 3B and below, more responses state no more than the answer after RL than before",
+            "responses of 0.5B, 1.5B and 3B to hi_tom before and after GRPO, asked with one prompt",
+            every(map(_states_less, SMALL)),
         ),
         PaperClaim(
             "tom-rl/transfer-despite-collapse",
@@ -232,39 +221,39 @@ def _reasoning() -> tuple[PaperClaim, ...]:
             "tom-rl/no-reasoning-needed",
             f"{V3}, abstract: benchmarks may be solvable without explicit reasoning",
             "a rule that learns nothing is better on Hi-ToM than 7B-1M after RL",
-            "rules and GRPO at 7B-1M on hi_tom",
+            "responses of 7B-1M to hi_tom after GRPO",
             rises(rule_lead("hi_tom", rl("qwen25-7b-1m")), least=0.0),
         ),
     )
 
 
 def _prompts_and_data() -> tuple[PaperClaim, ...]:
-    assumed, plain = "with the assumptions", "without them"
+    assumed, plain = prompted("tom-rl"), prompted("rlvr")
+    boxed_or_not = (lead_of_prompts(Who(m), "gsm8k", GSM8K_PLAIN) for m in ASKED_TWICE)
     return (
         PaperClaim(
             "tom-rl/assumptions",
             f"{V1}, on prompts",
-            "the two assumptions in the prompt do not help base models on Hi-ToM",
-            "base models asked with the assumptions and without, all else alike",
+            "the two assumptions in the prompt do not help the base models 3B and 7B on Hi-ToM",
+            "3B and 7B asked with the assumptions and with tags alone",
             every(
-                not_(rises(lead(Who(m, "", assumed), Who(m, "", plain), "hi_tom"))) for m in MODELS
+                not_(rises(lead(Who(m, "", assumed), Who(m, "", plain), "hi_tom")))
+                for m in ASKED_TWICE
             ),
         ),
         PaperClaim(
             "tom-rl/prompt-moves-gsm8k",
             f"{V1}, on GSM8K",
-            "another prompt moves GSM8K by more than 5 points at some size",
-            "base models asked gsm8k with two prompts",
-            some(
-                not_(same(lead(Who(m, "", "with another prompt"), Who(m), "gsm8k"))) for m in MODELS
-            ),
+            "another prompt moves GSM8K by more than 5 points at 3B or 7B",
+            "3B and 7B asked gsm8k plainly and for steps and a box",
+            some(not_(same(each)) for each in boxed_or_not),
         ),
         PaperClaim(
             "tom-rl/yes-no-impairs",
             f"{V1}, on training data",
             "with yes/no questions in its data, 7B learns Hi-ToM less well",
-            "GRPO at 7B on Study 1's data with yes/no questions and without",
-            rises(lead(rl("qwen25-7b"), Who("qwen25-7b", f"{DATA} with yes/no", "grpo"), "hi_tom")),
+            "GRPO at 7B on Study 1's data drawn anew: places alone, and half of ExploreToM yes/no",
+            rises(lead(Who("qwen25-7b", "places", "grpo"), WITH_YES_NO, "hi_tom")),
         ),
     )
 
@@ -276,9 +265,9 @@ def _imitation() -> tuple[PaperClaim, ...]:
         PaperClaim(
             f"tom-rl/sft-{name}",
             f"{V3}, abstract: SFT often matches or exceeds RL",
-            f"supervised training is as good as RL on {topic}, within 5 points, at every size",
-            f"{needs}, five sizes, asked {topic}",
-            every(not_behind(lead(sft(m), rl(m), topic)) for m in MODELS),
+            f"supervised training is as good as RL on {topic}, within 5 points, at 3B and 7B",
+            f"{needs}, 3B and 7B, asked {topic}",
+            every(not_behind(lead(sft(m), rl(m), topic)) for m in ASKED_TWICE),
         )
         for name, topic in topics.items()
     )
@@ -287,9 +276,9 @@ def _imitation() -> tuple[PaperClaim, ...]:
         PaperClaim(
             "tom-rl/sft-generalises",
             f"{V3}, abstract: SFT is generalizable",
-            "supervised training on Hi-ToM and ExploreToM raises ToMi at every size",
+            "supervised training on Hi-ToM and ExploreToM raises ToMi at 3B and 7B",
             "base models and supervised training on Study 1's data, asked tomi",
-            every(rises(gain(sft(m), "tomi")) for m in MODELS),
+            every(rises(gain(sft(m), "tomi")) for m in ASKED_TWICE),
         ),
     )
 
