@@ -284,7 +284,13 @@ def tried(root: Path, models: int) -> dict[str, Any]:
         return [each["used"]["value"] for each in fitting]
 
     areas = {form: area(figures(form, USES), figures(form, IGNORES)) for form in FORMS}
-    return {"models": found, "areas": areas, "steps": STEPS, "batch": BATCH}
+    return {
+        "models": found,
+        "areas": areas,
+        "asked": LEAST_AREA,
+        "steps": STEPS,
+        "batch": BATCH,
+    }
 
 
 def main() -> int:
