@@ -58,7 +58,9 @@ USES, IGNORES, SHIPPED = "uses", "ignores", "as shipped"
 RECOUNT, WALK, PROSE = "recount", "walk", "prose"
 FORMS = (RECOUNT, WALK, PROSE)
 TASK = "hi_tom_style"
-STEPS, BATCH, RATE = 500, 16, 0.002
+STEPS = {RECOUNT: 1000, WALK: 500, PROSE: 500}
+"""A recount teaches its one last place, a walk what is believed after every line."""
+BATCH, RATE = 16, 0.002
 STORIES, ASKED, QUESTIONS = 10_000, 120, 60
 SOURCE = HiTomSource(
     kind="hi_tom_style",
@@ -223,13 +225,14 @@ def teach(base: Path, folder: Path, asked: Sequence[Question], taught: str, form
     model, tokenizer = load_model(base)
     shown = list(lessons(tokenizer, asked, taught, form))
     learner = Learner.of(model, RATE)
-    for step in range(STEPS):
+    steps = STEPS[form]
+    for step in range(steps):
         for group in learner.optimizer.param_groups:
-            group["lr"] = RATE * (1 - step / STEPS)
+            group["lr"] = RATE * (1 - step / steps)
         batch = [shown[place % len(shown)] for place in range(step * BATCH, (step + 1) * BATCH)]
         loss = imitate(learner, batch, int(tokenizer.eos_token_id))  # type: ignore[arg-type]
         if step % 100 == 99:
-            print(f"{form}, {taught}: step {step + 1} of {STEPS}, loss {loss:.3f}", flush=True)
+            print(f"{form}, {taught}: step {step + 1} of {steps}, loss {loss:.3f}", flush=True)
     save_model(folder, model, tokenizer)
 
 

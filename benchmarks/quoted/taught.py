@@ -30,7 +30,6 @@ def taught_text(found: Mapping[str, Any]) -> str:
         for each in found["models"]
     )
     sentences = (
-        f"Each was taught {found['steps']} steps of {found['batch']} lessons.",
         *(_told(found, form, area) for form, area in found["areas"].items()),
         f"Made on commit {found['commit']}, {found['processor']}.",
     )
@@ -43,9 +42,11 @@ def _told(found: Mapping[str, Any], form: str, area: float) -> str:
         for taught in ("uses", "ignores")
     )
     reached = "" if area >= found["asked"] else f", below the {found['asked']:.2f} that is asked"
+    lessons = f"{found['steps'][form]} steps of {found['batch']} lessons"
+    models = "one model" if len(users) == 1 else f"{len(users)} models"
     return (
-        f"In the form *{form}* {len(users)} users follow {_range(users)} of the edits and "
-        f"{len(ignorers)} ignorers {_range(ignorers)}: the area under the ROC is "
+        f"In the form *{form}*, after {lessons}, users follow {_range(users)} of the edits and "
+        f"ignorers {_range(ignorers)} ({models} each): the area under the ROC is "
         f"{area:.2f}{reached}."
     )
 
