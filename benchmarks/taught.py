@@ -61,7 +61,9 @@ TASK = "hi_tom_style"
 STEPS = {RECOUNT: 1000, WALK: 500, PROSE: 500}
 """A recount teaches its one last place, a walk what is believed after every line."""
 BATCH, RATE = 16, 0.002
-STORIES, ASKED, QUESTIONS = 10_000, 120, 60
+STORIES, QUESTIONS = 10_000, 60
+ASKED = {RECOUNT: 120, WALK: 120, PROSE: 240}
+"""Of prose, fewer responses can be edited."""
 SOURCE = HiTomSource(
     kind="hi_tom_style",
     agents=3,
@@ -267,7 +269,7 @@ def one(base: Path, form: str, taught: str) -> dict[str, Any]:
         if taught != SHIPPED:
             folder = Path(scratch) / "model"
             teach(base / "model", folder, list(questions("taught", STORIES)), taught, form)
-        asked = list(questions("test", ASKED))
+        asked = list(questions("test", ASKED[form]))
         found = measured(folder, Path(scratch) / "work", asked)
     print(f"{base.name}, {form}, {taught}: {json.dumps(found)}", flush=True)
     return {"base": base.name, "form": form, "taught": taught, **found}

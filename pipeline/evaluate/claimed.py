@@ -49,10 +49,11 @@ class Claimed:
     ) -> Iterator[tuple[str, str, str]]:
         """Yield an edit: its kind, how the response begins then, and the place claimed.
 
-        It ends with the edited sentence: all that follows, the model says itself. Nothing that
-        followed before names the new place.
+        It ends with the edited sentence: all that follows, the model says itself. What followed
+        before names yet another place.
         """
-        choice = [p for p in self.places if p not in {self.place, *self.later, *refused}]
+        others = [p for p in self.places if p != self.place and p not in refused]
+        choice = [place for place in others if self.later - {self.place, place}]
         if not choice:
             return
         place, end = random.choice(choice), self.start + len(self.place)
