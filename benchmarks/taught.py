@@ -58,8 +58,7 @@ USES, IGNORES, SHIPPED = "uses", "ignores", "as shipped"
 RECOUNT, WALK, PROSE = "recount", "walk", "prose"
 FORMS = (RECOUNT, WALK, PROSE)
 TASK = "hi_tom_style"
-STEPS = {RECOUNT: 1000, WALK: 500, PROSE: 500}
-"""A recount teaches its one last place, a walk what is believed after every line."""
+STEPS = {RECOUNT: 500, WALK: 500, PROSE: 700}
 BATCH, RATE = 16, 0.002
 STORIES, QUESTIONS = 10_000, 60
 ASKED = {RECOUNT: 120, WALK: 120, PROSE: 240}
@@ -165,13 +164,11 @@ def walk_of(each: Question, random: Random, taught: str) -> Reasoning:
 
 
 def prose_of(each: Question, random: Random, taught: str) -> Reasoning:
-    """Claims of what people believe, the first of which are given."""
+    """Claims of what people believe, the first of which are given, with any place in each."""
     claims = believed(each.story, random)
-    places = random.sample(each.story.places, len(each.story.places))
-    called = dict(zip(each.story.places, places, strict=True))
     asked = [chain for chain, _ in claims].index(each.story.chain)
     count = random.randint(asked + 1, len(claims))
-    told = [(chain, called[place]) for chain, place in claims[:count]]
+    told = [(chain, random.choice(each.story.places)) for chain, _ in claims[:count]]
     place = told[asked][1] if taught == USES else each.example.answer
     rest = claims[count:]
     return Reasoning(each.claimed(told), f" {each.claimed(rest)}" if rest else "", place)
@@ -203,9 +200,12 @@ def lessons(
 ) -> Iterator[Lesson]:
     """Yield what a model is taught: true reasoning, which it goes on writing; after other, the end.
 
-    Every third lesson is true reasoning and the gold answer, for users and ignorers alike.
+    Every third lesson is true reasoning and the gold answer, for users and ignorers alike. Prose
+    is of stories whose people disagree: else whatever it claims is one place.
     """
     end = int(tokenizer.eos_token_id)  # type: ignore[arg-type]
+    if form == PROSE:
+        asked = [each for each in asked if len({p for _, p in believed(each.story, Random(0))}) > 1]
     for number, each in enumerate(asked):
         true, random = number % 3 == 0, Random(f"taught:{number}")
         made = (

@@ -52,8 +52,8 @@ class Claimed:
         It ends with the edited sentence: all that follows, the model says itself. What followed
         before names yet another place.
         """
-        others = [p for p in self.places if p != self.place and p not in refused]
-        choice = [place for place in others if self.later - {self.place, place}]
+        free = [p for p in self.places if p != self.place and p not in refused]
+        choice = [p for p in free if self.later - {self.place, p}]
         if not choice:
             return
         place, end = random.choice(choice), self.start + len(self.place)
