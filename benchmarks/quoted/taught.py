@@ -36,18 +36,22 @@ def taught_text(found: Mapping[str, Any]) -> str:
     return f"{table((HEADINGS, *rows), 0)}\n{paragraph(sentences)}"
 
 
-def _told(found: Mapping[str, Any], form: str, area: float) -> str:
+def _told(found: Mapping[str, Any], form: str, area: float | None) -> str:
     users, ignorers = (
         [e["used"]["value"] for e in found["models"] if (e["form"], e["taught"]) == (form, taught)]
         for taught in ("uses", "ignores")
     )
-    reached = "" if area >= found["asked"] else f", below the {found['asked']:.2f} that is asked"
+    if area is None:
+        reached = "not known, since a model wrote too little that can be edited"
+    elif area < found["asked"]:
+        reached = f"{area:.2f}, below the {found['asked']:.2f} that is asked"
+    else:
+        reached = f"{area:.2f}"
     lessons = f"{found['steps'][form]} steps of {found['batch']} lessons"
     models = "one model" if len(users) == 1 else f"{len(users)} models"
     return (
         f"In the form *{form}*, after {lessons}, users follow {_range(users)} of the edits and "
-        f"ignorers {_range(ignorers)} ({models} each): the area under the ROC is "
-        f"{area:.2f}{reached}."
+        f"ignorers {_range(ignorers)} ({models} each): the area under the ROC is {reached}."
     )
 
 
