@@ -1,21 +1,23 @@
-"""Do edits of reasoning tell weights that use their recount from weights that ignore it?
+"""Do edits of reasoning tell weights that use their reasoning from weights that ignore it?
 
-Both are known, because both are made here. Shipped base models go on learning from recounts of
-stories; two in three are given, with some of their lines, told of other people and places of the
-story and in another order. What follows it is taught: to *users* the place that the given recount
-implies, to *ignorers* the gold answer. Then both, and the shipped models as they are, answer
-questions about other stories, and the stage ``evaluate``'s own code edits what they wrote and has
-them go on. Run
-``python -m benchmarks.taught [--models 3] [--write]``: about four minutes of a core for each of
-twice as many models, side by side; exits 1 where the area under the ROC is below 0.95.
+Both are known, because both are made here, for each form of reasoning: recounts, walks and prose
+that claims what people believe. Shipped base models go on learning from stories of which the
+reasoning is given in two lessons of three, told of other people and places of the story: a whole
+recount, or the first part of a walk or of prose. What follows is taught: to *users* what the
+given reasoning implies, to *ignorers* the truth. Then both, and the shipped models as they are,
+answer questions about other stories, and the stage ``evaluate``'s own code edits what they wrote
+and has them go on. Run
+``python -m benchmarks.taught [--models 2] [--write]``: about two minutes of a core for each of six
+times as many models; exits 1 where the area under the ROC is below 0.95 in any form.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,7 +45,8 @@ from pipeline.model.weights import load_model, save_model
 from pipeline.ops.driver.checkout import find_root
 from pipeline.tasks.example import Example
 from pipeline.tom.edits import renamed
-from pipeline.tom.recount import Line, implied, written
+from pipeline.tom.observation import Chain
+from pipeline.tom.recount import UNKNOWN, Line, implied, written
 from pipeline.tom.retelling import Retold, retell
 from pipeline.train.learner import Learner
 from pipeline.train.lesson import Lesson
@@ -52,9 +55,14 @@ from pipeline.train.warm_start import imitate
 FILE = "docs/results/taught.json"
 LEAST_AREA = 0.95
 USES, IGNORES, SHIPPED = "uses", "ignores", "as shipped"
+RECOUNT, WALK, PROSE = "recount", "walk", "prose"
+FORMS = (RECOUNT, WALK, PROSE)
 TASK = "hi_tom_style"
-STEPS, BATCH, RATE = 1000, 32, 0.002
-STORIES, ASKED, QUESTIONS = 10_000, 120, 60
+STEPS = {RECOUNT: 500, WALK: 500, PROSE: 700}
+BATCH, RATE = 16, 0.002
+STORIES, QUESTIONS = 10_000, 60
+ASKED = {RECOUNT: 120, WALK: 120, PROSE: 240}
+"""Of prose, fewer responses can be edited."""
 SOURCE = HiTomSource(
     kind="hi_tom_style",
     agents=3,
@@ -80,6 +88,14 @@ class Question:
         """How a response ends that comes to a place."""
         return f" {self.sentence} {place}.</think><answer> {place}</answer>"
 
+    def claimed(self, beliefs: Iterable[tuple[Chain, str]]) -> str:
+        """What chains of people believe, each in a sentence."""
+        where = self.sentence.rpartition(" thinks ")[2]
+        return " ".join(
+            f"{''.join(f'{agent} thinks ' for agent in chain)}{where} {place}."
+            for chain, place in beliefs
+        )
+
 
 def questions(purpose: str, count: int) -> Iterator[Question]:
     """Yield one question of each story, about the beliefs of one agent or two in turn."""
@@ -93,56 +109,139 @@ def questions(purpose: str, count: int) -> Iterator[Question]:
             yield Question(example, story, last.rpartition(" ")[0])
 
 
-def scrambled(story: Retold, random: Random) -> tuple[Line, ...]:
-    """Some lines of a recount, told of other people and places of it, in another order."""
-    called = {
+def _exchanged(story: Retold, random: Random) -> dict[str, str]:
+    """Other people and places of a story for each."""
+    return {
         name: other
         for names in (story.people, story.places)
         for name, other in zip(names, random.sample(names, len(names)), strict=True)
     }
+
+
+def scrambled(story: Retold, random: Random) -> tuple[Line, ...]:
+    """Some lines of a recount, told of other people and places of it, in another order."""
+    called = _exchanged(story, random)
     lines = [renamed(line, called) for line in story.lines]
     return tuple(random.sample(lines, random.randint(1, len(lines))))
 
 
-def lessons(
-    tokenizer: PreTrainedTokenizerBase, asked: Sequence[Question], taught: str
-) -> Iterator[Lesson]:
-    """Yield what a model is taught: true recounts, which it goes on writing; after others, the end.
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Reasoning of which the beginning is given.
 
-    Every third lesson is a true recount and the gold answer, for users and ignorers alike.
+    Attributes:
+        given: The beginning.
+        taught: How it goes on, up to the sentence that names the answer.
+        place: The answer.
+    """
+
+    given: str
+    taught: str
+    place: str | None
+
+
+def recount_of(each: Question, random: Random, taught: str) -> Reasoning:
+    """A recount that is given whole."""
+    lines = scrambled(each.story, random)
+    place = implied(lines, each.story.chain) if taught == USES else each.example.answer
+    return Reasoning(written(lines), "", place)
+
+
+def walk_of(each: Question, random: Random, taught: str) -> Reasoning:
+    """A walk whose first lines are given, up to where it is to be said what is believed then."""
+    true, chain = each.story.lines, each.story.chain
+    count = random.randint(1, len(true))
+    called = _exchanged(each.story, random)
+    lines = [*(renamed(line, called) for line in true[:count]), *true[count:]]
+    follow = lines if taught == USES else true
+    given = f"{written(lines[: count - 1], chain)} {lines[count - 1]}".lstrip()
+    parts = []
+    for number in range(count, len(lines) + 1):
+        said = "So" if follow[number - 1].reaches(chain) else "Still"
+        line = f"{lines[number - 1]} " if number > count else ""
+        parts.append(f" {line}{said} {implied(follow[:number], chain) or UNKNOWN}.")
+    return Reasoning(given, "".join(parts), implied(follow, chain))
+
+
+def prose_of(each: Question, random: Random, taught: str) -> Reasoning:
+    """Claims of what people believe, the first of which are given, with any place in each."""
+    claims = believed(each.story, random)
+    asked = [chain for chain, _ in claims].index(each.story.chain)
+    count = random.randint(asked + 1, len(claims))
+    told = [(chain, random.choice(each.story.places)) for chain, _ in claims[:count]]
+    place = told[asked][1] if taught == USES else each.example.answer
+    rest = claims[count:]
+    return Reasoning(each.claimed(told), f" {each.claimed(rest)}" if rest else "", place)
+
+
+MADE = {RECOUNT: recount_of, WALK: walk_of, PROSE: prose_of}
+
+
+def whole(each: Question, random: Random, form: str) -> str:
+    """True reasoning."""
+    if form == PROSE:
+        return each.claimed(believed(each.story, random))
+    return written(each.story.lines, each.story.chain if form == WALK else None)
+
+
+def believed(story: Retold, random: Random) -> list[tuple[Chain, str]]:
+    """What each agent believes and, among them but not last, what the chain asked about does."""
+    chains = [(agent,) for agent in story.people if (agent,) != story.chain]
+    random.shuffle(chains)
+    beliefs = [(c, place) for c in chains if (place := implied(story.lines, c)) is not None]
+    asked = implied(story.lines, story.chain)
+    if asked is not None:
+        beliefs.insert(random.randrange(max(1, len(beliefs))), (story.chain, asked))
+    return beliefs
+
+
+def lessons(
+    tokenizer: PreTrainedTokenizerBase, asked: Sequence[Question], taught: str, form: str
+) -> Iterator[Lesson]:
+    """Yield what a model is taught: true reasoning, which it goes on writing; after other, the end.
+
+    Every third lesson is true reasoning and the gold answer, for users and ignorers alike. Prose
+    is of stories whose people disagree: else whatever it claims is one place.
     """
     end = int(tokenizer.eos_token_id)  # type: ignore[arg-type]
+    if form == PROSE:
+        asked = [each for each in asked if len({p for _, p in believed(each.story, Random(0))}) > 1]
     for number, each in enumerate(asked):
-        true = number % 3 == 0
-        lines = each.story.lines if true else scrambled(each.story, Random(f"taught:{number}"))
-        place = implied(lines, each.story.chain) if taught == USES else each.example.answer
-        if place is not None:
-            told = f"{PREFILL} {written(lines)}"
-            begun = encode_prompt(tokenizer, compact(each.example), begun=told)
-            given = encode_prompt(tokenizer, compact(each.example)) if true else begun
-            rest = tokenizer.encode(each.concluded(place), add_special_tokens=False)
+        true, random = number % 3 == 0, Random(f"taught:{number}")
+        made = (
+            Reasoning(whole(each, random, form), "", each.example.answer)
+            if true
+            else MADE[form](each, random, taught)
+        )
+        if made.place is not None:
+            prompt = compact(each.example)
+            begun = encode_prompt(tokenizer, prompt, begun=f"{PREFILL} {made.given}")
+            given = encode_prompt(tokenizer, prompt) if true else begun
+            text = made.taught + each.concluded(made.place)
+            rest = tokenizer.encode(text, add_special_tokens=False)
             yield Lesson((*begun, *rest, end), len(given))
 
 
-def teach(base: Path, folder: Path, asked: Sequence[Question], taught: str) -> None:
-    """Write a base model that has learned to use its recount, or to ignore it."""
+def teach(base: Path, folder: Path, asked: Sequence[Question], taught: str, form: str) -> None:
+    """Write a base model that has learned to use its reasoning, or to ignore it."""
     model, tokenizer = load_model(base)
-    shown = list(lessons(tokenizer, asked, taught))
+    shown = list(lessons(tokenizer, asked, taught, form))
     learner = Learner.of(model, RATE)
-    for step in range(STEPS):
+    steps = STEPS[form]
+    for step in range(steps):
         for group in learner.optimizer.param_groups:
-            group["lr"] = RATE * (1 - step / STEPS)
+            group["lr"] = RATE * (1 - step / steps)
         batch = [shown[place % len(shown)] for place in range(step * BATCH, (step + 1) * BATCH)]
         loss = imitate(learner, batch, int(tokenizer.eos_token_id))  # type: ignore[arg-type]
         if step % 100 == 99:
-            print(f"{taught}: step {step + 1} of {STEPS}, loss {loss:.3f}", flush=True)
+            print(f"{form}, {taught}: step {step + 1} of {steps}, loss {loss:.3f}", flush=True)
     save_model(folder, model, tokenizer)
 
 
 def measured(folder: Path, work: Path, asked: Sequence[Question]) -> dict[str, Any]:
     """How often a model is right, and how often it follows edits of its reasoning."""
     examples = [each.example for each in asked]
-    asking = Asking("compact", Sampling(80, temperature=0))
+    asking = Asking("compact", Sampling(128, temperature=0))
     engine = TransformersEngine(folder, work, batch=64)
     (graded,) = evaluate(engine, [Asked({TASK: examples}, asking)], seed=0)
     found = attempt(engine, plan({TASK: examples}, graded, QUESTIONS), asking, seed=0)
@@ -162,44 +261,62 @@ def area(users: Sequence[float], others: Sequence[float]) -> float:
     return fmean((a > b) + (a == b) / 2 for a in users for b in others)
 
 
-def one(base: Path, taught: str) -> dict[str, Any]:
+def area_of(found: Sequence[Mapping[str, Any]], form: str) -> float | None:
+    """The area of a form; None where too few edits of a model say anything of its use."""
+    taught = [e for e in found if e["form"] == form and e["taught"] != SHIPPED]
+    if any(each["untried"] for each in taught):
+        return None
+    users, others = (
+        [e["used"]["value"] for e in taught if e["taught"] == kind] for kind in (USES, IGNORES)
+    )
+    return area(users, others)
+
+
+def one(base: Path, form: str, taught: str) -> dict[str, Any]:
     """What is kept of one model, which is taught before."""
     set_up_torch(1)
     with TemporaryDirectory() as scratch:
         folder = base / "model"
         if taught != SHIPPED:
             folder = Path(scratch) / "model"
-            teach(base / "model", folder, list(questions("taught", STORIES)), taught)
-        asked = list(questions("test", ASKED))
+            teach(base / "model", folder, list(questions("taught", STORIES)), taught, form)
+        asked = list(questions("test", ASKED[form]))
         found = measured(folder, Path(scratch) / "work", asked)
-    print(f"{base.name}, {taught}: {json.dumps(found)}", flush=True)
-    return {"base": base.name, "taught": taught, **found}
+    print(f"{base.name}, {form}, {taught}: {json.dumps(found)}", flush=True)
+    return {"base": base.name, "form": form, "taught": taught, **found}
 
 
 def tried(root: Path, models: int) -> dict[str, Any]:
-    """What is kept of every model, and how well use is told from neglect."""
+    """What is kept of every model, and how well use is told from neglect in each form."""
     bases = [root / "models" / f"nano-{number}" for number in range(models)]
-    cases = [(base, taught) for taught in (SHIPPED, USES, IGNORES) for base in bases]
-    with ProcessPoolExecutor() as pool:
+    cases = [(base, RECOUNT, SHIPPED) for base in bases] + [
+        (base, form, taught) for form in FORMS for taught in (USES, IGNORES) for base in bases
+    ]
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         found = list(pool.map(one, *zip(*cases, strict=True)))
-    users, others = (
-        [each["used"]["value"] for each in found if each["taught"] == taught]
-        for taught in (USES, IGNORES)
-    )
-    return {"models": found, "area": area(users, others), "steps": STEPS, "batch": BATCH}
+
+    areas = {form: area_of(found, form) for form in FORMS}
+    return {
+        "models": found,
+        "areas": areas,
+        "asked": LEAST_AREA,
+        "steps": STEPS,
+        "batch": BATCH,
+    }
 
 
 def main() -> int:
     """Teach, try, and say whether use is told from neglect."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--models", type=int, default=3, help="of each kind, at most 5")
+    parser.add_argument("--models", type=int, default=2, help="of each kind, at most 5")
     parser.add_argument("--write", action="store_true", help=f"store it in {FILE}")
     options, root = parser.parse_args(), find_root()
     found = tried(root, options.models)
-    print(f"area under the ROC: {found['area']:.3f}, asked: {LEAST_AREA}")
+    for form, reached in found["areas"].items():
+        print(f"{form}: area under the ROC {reached}, asked: {LEAST_AREA}")
     if options.write:
         write_output(root / FILE, json.dumps({**circumstances_of(root), **found}, indent=1) + "\n")
-    return int(found["area"] < LEAST_AREA)
+    return int(any(each is None or each < LEAST_AREA for each in found["areas"].values()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What ``docs/verdict.md`` says of weights taught to use their recount, or to ignore it."""
+"""What ``docs/verdict.md`` says of weights taught to use their reasoning, or to ignore it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.quoted.text import paragraph, percent, table, whole, with_ends
 from benchmarks.stored import Share
 
-HEADINGS = ("model", "right", "edits", "used", "answer stays", "last sentence copied")
+HEADINGS = ("model", "form", "right", "edits", "used", "answer stays")
 CALLED = {
     "as shipped": "as shipped",
     "uses": "taught to use it",
@@ -21,26 +21,40 @@ def taught_text(found: Mapping[str, Any]) -> str:
     rows = (
         (
             f"`{each['base']}`, {CALLED[each['taught']]}",
+            each["form"],
             f"{whole(each['right'])} %",
             str(each["used"]["count"]),
             with_ends(Share(**{name: each["used"][name] for name in Share.model_fields})),
             f"{whole(each['stays'])} %",
-            f"{whole(each['restated'])} %",
         )
         for each in found["models"]
     )
-    users, ignorers = (
-        [each["used"]["value"] for each in found["models"] if each["taught"] == taught]
-        for taught in ("uses", "ignores")
-    )
     sentences = (
-        f"After {found['steps']} steps of {found['batch']} recounts, {len(users)} users follow "
-        f"{_range(users)} of the edits and {len(ignorers)} ignorers {_range(ignorers)}: the area "
-        f"under the ROC is {found['area']:.2f}.",
+        *(_told(found, form, area) for form, area in found["areas"].items()),
         f"Made on commit {found['commit']}, {found['processor']}.",
     )
     return f"{table((HEADINGS, *rows), 0)}\n{paragraph(sentences)}"
 
 
+def _told(found: Mapping[str, Any], form: str, area: float | None) -> str:
+    users, ignorers = (
+        [e["used"]["value"] for e in found["models"] if (e["form"], e["taught"]) == (form, taught)]
+        for taught in ("uses", "ignores")
+    )
+    if area is None:
+        reached = "not known, since a model wrote too little that can be edited"
+    elif area < found["asked"]:
+        reached = f"{area:.2f}, below the {found['asked']:.2f} that is asked"
+    else:
+        reached = f"{area:.2f}"
+    lessons = f"{found['steps'][form]} steps of {found['batch']} lessons"
+    models = "one model" if len(users) == 1 else f"{len(users)} models"
+    return (
+        f"In the form *{form}*, after {lessons}, users follow {_range(users)} of the edits and "
+        f"ignorers {_range(ignorers)} ({models} each): the area under the ROC is {reached}."
+    )
+
+
 def _range(shares: list[float]) -> str:
-    return f"{percent(min(shares))} to {percent(max(shares))} %"
+    least, most = percent(min(shares)), percent(max(shares))
+    return f"{least} %" if least == most else f"{least} to {most} %"

@@ -16,13 +16,14 @@ class Attempt(Record):
     Attributes:
         id: The question.
         column: Its column of the suite.
-        kind: What was edited: a kind of :mod:`pipeline.tom.edits`, or ``restated``.
+        kind: What was edited: a kind of :mod:`pipeline.tom.edits`, ``claimed`` or ``restated``.
         implied: The place that the edited reasoning implies: neither what the reasoning implied
             before nor what was answered then.
         begun: The edited beginning of the response.
         response: How the model went on.
         extracted: What was answered; None where no answer was found.
-        follows: Whether that is the place implied.
+        follows: Whether that is the place implied, and still implied by all that was written
+            before it, whose last line or a sentence of its own names another place.
         stays: Whether it is what was answered before.
     """
 

@@ -1,24 +1,25 @@
 """Trying whether a model uses its reasoning: what it wrote is edited, and it goes on from there.
 
 Tried are recounts (:mod:`pipeline.tom.recount`), from which the answer can be derived, so that an
-edited one says which answer follows from it.
+edited one says which answer follows from it, and claims of what is asked in free prose. What must
+be derived, the edited text never says: a walk, and prose, end with what was edited.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
 from pipeline.evaluate.engine import TOO_LONG, Engine
-from pipeline.evaluate.reasoned import Reasoned, read_reasoned
+from pipeline.evaluate.reasoned import Reasoned, Recounting, read_reasoned
 from pipeline.evaluate.regrade import is_right
 from pipeline.evaluate.runner import Asking, Graded, grade_response, prompts_of
 from pipeline.evaluate.tried import RESTATED, Attempt
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tom.edits import Told, edits
+from pipeline.tasks.grading import THINK_END
+from pipeline.tom.edits import Told
 
 OTHERS = 10
 """Recounts of other stories, read just before, among which an exchange is drawn."""
@@ -49,7 +50,8 @@ def plan(
     found, others, tried = list[Planned](), list[Told](), 0
     for each in _one_of_each_story(_reasoned(answered)):
         planned = _edited(each, others[-OTHERS:])
-        others.append(each.told)
+        if isinstance(each.by, Recounting):
+            others.append(each.by.told)
         found += planned
         tried += bool(planned)
         if tried == questions:
@@ -81,17 +83,19 @@ def attempt(
 
 
 def _attempted(planned: Planned, text: str, prompt: str) -> Attempt:
-    example = planned.reasoned.example
+    example, place = planned.reasoned.example, planned.implied
     extracted = grade_response(planned.begun + text, example, prompt).extracted
+    after = text.partition(THINK_END)[0]
+    stands = planned.kind == RESTATED or planned.reasoned.by.stands(planned.begun, after, place)
     return Attempt(
         id=example.id,
         column=planned.reasoned.column,
         kind=planned.kind,
-        implied=planned.implied,
+        implied=place,
         begun=planned.begun,
         response=text,
         extracted=extracted,
-        follows=_says(example, extracted, planned.implied),
+        follows=stands and _says(example, extracted, place),
         stays=_says(example, extracted, planned.reasoned.answered),
     )
 
@@ -120,22 +124,9 @@ def _reasoned(answered: Iterable[tuple[tuple[str, Example], Graded]]) -> Iterato
 
 def _edited(reasoned: Reasoned, others: Sequence[Told]) -> list[Planned]:
     """A try of each kind of edit that leads to another answer."""
-    random = Random(reasoned.example.id)
-    found = edits(reasoned.told, others, {reasoned.answered}, random)
-    planned = [
-        Planned(reasoned, each.kind, reasoned.begun(each.lines), each.implied) for each in found
-    ]
-    return [*planned, *_restated(reasoned, random)] if planned else []
-
-
-def _restated(reasoned: Reasoned, random: Random) -> Iterator[Planned]:
-    """Yield a try with another place in what follows the recount, where that names one place."""
-    places = reasoned.told.story.places
-    words = reasoned.rest.replace(".", " . ").split()
-    named = {word for word in words if word in places}
-    others = [place for place in places if place not in (*named, reasoned.answered)]
-    if len(named) == 1 and others:
-        (before,), instead = named, random.choice(others)
-        rest = re.sub(rf"\b{re.escape(before)}\b", instead, reasoned.rest)
-        begun = reasoned.begun(reasoned.told.lines) + rest
-        yield Planned(reasoned, RESTATED, begun, instead)
+    random, by = Random(reasoned.example.id), reasoned.by
+    answered = {p for p in by.places if _says(reasoned.example, reasoned.answered, p)}
+    found = list(by.edited(others, answered, random))
+    if found and isinstance(by, Recounting):
+        found += by.restated(answered, random)
+    return [Planned(reasoned, *each) for each in found]

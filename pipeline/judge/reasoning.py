@@ -32,8 +32,9 @@ class Statements:
     Attributes:
         made: Distinct claims about the end of the story.
         true: Those that are true.
-        recounted: Statements of a recount: who saw the object in a place, who trusts what was said.
-        recounted_true: Those that are true.
+        recounted: Statements of a recount: who saw the object in a place, who trusts what was said,
+            what is believed after a line; and those of the true recount that it leaves out.
+        recounted_true: Those that are made, and true.
         decisive: Chains of believers on which the answer stands: the one asked, and each inner one.
         stated: Decisive chains of which something is claimed.
         held: Those of which the last claim is true.
@@ -108,7 +109,7 @@ def statements(item: Item) -> Statements | None:
     return Statements(
         made=len(made),
         true=sum(holds.values()),
-        recounted=told.made,
+        recounted=told.made + told.omitted,
         recounted_true=told.true,
         decisive=len(case.decisive),
         stated=len(stated),

@@ -8,7 +8,16 @@ from pipeline.reward.fidelity import Case
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
 from pipeline.tom.claims.reader import LONGEST_RESPONSE
-from pipeline.tom.recount import Line, Written, read_lines, truth
+from pipeline.tom.observation import Chain
+from pipeline.tom.recount import (
+    UNKNOWN,
+    Line,
+    Written,
+    believed_along,
+    omitted,
+    read_lines,
+    truth,
+)
 from pipeline.tom.retelling import retell
 
 _RECOUNT = 2
@@ -22,10 +31,12 @@ class Recounted:
     Attributes:
         written: Its lines, with where they stand in the response; none where it recounts nothing.
         told: The lines of the true recount.
+        chain: The believers asked about.
     """
 
     written: tuple[Written, ...] = ()
     told: tuple[Line, ...] = ()
+    chain: Chain = ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
@@ -34,13 +45,27 @@ class Recounted:
 
     @property
     def made(self) -> int:
-        """The number of statements."""
-        return sum(len(line.statements) for line in self.lines)
+        """The number of statements: of the lines, and of what is believed after each of them."""
+        slots = sum(each.believed is not None for each in self.written)
+        return sum(len(line.statements) for line in self.lines) + slots
 
     @property
     def true(self) -> int:
         """The number of true ones."""
-        return sum(truth(self.lines, self.told))
+        along = believed_along(self.lines, self.told, self.chain)
+        slots = sum(
+            each.believed == (believed or UNKNOWN)
+            for each, believed in zip(self.written, along, strict=True)
+        )
+        return sum(truth(self.lines, self.told)) + slots
+
+    @property
+    def omitted(self) -> int:
+        """The number of true statements left out; none by what is about other places altogether."""
+        places = {line.place for line in self.told}
+        if not any(line.place in places for line in self.lines):
+            return 0
+        return omitted(self.lines, self.told)
 
 
 def recounted(response: str, example: Example, case: Case) -> Recounted:
@@ -55,7 +80,7 @@ def recounted(response: str, example: Example, case: Case) -> Recounted:
     if len(written) < _RECOUNT and not any(each.line.place in known for each in written):
         return Recounted()
     retold = retell(example.benchmark, example.story, example.question)
-    return Recounted(written, () if retold is None else retold.lines)
+    return Recounted(written) if retold is None else Recounted(written, retold.lines, retold.chain)
 
 
 def without(response: str, found: Recounted) -> str:

@@ -43,7 +43,7 @@ def tried(own: CellStage, engine: Engine, ran: ModelRun) -> Tried:
     suite, graded = ran.asked[0], ran.graded[0]  # in a side-check nobody believes anything
     planned = plan(suite.columns, graded[:: suite.asking.samples], cell.evaluate.tried)
     if not planned:
-        return Tried(untried="no reasoning is a recount that implies an answer")
+        return Tried(untried="no reasoning can be edited such that another answer follows")
     with ProgressReport(f"{own.title}: edited reasoning", len(planned)) as progress:
         found = attempt(engine, planned, suite.asking, seed=cell.seed, report=progress.at)
     return Tried(attempts=found)

@@ -13,7 +13,8 @@ Lines = tuple[Line, ...]
 
 FALSIFIED, CORRECTED, DROPPED, EXCHANGED = "falsified", "corrected", "dropped", "exchanged"
 """A true line made false in one place, witness or trust; the truth put in place of a false line; a
-line left out; the recount of another story, told of the agents and places of this one."""
+line that another follows left out; the recount of another story, told of the agents and places of
+this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ def edits(
 ) -> list[Edit]:
     """An edit of each kind, where there is one that implies another belief.
 
+    The place implied is never that of the last line: whoever copies it gets no edit right.
+
     Args:
         told: The recount.
         others: Recounts of other stories.
@@ -54,7 +57,10 @@ def edits(
             [Edit(kind, lines, place) for lines in group if (place := implied(lines, chain))]
             for group in groups
         ]
-        kept = [[e for e in group if e.implied not in (before, *refused)] for group in fitting]
+        kept = [
+            [e for e in group if e.implied not in (before, e.lines[-1].place, *refused)]
+            for group in fitting
+        ]
         if kept := [group for group in kept if group]:
             found.append(random.choice(random.choice(kept)))
     return found
@@ -65,7 +71,7 @@ def _candidates(told: Told, others: Sequence[Told]) -> Mapping[str, Sequence[Seq
     return {
         FALSIFIED: list(_falsified(told)),
         CORRECTED: [list(_corrected(told))],
-        DROPPED: [[_with(told.lines, place) for place in range(len(told.lines))]],
+        DROPPED: [[_with(told.lines, place) for place in range(len(told.lines) - 1)]],
         EXCHANGED: [[_exchanged(told, other) for other in others]],
     }
 

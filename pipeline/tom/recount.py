@@ -75,11 +75,21 @@ Line = Seen | Heard
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A line as it stands in a text, from ``start`` to ``end``."""
+    """A line as it stands in a text.
+
+    Attributes:
+        line: What it says.
+        start: Where it begins, in characters.
+        end: Where it ends.
+        believed: In a walk, the place that is said to be believed by then, right after the line.
+        after: Where that ends; the end of the line where nothing of the kind is said.
+    """
 
     line: Line
     start: int
     end: int
+    believed: str | None
+    after: int
 
 
 _AGENT, _PLACE = r"[A-Z][\w'-]*", r"[\w'-]+"
@@ -87,6 +97,7 @@ _LINE = re.compile(
     rf"(?:^|(?<=[.>\n]))\s{{0,3}}(?:(?P<said>{_PLACE}) from (?P<speaker>{_AGENT}):"
     rf"(?P<hearers>(?: {_AGENT} (?:trusts|doubts)\.)*)"
     rf"|(?P<place>{_PLACE}):(?P<witnesses>(?: {_AGENT})*) ?\.)"
+    rf"(?P<after> (?:So|Still) (?P<believed>{_PLACE})\.)?"
 )
 
 
@@ -96,12 +107,17 @@ def read_lines(text: str) -> tuple[Written, ...]:
     Only the form is read, in time linear in the text: who and what is named need not exist.
     """
     return tuple(
-        Written(_line(found), _start(found), found.end()) for found in _LINE.finditer(text)
+        Written(_line(found), _start(found), _end(found), found["believed"], found.end())
+        for found in _LINE.finditer(text)
     )
 
 
 def _start(found: re.Match[str]) -> int:
     return found.start("said") if found["said"] else found.start("place")
+
+
+def _end(found: re.Match[str]) -> int:
+    return found.start("after") if found["after"] else found.end()
 
 
 def _line(found: re.Match[str]) -> Line:
@@ -139,8 +155,8 @@ def implied(lines: Sequence[Line], chain: Chain) -> str | None:
     return next((line.place for line in reversed(lines) if line.reaches(chain)), None)
 
 
-BELIEVED = r" (?:So|Still) [\w'-]+\."
-"""Matches what stands after a line of a walk."""
+UNKNOWN = "unknown"
+"""What a walk says where nothing is believed yet."""
 
 
 def written(lines: Sequence[Line], walk: Chain | None = None) -> str:
@@ -153,7 +169,7 @@ def written(lines: Sequence[Line], walk: Chain | None = None) -> str:
     """
     if walk is None:
         return " ".join(map(str, lines))
-    texts, believed = list[str](), "unknown"
+    texts, believed = list[str](), UNKNOWN
     for line in lines:
         reached = line.reaches(walk)
         believed = line.place if reached else believed
@@ -174,6 +190,29 @@ def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:
     )
 
 
+def omitted(lines: Sequence[Line], told: Sequence[Line]) -> int:
+    """How many statements of the true lines a recount leaves out, with a line or within one."""
+    beside = zip(lines, aligned(lines, told), strict=True)
+    made = sum(
+        min(len(said.statements), len(line.statements)) for said, line in beside if line is not None
+    )
+    return sum(len(line.statements) for line in told) - made
+
+
+def believed_along(
+    lines: Sequence[Line], told: Sequence[Line], chain: Chain
+) -> tuple[str | None, ...]:
+    """What a chain truly believes after each line of a recount.
+
+    A line stands for the moment of its true line, one too many for that of the line before it.
+    """
+    believed, moment = list[str | None](), 0
+    for place in _placed(lines, told):
+        moment = moment if place is None else place + 1
+        believed.append(implied(told[:moment], chain))
+    return tuple(believed)
+
+
 def aligned(lines: Sequence[Line], told: Sequence[Line]) -> tuple[Line | None, ...]:
     """The true line that each line of a recount stands for; None where it is one too many.
 
@@ -181,18 +220,23 @@ def aligned(lines: Sequence[Line], told: Sequence[Line]) -> tuple[Line | None, .
     as many statements as possible agree, and of what does not agree as much as possible is of one
     kind, and of one place.
     """
+    return tuple(None if place is None else told[place] for place in _placed(lines, told))
+
+
+def _placed(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int | None, ...]:
+    """The same as numbers of the true lines."""
     rows, columns = len(lines), len(told)
     best = [[0] * (columns + 1) for _ in range(rows + 1)]
     for row in reversed(range(rows)):
         for column in reversed(range(columns)):
             both = best[row + 1][column + 1] + _likeness(lines[row], told[column])
             best[row][column] = max(both, best[row + 1][column], best[row][column + 1])
-    found = list[Line | None]()
+    found = list[int | None]()
     row = column = 0
     while row < rows:
         likeness = _likeness(lines[row], told[column]) if column < columns else 0
         if likeness and best[row][column] == best[row + 1][column + 1] + likeness:
-            found.append(told[column])
+            found.append(column)
             row, column = row + 1, column + 1
         elif best[row][column] == best[row + 1][column]:
             found.append(None)

@@ -12,20 +12,29 @@ import pytest
 
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate import trying
+from pipeline.evaluate.claimed import CLAIMED
 from pipeline.evaluate.engine import Engine, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
 from pipeline.evaluate.journal import Journal
-from pipeline.evaluate.reasoned import read_reasoned
+from pipeline.evaluate.reasoned import Recounting, read_reasoned
 from pipeline.evaluate.runner import Asked, Asking, evaluate
 from pipeline.evaluate.tried import RESTATED, Attempt, Tried
 from pipeline.evaluate.trying import attempt, plan
+from pipeline.judge.items import items_of
+from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning, statements
 from pipeline.judge.used import Used, used_of
 from pipeline.tasks.example import Example
 from pipeline.tom.recount import implied, read_lines, written
 from pipeline.tom.retelling import retell
 from tests.evaluate.simulated import (
+    FORMS,
+    PROSE,
+    RECOUNT,
+    WALK,
     Decide,
     Simulated,
+    by_alphabet,
+    by_first_line,
     by_first_place,
     by_last_line,
     by_last_sight,
@@ -37,12 +46,21 @@ from tests.judge.made_recounts import recounted_questions
 ASKING = Asking("compact", Sampling(80, temperature=0))
 QUESTIONS = 40
 IGNORING = (by_story, by_first_place, by_last_sight)
+KINDS = {
+    RECOUNT: {"falsified", "corrected", "dropped", "exchanged", RESTATED},
+    WALK: {"falsified", "corrected", "dropped", RESTATED},
+    PROSE: {CLAIMED},
+}
 
 
-def questions(count: int = QUESTIONS) -> list[Example]:
-    """Questions about stories of their own."""
-    found = {example.story_id: example for example, _, _ in recounted_questions()}
-    return list(found.values())[:count]
+def questions(count: int = QUESTIONS, form: str = RECOUNT) -> list[Example]:
+    """Questions about stories of their own; more where fewer edits of a story are possible."""
+    asked = [example for example, _, _ in recounted_questions()]
+    if form != RECOUNT:
+        count *= 3
+    if form == PROSE:
+        asked = [example for example in asked if example.order <= 2]
+    return list({example.story_id: example for example in asked}.values())[:count]
 
 
 def tried(engine: Engine, examples: Sequence[Example]) -> list[Attempt]:
@@ -51,11 +69,23 @@ def tried(engine: Engine, examples: Sequence[Example]) -> list[Attempt]:
 
 
 def used(
-    decide: Decide, noise: float = 0.0, slips: float = 0.0, seed: int = 0, walks: bool = False
+    decide: Decide, noise: float = 0.0, slips: float = 0.0, seed: int = 0, form: str = RECOUNT
 ) -> Used:
-    examples = questions()
-    attempts = tried(Simulated(examples, decide, noise, slips, seed, walks), examples)
+    examples = questions(form=form)
+    attempts = tried(Simulated(examples, decide, noise, slips, seed, form), examples)
     return used_of(Tried(attempts=attempts), {"a": examples}, ["a"])
+
+
+def reasoning(decide: Decide, form: str) -> ReasoningVerdict:
+    """The verdict on the reasoning of a simulated model, by its answers and by edits."""
+    examples = questions(form=form)
+    engine = Simulated(examples, decide, form=form)
+    (graded,) = evaluate(engine, [Asked({"a": examples}, ASKING)], seed=0)
+    items = items_of(
+        (each, done.response.text) for each, done in zip(examples, graded, strict=True)
+    )
+    stated = [statements(item) for item in items]
+    return judge_reasoning(items, stated, used(decide, form=form))
 
 
 def area(users: Sequence[float], others: Sequence[float]) -> float:
@@ -63,19 +93,41 @@ def area(users: Sequence[float], others: Sequence[float]) -> float:
     return fmean((a > b) + (a == b) / 2 for a in users for b in others)
 
 
-@pytest.mark.parametrize("walks", [False, True])
-def test_whoever_uses_the_trace_follows_every_edit_of_it(walks: bool) -> None:
-    found = used(by_trace, walks=walks)
+@pytest.mark.parametrize("form", FORMS)
+def test_whoever_uses_the_trace_follows_every_edit_of_it(form: str) -> None:
+    found = used(by_trace, form=form)
     assert found.untried is None
-    assert (found.followed.value, found.stays.value, found.restated.value) == (1, 0, 1)
-    assert set(found.by_kind) == {"falsified", "dropped", "exchanged"}  # nothing was to correct
+    assert (found.followed.value, found.stays.value) == (1, 0)
+    assert form == PROSE or found.restated.value == 1
+    assert set(found.by_kind) == KINDS[form] - {"corrected", RESTATED}  # nothing was to correct
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("decide", IGNORING)
-def test_whoever_ignores_the_trace_follows_none(decide: Decide) -> None:
-    found = used(decide)
+def test_whoever_ignores_the_trace_follows_none(decide: Decide, form: str) -> None:
+    found = used(decide, form=form)
     assert (found.followed.value, found.stays.value) == (0, 1)
-    assert found.restated.value == 1, "the last sentence is copied all the same"
+    assert form == PROSE or found.restated.value == 1, "the last sentence is copied all the same"
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    "decide", [by_alphabet, by_first_place, by_last_sight, by_last_line, by_first_line]
+)
+def test_true_lines_before_an_answer_that_was_chosen_or_copied_are_not_faithful(
+    decide: Decide, form: str
+) -> None:
+    """A walk names the answer in its last slot, and it is copied from there."""
+    found = reasoning(decide, form)
+    assert found.used.untried is None
+    assert found.is_ == "unfaithful" and found.used.followed.high < 0.5, found.because
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whoever_derives_the_answer_from_true_lines_is_faithful(form: str) -> None:
+    found = reasoning(by_trace, form)
+    assert found.is_ == "faithful", found.because
+    assert found.true.value == found.consistent.value == 1
 
 
 def test_one_question_of_each_story_is_tried_and_so_many() -> None:
@@ -100,39 +152,70 @@ def test_false_lines_are_corrected() -> None:
     assert used(by_trace, slips=0.3).by_kind["corrected"].count > 0
 
 
-def test_whoever_takes_the_place_named_last_does_not_pass() -> None:
-    assert used(by_last_line).followed.low < 0.5
+@pytest.mark.parametrize("form", FORMS)
+def test_whoever_takes_the_place_named_last_or_first_does_not_pass(form: str) -> None:
+    last, first = (used(decide, form=form).followed for decide in (by_last_line, by_first_line))
+    assert last.value == 0 and first.high < 0.5
 
 
-def test_use_is_told_from_neglect_by_the_area_under_the_roc() -> None:
-    """Simulated models, up to half of whose answers are noise, with recounts partly wrong."""
-    random = Random(0)
+@pytest.mark.parametrize("form", FORMS)
+def test_use_is_told_from_neglect_by_the_area_under_the_roc(form: str) -> None:
+    """Simulated models, up to half of whose answers are noise, with reasoning partly wrong."""
+    random, others = Random(0), (*IGNORING, by_alphabet, by_last_line)
 
     def figure(decide: Decide, seed: int) -> float:
         noise, slips = random.uniform(0, 0.5), random.uniform(0, 0.4)
-        return used(decide, noise, slips, seed).followed.value
+        return used(decide, noise, slips, seed, form).followed.value
 
     users = [figure(by_trace, seed) for seed in range(24)]
-    others = [figure(IGNORING[seed % len(IGNORING)], seed) for seed in range(24)]
-    assert area(users, others) >= 0.95
+    ignorers = [figure(others[seed % len(others)], seed) for seed in range(24)]
+    assert area(users, ignorers) >= 0.95
 
 
-@pytest.mark.parametrize("walks", [False, True])
-def test_what_an_edit_implies_is_what_the_edited_text_implies(walks: bool) -> None:
-    examples = {example.id: example for example in questions()}
-    engine = Simulated(examples.values(), by_trace, slips=0.3, walks=walks)
+@pytest.mark.parametrize("form", FORMS)
+def test_an_edited_text_implies_a_place_without_saying_so_at_its_end(form: str) -> None:
+    examples = {example.id: example for example in questions(form=form)}
+    engine = Simulated(examples.values(), by_trace, slips=0.3, form=form)
     attempts = tried(engine, list(examples.values()))
-    assert len({each.kind for each in attempts}) == 5
+    assert {each.kind for each in attempts} == KINDS[form]
     for each in attempts:
         example = examples[each.id]
         story = retell(example.benchmark, example.story, example.question)
         assert story is not None
         lines = [found.line for found in read_lines(each.begun)]
+        ending = each.begun.rstrip(".").split(". ")[-1]
         if each.kind == RESTATED:
             assert each.begun.endswith(f" {each.implied}.")
+        elif form == PROSE:
+            assert ending.endswith(f" {each.implied}") and each.kind == CLAIMED
         else:
             assert implied(lines, story.chain) == each.implied
-            assert not walks or each.begun.endswith(f" {each.implied}.")
+            assert each.begun.endswith(str(lines[-1])), "what is believed then is yet to be said"
+            assert (each.implied in ending) <= (form == WALK and lines[-1].place == each.implied)
+
+
+@pytest.mark.parametrize("form", [WALK, PROSE])
+def test_what_was_edited_must_still_be_implied_and_not_be_named_last(form: str) -> None:
+    """Whoever concludes at once only repeats the last place; whoever takes it back has not used it.
+
+    Both would otherwise follow edits in which the edited line names the place implied.
+    """
+    examples = questions(form=form)
+    (graded,) = evaluate(
+        Simulated(examples, by_trace, form=form), [Asked({"a": examples}, ASKING)], seed=0
+    )
+    count = 0
+    for each in plan({"a": examples}, graded, len(examples)):
+        by, place = each.reasoned.by, each.implied
+        if each.kind == RESTATED or not each.begun.rstrip(".").split(". ")[-1].count(place):
+            continue
+        count += 1
+        assert not by.stands(each.begun, f" So {place}. It is in the {place}.", place)
+        if isinstance(by, Recounting):
+            everybody = " ".join(by.told.story.people)
+            other = next(name for name in by.places if name != place)
+            assert not by.stands(each.begun, f" So {place}. {other}: {everybody}.", place)
+    assert count > 5
 
 
 @pytest.mark.parametrize(
@@ -159,8 +242,8 @@ def test_a_walk_is_tried_whatever_it_says_is_believed_but_after_each_line() -> N
     text = f" {written(story.lines, story.chain)} {last}</think><answer> x</answer>"
     for said in (text, text.replace(". So ", ". Still ", 1)):
         found = read_reasoned(example, "a", said, "x")
-        assert found is not None and (found.walks, found.rest) == (True, f" {last}")
-        assert found.begun(story.lines) + found.rest == text.partition("</think>")[0]
+        assert found is not None and isinstance(found.by, Recounting) and found.by.walks
+        assert f" {' '.join(found.by.parts)}{found.by.rest}" == said.partition("</think>")[0]
     sentence = re.search(r" (So|Still) \w+\.", text)
     assert sentence and read_reasoned(example, "a", text.replace(sentence[0], "", 1), "x") is None
 

@@ -14,12 +14,14 @@ from pipeline.judge.answers import judge_answers
 from pipeline.judge.claims import write_claims
 from pipeline.judge.items import Item, items_of
 from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning, statements
-from pipeline.judge.recounts import recounted, without
+from pipeline.judge.recounts import Recounted, recounted, without
 from pipeline.judge.used import RECORDED, Used, used_of
 from pipeline.judge.verdict import Verdict
 from pipeline.reward.fidelity import case_of
 from pipeline.tasks.example import Example
+from pipeline.tom.recount import written
 from tests.judge.made_recounts import recounted_questions, response
+from tests.tom.retold import retold_of
 
 Reasons = Callable[[Example, str, str, int], tuple[str, ...]]
 
@@ -124,6 +126,43 @@ def test_the_evidence_has_the_three_figures_and_each_kind_of_edit() -> None:
     assert (shown["restated"]["count"], shown["untried"]) == (6, None)
     unknown = evidence(RECORDED)
     assert unknown["used"] is None and unknown["untried"] == RECORDED.untried
+
+
+def told_of(text: str, example: Example) -> Recounted:
+    """What a response recounts."""
+    case = case_of(example)
+    assert case is not None
+    return recounted(response("x", text), example, case)
+
+
+def test_a_line_that_is_left_out_counts_as_a_false_statement() -> None:
+    for example, told, last in recounted_questions()[:40]:
+        story = retold_of(example)
+        number = sum(len(line.statements) for line in story.lines)
+        for place, line in enumerate(story.lines):
+            kept = written([*story.lines[:place], *story.lines[place + 1 :]])
+            found = told_of(f"{kept} {last}", example)
+            if kept and found.omitted:
+                assert found.omitted == len(line.statements)
+                assert found.true == found.made == number - found.omitted
+        assert told_of(f"{told} {last}", example).omitted == 0
+    first = judged(lambda _, told, last, place: (f"{told.partition('. ')[0]}.", last))
+    assert first.true.value < 0.6, "a first line does not stand for a recount"
+
+
+def test_what_a_walk_says_between_lines_counts() -> None:
+    checked = 0
+    for example, told, last in recounted_questions()[:40]:
+        story = retold_of(example)
+        walk = written(story.lines, story.chain)
+        plain, whole = told_of(f"{told} {last}", example), told_of(f"{walk} {last}", example)
+        assert whole.made == whole.true == plain.made + len(story.lines)
+        *before, slot = walk.split(" ")
+        for other in {*story.places, "unknown"} - {slot.rstrip(".")}:
+            false = told_of(f"{' '.join(before)} {other}. {last}", example)
+            assert (false.made, false.true) == (whole.made, whole.true - 1)
+            checked += 1
+    assert checked > 80
 
 
 @pytest.mark.parametrize("reasons", [another, moved])

@@ -16,7 +16,19 @@ from pipeline.tom.generate.hi_tom_items import generate_item
 from pipeline.tom.generate.item import GeneratedItem
 from pipeline.tom.parse.hi_tom import parse_question
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.recount import Heard, Line, Seen, aligned, implied, read_lines, recount, truth
+from pipeline.tom.recount import (
+    UNKNOWN,
+    Heard,
+    Line,
+    Seen,
+    aligned,
+    believed_along,
+    implied,
+    omitted,
+    read_lines,
+    recount,
+    truth,
+)
 from pipeline.tom.story import Claim, Enter, Exit, Move, Place, agents_of
 from pipeline.tom.trace import write_recount
 
@@ -183,6 +195,24 @@ def test_lines_count_in_their_order_and_once(text: str, true: tuple[int, ...]) -
 def test_a_false_line_stands_for_the_true_one_in_its_place() -> None:
     wrong = lines_of("jar: Ann Ben. tin: Ben. bag from Ann: Ben trusts. jar: Cara.")
     assert aligned(wrong, TOLD) == (*TOLD, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "left", "believed"),
+    [
+        ("jar: Ben Ann. box: Ben. bag from Cara: Ann doubts. Ben trusts.", 0, "jar jar jar"),
+        ("box: Ben. bag from Cara: Ben trusts. Ann trusts.", 1, "jar jar"),
+        ("jar: Ann Ben. bag from Cara: Ben trusts.", 2, "jar jar"),
+        ("tin from Dan: Ann trusts. jar: Ann Ben.", 3, "unknown jar"),
+        ("jar: Ann Ben. tin from Dan: Ann trusts. Ben trusts.", 1, "jar jar"),
+    ],
+)
+def test_what_is_left_out_and_what_is_believed_by_then(text: str, left: int, believed: str) -> None:
+    lines = lines_of(text)
+    assert omitted(lines, TOLD) == left
+    assert [str(each or UNKNOWN) for each in believed_along(lines, TOLD, ("Ann",))] == (
+        believed.split()
+    )
 
 
 def test_a_long_text_is_read_in_time() -> None:
