@@ -39,7 +39,7 @@ from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.evaluate.statistics import change, mcnemar, share
 from pipeline.formats.download import MIRROR_VARIABLE
-from pipeline.judge.answers import AgainstRule
+from pipeline.judge.evidence import AgainstRule
 from pipeline.judge.items import Item
 from pipeline.judge.signatures import Reason, response_collapse, single_signatures
 from pipeline.judge.verdict import judge

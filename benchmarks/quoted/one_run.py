@@ -14,7 +14,6 @@ from pipeline.analysis.results import Figure, Row
 from pipeline.analysis.table import notes_on, table_of
 from pipeline.evaluate.records import PAIR_ACCURACY
 from pipeline.evaluate.statistics import LEVEL
-from pipeline.tom.minds import MINDS
 
 WIDTH = 112
 """Columns of the terminal that a page shows."""

@@ -92,7 +92,13 @@ def _columns(params: Params, columns: Mapping[str, ColumnAudit]) -> Iterator[str
         rows.append((name, task, *size, *blind, best, learned, column.unread))
     head = ("column", "task", "rows", "stories", "rows by order", "chance", "majority")
     yield from table(
-        (*head, "best rule that learns nothing", "learned: trees; list", "stories not read"), rows
+        (
+            *head,
+            "best rule that learns nothing",
+            "learned: trees; list; wording",
+            "stories not read",
+        ),
+        rows,
     )
     yield "A rule that is undefined on a row counts as wrong there. Rows on which the best rule is"
     yield "wrong are listed in `audit.json` under `shortcut_conflict`: a score on those says more."
@@ -104,7 +110,8 @@ def _learned(found: Learned | None) -> str:
     if found is None:
         return "-"
     trees, readable = percent(found.accuracy), percent(found.readable_accuracy)
-    return f"{trees}; {found.readable} {readable}"
+    wording = "-" if found.wording is None else percent(found.wording)
+    return f"{trees}; {found.readable} {readable}; {wording}"
 
 
 def _learned_rules(audit: Audit) -> Iterator[str]:
@@ -113,7 +120,7 @@ def _learned_rules(audit: Audit) -> Iterator[str]:
         return
     yield from ("## Rules learned from training sets", "")
     rows = [(name, _learned(found)) for name, found in audit.learned.items()]
-    yield from table(("combination", "learned: trees; list"), rows)
+    yield from table(("combination", "learned: trees; list; wording"), rows)
     columns = {name: column.learned_from for name, column in audit.columns.items()}
     shares = [(name, *map(percent, found.values())) for name, found in columns.items() if found]
     yield from table(("column", *(f"trees fitted to {name}" for name in audit.learned)), shares)

@@ -68,14 +68,22 @@ class Learned(Record):
         accuracy: Of boosted trees on surface features, fitted to other stories of the set.
         readable: The best list of one rule and another where it is undefined.
         readable_accuracy: Of the best list by other stories of the set.
-        pairs: Share of counterfactual pairs both of which the better one of these answers right;
+        wording: Of a linear model of the stories' wording, fitted to other stories of the set; None
+            where there is too little to fit.
+        pairs: Share of counterfactual pairs both of which the best one of these answers right;
             None where there are no pairs.
     """
 
     accuracy: float
     readable: str
     readable_accuracy: float
+    wording: float | None = None
     pairs: float | None = None
+
+    @property
+    def highest(self) -> float:
+        """The accuracy of the best of these rules."""
+        return max(self.accuracy, self.readable_accuracy, self.wording or 0.0)
 
 
 class Won(Record):

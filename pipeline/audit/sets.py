@@ -31,6 +31,7 @@ from pipeline.rules.learned import LearnedRule, cross_fitted, cross_fitted_list
 from pipeline.rules.listed import MAJORITY, Baseline, asked_type, baselines, chance
 from pipeline.rules.reading import Reading, read_all
 from pipeline.rules.surface import UNDEFINED, gold_places
+from pipeline.rules.wording import cross_fitted_wording, describe
 from pipeline.tasks.example import Example, pairs_of
 
 RULE_MARGIN, RULE_P = 0.2, 0.05
@@ -89,11 +90,13 @@ def learned_baseline(readings: Sequence[Reading]) -> Learned | None:
     """What learned rules score on a set; None where it is too small."""
     asked, gold = gold_places(readings)
     fitted, readable = cross_fitted(asked, gold), cross_fitted_list(asked, gold)
+    wording = cross_fitted_wording(asked, describe(asked, readings), gold)
     if fitted is None or readable is None:
         return None
     rights = [
         [said == place != UNDEFINED for said, place in zip(each.answers, gold, strict=True)]
-        for each in (fitted, readable)
+        for each in (fitted, readable, wording)
+        if each is not None
     ]
     pairs = pairs_of([reading.example for reading in readings]).values()
     both = [sum(right[one] and right[other] for one, other in pairs) for right in rights]
@@ -101,6 +104,7 @@ def learned_baseline(readings: Sequence[Reading]) -> Learned | None:
         accuracy=sum(rights[0]) / len(gold),
         readable=readable.name,
         readable_accuracy=sum(rights[1]) / len(gold),
+        wording=sum(rights[2]) / len(gold) if wording is not None else None,
         pairs=max(both) / len(pairs) if pairs else None,
     )
 

@@ -220,11 +220,14 @@ def _learned_table(columns: Mapping[str, ColumnAudit]) -> Table | None:
     if not found:
         return None
     table = make_table(
-        "Rules learned from other stories of the set", ("task", "list"), ("list %", "trees %")
+        "Rules learned from other stories of the set",
+        ("task", "list"),
+        ("list %", "trees %", "wording %"),
     )
     for name, learned in found.items():
+        wording = "-" if learned.wording is None else percent(learned.wording)
         shares = map(percent, (learned.readable_accuracy, learned.accuracy))
-        table.add_row(name, learned.readable, *shares)
+        table.add_row(name, learned.readable, *shares, wording)
     return table
 
 

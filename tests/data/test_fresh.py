@@ -25,7 +25,7 @@ def test_no_rule_solves_what_is_drawn_without_end() -> None:
     learned = learned_baseline(readings)
     assert learned is not None
     listed = {name: each.accuracy for name, each in baselines(readings).items()}
-    assert max(learned.accuracy, learned.readable_accuracy, *listed.values()) <= 0.6
+    assert max(learned.highest, *listed.values()) <= 0.65, "0.6, and what rows left to balance add"
 
 
 def test_another_seed_draws_others() -> None:

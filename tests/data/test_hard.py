@@ -51,8 +51,8 @@ def test_no_learned_rule_solves_them(raw: Path) -> None:
     assert found is not None
     assert whole is not None
     assert whole.accuracy > 0.85
-    best = max(found.accuracy, found.readable_accuracy)
-    assert 0.3 < best <= 0.55, "as docs/data.md says, and no more is left out than that takes"
+    assert found.wording is not None
+    assert 0.3 < found.highest <= 0.60, "as docs/data.md says, and no more is left out than needed"
     kinds = Counter((example.order, rule_is_right(example)) for example in kept)
     assert len(kinds) == 4
     assert max(kinds.values()) <= 1.5 * min(kinds.values()), kinds
