@@ -27,7 +27,6 @@ from pipeline.analysis.ledger.of_recorded import (
     API_FILES,
     FILES,
     STEPS,
-    TOPIC,
     answers_of,
     file_of,
     of_order,
@@ -47,19 +46,18 @@ from pipeline.ops.driver.checkout import find_root
 
 FILE = "docs/results/recorded.json"
 RULE = "earliest exit"
-STATES = {"base": "base", "RL": "rl800"}
-"""What the files of a model are called before and after training."""
 
 
-def judged_models(folder: Path) -> list[dict[str, Any]]:
-    """What is kept of every model, before and after training."""
+Answered = Mapping[tuple[str, int], list[Item]]
+"""What each model answered, by its key and the step of its training; 0 is the untrained one."""
+
+
+def judged_models(answered: Answered) -> list[dict[str, Any]]:
+    """What is kept of every model, at each step of its training."""
     found = []
-    for model, file in FILES.items():
-        before: list[str] | None = None
-        for state, named in STATES.items():
-            items = read_file(folder / f"{file}_{named}_{TOPIC}.csv")
-            found.append({"model": NAMES[model], "state": state, **judged(items, before)})
-            before = [item.response for item in items]
+    for (model, step), items in answered.items():
+        before = [each.response for each in answered[model, 0]] if step else None
+        found.append({"model": _name(model), "step": step, **judged(items, before)})
     return found
 
 
@@ -83,6 +81,10 @@ def judged(items: list[Item], before: list[str] | None) -> dict[str, Any]:
         "by": answers.by,
         "explained": answers.explained,
         "best": answers.best,
+        "read": answers.read.count,
+        "contradicted": answers.contradicted,
+        "accuracy": asdict(answers.accuracy),
+        "profile": [each.as_json() for each in answers.profile],
         "beside_rule": _beside(rule),
         "beside_by": None if copied is None else _beside(copied),
         "reasoning": reasoning.is_,
@@ -100,10 +102,6 @@ def _beside(found: AgainstRule) -> dict[str, Any]:
         "accuracy": found.accuracy,
         **{name: asdict(getattr(found, name)) for name in shares},
     }
-
-
-Answered = Mapping[tuple[str, int], list[Item]]
-"""What each model answered, by its key and the step of its training; 0 is the untrained one."""
 
 
 def all_answers(folder: Path) -> Answered:
@@ -189,7 +187,7 @@ def main() -> int:
         "ledger": decided(folder),
         "accuracies": accuracies(answered),
         "compared": compared(answered),
-        "models": judged_models(folder / "recorded"),
+        "models": judged_models(answered),
     }
     write_output(root / FILE, json.dumps(found, indent=1) + "\n")
     return 0

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from random import Random
 from typing import Any
 
-from pipeline.tom import belief, language, question, rules, shortcut, story
+from pipeline.tom import belief, language, minds, observation, question, rules, shortcut, story
 from pipeline.tom.belief import beliefs
 from pipeline.tom.generate import item
 from pipeline.tom.parse import text
@@ -15,13 +16,13 @@ from pipeline.tom.shortcut import Surface
 from tests.conftest import PROJECT
 
 PAGE = (PROJECT / "docs" / "extending.md").read_text(encoding="utf-8")
-MODULES = (belief, language, question, rules, shortcut, story, item, text)
+MODULES = (belief, language, minds, observation, question, rules, shortcut, story, item, text)
 
 
 def code_of(heading: str) -> dict[str, Any]:
     """What the code below a heading defines."""
     section = PAGE.partition(f"### {heading}\n")[2].partition("\n### ")[0]
-    found: dict[str, Any] = {"re": re, "Random": Random}
+    found: dict[str, Any] = {"re": re, "Random": Random, "replace": replace}
     for module in MODULES:
         found |= {name: value for name, value in vars(module).items() if name[0].isupper()}
         found |= {
@@ -59,3 +60,14 @@ def test_the_rule_answers() -> None:
         events = text.ParsedStory(told.events[:upto], told.sentences[:upto])
         surface = Surface("", events, WhereQuestion("hat"), (), beliefs(events.events))
         assert rule(surface) == answer
+
+
+def test_the_mind_does_not_notice_the_last_move() -> None:
+    mind = code_of("A mind")["MIND"]
+    told = language.HI_TOM.story(
+        "Ann and Bob entered the hall.\nThe hat is in the box.\nAnn moved the hat to the tin.\n"
+        "Bob moved the hat to the jar."
+    ).events
+    known = belief.beliefs(told)
+    lesser = belief.Beliefs(mind.noticed(told, known.observations))
+    assert [each.of(("Ann",), "hat") for each in (known, lesser)] == ["jar", "tin"]

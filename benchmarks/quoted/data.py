@@ -164,28 +164,47 @@ def _title(name: str) -> str:
 
 # --- recorded answers -----------------------------------------------------------------------------
 
+SHOWN = {
+    "moves unseen": "sees",
+    "absence unseen": "who was out",
+    "returns missed": "returns",
+    "sight alone": "claims",
+    "trust reversed": "whom to trust",
+    "two orders": "nests",
+}
+"""The faculties that the table shows, by the mind that lacks each."""
+
 RECORDED = (
-    *("model", "right, rule right", "right, rule wrong", "the rule's answer there"),
-    *("answers follow", "explained by", "true claims", "reasoning is", "signatures"),
+    *("model", "step", "right", "answers follow", "explained", *SHOWN.values()),
+    *("true claims", "reasoning is", "signatures"),
 )
 
 
 def recorded_table(models: Sequence[Mapping[str, Any]]) -> str:
-    """The verdict on each of the recorded models."""
+    """The verdict on each of the recorded models, with the profile."""
     return table((RECORDED, *(_recorded(each) for each in models)), 0)
 
 
 def _recorded(found: Mapping[str, Any]) -> tuple[str, ...]:
-    rule = found["beside_rule"]
+    faculties = {each["without"]: each["whole"] for each in found["profile"]}
     return (
-        f"{found['model']} {found['state']}",
-        *(_ends(rule[name]) for name in ("where_right", "where_wrong", "copied")),
+        found["model"],
+        str(found["step"] or "-"),
+        _ends(found["accuracy"]),
         f"{found['answers']} ({found['by']})" if found["by"] else found["answers"],
-        f"{whole(found['explained'])} % {found['best']}",
+        f"{whole(found['explained'])} %",
+        *(_of(faculties.get(mind)) for mind in SHOWN),
         _ends(found["true"]) if found["true"]["count"] else "-",
         found["reasoning"],
         ", ".join(found["signatures"]) or "-",
     )
+
+
+def _of(found: Mapping[str, float] | None) -> str:
+    """How many answers show a faculty, of how many that ask for it."""
+    if found is None:
+        return "-"
+    return f"{round(found['value'] * found['count'])} of {found['count']}"
 
 
 def _ends(found: Mapping[str, float]) -> str:
@@ -194,28 +213,39 @@ def _ends(found: Mapping[str, float]) -> str:
 
 def recorded_text(models: Sequence[Mapping[str, Any]]) -> str:
     """What the recorded models show, in sentences."""
-    trained = [each for each in models if each["state"] == "RL"]
-    right, wrong = (_range(trained, name) for name in ("where_right", "where_wrong"))
+    last = max(each["step"] for each in models)
+    trained = [each for each in models if each["step"] == last]
+    words = {each["step"]: each["median_words"] for each in models if each["model"] == "7B"}
     collapsed = [each["model"] for each in trained if "response collapse" in each["signatures"]]
-    (before, after) = (each["median_words"] for each in models if each["model"] == "7B")
     reasoned = [each for each in trained if each["true"]["count"]]
     best = max(reasoned, key=lambda each: each["true"]["value"])
-    claims = [each["consistent"]["value"] for each in models if each["consistent"]["count"]]
-    plausible = [each["model"] for each in models if each["reasoning"] in ("plausible", "faithful")]
+    believed = [_who(each) for each in models if each["answers"] == "beliefs"]
+    most = max(each["count"] for m in models if (each := _faculty(m, "sight alone")))
+    heeded = {_who(each): _of(_faculty(each, "sight alone")) for each in models}
     sentences = (
-        f"After RL, answers are right on {right} where the rule is right and on {wrong} where it "
-        "is wrong.",
-        *(_followed(each) for each in trained if each["by"]),
-        "Without counterfactual pairs these 600 questions can call no model's answers beliefs.",
+        f"{listed(believed) if believed else 'No model'} answers by beliefs.",
+        f"Claims decide the answers to at most {most} questions, where 30 are needed: of these, "
+        + ", ".join(f"{name} heeds {heeded[name]}" for name in HEEDED if name in heeded)
+        + ".",
+        *(_followed(each) for each in trained if each["beside_by"]),
         f"Responses collapse at {listed(collapsed) if collapsed else 'no size'}; at 7B, which the "
-        f"paper calls stable, a response has {before:.0f} words (median) before RL and {after:.0f} "
-        "after it.",
-        f"The reasoning of {listed(plausible) if plausible else 'no model'} is plausible: of the "
-        f"claims of the best one after RL, {best['model']}, {_true(best)} are true, and answers "
-        f"are what the response claims in {whole(min(claims))} to {whole(max(claims))} % where it "
-        "claims what is asked.",
+        f"paper calls stable, a response has {words[0]:.0f} words (median) before RL and "
+        f"{words[last]:.0f} after it.",
+        f"Of the claims of the best model after RL, {best['model']}, {_true(best)} are true.",
     )
     return paragraph(sentences)
+
+
+HEEDED = ("7B", "7B-1M", "GPT-4o", "DeepSeek-v3", "7B at step 800", "7B-1M at step 800")
+"""Whose heed of claims is told."""
+
+
+def _who(found: Mapping[str, Any]) -> str:
+    return f"{found['model']} at step {found['step']}" if found["step"] else str(found["model"])
+
+
+def _faculty(found: Mapping[str, Any], mind: str) -> Mapping[str, float] | None:
+    return next((each["whole"] for each in found["profile"] if each["without"] == mind), None)
 
 
 def _true(found: Mapping[str, Any]) -> str:
@@ -224,11 +254,6 @@ def _true(found: Mapping[str, Any]) -> str:
 
 def _share(found: Mapping[str, float]) -> Share:
     return Share(value=found["value"], low=found["low"], high=found["high"])
-
-
-def _range(models: Sequence[Mapping[str, Any]], name: str) -> str:
-    shares = [each["beside_rule"][name]["value"] for each in models]
-    return f"{whole(min(shares))} to {whole(max(shares))} %"
 
 
 def _followed(found: Mapping[str, Any]) -> str:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from itertools import groupby
 
 from rich.console import Console
 
-from benchmarks.quoted.text import follows, listed, paragraph, percent, table, whole
+from benchmarks.quoted.text import (
+    follows,
+    follows_briefly,
+    listed,
+    paragraph,
+    percent,
+    table,
+    whole,
+)
 from benchmarks.stored import Stored, Verdict
 from pipeline.analysis.results import Figure, Row
 from pipeline.analysis.table import notes_on, table_of
 from pipeline.evaluate.records import PAIR_ACCURACY
 from pipeline.evaluate.statistics import LEVEL
+from pipeline.judge.answers import said_to_follow
+from pipeline.rules.words import what_it_does
 
 WIDTH = 112
 """Columns of the terminal that a page shows."""
@@ -24,11 +34,16 @@ HEADINGS = ("answers follow", "explained", "true", "used", "reasoning is")
 
 def result_table(found: Stored) -> str:
     """The result table as ``tomrl report`` prints it, and above it the verdicts."""
+    return f"{_verdicts(found)}\n{printed_table(found)}"
+
+
+def printed_table(found: Stored) -> str:
+    """The result table as ``tomrl report`` prints it."""
     screen = StringIO()
     console = Console(file=screen, width=WIDTH, color_system=None, force_terminal=False)
     console.print(table_of(found.title, found.rows, notes_on(found.rows)))
     shown = "\n".join(line.rstrip() for line in screen.getvalue().splitlines())
-    return f"{_verdicts(found)}\n```\n{shown}\n```\n"
+    return f"```\n{shown}\n```\n"
 
 
 def _verdicts(found: Stored) -> str:
@@ -47,6 +62,44 @@ def _verdicts(found: Stored) -> str:
         for each in found.verdicts
     )
     return table(((*where, *HEADINGS), *rows), 0)
+
+
+def first_screen(found: Stored) -> str:
+    """Accuracy and verdict of each cell of one run, and what its table cannot say."""
+    rows: dict[str, dict[str, Row]] = {}
+    for row in found.rows:
+        rows.setdefault(row.cell, {})[row.task] = row
+    base, *trained = found.verdicts
+    untrained = _scores(rows[trained[0].cell], "base")
+    lines = [("-", *untrained, follows_briefly(base), base.reasoning)]
+    lines += [
+        (
+            f"`{each.combination}`",
+            *_scores(rows[each.cell], "trained"),
+            follows_briefly(each),
+            each.reasoning,
+        )
+        for each in trained
+    ]
+    heads = ("trained on", *COLUMNS.values(), "both of a pair", "answers follow", "reasoning is")
+    said = (
+        *of_minds(found.verdicts),
+        "This is one run: another processor or seed may end otherwise.",
+    )
+    return f"Accuracy in %, before training and after it:\n\n{table((heads, *lines), 0)}\n" + (
+        paragraph(said)
+    )
+
+
+COLUMNS = {"rule_right": "where the earliest exit is right", "rule_wrong": "where it is wrong"}
+"""The columns that the table shows, in words."""
+
+
+def _scores(rows: Mapping[str, Row], when: str) -> tuple[str, ...]:
+    """The figures of a line, ``base`` or ``trained``."""
+    shares = [getattr(rows[name], when) for name in COLUMNS]
+    shares.append(getattr(rows["pairs"].beside[PAIR_ACCURACY], when))
+    return tuple("-" if share is None else percent(share) for share in shares)
 
 
 def what_it_shows(found: Stored) -> str:

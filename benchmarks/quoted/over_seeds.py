@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.quoted.text import follows_briefly, listed, made_on, paragraph, percent, table
@@ -23,8 +23,6 @@ COLUMNS = {
 ARMS = {
     "grpo": "GRPO",
     "random": "GRPO with a random reward",
-    "answers": "supervised training on answers",
-    "traces": "supervised training on true reasoning",
 }
 SETS = ("cued", "balanced")
 
@@ -54,18 +52,17 @@ class Cells:
     @property
     def called(self) -> str:
         """Both in words."""
-        return f"{ARMS[self.arm]} on `{self.combination}`"
+        return f"{ARMS.get(self.arm, self.arm)} on `{self.combination}`"
 
     def changed(self) -> list[str]:
         """What changed in the columns that tell belief from rule."""
         return [self.changes[name].change.points() for name in COLUMNS]
 
-    def right_and_wrong(self) -> str:
-        """What happened where the rule is right and where it is wrong, as a predicate."""
-        right, wrong = (self.changes[name].change for name in ("rule_right", "rule_wrong"))
-        if not _is_sure(right) and not _is_sure(wrong):
-            return "changes neither beyond chance"
-        return f"{_briefly(right)} where the rule is right and {_briefly(wrong)} where it is wrong"
+    def less(self, other: Cells, measure: str) -> SeedEstimate:
+        """How much more this changes a measure than other cells, seed by seed."""
+        mine, theirs = self.changes[measure], other.changes[measure]
+        seeds = zip(mine.befores, mine.afters, theirs.befores, theirs.afters, strict=True)
+        return SeedEstimate.of([(after - before) - (b - a) for before, after, a, b in seeds])
 
     def columns(self) -> list[SeedChange]:
         """The changes of columns, which are not those of validation."""
@@ -76,8 +73,21 @@ def cells_of(found: Stored) -> list[Cells]:
     """The groups of cells in the order of the study."""
     changes: dict[str, dict[str, SeedChange]] = {}
     for each in found.over_seeds:
-        changes.setdefault(each.group, {})[each.measure] = each
+        changes.setdefault(each.group, {})[each.measure] = _by_seed(found, each)
     return [Cells(group, measures) for group, measures in changes.items()]
+
+
+def _by_seed(found: Stored, change: SeedChange) -> SeedChange:
+    """A change with the accuracies of each seed, which a chain of trainings keeps by cell."""
+    steps = [
+        each
+        for each in found.chained
+        if (re.sub(r"-s\d+", "", each.cell), each.task) == (change.group, change.measure)
+    ]
+    if change.befores or not steps:
+        return change
+    ends = {"befores": [s.before for s in steps], "afters": [s.after for s in steps]}
+    return change.model_copy(update=ends)
 
 
 def seeds(found: Stored) -> int:
@@ -109,24 +119,63 @@ def _briefly(change: SeedEstimate) -> str:
 
 def first_screen(found: Stored) -> str:
     """What RL changes where it is rewarded, and by a coin, and what that shows."""
-    shown = [each for each in cells_of(found) if each.arm in ("grpo", "random")]
+    shown = {(c.combination, c.arm): c for c in cells_of(found) if c.arm in ("grpo", "random")}
     rows = (
         (f"`{each.combination}`", ARMS[each.arm], *each.changed(), counted(found, each))
-        for each in shown
+        for each in shown.values()
     )
     heads = ("trained on", "by", *COLUMNS.values(), "answers follow")
-    cued, balanced = (
-        next(each for each in shown if (each.combination, each.arm) == (name, "grpo"))
-        for name in SETS
-    )
-    by_beliefs = sum(_said(found, each)["beliefs"] for each in (cued, balanced))
+    trained = [each for each in shown.values() if each.arm == "grpo"]
+    by_beliefs = sum(_said(found, each)["beliefs"] for each in trained)
+    total = sum(sum(_said(found, each).values()) for each in trained)
     sentences = (
-        f"GRPO on `cued` {cued.right_and_wrong()}, and on `balanced` it "
-        f"{balanced.right_and_wrong()}.",
-        f"Of the {2 * seeds(found)} models that it trained, {by_beliefs or 'none'} "
-        f"{'answer' if by_beliefs > 1 else 'answers'} by beliefs: {_of_minds(found, shown)}.",
+        f"Of the {total} models that GRPO trained, {by_beliefs or 'none'} "
+        f"{'answer' if by_beliefs > 1 else 'answers'} by beliefs.",
+        _of_minds(found, list(shown.values())),
     )
-    return f"{summary_head(found)}\n\n{table((heads, *rows), 0)}\n{paragraph(sentences)}"
+    return (
+        f"{summary_head(found)}\n\n{table((heads, *rows), 0)}\n{paragraph(filter(None, sentences))}"
+        f"\n{contrasts(shown)}"
+    )
+
+
+def contrasts(shown: Mapping[tuple[str, str], Cells]) -> str:
+    """Training less its control, and one training set less the other: a table and sentences.
+
+    Args:
+        shown: The cells by training set and arm, ``grpo`` and ``random`` among them.
+    """
+    pairs = _contrasts(shown)
+    lines = [
+        (f"{one.called} less {other.called}", *(each.points() for each in _less(one, other)))
+        for one, other in pairs
+    ]
+    differences = table((("difference, seed by seed", *COLUMNS.values()), *lines), 0)
+    return f"{differences}\n{paragraph(_of_contrast(one, other) for one, other in pairs)}"
+
+
+def _contrasts(shown: Mapping[tuple[str, str], Cells]) -> list[tuple[Cells, Cells]]:
+    """What is to be compared: training with its control, and one training set with the other."""
+    cued, balanced = SETS
+    pairs = [((name, "grpo"), (name, "random")) for name in SETS]
+    pairs.append(((cued, "grpo"), (balanced, "grpo")))
+    return [(shown[one], shown[other]) for one, other in pairs if {one, other} <= set(shown)]
+
+
+def _less(one: Cells, other: Cells) -> list[SeedEstimate]:
+    """The difference of two changes in each column, seed by seed."""
+    return [one.less(other, name) for name in COLUMNS]
+
+
+def _of_contrast(one: Cells, other: Cells) -> str:
+    """Which differences hold over seeds; what does not hold is not called nothing."""
+    held = [
+        f"{100 * each.mean:+.1f} points {COLUMNS[name] if name != 'pairs' else 'on pairs'}"
+        for name, each in zip(COLUMNS, _less(one, other), strict=True)
+        if _is_sure(each)
+    ]
+    said = listed(held) if held else "no difference that these seeds can tell from chance"
+    return f"{one.called} less {other.called}: {said}."
 
 
 def changes_table(found: Stored) -> str:
@@ -190,7 +239,8 @@ def _said(
 def _of_minds(found: Stored, groups: Sequence[Cells]) -> str:
     """What the simpler minds do that answers of these cells follow."""
     said = " ".join(name for each in groups for name in _said(found, each))
-    return ", ".join(f"*{name}* {mind.lacks}" for name, mind in MINDS.items() if name in said)
+    told = [f"*{name}* {mind.lacks}" for name, mind in MINDS.items() if name in said]
+    return f"The mind {', '.join(told)}." if told else ""
 
 
 # --- docs/learning.md -----------------------------------------------------------------------------

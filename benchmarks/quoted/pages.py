@@ -47,11 +47,15 @@ _mini, _seeds = partial(_of_study, "mini"), partial(_of_study, "mini-seeds")
 _smol = partial(_of_study, "smol")
 
 PAGES: Mapping[str, Mapping[str, Block]] = {
-    "README.md": {"seeds": _seeds(over_seeds.first_screen), "real": _smol(real.first_screen)},
+    "README.md": {
+        "one run": _mini(one_run.first_screen),
+        "seeds": _seeds(over_seeds.first_screen),
+        "real": _of_study("smol-seeds", real.first_screen),
+    },
     "docs/mini.md": {"table": _mini(one_run.result_table), "one run": _mini(one_run.what_it_shows)},
     "docs/smol.md": {
         "opening": _smol(real.opening),
-        "table": _smol(real.tables),
+        "table": _smol(real.benchmarks),
         "steps": _smol(real.step_by_step),
         "seeds": _of_study("smol-seeds", real.over_seeds),
         "study 1": _of_study("smol-real", real.study_1),

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from operator import attrgetter
+from collections.abc import Mapping
 from typing import Any
 
-from benchmarks.quoted.one_run import of_minds, result_table
+from benchmarks.quoted.one_run import printed_table
 from benchmarks.quoted.over_seeds import COLUMNS as SEEDS_COLUMNS
-from benchmarks.quoted.over_seeds import cells_of, counted, seeds
-from benchmarks.quoted.text import follows_briefly, made_by, made_on, paragraph, percent, table
-from benchmarks.stored import Stored, Verdict
-from pipeline.analysis.results import Row
+from benchmarks.quoted.over_seeds import cells_of, contrasts, seeds
+from benchmarks.quoted.text import made_by, made_on, paragraph, percent, table
+from benchmarks.stored import Stored
 from pipeline.analysis.steps import steps_markdown
-from pipeline.analysis.table import change_text
 from pipeline.evaluate.records import PAIR_ACCURACY
-
-COLUMNS = {
-    "rule_right": "where the earliest exit is right",
-    "rule_wrong": "where it is wrong",
-    "hi_tom": "Hi-ToM",
-}
-"""The columns of README's table, in words."""
 
 BESIDE = (PAIR_ACCURACY, "options")
 """The chief figures beside accuracies."""
@@ -36,90 +26,23 @@ ARMS = {
 
 
 def first_screen(found: Stored) -> str:
-    """What each training makes of a real model, and what reinforcement learning changes."""
-    base, *trained = _verdicts(found)
-    rows: dict[str, dict[str, Row]] = {}
-    for row in found.rows:
-        rows.setdefault(row.cell, {})[row.task] = row
-    # The base model's scores stand in the rows of every cell that is trained.
-    untrained = _scores(rows[trained[0].cell], "base")
-    lines = (
-        (
-            f"`{each.combination}`",
-            _arm(each),
-            *_scores(rows[each.cell], "trained"),
-            follows_briefly(each),
-            each.reasoning,
-        )
-        for each in trained
+    """What each training changes in a real model over seeds, and what differs from its control."""
+    groups = {(each.combination, each.arm): each for each in cells_of(found)}
+    said = (
+        f"Accuracy after the warm start, and below it changes in points since then; "
+        f"`{found.study}`, means over {seeds(found)} seeds and 95 % intervals, "
+        f"{found.verdicts[0].model}:",
     )
-    last = ("both of a pair", "no answer", "answers follow", "reasoning is")
-    heads = ("trained on", "by", *COLUMNS.values(), *last)
-    nothing = ("-", "nothing", *untrained, follows_briefly(base), base.reasoning)
-    shown = table((heads, nothing, *lines), 0)
-    said = (*_of_steps(found), *_stalls(found), *of_minds(_verdicts(found)))
-    return f"Accuracy in %; `{found.study}`, one seed, {base.model}:\n\n{shown}\n{paragraph(said)}"
-
-
-def _verdicts(found: Stored) -> list[Verdict]:
-    """The verdict on each cell's answers to the questions that it is trained on, the base first."""
-    first: dict[str, Verdict] = {}
-    for each in found.verdicts:
-        first.setdefault(each.cell, each)
-    return list(first.values())
-
-
-def _arm(found: Verdict) -> str:
-    return ARMS[found.cell.split("-")[-1]]
-
-
-def _scores(rows: Mapping[str, Row], when: str) -> tuple[str, ...]:
-    """The figures of a line, ``base`` or ``trained``, from a cell's rows by task."""
-    columns = [rows[task] for task in COLUMNS]
-    pairs = rows["pairs"].beside[PAIR_ACCURACY]
-    silent = max(getattr(row, f"{when}_no_answer") or 0.0 for row in columns)
-    shares = (*(getattr(row, when) for row in columns), getattr(pairs, when), silent)
-    return tuple("-" if share is None else percent(share) for share in shares)
-
-
-def _of_steps(found: Stored) -> Iterator[str]:
-    """Yield what RL with a reward for right answers changed since the warm start."""
-    changes = {(each.cell, each.task): each for each in found.chained}
-    for each in _verdicts(found):
-        if each.cell.endswith("-grpo") and each.cell not in found.stalled:
-            steps = (changes[each.cell, task] for task in COLUMNS)
-            right, wrong, _ = (change_text(step.change, step.interval) for step in steps)
-            yield (
-                f"Since its warm start, GRPO on `{each.combination}` changes accuracy by {right} "
-                f"points where the rule is right and by {wrong} where it is wrong (± half of "
-                "95 % intervals)."
-            )
-
-
-def _stalls(found: Stored) -> Iterator[str]:
-    """Yield which trainings stood still, and from which step on."""
-    for each in _verdicts(found):
-        if each.cell in found.stalled:
-            step, accuracy = found.stalled[each.cell]
-            yield (
-                f"On `{each.combination}` it collapsed: from step {step} on all completions of a "
-                f"prompt earn the same, {percent(accuracy)} % of them are right, and nothing is "
-                "learned any more."
-            )
-
-
-def tables(found: Stored) -> str:
-    """The chief verdict on each cell, and the result table."""
-    return benchmarks(found.model_copy(update={"verdicts": _verdicts(found)}))
+    return f"{paragraph(said)}\n{_seeds_table(found)}\n{contrasts(groups)}"
 
 
 def benchmarks(found: Stored) -> str:
-    """All verdicts and the result table; of figures beside accuracies, the chief ones."""
+    """The result table; of figures beside accuracies, the chief ones."""
     rows = [
         row.model_copy(update={"beside": {k: v for k, v in row.beside.items() if k in BESIDE}})
         for row in found.rows
     ]
-    return result_table(found.model_copy(update={"rows": rows}))
+    return printed_table(found.model_copy(update={"rows": rows}))
 
 
 def study_1(found: Stored) -> str:
@@ -133,9 +56,17 @@ def step_by_step(found: Stored) -> str:
 
 
 def over_seeds(found: Stored) -> str:
-    """What training changes from seed to seed, and in how many seeds a verdict is the same."""
+    """What training changes from seed to seed."""
+    said = (
+        f"These results were made on: {made_on(found)}.",
+        f"Accuracy after the warm start, and below it its changes in points since then: means over "
+        f"{seeds(found)} seeds with 95 % intervals.",
+    )
+    return f"{paragraph(said)}\n{_seeds_table(found)}"
+
+
+def _seeds_table(found: Stored) -> str:
     scores = {who.who: who.columns for who in found.standings}
-    chief = found.model_copy(update={"verdicts": _verdicts(found)})
     lines = (
         (
             f"`{each.combination}`",
@@ -145,18 +76,10 @@ def over_seeds(found: Stored) -> str:
                 if each.arm == "warm"
                 else each.changed()
             ),
-            counted(chief, each),
-            counted(chief, each, attrgetter("reasoning")),
         )
         for each in cells_of(found)
     )
-    heads = ("trained on", "by", *SEEDS_COLUMNS.values(), "answers follow", "reasoning is")
-    said = (
-        f"These results were made on: {made_on(found)}.",
-        f"Accuracy after the warm start, and below it its changes in points since then: means over "
-        f"{seeds(found)} seeds with 95 % intervals, and in how many seeds a verdict is the same.",
-    )
-    return f"{paragraph(said)}\n{table((heads, *lines), 0)}"
+    return table((("trained on", "by", *SEEDS_COLUMNS.values()), *lines), 0)
 
 
 def opening(found: Stored) -> str:

@@ -100,7 +100,8 @@ def details(results: Results, report: StudySummary) -> list[Details]:
 
 def _reasons(results: Results, verdicts: Sequence[CellVerdict]) -> Iterator[Row]:
     for verdict in verdicts:
-        yield (*verdict.texts(), "; ".join(verdict.because))
+        profile = f"faculties: {verdict.profile}" if verdict.profile else ""
+        yield (*verdict.texts(), "; ".join(filter(None, (*verdict.because, profile))))
     for texts in missing_texts(results):
         yield (*texts, "-")
 

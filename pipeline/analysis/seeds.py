@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
+from pydantic import Field
 from scipy import special  # type: ignore[import-untyped]
 
 from pipeline.analysis.paired import side_by_side, whether_right
@@ -88,6 +89,8 @@ class SeedChange(Record):
             where each seed has its own.
         after: Mean accuracy after training.
         change: The change with its interval, from seed to seed.
+        befores: The accuracy of each seed before, in the order of the seeds.
+        afters: The accuracy of each seed after training.
         drawn: Its 95 % interval by drawing seeds and stories again; None of validation, whose
             single answers are not kept.
     """
@@ -97,6 +100,8 @@ class SeedChange(Record):
     before: float
     after: float
     change: SeedEstimate
+    befores: list[float] = Field(default_factory=list)
+    afters: list[float] = Field(default_factory=list)
     drawn: tuple[float, float] | None = None
 
 
@@ -175,6 +180,8 @@ def _change(group: Group, measure: str, before: list[float], after: list[float])
         before=mean(before),
         after=mean(after),
         change=SeedEstimate.of(steps),
+        befores=before,
+        afters=after,
     )
 
 

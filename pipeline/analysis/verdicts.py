@@ -170,6 +170,10 @@ def missing_texts(results: Results) -> list[tuple[str, ...]]:
     ]
 
 
+def _profile(found: CellVerdict) -> str:
+    return f"Faculties: {found.profile}. " if found.profile else ""
+
+
 def verdict_findings(
     trained: Iterable[TrainedResult], signatures: Sequence[CellSignature]
 ) -> Iterator[str]:
@@ -180,6 +184,7 @@ def verdict_findings(
             yield (
                 f"{found.cell}: {found.task}: {said_to_follow(found.answers, found.by)}, "
                 f"reasoning is {found.reasoning}: {found.because[0]}; {found.because[1]}. "
+                f"{_profile(found)}"
                 f"{could_be_found(found.found).capitalize()}."
             )
         yield from (each.sentence() for each in shown.get(result.key, []))
