@@ -23,6 +23,8 @@ COLUMNS = {
 ARMS = {
     "grpo": "GRPO",
     "random": "GRPO with a random reward",
+    "answers": "supervised training on answers",
+    "traces": "supervised training on true reasoning",
 }
 SETS = ("cued", "balanced")
 
@@ -146,6 +148,8 @@ def contrasts(shown: Mapping[tuple[str, str], Cells]) -> str:
         shown: The cells by training set and arm, ``grpo`` and ``random`` among them.
     """
     pairs = _contrasts(shown)
+    if not pairs:
+        return ""
     lines = [
         (f"{one.called} less {other.called}", *(each.points() for each in _less(one, other)))
         for one, other in pairs
@@ -159,7 +163,8 @@ def _contrasts(shown: Mapping[tuple[str, str], Cells]) -> list[tuple[Cells, Cell
     cued, balanced = SETS
     pairs = [((name, "grpo"), (name, "random")) for name in SETS]
     pairs.append(((cued, "grpo"), (balanced, "grpo")))
-    return [(shown[one], shown[other]) for one, other in pairs if {one, other} <= set(shown)]
+    by_seed = {key for key, each in shown.items() if all(c.befores for c in each.columns())}
+    return [(shown[one], shown[other]) for one, other in pairs if {one, other} <= by_seed]
 
 
 def _less(one: Cells, other: Cells) -> list[SeedEstimate]:

@@ -55,7 +55,7 @@ def decide(found: Evidence) -> Decision:
         return Decision(word, copied.rule, _copies(copied))
     if mixed is not None:
         return mixed
-    if found.part is not None:
+    if found.part is not None and (found.part.share or not lacking(everything.profile)):
         return Decision("mixture", f"beliefs and {found.part.by}", _two_parts(found.part))
     if found.heart.is_so and everything.accuracy.low > MAJORITY:
         return Decision("by heart", None, _structures(found.heart))

@@ -180,6 +180,11 @@ def test_systematic_errors_come_before_beliefs() -> None:
     found = decided(evidence(BELIEVED), part=part)
     assert (found.follow, found.by) == ("mixture", "beliefs and last")
     assert decided(evidence(COPIED), part=part).follow == "rule"
+    told = Part("guesses", None, 0.8)
+    assert decided(evidence(BELIEVED), part=told).follow == "mixture"
+    lost = evidence(BELIEVED, profile=(SEEN, faculty("sight alone", 0.0)))
+    assert decided(lost, part=told).follow == "undecided"
+    assert decided(lost, part=part).follow == "mixture"
     heart = ByHeart(100, 0.5, 0.3, 0.4)
     assert decided(evidence(BELIEVED), heart=heart).follow == "by heart"
     assert decided(evidence(BELIEVED), heart=replace(heart, pairs=29)).follow == "beliefs"
