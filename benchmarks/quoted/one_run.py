@@ -23,6 +23,7 @@ from pipeline.analysis.table import notes_on, table_of
 from pipeline.evaluate.records import PAIR_ACCURACY
 from pipeline.evaluate.statistics import LEVEL
 from pipeline.judge.answers import said_to_follow
+from pipeline.rules.learned import LEARNED
 from pipeline.rules.words import what_it_does
 
 WIDTH = 112
@@ -123,10 +124,13 @@ def what_it_shows(found: Stored) -> str:
 
 
 def of_minds(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """Yield what the simpler minds do that answers follow."""
-    named = dict.fromkeys(each.by for each in verdicts if each.answers == "simpler mind")
-    for name in filter(None, named):
-        yield f"The mind *{name}* {what_it_does(name) or 'is told by its name'}."
+    """Yield what the rules and minds do that answers follow, where that is in words."""
+    kinds = {"simpler mind": "mind", "rule": "rule"}
+    named = dict.fromkeys((each.answers, each.by or "") for each in verdicts)
+    for answers, name in named:
+        does = what_it_does(name)
+        if answers in kinds and does and not name.startswith(LEARNED):
+            yield f"The {kinds[answers]} *{name}* {does}."
 
 
 def _of_answers(found: Verdict) -> str:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.quoted.text import follows_briefly, listed, made_on, paragraph, percent, table
-from benchmarks.stored import Stored, Verdict
+from benchmarks.quoted.text import listed, made_on, paragraph, percent, table
+from benchmarks.stored import Stored
 from pipeline.analysis.seeds import BEST, LAST, SeedChange, SeedEstimate, seeds_markdown
 from pipeline.evaluate.statistics import LEVEL
-from pipeline.tom.minds import MINDS
 
 COLUMNS = {
     "rule_right": "where the earliest exit is right",
@@ -116,29 +114,7 @@ def _briefly(change: SeedEstimate) -> str:
     return f"{'gains' if change.low > 0 else 'loses'} {100 * abs(change.mean):.1f} points"
 
 
-# --- README ---------------------------------------------------------------------------------------
-
-
-def first_screen(found: Stored) -> str:
-    """What RL changes where it is rewarded, and by a coin, and what that shows."""
-    shown = {(c.combination, c.arm): c for c in cells_of(found) if c.arm in ("grpo", "random")}
-    rows = (
-        (f"`{each.combination}`", ARMS[each.arm], *each.changed(), counted(found, each))
-        for each in shown.values()
-    )
-    heads = ("trained on", "by", *COLUMNS.values(), "answers follow")
-    trained = [each for each in shown.values() if each.arm == "grpo"]
-    by_beliefs = sum(_said(found, each)["beliefs"] for each in trained)
-    total = sum(sum(_said(found, each).values()) for each in trained)
-    sentences = (
-        f"Of the {total} models that GRPO trained, {by_beliefs or 'none'} "
-        f"{'answer' if by_beliefs > 1 else 'answers'} by beliefs.",
-        _of_minds(found, list(shown.values())),
-    )
-    return (
-        f"{summary_head(found)}\n\n{table((heads, *rows), 0)}\n{paragraph(filter(None, sentences))}"
-        f"\n{contrasts(shown)}"
-    )
+# --- differences --------------------------------------------------------------------------------
 
 
 def contrasts(shown: Mapping[tuple[str, str], Cells]) -> str:
@@ -217,37 +193,6 @@ def _by_chance(intervals: int) -> str:
     return f"{(1 - LEVEL) * intervals:.1f}"
 
 
-def _of_verdicts(found: Stored, arm: str) -> Iterator[str]:
-    """Yield what the verdict says of the cells of an arm, seed by seed."""
-    for cells in (each for each in cells_of(found) if each.arm == arm):
-        count = sum(_said(found, cells).values())
-        yield f"The verdict on the {count} models of {cells.called} is {counted(found, cells)}."
-
-
-def counted(found: Stored, cells: Cells, say: Callable[[Verdict], str] = follows_briefly) -> str:
-    """What answers follow, or what else is said of a verdict, in how many of the cells."""
-    said = _said(found, cells, say).most_common()
-    return listed([f"{name} in {count}" for name, count in said])
-
-
-def _said(
-    found: Stored, cells: Cells, say: Callable[[Verdict], str] = follows_briefly
-) -> Counter[str]:
-    """What is said of the verdicts on cells that differ in their seed."""
-    return Counter(
-        say(each)
-        for each in found.verdicts
-        if re.sub(r"-s\d+", "", each.cell) == re.sub(r"-s\d+", "", cells.group)
-    )
-
-
-def _of_minds(found: Stored, groups: Sequence[Cells]) -> str:
-    """What the simpler minds do that answers of these cells follow."""
-    said = " ".join(name for each in groups for name in _said(found, each))
-    told = [f"*{name}* {mind.lacks}" for name, mind in MINDS.items() if name in said]
-    return f"The mind {', '.join(told)}." if told else ""
-
-
 # --- docs/learning.md -----------------------------------------------------------------------------
 
 
@@ -273,7 +218,7 @@ def what_holds(found: Stored) -> str:
         if each.arm in ("grpo", "random")
     )
     return (
-        f"{paragraph((*answer, _of_random(groups), *_of_verdicts(found, 'grpo')))}\n"
+        f"{paragraph((*answer, _of_random(groups)))}\n"
         f"{summary_head(found)}\n\n{changes_table(found)}\n"
         "Columns whose interval lies on one side of zero:\n\n"
         f"{table((('cells', 'above', 'below', 'neither'), *rows), 0)}\n"

@@ -49,7 +49,6 @@ _smol = partial(_of_study, "smol")
 PAGES: Mapping[str, Mapping[str, Block]] = {
     "README.md": {
         "one run": _mini(one_run.first_screen),
-        "seeds": _seeds(over_seeds.first_screen),
         "real": _of_study("smol-seeds", real.first_screen),
     },
     "docs/mini.md": {"table": _mini(one_run.result_table), "one run": _mini(one_run.what_it_shows)},

@@ -159,8 +159,13 @@ def lacking(profile: Sequence[Faculty]) -> list[Faculty]:
 
 
 def not_shown(profile: Sequence[Faculty]) -> list[Faculty]:
-    """Those that are asked for and not clearly there."""
-    return [each for each in profile if each.state in ("lacking", "unclear")]
+    """Those that are asked for and not clearly there, and those that seem to lack on few."""
+    return [
+        each
+        for each in profile
+        if each.state in ("lacking", "unclear")
+        or (each.state == "not asked" and each.whole.value < each.without.value)
+    ]
 
 
 def unasked(profile: Sequence[Faculty]) -> list[Faculty]:

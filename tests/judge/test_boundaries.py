@@ -143,6 +143,8 @@ def test_few_answers_decide_nothing() -> None:
 def test_beliefs_need_something_that_asks_for_them() -> None:
     assert decided(evidence(BELIEVED, profile=())).follow == "undecided"
     assert decided(evidence(BELIEVED, profile=()), pairs=ENOUGH).follow == "beliefs"
+    seems = faculty("two orders", 0.4, 9)
+    assert decided(evidence(BELIEVED, profile=(SEEN, seems))).follow == "undecided"
     few = faculty(count=29)
     assert decided(evidence(BELIEVED, profile=(few,))).follow == "undecided"
     found = decided(evidence(BELIEVED, profile=(SEEN, few)))
