@@ -106,11 +106,11 @@ def _figures(params: Params, trained: Sequence[TrainedCell]) -> Settings:
             [cell.train.prompts_per_step * cell.train.rollouts for cell in trained]
         ),
         "models": _each(cell.title for cell in trained),
-        "columns": sum(not _of_pairs(column) for column in params.suite.tasks.values()),
+        "columns": sum(not asks_pairs(column) for column in params.suite.tasks.values()),
     }
 
 
-def _of_pairs(column: Part) -> bool:
+def asks_pairs(column: Part) -> bool:
     """Whether a column asks counterfactual pairs: this project's own, beside what papers ask."""
     return "pair" in registry.get(column.task).fields
 

@@ -158,8 +158,9 @@ def judge_answers(items: Sequence[Item], questions: Questions | None = None) -> 
     usable = [
         place
         for place, item in enumerate(items)
-        if place not in contradicted and item.extracted is not None
+        if place not in contradicted and (item.extracted is not None or not read.enough)
     ]
+    # Without a verdict the evidence is of all responses: figures show what was right of them.
     items = [items[place] for place in usable]
     found = _evidence(items, questions.among(usable))
     decision = decide(found) if read.enough else Decision("unread", None, read.text())

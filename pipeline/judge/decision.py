@@ -163,6 +163,11 @@ def _against_beliefs(found: Evidence) -> Iterator[str]:
             yield f"in order {each.order} {in_percent(each.accuracy)} are right"
         for faculty in lacking(each.profile):
             yield f"in order {each.order} {faculty.text()}"
+    if found.heart.is_open:
+        yield (
+            f"up to {found.heart.guessed:.0%} of the answers may be guesses, and too few stories "
+            "share a structure to tell whether others are known by heart"
+        )
     pairs = found.pairs
     if pairs is not None and pairs.surely_fails:
         yield f"both of a counterfactual pair are right in {in_percent(pairs.accuracy)}"

@@ -36,6 +36,10 @@ ALIKE = 0.15
 GUESSES = "guesses on some kinds of question"
 """The second part where wording tells which answers are wrong, and no rule what they are."""
 
+SEEN = 0.3
+"""How far the interval of that correlation may reach for the question to be asked. Who knows half
+of the structures and guesses among three places elsewhere has 0.5."""
+
 _DRAWS = 500
 _FEWEST_ERRORS = 20
 
@@ -83,8 +87,18 @@ class ByHeart:
 
     @property
     def asked(self) -> bool:
-        """Whether there are enough such questions."""
-        return self.pairs >= FEWEST
+        """Whether there are enough such questions to see half of the structures known by heart."""
+        return self.pairs >= FEWEST and self.reach <= SEEN
+
+    @property
+    def reach(self) -> float:
+        """How far the interval reaches below the correlation."""
+        return self.alike - self.low
+
+    @property
+    def is_open(self) -> bool:
+        """Whether so many answers may be guesses, and nothing tells whether by structure."""
+        return not self.asked and self.guessed > MIXED
 
     @property
     def is_so(self) -> bool:
@@ -259,14 +273,15 @@ def by_heart(items: Sequence[Item], questions: Questions) -> ByHeart:
     right = np.asarray([float(item.right) for item in items])
     pairs = sum(len(members) * (len(members) - 1) // 2 for members in several)
     places = np.asarray([n for members in several for n in members], dtype=int)
+    guessed = _guessed(items, questions)
     if pairs < FEWEST or not 0 < right[places].mean() < 1:
-        return ByHeart(pairs, 0.0, -1.0, 0.0)
+        return ByHeart(pairs, 0.0, -1.0, guessed)
     sizes = np.asarray([len(members) for members in several])
     found = _alike(right[places], sizes)
     random = np.random.default_rng(0)
     drawn = [_alike(random.permutation(right[places]), sizes) for _ in range(_DRAWS)]
     low = found - float(np.quantile(drawn, (1 + LEVEL) / 2))
-    return ByHeart(pairs, found, low, _guessed(items, questions))
+    return ByHeart(pairs, found, low, guessed)
 
 
 def _guessed(items: Sequence[Item], questions: Questions) -> float:

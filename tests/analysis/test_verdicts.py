@@ -128,7 +128,7 @@ def test_what_could_be_found_in_short(found: dict[str, float | None], said: str)
 def test_what_training_did_stands_with_the_first_task_of_its_cell() -> None:
     results = made({OTHER: 40})
     two = {
-        key: replace(cell, verdicts={**cell.verdicts, "tomi": verdict("neither", None)})
+        key: replace(cell, verdicts={**cell.verdicts, "tomi": verdict("unexplained", None)})
         for key, cell in results.cells.items()
     }
     named = {

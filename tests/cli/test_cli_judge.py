@@ -147,8 +147,10 @@ def test_judge_needs_stories(tmp_path: Path) -> None:
 
 FOLLOWED = {
     "0.5B": ("rule", "learned rule, near earliest exit"),
-    "7B": ("simpler mind", "sight alone"),
-    "7B-1M": ("simpler mind", "sight alone"),
+    "1.5B": ("mixture", "beliefs and guesses on some kinds of question"),
+    "3B": ("mixture", "beliefs and guesses on some kinds of question"),
+    "7B": ("undecided", None),
+    "7B-1M": ("simpler mind", "returns missed and sight alone"),
 }
 
 
@@ -166,7 +168,7 @@ def test_what_is_known_of_the_recorded_models() -> None:
         assert faculties["absence unseen"]["state"] == "there"
         claims = faculties["sight alone"]["whole"]
         assert claims["count"] <= 22 and claims["value"] < 0.15
-        assert (found["answers"], found["by"]) == FOLLOWED.get(size, ("undecided", None))
+        assert (found["answers"], found["by"]) == FOLLOWED[size]
         assert found["reasoning"] == ("absent" if size == "0.5B" else "unfaithful")
         present = {each["name"] for each in found["signatures"] if each["present"]}
         assert "inverted difficulty" in present

@@ -189,8 +189,13 @@ def test_systematic_errors_come_before_beliefs() -> None:
     assert decided(lost, part=part).follow == "mixture"
     heart = ByHeart(100, 0.5, 0.3, 0.4)
     assert decided(evidence(BELIEVED), heart=heart).follow == "by heart"
-    assert decided(evidence(BELIEVED), heart=replace(heart, pairs=29)).follow == "beliefs"
-    assert decided(evidence(BELIEVED), heart=replace(heart, low=0.15)).follow == "beliefs"
+    few = replace(heart, pairs=29)
+    assert decided(evidence(BELIEVED), heart=few).follow == "undecided"
+    assert decided(evidence(BELIEVED), heart=replace(few, guessed=0.15)).follow == "beliefs"
+    wide = replace(heart, low=0.19)
+    assert not wide.asked and decided(evidence(BELIEVED), heart=wide).follow == "undecided"
+    unlike = replace(heart, alike=0.4, low=0.15)
+    assert decided(evidence(BELIEVED), heart=unlike).follow == "beliefs"
     assert decided(evidence(BELIEVED), heart=replace(heart, guessed=0.15)).follow == "beliefs"
 
 

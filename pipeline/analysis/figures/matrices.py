@@ -139,6 +139,8 @@ def orders(results: Results) -> Figure | None:
     for title, trained in by_model(groups(results)).items():
         base = results.base_of(trained[0].cells[0])
         for task, before in accuracy_by_order(results, base).items():
+            if "pair" in registry.get(task).fields:  # its orders are those of another column
+                continue
             family = generator_of(registry.get(task).benchmark)
             asked = {group.label: _orders_trained(results, group, family) for group in trained}
             rows = [group for group in trained if asked[group.label]]

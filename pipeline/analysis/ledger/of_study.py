@@ -21,6 +21,7 @@ from pipeline.analysis.ledger.evidence import (
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import groups
+from pipeline.analysis.settings import asks_pairs
 from pipeline.base.plugins import CONTROLS
 from pipeline.config.params import AskedCell, Params, TrainedCell
 from pipeline.evaluate.statistics import Estimate
@@ -126,7 +127,8 @@ def _asked(
     columns: Mapping[str, Sequence[str]],
     recorded: Recorded | None,
 ) -> AskedModel:
-    suite = results.params.suite.tasks
+    tasks = results.params.suite.tasks
+    suite = [name for name, column in tasks.items() if not asks_pairs(column)]
     inside = [name for name in suite if results.is_trained(name, result.cell)]
     topics = {**columns, TRAINED: inside, OTHERS: [name for name in suite if name not in inside]}
     judged = {
