@@ -44,7 +44,7 @@ from tests.evaluate.simulated import (
 from tests.judge.made_recounts import recounted_questions
 
 ASKING = Asking("compact", Sampling(80, temperature=0))
-QUESTIONS = 40
+QUESTIONS = 60
 IGNORING = (by_story, by_first_place, by_last_sight)
 KINDS = {
     RECOUNT: {"falsified", "corrected", "dropped", "exchanged", RESTATED},
