@@ -146,7 +146,7 @@ def test_mini_seeds_repeats_mini_with_controls(project: Path) -> None:
             repeated.seed,
         )
     groups = {cell.group for cell in again.cells.values() if isinstance(cell, TrainedCell)}
-    arms = ("grpo", "random", "answers", "traces")
+    arms = ("grpo", "random")
     assert groups == {f"nano-{c}-{arm}" for c in ("cued", "balanced") for arm in arms}
 
 
