@@ -80,7 +80,9 @@ def shape(example: Example) -> str:
     def number(found: re.Match[str]) -> str:
         return numbers.setdefault(found.group(), f"#{len(numbers)}")
 
+    things = re.findall(r"^The ([\w-]+) is in|(?:entered|exited) the ([\w-]+)", example.story, re.M)
     named = {*places(example), *re.findall(r"\b[A-Z]\w+", example.story)}
+    named |= {name for both in things for name in both if name}
     return re.sub(rf"\b(?:{'|'.join(map(re.escape, sorted(named)))})\b", number, example.story)
 
 
