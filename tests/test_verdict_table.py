@@ -84,7 +84,9 @@ def test_outsiders_read_the_text_alone() -> None:
         "last place said": "bag",
     }
     other = hand.story.replace("Ann", "Eve").replace("Bob", "Dan").replace("tin", "pot")
-    other = other.replace("hall", "den").replace("hat", "fig")
+    other = (
+        other.replace("hall", "den").replace("The hat", "The fig").replace("that hat", "that fig")
+    )
     renamed = replace(hand, story=other)
     assert outsiders.shape(renamed) == outsiders.shape(hand) != outsiders.shape(example)
     for each in outsiders.KINDS:

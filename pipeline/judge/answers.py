@@ -39,6 +39,10 @@ MOST_ITEMS = 4_000
 ENOUGH_READ = 0.9
 """Share of the responses in which an answer must be found."""
 
+FROM_HEART = 0.92
+"""Accuracy that leaves fewer guesses among three places than ``MIXED``, where nothing tells whether
+structures are known by heart."""
+
 _SHOWN, _LETTERS = 3, 120
 """Unread responses that are shown, and so many letters of each."""
 
@@ -219,7 +223,10 @@ def _found(found: Evidence) -> Found:
     counts = [best.where_wrong.count, *(order.accuracy.count for order in orders)]
     beside = [each.where_wrong.count for o in (everything, *orders) for each in o.deciding]
     tests = [Test(count, MAJORITY) for count in counts]
-    return Found(least([*tests, *(Test(n, MAJORITY, surely=False) for n in beside)]), rule)
+    beliefs = least([*tests, *(Test(n, MAJORITY, surely=False) for n in beside)])
+    if beliefs is not None and not found.heart.asked:
+        beliefs = max(beliefs, FROM_HEART)
+    return Found(beliefs, rule)
 
 
 def held_against_rules(examples: Sequence[Example]) -> Sequence[int]:

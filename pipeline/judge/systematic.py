@@ -36,7 +36,7 @@ ALIKE = 0.15
 GUESSES = "guesses on some kinds of question"
 """The second part where wording tells which answers are wrong, and no rule what they are."""
 
-SEEN = 0.3
+SEEN = 0.2
 """How far the interval of that correlation may reach for the question to be asked. Who knows half
 of the structures and guesses among three places elsewhere has 0.5."""
 
@@ -87,7 +87,7 @@ class ByHeart:
 
     @property
     def asked(self) -> bool:
-        """Whether there are enough such questions to see half of the structures known by heart."""
+        """Whether there are enough such questions to see structures known by heart."""
         return self.pairs >= FEWEST and self.reach <= SEEN
 
     @property

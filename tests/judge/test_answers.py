@@ -57,7 +57,8 @@ def test_the_questions_are_what_they_are_taken_for() -> None:
     ("respond", "follow", "by"),
     [
         (gold, "beliefs", None),
-        (noisy(gold, 0.2), "beliefs", None),
+        (noisy(gold, 0.08), "beliefs", None),
+        (noisy(gold, 0.2), "undecided", None),  # no structure is asked twice
         (saying("earliest exit"), "rule", "earliest exit"),
         (noisy(saying("earliest exit"), 0.2), "rule", "earliest exit"),
         (noisy(saying("last mention"), 0.1), "rule", "last mention"),

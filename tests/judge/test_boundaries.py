@@ -187,14 +187,14 @@ def test_systematic_errors_come_before_beliefs() -> None:
     lost = evidence(BELIEVED, profile=(SEEN, faculty("sight alone", 0.0)))
     assert decided(lost, part=told).follow == "undecided"
     assert decided(lost, part=part).follow == "mixture"
-    heart = ByHeart(100, 0.5, 0.3, 0.4)
+    heart = ByHeart(100, 0.5, 0.35, 0.4)
     assert decided(evidence(BELIEVED), heart=heart).follow == "by heart"
     few = replace(heart, pairs=29)
     assert decided(evidence(BELIEVED), heart=few).follow == "undecided"
     assert decided(evidence(BELIEVED), heart=replace(few, guessed=0.15)).follow == "beliefs"
-    wide = replace(heart, low=0.19)
+    wide = replace(heart, low=0.29)
     assert not wide.asked and decided(evidence(BELIEVED), heart=wide).follow == "undecided"
-    unlike = replace(heart, alike=0.4, low=0.15)
+    unlike = replace(heart, alike=0.3, low=0.15)
     assert decided(evidence(BELIEVED), heart=unlike).follow == "beliefs"
     assert decided(evidence(BELIEVED), heart=replace(heart, guessed=0.15)).follow == "beliefs"
 
@@ -267,7 +267,8 @@ def test_all_tests_must_pass_together() -> None:
 
 
 def found_on(everything: OrderEvidence, *orders: OrderEvidence) -> Found:
-    return answers._found(Evidence(everything, orders, None, None, NO_HEART))
+    told = ByHeart(300, 0.0, -0.1, 0.3)
+    return answers._found(Evidence(everything, orders, None, None, told))
 
 
 def test_what_could_be_found_is_of_the_scarcest_questions() -> None:
@@ -278,6 +279,8 @@ def test_what_could_be_found_is_of_the_scarcest_questions() -> None:
     few = found_on(evidence(BELIEVED), evidence(BELIEVED, order=1, accuracy=about(0.8, count=40)))
     assert few.beliefs is not None and found.beliefs is not None
     assert few.beliefs > found.beliefs
+    shut = Evidence(evidence(BELIEVED), (), None, None, NO_HEART)
+    assert answers._found(shut).beliefs == answers.FROM_HEART
     assert found_on(evidence(BELIEVED, profile=())).beliefs is None
     assert found_on(evidence()) == Found(None, None)
 
