@@ -121,6 +121,9 @@ def _show(found: Verdict, signatures: Sequence[Signature]) -> None:
         console.say(f"answers read    {answers.read.text()}; not in these:")
         for response in answers.read.examples:
             console.say(f"                {response!r}")
+    if answers.follow == "unread":
+        console.say(f"reasoning is    {found.reasoning.is_}: {found.reasoning.because}.")
+        return
     if answers.contradicted:
         console.say(
             f"left out        {answers.contradicted} of the questions: the belief engine "
