@@ -85,9 +85,13 @@ def _judge_file(source: Path, benchmark: str, before: Path | None, *, as_json: b
     if before is not None:
         signatures.append(response_collapse(reasons_of(before, task), judged.reasons))
     if as_json:
-        print(json.dumps(_as_json(judged.verdict, signatures)))
-    else:
-        _show(judged.verdict, signatures)
+        failed = {"failed": len(judged.failed)} if judged.failed else {}
+        print(json.dumps(_as_json(judged.verdict, signatures) | failed))
+        return
+    if judged.failed:
+        why = ", ".join(dict.fromkeys(judged.failed))[:200]
+        Terminal().say(f"never answered  {len(judged.failed)} of the questions ({why}); left out.")
+    _show(judged.verdict, signatures)
 
 
 def _judge_cell(name: str, benchmark: str | None) -> Iterator[tuple[str, Judged]]:

@@ -6,12 +6,13 @@ import ast
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, cast, get_args
 
 from pipeline.base.errors import UserError
+from pipeline.formats.other_logs import FAILED
 from pipeline.formats.tables import LONGEST_FIELD, Row, read_table
 from pipeline.tasks import registry
 from pipeline.tasks.example import AnswerKind, Example
@@ -33,6 +34,7 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 """What a column or field may be called, by what it holds; the first name found counts."""
 
 _KINDS = get_args(AnswerKind)
+_MAY_BE_NUMBERS = ("answer", "response")
 
 _LONGEST_WRITTEN_OUT = 10_000
 _TEXTS_ABREAST = re.compile(r"['\"]\s+['\"]")
@@ -58,28 +60,19 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How the rows of a file are read: what its columns are called, and whose questions they are.
+    """How the rows of a file are read: whose questions they are, and what every row must have.
 
     Attributes:
         path: The file.
-        columns: What it calls each thing that it holds.
         task: The name of the task.
+        needed: Which of ``NAMES`` every row must have.
+        failed: What is said of samples that never got an answer, as the rows are read.
     """
 
     path: Path
-    columns: Mapping[str, str]
     task: str
-
-    @classmethod
-    def of(
-        cls, path: Path, row: Mapping[str, Any], task: registry.Task, needed: Sequence[str]
-    ) -> Reader:
-        """The reader of a file by its first row.
-
-        Raises:
-            UserError: If a column is missing that every row must have.
-        """
-        return cls(path, _columns(path, row, needed), task.name)
+    needed: tuple[str, ...]
+    failed: list[str] = field(default_factory=list)
 
     def answer(self, where: str, row: Mapping[str, Any]) -> AnsweredQuestion:
         """The answer in a row.
@@ -87,7 +80,8 @@ class Reader:
         Raises:
             UserError: If the row is without a field that is needed, or one is of another kind.
         """
-        return _answered(self.path, where, row, self.columns, registry.get(self.task))
+        columns = _columns(f"{self.path}, {where}", row, self.needed)
+        return _answered(self.path, where, row, columns, registry.get(self.task), self.needed)
 
 
 def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list[AnsweredQuestion]:
@@ -104,6 +98,11 @@ def read_answers(path: Path, task: registry.Task, needed: Sequence[str]) -> list
     """
     reader, rows = open_answers(path, task, needed)
     answers = [reader.answer(where, row) for where, row in rows]
+    if reader.failed:
+        raise UserError(
+            f"{path}: {len(reader.failed)} questions were never answered ({reader.failed[0]}); ask "
+            "them again, or leave them out"
+        )
     refuse_repeats(path, (answer.id for answer in answers))
     return answers
 
@@ -116,21 +115,34 @@ def open_answers(
     Raises:
         UserError: As :func:`read_answers`; of a damaged row once it is asked for.
     """
-    rows = read_table(path)
+    reader = Reader(path, task.name, tuple(needed))
+    rows = _without_failed(read_table(path), reader.failed)
     first = next(rows, None)
+    if first is None and reader.failed:
+        raise UserError(f"{path}: no question of it was answered ({reader.failed[0]}); ask again")
     if first is None:
         raise UserError(f"{path} holds no answers; write one row for each answer")
-    return Reader.of(path, first[1], task, needed), chain([first], rows)
+    _columns(str(path), first[1], needed)
+    return reader, chain([first], rows)
 
 
-def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[str, str]:
-    """What the file calls each thing that it holds."""
+def _without_failed(rows: Iterable[Row], failed: list[str]) -> Iterator[Row]:
+    """The rows with an answer; what is said of the others is kept."""
+    for where, row in rows:
+        if FAILED in row:
+            failed.append(str(row[FAILED]))
+        else:
+            yield where, row
+
+
+def _columns(place: str, row: Mapping[str, Any], needed: Sequence[str]) -> dict[str, str]:
+    """What a row calls each thing that it holds."""
     found: dict[str, str] = {}
     for thing, names in NAMES.items():
         named = [name for name in names if name in row]
         if len(named) > 1 and any(row[name] != row[named[0]] for name in named):
             raise UserError(
-                f"{path}: the columns {' and '.join(named)} both name the {thing}, and differ; "
+                f"{place}: the columns {' and '.join(named)} both name the {thing}, and differ; "
                 "remove or rename one"
             )
         if named:
@@ -138,7 +150,7 @@ def _columns(path: Path, row: Mapping[str, Any], needed: Sequence[str]) -> dict[
     if missing := [thing for thing in needed if thing not in found]:
         wanted = ", ".join(" or ".join(NAMES[thing]) for thing in missing)
         raise UserError(
-            f"{path}: found the columns {', '.join(map(str, row))}; missing: {wanted}; rename "
+            f"{place}: found the columns {', '.join(map(str, row))}; missing: {wanted}; rename "
             "the columns, or name another file"
         )
     return found
@@ -150,7 +162,7 @@ def named(path: Path, row: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         UserError: If two of its names mean the same and differ.
     """
-    return {**row, **{thing: row[name] for thing, name in _columns(path, row, ()).items()}}
+    return {**row, **{thing: row[name] for thing, name in _columns(str(path), row, ()).items()}}
 
 
 def as_choices(value: object) -> tuple[str, ...] | None:
@@ -202,10 +214,27 @@ def _written_out(text: str) -> object:
 
 
 def _answered(
-    path: Path, where: str, row: Mapping[str, Any], columns: Mapping[str, str], task: registry.Task
+    path: Path,
+    where: str,
+    row: Mapping[str, Any],
+    columns: Mapping[str, str],
+    task: registry.Task,
+    needed: Sequence[str],
 ) -> AnsweredQuestion:
     def text(thing: str) -> str:
         value = row.get(columns[thing]) if thing in columns else ""
+        if is_absent(value):
+            if thing in needed and thing != "response":  # without one, nothing was answered
+                raise UserError(
+                    f"{path}, {where}: {columns[thing]} is empty; write it, or leave the row out"
+                )
+            return ""
+        if (
+            thing in _MAY_BE_NUMBERS
+            and isinstance(value, int | float)
+            and not isinstance(value, bool)
+        ):
+            value = repr(int(value) if float(value).is_integer() else value)
         if not isinstance(value, str):
             kind = type(value).__name__
             raise UserError(f"{path}, {where}: {columns[thing]} must be text, found {kind}")
@@ -246,6 +275,9 @@ def _answered(
         refuse_missing(held, task.reads(example), f"grading {task.name}")
     except UserError as error:
         raise UserError(f"{path}, {where}: {error}") from None
+    sample = row.get("sample")
+    if name is not None and isinstance(sample, int) and sample:
+        name = f"{name}, sample {sample}"
     return AnsweredQuestion(where if name is None else name, example, text("response"))
 
 
@@ -294,6 +326,8 @@ def whole_number(value: object) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(value)
+    if isinstance(value, int):
+        return value
     try:
         number = float(value)
     except OverflowError:  # of hundreds of digits

@@ -21,7 +21,7 @@ from pipeline.formats.files import replacing
 from pipeline.model.chat import EMPTY_THOUGHT, beginning
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Grade
+from pipeline.tasks.grading import ANSWER_END, THINK_END, Grade
 from pipeline.tasks.json_answer import extract_json
 
 Thing = TypeVar("Thing")
@@ -129,12 +129,19 @@ def _graded(
     return [
         Graded(
             response,
-            grade_response(response.text, example, asking.prompt),
+            grade_response(_reply(response, asking), example, asking.prompt),
             shown.digest,
             place % asking.samples,
         )
         for place, (example, response, shown) in enumerate(answered)
     ]
+
+
+def _reply(response: Response, asking: Asking) -> str:
+    """What is graded of a response: of one that was cut off within its thought, nothing."""
+    thinks = is_prefilled(asking.prompt) and asking.think and response.finish_reason == "length"
+    ended = THINK_END in response.text or ANSWER_END in response.text
+    return response.text if ended or not thinks else ""
 
 
 def prompts_of(examples: Sequence[Example], asking: Asking, *, seed: int) -> list[Prompt]:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from pipeline.base.errors import UserError
 
 INSPECT = "samples"
+FAILED = "failed"
+"""The field of a row that holds no answer but why there is none: a limit, an error of a server."""
+
 _THINK_END = "</think>"
 _AS_JSON = ("choices", "belief_order", "meta")  # fields that ``datasets`` wants to be of one type
 _OTHERS = (("belief_order", "order"),)
@@ -22,18 +26,42 @@ _LARGEST = 256 << 20
 """Bytes of one sample of a log, unpacked."""
 
 
-def of_other_tool(path: Path, where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A row under the names that tables have here; any other stays as it is.
+@dataclass(slots=True)
+class OtherTool:
+    """What is known of the rows of a file so far.
 
-    Raises:
-        UserError: If it has several responses.
+    Attributes:
+        path: The file.
+        filter: The harness logs each response once for every filter that it applies; this is the
+            one whose rows count.
     """
-    if isinstance(row.get("doc"), dict) and "resps" in row:
-        return _renamed(row["doc"]) | _of_harness(path, where, row)
-    if isinstance(row.get("output"), dict) and "target" in row:
-        metadata = row.get("metadata")
-        return _renamed(metadata if isinstance(metadata, dict) else {}) | _of_inspect(row)
-    return row
+
+    path: Path
+    filter: object = None
+
+    def is_new(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row is no repetition of one for another filter."""
+        if not _is_harness(row) or "filter" not in row:
+            return True
+        self.filter = self.filter or row["filter"]
+        return bool(row["filter"] == self.filter)
+
+    def read(self, where: str, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A row under the names that tables have here; any other stays as it is.
+
+        Raises:
+            UserError: If it has several responses.
+        """
+        if _is_harness(row):
+            return _renamed(row["doc"]) | _of_harness(self.path, where, row)
+        if isinstance(row.get("output"), dict) and "target" in row:
+            metadata = row.get("metadata")
+            return _renamed(metadata if isinstance(metadata, dict) else {}) | _of_inspect(row)
+        return row
+
+
+def _is_harness(row: Mapping[str, Any]) -> bool:
+    return isinstance(row.get("doc"), dict) and "resps" in row
 
 
 def _of_harness(path: Path, where: str, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -53,6 +81,9 @@ def _of_harness(path: Path, where: str, row: Mapping[str, Any]) -> dict[str, Any
 
 def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
     target, epoch = row["target"], row.get("epoch", 1)
+    if row.get("error") or not row["output"].get("choices"):
+        error = row.get("error")
+        return {FAILED: error.get("message", error) if isinstance(error, dict) else "no answer"}
     found = {
         "id": str(row.get("id")),
         "answer": target if isinstance(target, str) else next(iter(target or ()), ""),
@@ -68,8 +99,7 @@ def _of_inspect(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _said(output: Mapping[str, Any]) -> str:
     """What a model answered; reasoning that a server took out stands before ``</think>``."""
-    choices = output.get("choices") or [{}]
-    content = (choices[0].get("message") or {}).get("content", "")
+    content = (output["choices"][0].get("message") or {}).get("content") or ""
     if isinstance(content, str):
         return content
     parts = [part for part in content if isinstance(part, dict)]
@@ -117,13 +147,13 @@ def eval_rows(path: Path, file: IO[bytes]) -> Iterator[tuple[str, Mapping[str, A
                         f"{path}, {member.filename}: {member.file_size:,} bytes; allowed: "
                         f"{_LARGEST:,}"
                     )
-                sample = json.loads(log.read(member))
-                if isinstance(sample, dict):
-                    yield member.filename, sample
+                yield member.filename, dict(json.loads(log.read(member)))
     except NotImplementedError:  # packed with zstandard
         raise UserError(
             f"{path}: packed in a way that this Python does not read; write it as JSON with: "
             f"inspect log convert {path} --to json --output-dir DIR"
         ) from None
-    except (zipfile.BadZipFile, ValueError, RecursionError, EOFError) as error:
+    except UserError:
+        raise
+    except Exception as error:  # a packed file can be damaged in any way
         raise UserError(f"{path}: not a readable log of Inspect ({error})") from None

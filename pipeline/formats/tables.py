@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pipeline.base.errors import UserError
-from pipeline.formats.other_logs import INSPECT, eval_rows, of_other_tool
+from pipeline.formats.other_logs import INSPECT, OtherTool, eval_rows
 
 Row = tuple[str, Mapping[str, Any]]
 """Where a row stands in its file, and its values by the names of their columns."""
@@ -54,12 +54,19 @@ def read_table(path: Path) -> Iterator[Row]:
         )
     try:
         with _opened(path) as file:
+            known = OtherTool(path)
             for where, row in _KINDS[kind](path, file):
-                yield where, of_other_tool(path, where, row)
+                if any(map(_holds_something, row.values())) and known.is_new(row):
+                    yield where, known.read(where, row)
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _holds_something(value: object) -> bool:
+    """Whether a field is not empty; a row of nothing else, as Excel leaves them, is none."""
+    return not (value is None or value == "" or value != value)
 
 
 def is_table(path: Path) -> bool:

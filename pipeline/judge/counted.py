@@ -23,6 +23,7 @@ from typing import Any
 
 from pipeline.base.errors import UserError
 from pipeline.evaluate.answers import AnsweredQuestion, Reader, open_answers, refuse_repeats
+from pipeline.formats.tables import Row
 from pipeline.judge.answers import held_against_rules, judge_answers
 from pipeline.judge.followers import Questions
 from pipeline.judge.items import Item, items_of
@@ -41,7 +42,7 @@ _AHEAD = 2
 """Chunks that wait for each process."""
 
 _NO_META: Mapping[str, Any] = {}
-_Rows = Sequence[tuple[str, Mapping[str, Any]]]
+_Rows = Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +70,13 @@ class JudgedFile:
         verdict: The verdict.
         items: The responses, without their texts.
         reasons: The reasoning of each.
+        failed: Why questions were never answered; these count for nothing.
     """
 
     verdict: Verdict
     items: Sequence[Item]
     reasons: Sequence[Reason]
+    failed: Sequence[str] = ()
 
 
 def processes_here() -> int:
@@ -87,19 +90,19 @@ def judge_file(path: Path, task: registry.Task, processes: int | None = None) ->
     Raises:
         UserError: As :func:`pipeline.evaluate.answers.read_answers`.
     """
-    counted = count(path, task, processes or processes_here())
+    reader, rows = open_answers(path, task, NEEDED)
+    counted = count(reader, rows, processes or processes_here())
     kept = _Kept()
     with _uncollected():
         refuse_repeats(path, (kept.add(each) for each in counted))
         reasoning = judge_reasoning(kept.items, kept.stated)
         held = _held(path, task, held_against_rules([item.example for item in kept.items]))
         answers = judge_answers(held, Questions.of([item.example for item in held]))
-    return JudgedFile(Verdict(answers, reasoning), kept.items, kept.reasons)
+    return JudgedFile(Verdict(answers, reasoning), kept.items, kept.reasons, reader.failed)
 
 
-def count(path: Path, task: registry.Task, processes: int) -> Iterator[Counted]:
+def count(reader: Reader, rows: Iterator[Row], processes: int) -> Iterator[Counted]:
     """Yield every response of a file, counted, in order."""
-    reader, rows = open_answers(path, task, NEEDED)
     chunks = iter(lambda: list(islice(rows, _CHUNK)), [])
     first = list(islice(chunks, processes + 1))
     if processes < 2 or len(first) <= processes:

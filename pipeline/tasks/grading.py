@@ -134,12 +134,19 @@ def extract_tagged(response: str) -> str | None:
 
 
 def extract_tagged_or_all(response: str) -> str | None:
-    """The tagged answer, or else the whole reply; a thought that has ended is no part of it.
+    """The tagged answer, or else the whole reply; a thought is no part of it, nor is one an answer.
 
     For benchmarks whose authors grade the reply as it is.
     """
+    if is_unfinished(response):
+        return None
     tagged = extract_tagged(response)
     return response.rpartition(THINK_END)[2].strip() if tagged is None else tagged
+
+
+def is_unfinished(response: str) -> bool:
+    """Whether a response opens a thought and does not end it."""
+    return response.rfind(THINK_START) > response.rfind(THINK_END)
 
 
 def grade(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import THINK_END, THINK_START, extract_tagged, option_of
+from pipeline.tasks.grading import THINK_END, extract_tagged, is_unfinished, option_of
 from pipeline.tasks.json_answer import extract_json
 from pipeline.tasks.plain import plain, split_letter
 
@@ -25,17 +25,17 @@ _SENTENCE_ENDS = re.compile(r"(?<!\W[A-Za-z])[.!?](?=\s)")
 def find_answer(response: str, example: Example) -> str | None:
     """The answer that a reply gives; None where nothing says which words are the answer.
 
-    In this order: the last text in tags, that in JSON, the last in a box, what the last "answer is"
-    or "Answer:" says, a first or last line that is an option, the only option that stands anywhere
-    with its letter, a short reply as it is (where there are options, if it names one). A letter
-    stands for its option, and a sentence for the one option that it names. A thought that has begun
-    and not ended holds no answer.
+    In this order: the last text in tags, that in JSON, both as they are; the last in a box, what
+    the last "answer is" or "Answer:" says, a first or last line that is an option, the only option
+    that stands anywhere with its letter, a short reply as it is (where there are options, if it
+    names one). A letter stands for its option, and a sentence for the one option that it names. A
+    thought that has begun and not ended holds no answer.
     """
     if is_unfinished(response):
         return None
     for found in (extract_tagged(response), extract_json(response)):
         if found is not None:
-            return _lettered(found, example) or found
+            return found
     reply = _LINE_GOES_ON.sub(": ", response.rpartition(THINK_END)[2].strip())
     for pattern in (_BOXED, _MARKED):
         if marked := pattern.findall(reply):
@@ -50,11 +50,6 @@ def find_answer(response: str, example: Example) -> str | None:
     found = _option(reply, example) if short else ""
     named = not example.choices or any(plain(c) in plain(found) for c in example.choices)
     return found if found and named else None
-
-
-def is_unfinished(response: str) -> bool:
-    """Whether a response ends within a thought."""
-    return response.rfind(THINK_START) > response.rfind(THINK_END)
 
 
 def _sentence(text: str) -> str:

@@ -12,7 +12,7 @@ import pytest
 from pipeline.base.errors import UserError
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
-from pipeline.evaluate.answers import read_answers
+from pipeline.evaluate.answers import open_answers, read_answers
 from pipeline.judge import answers, counted
 from pipeline.judge.counted import NEEDED, judge_file, processes_here
 from pipeline.judge.items import items_of
@@ -91,7 +91,7 @@ def test_as_many_processes_count_as_processors_may_be_used() -> None:
 
 
 def test_what_is_kept_of_a_response_has_no_texts(file: Path) -> None:
-    for each in counted.count(file, TASK, 1):
+    for each in counted.count(*open_answers(file, TASK, NEEDED), 1):
         assert not each.item.response and not each.item.example.story
 
 

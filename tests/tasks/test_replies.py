@@ -10,23 +10,31 @@ from pipeline.tasks.replies import LONGEST_PLAIN_ANSWER, find_answer
 CHOICES = ("blue_jar", "red_box", "green_bag")
 ASKED = Example("hi_tom", "hi_tom", "A story.", "Where is it?", "red_box", choices=CHOICES)
 FREE = Example("hi_tom", "hi_tom", "A story.", "Where is it?", "red_box")
-LETTERED = ("B", "(b)", "B.", "**B**", "B. red_box", "(B) red_box", "b: red box", "B) **red_box**")
+LETTERS = ("B", "(b)", "B.", "**B**")
+LETTERED = ("B. red_box", "(B) red_box", "b: red box", "B) **red_box**")
 NAMED = ("red_box", "the red_box", "`red_box`", "Red Box.", "It is in the red_box.")
-AROUND = (
-    "{}",
+AS_IT_IS = (
     "<answer>{}</answer>",
     "<think>Blue_jar at first.</think>\n<answer>{}</answer>",
+    'After the blue_jar: {{"answer": "{}"}}',
+)
+AROUND = (
+    "{}",
     "<think>The answer is blue_jar.</think>{}",
     "Answer: {}\n\nExplanation: it was in the blue_jar before.",
     "First the blue_jar.\nNo, a green_bag.\n\nSo the answer is {}",
     "The blue_jar is empty. Therefore, the **answer** is:\r\n\r\n{}",
     "From the blue_jar it was moved. \\boxed{{{}}} follows.",
-    'After the blue_jar: {{"answer": "{}"}}',
 )
 
 
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("said", LETTERED + NAMED)
+FORMS = [
+    *((around, said) for around in AROUND for said in LETTERS + LETTERED + NAMED),
+    *((around, said) for around in AS_IT_IS for said in LETTERED + NAMED),
+]
+
+
+@pytest.mark.parametrize(("around", "said"), FORMS)
 def test_every_form_is_the_same_answer(around: str, said: str) -> None:
     from pipeline.judge.items import items_of
 
@@ -34,7 +42,7 @@ def test_every_form_is_the_same_answer(around: str, said: str) -> None:
     assert item.right
     assert item.says("red_box")
     assert not item.says("blue_jar")
-    assert said not in LETTERED or item.extracted == "red_box"
+    assert around in AS_IT_IS or item.extracted == "red_box"
 
 
 @pytest.mark.parametrize(
