@@ -38,7 +38,8 @@ def code_of(heading: str) -> dict[str, Any]:
 
 
 def test_the_story_language_is_read() -> None:
-    toy = code_of("A story language")["TOY"]
+    code = code_of("A story language")
+    toy = code["TOY"]
     told = (
         "Ann comes into the hall. Bob comes into the hall. Ann puts the hat into the box. "
         "Bob goes out of the hall. Ann puts the hat into the jar."
@@ -46,7 +47,7 @@ def test_the_story_language_is_read() -> None:
     known = beliefs(toy.story(told).events, toy.rules_named("plain"))
     assert toy.question("Where does Bob look for the hat?").answer(known) == "box"
     assert toy.question("Where does Ann look for the hat?").answer(known) == "jar"
-    drawn = toy.generate(None, Random(0), "benchmark")
+    drawn = code["generate"](Random(0))
     assert drawn.questions[0].answer in drawn.story
 
 

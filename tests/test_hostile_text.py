@@ -20,7 +20,6 @@ from pipeline.cli.app import main
 from pipeline.cli.tables import make_table
 from pipeline.cli.terminal import Terminal
 from pipeline.data.codec import read_examples, write_examples
-from pipeline.data.gallery import GalleryTask, page
 from pipeline.formats.foreign import markdown_code, markdown_text, visible
 from pipeline.reward.fidelity import has_own_words
 from pipeline.reward.presets import load_preset, reward
@@ -93,14 +92,6 @@ def test_the_result_table_takes_any_title_and_name() -> None:
     assert "\\|b" in text and "<script" not in text and "\x1b" not in text
     columns = {line.replace("\\|", "").count("|") for line in text.splitlines() if "|" in line}
     assert columns == {9}
-
-
-def test_the_gallery_takes_any_row() -> None:
-    example = Example("hi_tom", "hi_tom", NASTY + "\n```\n", NASTY, NASTY, choices=(NASTY,))
-    text = page([GalleryTask(get("hi_tom"), example, real=True)])
-    assert not set("\x1b\0\x07\u202e") & set(text)
-    table = [line for line in text.splitlines() if line.startswith("| ")]
-    assert {line.replace("\\|", "").count("|") for line in table} == {6}
 
 
 def test_parquet_gives_back_what_it_got(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``tomrl audit`` and ``tomrl gallery``: what the data is worth, and what it looks like."""
+"""``tomrl audit``: what a data set gives away."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RawOption = Annotated[
 def audit(
     tasks: Annotated[
         list[str],
-        typer.Argument(metavar="TASK", help="Registered tasks; `tomrl gallery` shows them all."),
+        typer.Argument(metavar="TASK", help="Registered tasks; a wrong name lists them all."),
     ],
     against: Annotated[
         list[str] | None,
@@ -112,51 +112,6 @@ def _show(console: Terminal, found: Audit) -> None:
     _print_flags(console, columns)
 
 
-def gallery(
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Where to write the page; else reports/gallery.md."),
-    ] = None,
-    real: Annotated[
-        bool,
-        typer.Option(
-            "--real",
-            help="Show the rows of restricted sources themselves, on the screen or in a file "
-            "outside the repository.",
-        ),
-    ] = False,
-    raw: RawOption = None,
-) -> None:
-    """Write a page with an example of every task, its gold answer and how responses are graded.
-
-    Rows of non-commercial or evaluation-only sources are replaced by generated look-alikes, and a
-    task whose rows are not on this machine says where to get them.
-
-    Examples: `tomrl gallery`, `tomrl gallery --real`, `tomrl gallery --real -o /tmp/real.md`
-    """
-    from pipeline.data.gallery import page, show_all
-    from pipeline.tasks.registry import all_tasks
-
-    root = find_root()
-    if real and output is not None and output.resolve().is_relative_to(root.resolve()):
-        raise UserError(
-            f"--output {output} lies in the repository, where rows of restricted sources must not "
-            "be; choose a place outside, or leave out --real"
-        )
-    if output is not None:
-        check_output(output)
-    with ProgressReport("gallery", len(all_tasks()), beside=True) as progress:
-        text = page(show_all(_folders(raw), real, progress.at))
-    if real and output is None:
-        Terminal().say(text)
-        return
-    target = output or root / "reports" / "gallery.md"
-    if output is None:
-        target.parent.mkdir(exist_ok=True)
-    write_output(target, text)
-    Terminal(stderr=is_standard_output(target)).say(f"written: {target}")
-
-
 def _fail_on_leak(console: Terminal, overlaps: Mapping[str, Mapping[str, Overlap]]) -> None:
     from pipeline.audit.contamination import refuse_contamination
 
@@ -180,10 +135,9 @@ def _folders(raw: Path | None) -> list[Path]:
 
 
 def _examples(name: str, raw: Path | None) -> list[Example]:
-    from pipeline.data.gallery import folder_of
-
     task, folders = registry.get(name), _folders(raw)
-    folder = folder_of(task, folders)
+    complete = lambda folder: all((folder / source).is_dir() for source in task.sources)  # noqa: E731
+    folder = next(filter(complete, folders), None)
     if folder is None:
         raise UserError(
             f"task {name}: source {', '.join(task.sources)} is not complete in "

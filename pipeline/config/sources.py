@@ -78,13 +78,6 @@ class HiTomSource(StorySource):
         return self
 
 
-class TomiSource(StorySource):
-    """ToMi-style stories, labelled by a plain reading."""
-
-    kind: Literal["tomi_style"]
-    noise: bool = True
-
-
 class ExploreTomSource(StorySource):
     """ExploreToM-style stories."""
 
@@ -101,12 +94,6 @@ class FantomSource(StorySource):
     people: Annotated[int, Field(ge=3, le=5)] = 3
     told: Annotated[int, Field(ge=2, le=4)] = 2
     full_context: bool = False
-
-
-class OpenTomSource(StorySource):
-    """OpenToM-style narratives."""
-
-    kind: Literal["opentom_style"]
 
 
 class ArithmeticSource(Section):
@@ -134,5 +121,5 @@ def source_name(kind: str, telling: str) -> str:
     return kind if telling in ("benchmark", "brief") else f"{kind}_{telling}"
 
 
-GeneratedSource = HiTomSource | TomiSource | ExploreTomSource | FantomSource | OpenTomSource
+GeneratedSource = HiTomSource | ExploreTomSource | FantomSource
 Source = Annotated[UpstreamSource | GeneratedSource | ArithmeticSource, Field(discriminator="kind")]

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import product
 from random import Random
-from typing import Literal, Never
+from typing import Literal
 
 from pipeline.base.errors import UserError
 from pipeline.tasks.example import Example
@@ -38,7 +38,7 @@ def answer_by_rule(example: Example) -> str:
     return guess(RULE, language.name, story, example.question, example.choices) or ""
 
 
-def _readable(example: Example) -> Language[Never]:
+def _readable(example: Example) -> Language:
     language = language_of(example.benchmark)
     if language is None:
         raise UserError(

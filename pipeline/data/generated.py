@@ -1,4 +1,4 @@
-"""Data made by the belief engine, in the style of every benchmark, and arithmetic, as rows.
+"""Data made by the belief engine, in the style of benchmarks, and arithmetic, as rows.
 
 Row ``index`` of a purpose depends on (seed, purpose, index) alone, so sets of any size share their
 beginning and no two purposes share a story by construction of the random stream.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count as count_up
 from random import Random
-from typing import Never, TypedDict, TypeVar
+from typing import TypedDict, TypeVar
 
 from pipeline.base.errors import UserError
 from pipeline.config.sources import (
@@ -20,20 +20,17 @@ from pipeline.config.sources import (
     FantomSource,
     GeneratedSource,
     HiTomSource,
-    OpenTomSource,
-    TomiSource,
 )
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.contrast import in_contrast
-from pipeline.tom.generate import brief, explore_tom, fantom, hi_tom_items, opentom, tomi
+from pipeline.tom.generate import brief, explore_tom, fantom, hi_tom_items
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem, GeneratedQuestion
 from pipeline.tom.generate.names import NAMES, Names
 from pipeline.tom.generate.pair import NoPair
 from pipeline.tom.generate.styles import BENCHMARK
-from pipeline.tom.generate.tomi import TomiSettings
-from pipeline.tom.language import EXPLORE_TOM, HI_TOM, PLAIN, TOMI, Language
+from pipeline.tom.language import EXPLORE_TOM, HI_TOM, PLAIN, Language
 from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
 from pipeline.tom.story import Story
@@ -140,14 +137,10 @@ def _drawn_pair(source: GeneratedSource, random: Random) -> CounterfactualPair:
             found = hi_tom_items.pair(settings, random, _style(source))
             observed, hidden = (_shortened(each, source) for each in (found.observed, found.hidden))
             return replace(found, observed=observed, hidden=hidden)
-        case TomiSource():
-            return tomi.pair(_tomi(source), random, source.telling)
         case ExploreTomSource():
             return explore_tom.pair(_explore_tom(source), random, source.telling)
         case FantomSource():
             return fantom.pair(_fantom(source), random, source.telling)
-        case OpenTomSource():
-            return opentom.pair(opentom.OpenTomSettings(), random, source.telling)
 
 
 def _pair_rows(found: CounterfactualPair, source: GeneratedSource, index: int) -> list[PairRow]:
@@ -201,28 +194,20 @@ def _drawn(source: GeneratedSource, random: Random) -> GeneratedItem:
     match source:
         case HiTomSource():
             return _hi_tom(source, random)
-        case TomiSource():
-            return TOMI.generate(_tomi(source), random, source.telling)
         case ExploreTomSource():
-            return EXPLORE_TOM.generate(_explore_tom(source), random, source.telling)
+            return explore_tom.generate(_explore_tom(source), random, source.telling)
         case FantomSource():
             return fantom.generate(_fantom(source), random, source.telling)
-        case OpenTomSource():
-            return opentom.generate(opentom.OpenTomSettings(), random, source.telling)
 
 
 def _rows(source: GeneratedSource, item: GeneratedItem) -> list[StoryRow]:
     match source:
         case HiTomSource():
             return _traced(item, HI_TOM, source.trace)
-        case TomiSource():
-            return _traced(item, TOMI, source.trace)
         case ExploreTomSource():
             return _traced(item, EXPLORE_TOM, source.trace)
         case FantomSource():
             return _told(item, _heard_or_missed)
-        case OpenTomSource():
-            return _told(item, lambda question: "")
 
 
 def _names(source: GeneratedSource) -> Names:
@@ -236,7 +221,7 @@ def _one_of(values: Sequence[Value], random: Random) -> Value:
 
 def _hi_tom(source: HiTomSource, random: Random) -> GeneratedItem:
     settings = _hi_tom_settings(source, random)
-    return _shortened(HI_TOM.generate(settings, random, _style(source)), source)
+    return _shortened(hi_tom_items.generate_item(settings, random, _style(source)), source)
 
 
 def _hi_tom_settings(source: HiTomSource, random: Random) -> HiTomSettings:
@@ -258,10 +243,6 @@ def _shortened(item: GeneratedItem, source: HiTomSource) -> GeneratedItem:
     return replace(item, story=brief.render(item.events)) if source.telling == "brief" else item
 
 
-def _tomi(source: TomiSource) -> TomiSettings:
-    return TomiSettings(noise=source.noise, names=_names(source))
-
-
 def _explore_tom(source: ExploreTomSource) -> ExploreTomSettings:
     return ExploreTomSettings(
         story_type=source.story_type,
@@ -277,7 +258,7 @@ def _fantom(source: FantomSource) -> fantom.FantomSettings:
     )
 
 
-def _traced(item: GeneratedItem, language: Language[Never], kind: str) -> list[StoryRow]:
+def _traced(item: GeneratedItem, language: Language, kind: str) -> list[StoryRow]:
     """Rows whose traces state the beliefs that lead to the answer.
 
     Questions in another style than the benchmark's own, and those about topics and states, have no
@@ -296,7 +277,7 @@ def _told(item: GeneratedItem, trace: Callable[[GeneratedQuestion], str]) -> lis
 def _trace(
     question: GeneratedQuestion,
     events: Story,
-    language: Language[Never],
+    language: Language,
     known: Beliefs,
     kind: str,
 ) -> str:

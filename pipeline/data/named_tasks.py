@@ -101,7 +101,7 @@ def _task_mistakes(place: Place, name: object, acquired: dict[str, object]) -> I
     if task is None:
         names = [each.name for each in registry.all_tasks()]
         near = get_close_matches(name, names, n=_NEAR, cutoff=0.0)
-        more = f"and {len(names) - len(near)} more, which `tomrl gallery` shows"
+        more = f"and {len(names) - len(near)} more"
         yield wrong(place, name, f"{', '.join(near)}, {more}")
         return
     missing = [source for source in task.sources if source not in acquired]

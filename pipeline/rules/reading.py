@@ -10,7 +10,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Never
 
 from pipeline.tasks.example import Example
 from pipeline.tom.belief import Beliefs, beliefs
@@ -89,7 +88,7 @@ class _Library:
         return Surface(example.story, found[0], question, example.choices or (), found[1])
 
     def _story(
-        self, language: Language[Never], text: str, thing: str
+        self, language: Language, text: str, thing: str
     ) -> tuple[ParsedStory, Beliefs] | None:
         key = (language.name, text, *language.objects(text, thing))
         if key not in self.stories:
@@ -97,7 +96,7 @@ class _Library:
         return self.stories[key]
 
 
-def _parsed(language: Language[Never], text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
+def _parsed(language: Language, text: str, thing: str) -> tuple[ParsedStory, Beliefs] | None:
     try:
         story = language.story(text, thing)
     except ParseError:

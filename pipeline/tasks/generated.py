@@ -1,9 +1,9 @@
-"""Tasks on data that the belief engine made: look-alikes of every benchmark, and arithmetic.
+"""Tasks on data that the belief engine made: look-alikes of benchmarks, and arithmetic.
 
 The rows are written by the acquire stage as JSON lines with gold answers and true traces, split by
 story into train, validation and test, with pairs of stories that differ in one event beside them
-(``_pairs``). Every benchmark has three surface styles, whose sources and
-tasks end in ``_prose`` and ``_log`` for the two that are not the benchmark's own.
+(``_pairs``). Each look-alike has three surface styles, whose sources and tasks end in ``_prose``
+and ``_log`` for the two that are not the benchmark's own.
 """
 
 from __future__ import annotations
@@ -23,17 +23,13 @@ from pipeline.tom.generate.styles import BENCHMARK
 
 _TITLES = {
     "hi_tom_style": "Hi-ToM style",
-    "tomi_style": "ToMi style",
     "explore_tom_style": "ExploreToM style",
     "fantom_style": "FANToM style",
-    "opentom_style": "OpenToM style",
 }
 _ORDERS = {
     "hi_tom_style": (0, 1, 2, 3, 4),
-    "tomi_style": (0, 1, 2),
     "explore_tom_style": (-1, 1, 2),
     "fantom_style": (0, 1, 2),
-    "opentom_style": (0, 1, 2),
 }
 _TIE = ("pair", "member", "intervention", "proof")
 STYLES = ("", "_prose", "_log")
@@ -129,7 +125,6 @@ def _register(name: str, kind: str, title: str, source: str, load: Loader, *fiel
             match=match,
             strict=match_strictly,
             reads=reads_kind if kind == "fantom_style" else reads_nothing,
-            choices_in_prompt=kind == "opentom_style",
             orders=_ORDERS[kind],
             fields=("is_interesting", *fields),
             telling=source.removeprefix(kind).removeprefix("_") or BENCHMARK,

@@ -31,13 +31,8 @@ def in_contrast(pair: CounterfactualPair, question: int) -> bool:
 def right_rules(item: GeneratedItem, question: int) -> frozenset[str]:
     """The rules that answer a question of a generated story right."""
     asked = item.questions[question]
-    follows = dict(asked.follows)
     said = _by_suspects(item, asked) if asked.asked is None else _by_shortcuts(item, asked)
-    return frozenset(
-        name
-        for name, answer in said.items()
-        if answer is not None and follows.get(answer, answer) == asked.answer
-    )
+    return frozenset(name for name, answer in said.items() if answer == asked.answer)
 
 
 def _by_shortcuts(item: GeneratedItem, question: GeneratedQuestion) -> dict[str, str | None]:

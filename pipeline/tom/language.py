@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from random import Random
 from types import MappingProxyType
-from typing import Generic, Never, TypeVar
 
 from pipeline.tom import rules
-from pipeline.tom.generate import explore_tom as explore_tom_stories
-from pipeline.tom.generate import hi_tom_items as hi_tom_stories
-from pipeline.tom.generate import tomi as tomi_stories
-from pipeline.tom.generate.item import GeneratedItem
 from pipeline.tom.parse import explore_tom, hi_tom, tomi
 from pipeline.tom.parse.text import (
     LONGEST_QUESTION,
@@ -25,11 +19,10 @@ from pipeline.tom.rules import Rules
 from pipeline.tom.state import object_of
 
 PLAIN, UPSTREAM, RELEASED = "plain", "upstream", "released"
-Settings = TypeVar("Settings", contravariant=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Language(Generic[Settings]):
+class Language:
     """The words of one benchmark, and what its stories mean.
 
     Attributes:
@@ -39,7 +32,6 @@ class Language(Generic[Settings]):
         question: From a question to what it asks. Raises ParseError if it is not in the language.
         rules: How beliefs change, by name: as a person reads it (``plain``), and as the
             benchmark's labels were made (``upstream``; of ToMi's older archive ``released``).
-        generate: Draws a story with its questions, from settings of its own, in some style.
         in_full: From a shorter telling of a story to the benchmark's words.
         needs_object: Whether only the question tells what some sentences are about.
     """
@@ -48,7 +40,6 @@ class Language(Generic[Settings]):
     parse: Callable[[str, tuple[str, ...]], ParsedStory]
     question: Callable[[str], Question]
     rules: Mapping[str, Rules]
-    generate: Callable[[Settings, Random, str], GeneratedItem]
     in_full: Callable[[str], str] = str
     needs_object: bool = False
 
@@ -87,7 +78,6 @@ HI_TOM = Language(
     parse=lambda text, _: hi_tom.parse_story(text),
     question=hi_tom.parse_question,
     rules={PLAIN: rules.HI_TOM, UPSTREAM: rules.HI_TOM},
-    generate=hi_tom_stories.generate_item,
     in_full=hi_tom.in_full,
 )
 TOMI = Language(
@@ -99,24 +89,21 @@ TOMI = Language(
         UPSTREAM: rules.TOMI_UPSTREAM,
         RELEASED: rules.TOMI_RELEASED,
     },
-    generate=tomi_stories.generate,
 )
 EXPLORE_TOM = Language(
     name="explore_tom",
     parse=explore_tom.parse_story,
     question=explore_tom.parse_question,
     rules={PLAIN: rules.EXPLORE_TOM_PLAIN, UPSTREAM: rules.EXPLORE_TOM},
-    generate=explore_tom_stories.generate,
     needs_object=True,
 )
-# Settings are contravariant: of a language looked up by name, nobody knows what to generate from.
-LANGUAGES: Mapping[str, Language[Never]] = MappingProxyType(
+LANGUAGES: Mapping[str, Language] = MappingProxyType(
     {language.name: language for language in (HI_TOM, TOMI, EXPLORE_TOM)}
 )
 """The languages that can be read, by benchmark."""
 
 
-def get_language(benchmark: str) -> Language[Never]:
+def get_language(benchmark: str) -> Language:
     """The language of a benchmark.
 
     Raises:
@@ -127,7 +114,7 @@ def get_language(benchmark: str) -> Language[Never]:
     return LANGUAGES[benchmark]
 
 
-def language_of(benchmark: str) -> Language[Never] | None:
+def language_of(benchmark: str) -> Language | None:
     """Whose words a benchmark's stories are in: ``hi_tom_style`` is in those of Hi-ToM."""
     for name, language in LANGUAGES.items():
         if benchmark == name or benchmark.startswith(f"{name}_"):

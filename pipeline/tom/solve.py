@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Never
 
 from pipeline.tom.belief import Beliefs, beliefs
 from pipeline.tom.language import UPSTREAM, Language, get_language
@@ -69,7 +68,7 @@ def solve(
 
 @lru_cache(maxsize=256)  # several questions about a story usually follow each other
 def read(
-    language: Language[Never], story: str, rules: Rules, hint: str = ""
+    language: Language, story: str, rules: Rules, hint: str = ""
 ) -> tuple[ParsedStory, Beliefs]:
     """Parse a story and replay it.
 

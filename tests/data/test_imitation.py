@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated
-from pipeline.config.sources import FantomSource, HiTomSource, StorySource, TomiSource
+from pipeline.config.sources import ExploreTomSource, FantomSource, HiTomSource, StorySource
 from pipeline.data.contrast import rule_is_right
 from pipeline.data.generated import stories
 from pipeline.data.imitation import FIELD, gold_trace, with_responses
@@ -60,7 +60,7 @@ def test_the_rule_is_imitated_where_it_is_wrong_too() -> None:
     assert {True, False} == set(right)
 
 
-@pytest.mark.parametrize("source", [STORIES, TomiSource(kind="tomi_style")])
+@pytest.mark.parametrize("source", [STORIES, ExploreTomSource(kind="explore_tom_style")])
 def test_the_engine_writes_a_trace_where_the_row_has_none(source: StorySource) -> None:
     written = drawn(source, 40)
     for mine, theirs in zip(drawn(source, 40, traced=False), written, strict=True):

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from pipeline.base.plugins import REWARDS
-from pipeline.config.sources import ExploreTomSource, GeneratedSource, HiTomSource, TomiSource
+from pipeline.config.sources import ExploreTomSource, GeneratedSource, HiTomSource
 from pipeline.data.generated import stories
 from pipeline.reward.fidelity import fidelity
 from pipeline.reward.presets import load_preset, reward, safe_reward
@@ -85,7 +85,6 @@ def test_reasoning_that_never_ends_is_none() -> None:
 SOURCES: tuple[GeneratedSource, ...] = (
     HiTomSource(kind="hi_tom_style", telling="brief", chapters=3, tell=True, noise=0.3),
     HiTomSource(kind="hi_tom_style", tell=True, chapters=2),
-    TomiSource(kind="tomi_style"),
     ExploreTomSource(kind="explore_tom_style"),
 )
 

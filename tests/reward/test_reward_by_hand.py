@@ -84,7 +84,7 @@ def test_a_benchmark_is_read_as_labelled_and_its_style_as_it_says() -> None:
     """Upstream's third agent tells mover and bystander what each other knows."""
     question = "Where does Ann think that Bob searches for the hat?"
     claim = "Ann thinks Bob thinks the hat is in the {}.</think>"
-    for benchmark, place in (("tomi", "blue_jar"), ("tomi_style", "red_box")):
+    for benchmark, place in (("tomi", "blue_jar"), ("tomi_retold", "red_box")):
         example = Example(benchmark, benchmark, TOMI, question, place)
         held = {
             said: fidelity(claim.format(said), example).true  # type: ignore[union-attr]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-from pipeline.tom.generate import explore_tom, fantom, hi_tom_items, opentom, tomi
+from pipeline.tom.generate import explore_tom, fantom, hi_tom_items
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.fantom import FantomSettings
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.item import CounterfactualPair, GeneratedItem
-from pipeline.tom.generate.opentom import OpenTomSettings
 from pipeline.tom.generate.styles import BENCHMARK
-from pipeline.tom.generate.tomi import TomiSettings
 
 
 def generated(benchmark: str, seed: int, style: str = BENCHMARK) -> GeneratedItem:
@@ -20,12 +18,8 @@ def generated(benchmark: str, seed: int, style: str = BENCHMARK) -> GeneratedIte
         case "hi_tom":
             chosen = HiTomSettings(chapters=1 + seed % 3, tell=seed % 2 == 0)
             return hi_tom_items.generate_item(chosen, random, style)
-        case "tomi":
-            return tomi.generate(TomiSettings(), random, style)
         case "fantom":
             return fantom.generate(FantomSettings(), random, style)
-        case "opentom":
-            return opentom.generate(OpenTomSettings(), random, style)
     kind = explore_tom.STORY_TYPES[seed % len(explore_tom.STORY_TYPES)]
     return explore_tom.generate(ExploreTomSettings(kind, 2 + seed % 3), random, style)
 
@@ -35,14 +29,10 @@ def twins(kind: str, seed: int, style: str = BENCHMARK) -> CounterfactualPair:
     match kind:
         case "hi_tom":
             return hi_tom_items.pair(HiTomSettings(chapters=2, tell=True), random, style)
-        case "tomi":
-            return tomi.pair(TomiSettings(), random, style)
         case "explore_tom":
             return explore_tom.pair(ExploreTomSettings("all+asymmetric"), random, style)
         case "talk":
             return explore_tom.pair(ExploreTomSettings("fantom-private"), random, style)
         case "fantom":
             return fantom.pair(FantomSettings(people=4), random, style)
-        case "short fantom":
-            return fantom.pair(FantomSettings(full_context=False), random, style)
-    return opentom.pair(OpenTomSettings(), random, style)
+    return fantom.pair(FantomSettings(full_context=False), random, style)

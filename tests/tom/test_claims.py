@@ -16,7 +16,7 @@ from pipeline.tom.claims.lexicon import ROLES
 from pipeline.tom.claims.reader import EARLIER, END, BeliefClaim, read_claims
 from pipeline.tom.claims.story import ReadStory, read_story
 from pipeline.tom.claims.vocabulary import Vocabulary
-from pipeline.tom.language import EXPLORE_TOM, HI_TOM, Language
+from pipeline.tom.language import EXPLORE_TOM, HI_TOM
 from pipeline.tom.rules import HI_TOM as RULES
 from tests.conftest import PROJECT
 
@@ -229,7 +229,7 @@ def labelled(name: str) -> list[dict[str, Any]]:
 
 def counts(name: str) -> tuple[int, int, int]:
     """Claims about the end that were found, made up and missed, over labelled responses."""
-    language: Language[Any] = HI_TOM
+    language = HI_TOM
     found = invented = missed = 0
     files: dict[str, list[dict[str, str]]] = {}
     for label in labelled(name):

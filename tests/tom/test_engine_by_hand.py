@@ -319,7 +319,7 @@ def test_names_and_languages() -> None:
         "A and B",
         "A, B and C",
     ]
-    assert language_of("tomi_style") is language_of("tomi") and language_of("tom") is None
+    assert language_of("hi_tom_style") is language_of("hi_tom") and language_of("tom") is None
 
 
 def test_suspects_of_a_conversation() -> None:

@@ -9,11 +9,9 @@ from random import Random
 import pytest
 
 from pipeline.tom.contrast import in_contrast, right_rules
-from pipeline.tom.generate import explore_tom, hi_tom_items, opentom
+from pipeline.tom.generate import explore_tom, hi_tom_items
 from pipeline.tom.generate.explore_tom import ExploreTomSettings
 from pipeline.tom.generate.hi_tom import HiTomSettings
-from pipeline.tom.generate.item import GeneratedItem
-from pipeline.tom.generate.opentom import OpenTomSettings
 from pipeline.tom.generate.pair import HEARS, LEAVES, SEES, NoPair, hearing_twins
 from pipeline.tom.generate.styles import STYLE_NAMES
 from pipeline.tom.parse.hi_tom import parse_question, parse_story
@@ -21,7 +19,7 @@ from pipeline.tom.shortcut import SHORTCUTS, guess
 from pipeline.tom.story import Aside, Claim, Enter, Move, Report, Story
 from tests.tom.drawn import twins
 
-GENERATORS = ("hi_tom", "tomi", "explore_tom", "talk", "fantom", "short fantom", "opentom")
+GENERATORS = ("hi_tom", "explore_tom", "talk", "fantom", "short fantom")
 SEEDS = range(15)
 
 
@@ -61,7 +59,6 @@ def test_every_intervention_is_drawn() -> None:
     assert drawn["hi_tom"] == {LEAVES, HEARS}
     assert drawn["explore_tom"] == {LEAVES, HEARS, SEES}
     assert drawn["talk"] == {HEARS}
-    assert drawn["opentom"] == {LEAVES, SEES}
 
 
 @pytest.mark.parametrize("kind", GENERATORS)
@@ -130,36 +127,6 @@ def test_explore_tom_pairs_tell_what_the_speaker_believes() -> None:
         for item in (found.observed, found.hidden):
             assert any(isinstance(event, Report) for event in item.events)
             assert explore_tom._sincere(item.events, settings)
-
-
-def test_opentom_pairs_have_the_answers_of_the_stories_they_stand_for() -> None:
-    stands_for = {
-        "left after": "seen",
-        "left before": "missed",
-        "observer glimpsed": "glimpsed",
-        "stranger glimpsed": "missed",
-        "observer overlooked": "overlooked",
-        "stranger overlooked": "seen",
-    }
-    seen = set()
-    for seed in range(40):
-        found = opentom.pair(OpenTomSettings(wish="likes"), Random(seed))
-        for item in (found.observed, found.hidden):
-            told = stands_for[item.story_type]
-            same = opentom.generate(OpenTomSettings(told, "likes"), Random(seed))
-            # Which of the two places each question about a place is answered with.
-            assert [_which(item, n) for n in range(22)] == [_which(same, n) for n in range(22)]
-            seen.add(item.story_type)
-    assert seen == set(stands_for)
-
-
-def _which(item: GeneratedItem, number: int) -> int | None:
-    """0 for the first place, 1 for the last, None where the question asks for neither."""
-    question = item.questions[number]
-    choices = question.choices or ()
-    if choices == item.questions[0].choices or question.answer in ("Yes", "No"):
-        return choices.index(question.answer)
-    return None
 
 
 def test_settings_without_pairs_say_so() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from pipeline.tom.generate import brief
 from pipeline.tom.generate.hi_tom import HiTomSettings
+from pipeline.tom.generate.hi_tom_items import generate_item
 from pipeline.tom.generate.names import NAMES
 from pipeline.tom.generate.styles import BENCHMARK
 from pipeline.tom.language import HI_TOM
@@ -76,7 +77,7 @@ def test_one_scene_without_claims_has_a_structure_for_each_choice_to_move(
 ) -> None:
     """Each agent moves the object or stays: two to the power of their number."""
     settings = HiTomSettings(agents=agents, chapters=1, tell=False, noise=0.2, names=NAMES)
-    drawn = (HI_TOM.generate(settings, Random(f"{n}"), BENCHMARK) for n in range(400))
+    drawn = (generate_item(settings, Random(f"{n}"), BENCHMARK) for n in range(400))
     assert len({structure_id(item.events) for item in drawn}) == count
 
 
@@ -89,7 +90,7 @@ def test_brief_words_tell_the_structure_that_was_drawn(seed: int) -> None:
 
 def one_scene(seed: int) -> Story:
     settings = HiTomSettings(agents=3, chapters=1, tell=True, noise=0.0, names=NAMES)
-    return HI_TOM.generate(settings, Random(seed), BENCHMARK).events
+    return generate_item(settings, Random(seed), BENCHMARK).events
 
 
 def test_what_somebody_peeks_at_and_whether_a_change_is_visible_are_told_apart() -> None:

@@ -14,7 +14,7 @@ from random import Random
 from pipeline.tom.belief import beliefs
 from pipeline.tom.generate import brief, hi_tom, hi_tom_items
 from pipeline.tom.generate.hi_tom import HiTomSettings
-from pipeline.tom.language import HI_TOM
+from pipeline.tom.generate.hi_tom_items import generate_item
 from pipeline.tom.rules import HI_TOM as HI_TOM_RULES
 from pipeline.tom.rules import HI_TOM_LITERAL
 from pipeline.tom.story import Claim, Event, Story, agents_of
@@ -145,7 +145,7 @@ def test_engine_and_literal_reader_agree_on_fresh_questions() -> None:
     # The literal reader knows nothing of the engine's choice: no gold answer hangs on it.
     seen, returns, public, private = 0, 0, 0, 0
     for chosen, random in settings():
-        item = HI_TOM.generate(chosen, random, "benchmark")
+        item = generate_item(chosen, random, "benchmark")
         texts = [item.story, brief.render(item.events)] if chosen.structure == "free" else []
         public, private = public + ("publicly" in item.story), private + ("told" in item.story)
         for text in texts or [item.story]:

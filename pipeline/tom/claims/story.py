@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Never
 
 from pipeline.tom.belief import Beliefs
 from pipeline.tom.claims.lexicon import ROLES
@@ -64,7 +63,7 @@ class ReadStory:
 
 
 @lru_cache(maxsize=4096)  # the completions of a prompt follow each other, epoch after epoch
-def read_story(language: Language[Never], story: str, rules: Rules, thing: str = "") -> ReadStory:
+def read_story(language: Language, story: str, rules: Rules, thing: str = "") -> ReadStory:
     """Read a story.
 
     Args:

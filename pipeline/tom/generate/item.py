@@ -21,8 +21,6 @@ class GeneratedQuestion:
         choices: The admissible answers, where the benchmark gives them.
         interesting: Whether not everybody asked about would give the same answer (ExploreToM).
         asked: What is asked, in the engine's terms; None where it has none for it.
-        follows: For questions whose answer follows from the place that ``asked`` asks for: the
-            answer by place.
     """
 
     text: str
@@ -32,7 +30,6 @@ class GeneratedQuestion:
     choices: tuple[str, ...] | None = None
     interesting: bool = False
     asked: Question | None = None
-    follows: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
