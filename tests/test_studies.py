@@ -189,10 +189,10 @@ def test_study_show_prints_the_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = CliRunner().invoke(app, ["study", "show", "tom-rl"], env={"COLUMNS": "200"})
     assert shown.exit_code == 0, shown.output
     for text in (
-        "8 prompts x 16 rollouts = 128 responses",
-        "2 epochs, validation every 10, checkpoints every 50",
-        "learning rate 5e-07 constant, gradient clip 1",
-        "temperature 0.6, top_p 0.95",
+        "Study 1",
+        "train.rollouts",
+        "5e-07",
+        "{preset: tom-rl, published:",
         "Qwen2.5-7B-Instruct-1M",
         "GPT-4o-mini",
     ):

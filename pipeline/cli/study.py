@@ -98,7 +98,7 @@ def show(
         bool, typer.Option("--json", help="Print every resolved parameter as JSON.")
     ] = False,
 ) -> None:
-    """Print the recipe of a study: models, data, reward, schedule, evaluation, cells.
+    """Print what a study sets, field by field, and its cells; the rest is as the defaults are.
 
     Example: `tomrl study show tom-rl`
     """

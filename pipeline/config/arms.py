@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
-from pipeline.config.algorithms import ALGORITHMS, Algorithm
-from pipeline.config.reward import RewardSettings
-from pipeline.config.section import Batch, Key, Listed, Positive, Rate, Section, known
-from pipeline.config.training import (
-    DynamicSampling,
-    LearningRateSchedule,
-    Lora,
-    Rollouts,
-    Temperature,
-    Train,
-)
-
-_APART = {"algorithm", "starts_from", "combinations"}
-"""What an arm has that is no part of a recipe."""
+from pipeline.config.algorithms import ALGORITHMS, Algorithm, AlgorithmBase
+from pipeline.config.mistakes import Mistake, wrong
+from pipeline.config.section import Key, Listed, Section, known
+from pipeline.config.training import Train
 
 
 def _named(content: object) -> object:
@@ -52,54 +43,37 @@ def _of_arm(content: object) -> object:
 class Arm(Section):
     """One way to train; what it leaves out is as in the study's ``train``.
 
+    Beside its own fields it has any of :class:`~pipeline.config.training.Train`.
+
     Attributes:
         algorithm: Its name, or ``{name: NAME, SETTING: VALUE}``.
         starts_from: The cell whose weights its cells start from: the name of an arm, or
             ``{arm: NAME, combination: DATA}``; the base model if absent.
         combinations: The data that it trains on; all of the grid if absent.
-        reward: The reward.
-        think: Whether responses may reason before they answer, in training and evaluation.
-        prompts_per_step: Prompts in one batch.
-        rollouts: Completions per prompt.
-        temperature: Sampling temperature of rollouts.
-        learning_rate: AdamW's.
-        learning_rate_schedule: How it goes.
-        steps: Number of steps; this or ``epochs``.
-        epochs: Passes over the training data; this or ``steps``.
-        validate_every: Steps between validations.
-        save_every: Steps between checkpoints.
-        checkpoint: Which checkpoint is evaluated, and started from.
-        lora: Train few weights.
-        dynamic_sampling: Leave out prompts that teach nothing.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     algorithm: Annotated[Algorithm, BeforeValidator(_named)]
     starts_from: Annotated[Start, BeforeValidator(_of_arm)] | None = None
     combinations: Annotated[Listed[str], Field(min_length=1)] | None = None
-    reward: RewardSettings | None = None
-    think: bool | None = None
-    prompts_per_step: Batch | None = None
-    rollouts: Rollouts | None = None
-    temperature: Temperature | None = None
-    learning_rate: Rate | None = None
-    learning_rate_schedule: LearningRateSchedule | None = None
-    steps: Positive | None = None
-    epochs: float | None = Field(default=None, gt=0, le=100_000)
-    validate_every: Positive | None = None
-    save_every: Positive | None = None
-    checkpoint: Literal["best", "last"] | None = None
-    lora: Lora | None = None
-    dynamic_sampling: DynamicSampling | None = None
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What it changes in the study's recipe, as it is written."""
+        return {
+            name: value for name, value in (self.model_extra or {}).items() if value is not None
+        }
 
     @model_validator(mode="after")
     def _one_length(self) -> Arm:
-        if self.steps is not None and self.epochs is not None:
+        if {"steps", "epochs"} <= self.own.keys():
             raise ValueError("found steps and epochs; give at most one of them")
         return self
 
     @model_validator(mode="after")
     def _given_responses_are_whole(self) -> Arm:
-        if self.think is False and not self.algorithm.samples:
+        if self.own.get("think") is False and not self.algorithm.samples:
             raise ValueError(
                 f"found think: false with {self.algorithm.name}, which imitates whole responses; "
                 "its setting imitates says what is in them"
@@ -107,8 +81,25 @@ class Arm(Section):
         return self
 
     def applied_to(self, recipe: Train) -> Train:
-        """A study's recipe with what the arm changes."""
-        own = {name: getattr(self, name) for name in type(self).model_fields.keys() - _APART}
-        if self.steps is not None or self.epochs is not None:
-            recipe = recipe.model_copy(update={"steps": None, "epochs": None})
-        return recipe.model_copy(update={n: value for n, value in own.items() if value is not None})
+        """A study's recipe with what the arm changes.
+
+        Raises:
+            ValidationError: If that is no recipe.
+        """
+        length = {"steps": None, "epochs": None} if {"steps", "epochs"} & self.own.keys() else {}
+        return Train.model_validate({**dict(recipe), **length, **self.own})
+
+
+def recipe_mistakes(recipe: Train, algorithm: AlgorithmBase) -> Iterator[Mistake]:
+    """Yield the settings of a recipe that its algorithm cannot have, by their places in it."""
+    if algorithm.compares:
+        if recipe.rollouts == 1:
+            why = f"because {algorithm.name} compares the completions of a prompt"
+            yield wrong(("rollouts",), 1, f"2 or more, {why}")
+    elif recipe.dynamic_sampling is not None:
+        compare = ", ".join(name for name, kind in ALGORITHMS.items() if kind.compares)
+        text = (
+            f"found it with {algorithm.name}, which compares no completions of a prompt; allowed "
+            f"with: {compare}. Remove it, or give it to the arms (grid.arms) of these"
+        )
+        yield Mistake(("dynamic_sampling",), text)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pipeline.config.section import Key, Listed, Positive, Section, Tokens
+from pipeline.config.section import Distinct, Key, Listed, Positive, Section, Tokens
 
 PromptStyle = Literal["compact", "labelled", "tom-rl", "tom-rl-json", "rlvr"]
 TrainingPrompt = Literal["compact", "tom-rl", "rlvr"]
@@ -34,7 +34,7 @@ class Part(Section):
     """
 
     task: str
-    orders: Annotated[Listed[int], Field(min_length=1)] | None = None
+    orders: Annotated[Listed[int], Field(min_length=1), Distinct] | None = None
     where: dict[str, bool | int | str] = Field(default={})
     fold: Literal["train", "validation", "test"] | None = None
     rule: Literal["right", "wrong", "half"] | None = None
@@ -91,7 +91,7 @@ class SuiteTask(Part):
             report's marks are computed, and the audit refuses a list that the data contradicts.
     """
 
-    trained: Listed[str] = ()
+    trained: Annotated[Listed[str], Distinct] = ()
 
 
 class SideCheck(Part):

@@ -198,7 +198,7 @@ def _trained_cells(study: Study) -> Iterable[tuple[str, Cell]]:
         if combination not in study.data_of(arm):
             continue
         base = _model_key(study, model, seed)
-        think = study.evaluate.think if arm.think is None else arm.think
+        think = arm.own.get("think", study.evaluate.think)
         asked = {"base_prompt": None, "crossed": False, "think": think}
         group = _group(study, model, combination, name)
         first = _start(study, arm, combination)

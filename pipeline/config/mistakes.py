@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -18,7 +17,6 @@ Place = tuple[str | int, ...]
 """The way to a value: names of fields, and positions in lists."""
 
 _LONGEST_VALUE, _LONGEST_NAME = 80, 40
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -28,12 +26,22 @@ class Mistake:
     Attributes:
         place: The value that is wrong.
         text: What is wrong with it.
-        line: Where it stands, if not where ``place`` does.
     """
 
     place: Place
     text: str
-    line: int | None = None
+
+    def within(self, *place: str | int) -> Mistake:
+        """The same of a content of which this one is a part."""
+        return Mistake((*place, *self.place), self.text)
+
+
+class Mistaken(ValueError):
+    """All that a validator found wrong, by the places in what it checked."""
+
+    def __init__(self, found: Iterable[Mistake]) -> None:
+        self.found = tuple(found)
+        super().__init__("; ".join(f"{dotted(m.place)}: {m.text}" for m in self.found))
 
 
 def wrong(place: Place, found: object, allowed: str) -> Mistake:
@@ -41,26 +49,18 @@ def wrong(place: Place, found: object, allowed: str) -> Mistake:
     return Mistake(place, f"found {shown(found)}; allowed: {allowed}")
 
 
-def as_error(path: Path, mistakes: Iterable[Mistake], lines: Mapping[Place, int]) -> UserError:
+def as_error(path: Path, mistakes: Iterable[Mistake], line: Callable[[Place], int]) -> UserError:
     """The error that lists mistakes in the order of their lines.
 
     Args:
         path: The file.
         mistakes: What is wrong with it; the same mistake is said once.
-        lines: The line of every place.
+        line: The line of a place.
     """
-    said = [(_line_of(m, lines), f"{dotted(m.place)}: {m.text}") for m in dict.fromkeys(mistakes)]
+    said = [(line(m.place), f"{dotted(m.place)}: {m.text}") for m in dict.fromkeys(mistakes)]
     count = f"{len(said)} mistake{'s' if len(said) > 1 else ''}"
     listed = "\n".join(f"  - line {line}: {text}" for line, text in sorted(said, key=itemgetter(0)))
     return UserError(f"{path} has {count}:\n{listed}")
-
-
-def _line_of(mistake: Mistake, lines: Mapping[Place, int]) -> int:
-    """The line of a place; of what is missing, that of the section which lacks it."""
-    if mistake.line is not None:
-        return mistake.line
-    ways = (mistake.place[:length] for length in range(len(mistake.place), -1, -1))
-    return next((lines[way] for way in ways if way in lines), 1)
 
 
 def dotted(place: Place) -> str:
@@ -76,11 +76,6 @@ def shown(value: object) -> str:
         return "null" if value is None else str(value).lower()
     text = str(value) if isinstance(value, datetime.date) else repr(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."
-
-
-def is_writable(text: str) -> bool:
-    """Whether a file can hold a text: one with half of a surrogate pair it cannot."""
-    return _SURROGATES.search(text) is None
 
 
 # --- what pydantic finds --------------------------------------------------------------------------
@@ -101,6 +96,7 @@ _BOUNDS = {
     "less_than_equal": "at most {le}",
     "less_than": "less than {lt}",
     "too_short": "a list of {min_length} or more",
+    "string_unicode": "text without half of a surrogate pair",
     "string_too_short": "a text that is not blank",
     "string_too_long": "a text of at most {max_length} characters",
     "string_pattern_mismatch": "small letters, digits, _ and -, a letter or digit first",
@@ -120,7 +116,12 @@ def mistakes_of(error: ValidationError, content: object) -> Iterator[Mistake]:
         place = _place_in(content, detail)
         match detail["type"]:
             case "value_error":
-                yield Mistake(place, str(detail["ctx"]["error"]))
+                said = detail["ctx"]["error"]
+                yield from (
+                    (mistake.within(*place) for mistake in said.found)
+                    if isinstance(said, Mistaken)
+                    else [Mistake(place, str(said))]
+                )
             case "missing":
                 yield Mistake(place, "found nothing; it is required")
             case "extra_forbidden":

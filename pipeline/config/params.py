@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Algorithm, Imitated
+from pipeline.config.arms import recipe_mistakes
 from pipeline.config.data import AuditSettings, Part, Split, Suite, TrainingPrompt
 from pipeline.config.evaluation import Evaluate
 from pipeline.config.lookup import lookup
+from pipeline.config.mistakes import Mistaken
 from pipeline.config.models import Model
 from pipeline.config.section import Key, Listed, Positive, Section, Seed, Text, Threads
 from pipeline.config.sources import ArithmeticSource, GeneratedSource, Source
@@ -137,6 +139,12 @@ class TrainedCell(CellBase):
     train: Train
     starts_from: Key | None = Field(default=None, exclude_if=lambda key: key is None)
     keeps: bool = Field(default=False, exclude_if=lambda keeps: not keeps)
+
+    @model_validator(mode="after")
+    def _its_algorithm_can(self) -> TrainedCell:
+        if found := [m.within("train") for m in recipe_mistakes(self.train, self.algorithm)]:
+            raise Mistaken(found)
+        return self
 
 
 class AskedCell(CellBase):

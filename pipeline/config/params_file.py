@@ -13,22 +13,22 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from pipeline.base.errors import UserError
-from pipeline.config.chains import chain_mistakes
 from pipeline.config.expand import expand
-from pipeline.config.mistakes import Mistake, Place, as_error, mistakes_of, shown, wrong
+from pipeline.config.mistakes import (
+    Mistake,
+    Mistaken,
+    Place,
+    as_error,
+    mistakes_of,
+    shown,
+    wrong,
+)
 from pipeline.config.params import AnyCell, Cell, Params
 from pipeline.config.reading import check_document
-from pipeline.config.references import (
-    at,
-    cell_mistakes,
-    reserved,
-    section_at,
-    study_mistakes,
-)
-from pipeline.config.section import Key, Listed, Section
+from pipeline.config.section import FolderKey, Key, Listed, Section
 from pipeline.config.study import Study
 from pipeline.config.yaml_file import parse_yaml, read_bytes, write_yaml
 
@@ -62,6 +62,16 @@ class CellEntry(Section):
         """What is set for this cell alone, as in :class:`~pipeline.config.params.Cell`."""
         return self.model_extra or {}
 
+    @model_validator(mode="after")
+    def _starts_as_its_arm_says(self) -> CellEntry:
+        if self.own.get("starts_from") is not None:
+            text = (
+                "a cell cannot be given a start of its own; name it in its arm "
+                "(grid.arms.ARM.starts_from), where it is a cell of the same model and seed"
+            )
+            raise Mistaken([Mistake(("starts_from",), text)])
+        return self
+
 
 class ParamsFile(Study):
     """The content of ``params.yaml``.
@@ -74,7 +84,7 @@ class ParamsFile(Study):
 
     combos: Listed[Key]
     models: dict[Key, str]
-    cells: dict[Key, CellEntry]
+    cells: dict[FolderKey, CellEntry]
 
 
 def read_params(path: Path = Path("params.yaml")) -> Params:
@@ -93,7 +103,7 @@ def parse_params(path: Path, data: bytes) -> Params:
         UserError: With every mistake in them.
     """
     document = parse_yaml(path, data)
-    written = check_document(path, document, ParamsFile, _CHECKS)
+    written = check_document(path, document, ParamsFile)
     params = expand(written)
     mistakes = list(_not_of_the_grid(written, params))
     cells = {key: cell for key, cell in params.cells.items() if key in written.cells}
@@ -103,14 +113,12 @@ def parse_params(path: Path, data: bytes) -> Params:
             try:
                 cells[key] = _cell.validate_python(whole)
             except ValidationError as error:
-                mistakes += (
-                    Mistake(("cells", key, *each.place), each.text, each.line)
-                    for each in mistakes_of(error, whole)
-                )
-            there = {"model": list(params.base), "combination": list(params.dataset)}
-            mistakes += cell_mistakes(key, whole, there)
+                mistakes += (each.within("cells", key) for each in mistakes_of(error, whole))
+            for field, there in (("model", params.base), ("combination", params.dataset)):
+                if (name := getattr(cells[key], field)) not in (None, *there):
+                    mistakes.append(wrong(("cells", key, field), name, ", ".join(there)))
     if mistakes:
-        raise as_error(path, mistakes, document.lines)
+        raise as_error(path, mistakes, document.line)
     return params.model_copy(
         update={
             "dataset": {key: params.dataset[key] for key in written.combos},
@@ -165,7 +173,7 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
     lines = data.decode().splitlines(keepends=True)
     head = "".join(takewhile(lambda line: line.startswith("#"), lines))
     written = head + write_yaml(content)
-    study = check_document(path, parse_yaml(path, written.encode()), Study, _STUDY_CHECKS)
+    study = check_document(path, parse_yaml(path, written.encode()), Study)
     if isinstance(models := entries.get("models"), dict):
         base = expand(study).base
         models.update({key: base[key].inputs for key in models if key in base})
@@ -176,7 +184,7 @@ def with_settings(path: Path, data: bytes, settings: Iterable[str]) -> str:
 
 def _entries_text(entries: Mapping[str, Any]) -> str:
     """What the templates of ``dvc.yaml`` need, one line for each cell."""
-    return write_yaml(dict(entries), default_flow_style=None, width=10_000)
+    return write_yaml(dict(entries), flow=None)
 
 
 def _line(params: Params, cell: Cell) -> dict[str, str]:
@@ -198,27 +206,6 @@ def _merged(whole: dict[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
         else value
         for name, value in own.items()
     }
-
-
-def _chained_otherwise(content: object) -> Iterator[Mistake]:
-    """Yield cells that say for themselves what they start from, which their arm says."""
-    for key, entry in section_at(content, "cells").items():
-        if at(entry, "starts_from") is not None:
-            text = (
-                "a cell cannot be given a start of its own; name it in its arm "
-                "(grid.arms.ARM.starts_from), where it is a cell of the same model and seed"
-            )
-            yield Mistake(("cells", key, "starts_from"), text)
-
-
-def _reserved_cells(content: object) -> Iterator[Mistake]:
-    cells = content.get("cells") if isinstance(content, dict) else None
-    for key in cells if isinstance(cells, dict) else ():
-        yield from reserved(key, ("cells", key))
-
-
-_STUDY_CHECKS = (study_mistakes, chain_mistakes)
-_CHECKS = (*_STUDY_CHECKS, _reserved_cells, _chained_otherwise)
 
 
 def _not_of_the_grid(written: ParamsFile, params: Params) -> Iterator[Mistake]:

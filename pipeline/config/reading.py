@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from copy import deepcopy
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from pipeline.base.errors import UserError
-from pipeline.config.mistakes import Mistake, as_error, mistakes_of
+from pipeline.config.mistakes import Mistake, Mistaken, as_error, mistakes_of
 from pipeline.config.section import Section
 from pipeline.config.yaml_file import Document, read_yaml
 
 Content = TypeVar("Content", bound=Section)
-Check = Callable[[object], Iterable[Mistake]]
-"""From the content of a file, checked or not, to what is wrong with it across its sections."""
+Check = Callable[[Any], Iterable[Mistake]]
+"""From a content whose sections are right to what is wrong across them."""
 
 
-def read_section(path: Path, form: type[Content], checks: Iterable[Check] = ()) -> Content:
+def read_section(path: Path, form: type[Content], checks: Collection[Check] = ()) -> Content:
     """Read a file.
 
     Args:
         path: The file.
         form: What it should hold.
-        checks: What else must be right. They see the content as it is written, so that their
-            mistakes are reported together with all others.
+        checks: What else must be right, for forms whose validators take checks as their context.
 
     Raises:
         UserError: With every mistake in the file: line, field, value found, values allowed.
@@ -34,22 +34,49 @@ def read_section(path: Path, form: type[Content], checks: Iterable[Check] = ()) 
 
 
 def check_document(
-    path: Path, document: Document, form: type[Content], checks: Iterable[Check] = ()
+    path: Path, document: Document, form: type[Content], checks: Collection[Check] = ()
 ) -> Content:
     """The content of a document as what it should be; takes and raises as :func:`read_section`."""
-    if not isinstance(document.content, dict):
-        found = "a list" if isinstance(document.content, list) else repr(document.content)[:80]
+    content = document.content
+    if not isinstance(content, dict):
+        found = "a list" if isinstance(content, list) else repr(content)[:80]
         fields = ", ".join(form.model_fields)
         raise UserError(f"{path}: line 1: found {found}; allowed: the fields {fields}")
-    mistakes = list(document.mistakes)
-    spoilt = {mistake.place for mistake in mistakes}
-    for check in checks:
-        mistakes += check(document.content)
     try:
-        found_content = form.model_validate(document.content)
+        return form.model_validate(content, context=checks)
     except ValidationError as error:
-        more = mistakes_of(error, document.content)
-        mistakes += (mistake for mistake in more if mistake.place not in spoilt)
-    if mistakes:
-        raise as_error(path, mistakes, document.lines)
-    return found_content
+        mistakes = list(mistakes_of(error, content))
+    mistakes += _across(form, content, mistakes, checks)
+    raise as_error(path, mistakes, document.line)
+
+
+def _across(
+    form: type[Content],
+    content: dict[str, Any],
+    mistakes: Iterable[Mistake],
+    checks: Collection[Check],
+) -> Iterator[Mistake]:
+    """Yield what is wrong across sections, seen without the values that are wrong themselves.
+
+    Where such a value is required nothing is seen: pydantic compares sections that are right.
+    """
+    rest = deepcopy(content)
+    for mistake in mistakes:
+        _drop(rest, mistake)
+    try:
+        form.model_validate(rest, context=checks)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False):
+            if isinstance(said := detail.get("ctx", {}).get("error"), Mistaken):
+                yield from said.found
+
+
+def _drop(content: Any, mistake: Mistake) -> None:
+    """Take the field out that a mistake is about; of a list, the whole list."""
+    way = list(mistake.place)
+    while way and not isinstance(way[-1], str):
+        way.pop()
+    for part in way[:-1]:
+        content = content[part] if isinstance(part, int) else content.get(part, {})
+    if way and not isinstance(content.get(way[-1]), dict):
+        content.pop(way[-1], None)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Annotated, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -14,6 +16,8 @@ from pydantic import (
     Strict,
 )
 from pydantic_core import PydanticCustomError
+
+from pipeline.config.mistakes import shown
 
 Value = TypeVar("Value")
 
@@ -52,11 +56,36 @@ def one_of(names: Collection[str]) -> BeforeValidator:
 Listed = Annotated[tuple[Value, ...], Strict(False)]
 """A list in a file; always a tuple here."""
 
+
+def _no_two_alike(values: tuple[Value, ...] | None) -> tuple[Value, ...] | None:
+    """Refuse a list in which something stands twice."""
+    for text, count in Counter(map(shown, values or ())).items():
+        if count > 1:
+            raise ValueError(f"found {text} twice; keep one of them")
+    return values
+
+
+Distinct = AfterValidator(_no_two_alike)
+"""The check that nothing stands twice in a list."""
+
 Text = Annotated[str, Field(min_length=1, max_length=300, pattern=r"\S")]
 """A line for people: titles and names that others gave."""
 
 Key = Annotated[str, Field(max_length=64, pattern=r"^[a-z0-9][a-z0-9_-]*$")]
 """A name that becomes part of file names, of which most systems allow 255 bytes."""
+
+FOLDERS = ("audit", "base", "combos", "raw", "sources", "suite")
+"""What lies in the folders of a study; a study or cell of such a name could not be told from it."""
+
+
+def _no_folder(name: str) -> str:
+    if name in FOLDERS:
+        raise ValueError(f"found {shown(name)}, the name of a folder in it; choose another")
+    return name
+
+
+FolderKey = Annotated[Key, AfterValidator(_no_folder)]
+"""The name of a study or of a cell."""
 
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Rate = Annotated[float, Field(gt=0, le=10)]

@@ -1,54 +1,30 @@
-"""A study file as a whole."""
+"""A study file as a whole, and what must fit together across its sections."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import product
 
-from pydantic import Field, model_validator
+from pydantic import ValidationError, ValidationInfo, model_validator
 
 from pipeline.config.algorithms import Algorithm, AlgorithmName, with_defaults
-from pipeline.config.arms import Arm
+from pipeline.config.arms import Arm, recipe_mistakes
+from pipeline.config.chains import chain_mistakes
 from pipeline.config.data import AuditSettings, Dataset, Suite
 from pipeline.config.evaluation import Evaluate
-from pipeline.config.models import Base
-from pipeline.config.section import Key, Listed, Section, Seed, Text, Threads
-from pipeline.config.sources import Source
+from pipeline.config.grid import StudyGrid
+from pipeline.config.mistakes import Mistake, Mistaken, Place, mistakes_of, shown, wrong
+from pipeline.config.models import ApiModel, Base, RecordedModel, TinyModel
+from pipeline.config.section import FolderKey, Key, Section, Seed, Text, Threads
+from pipeline.config.sources import Source, StorySource, source_name
 from pipeline.config.training import StudyTrain
-
-
-class StudyGrid(Section):
-    """Which cells the study has: every model with every combination, arm and seed.
-
-    Attributes:
-        models: Models that are trained.
-        combinations: Training data.
-        algorithms: Algorithms, each an arm of its own; give this or ``arms``.
-        arms: Ways to train by name, where they differ in more than the algorithm.
-        seeds: Seeds.
-        repeated: What differs between seeds: the ``rollouts`` and the order of the data; or
-            ``everything``, also the base model, if it is a tiny one, and which rows are drawn.
-        evaluate_only: Models that are evaluated and not trained.
-    """
-
-    models: Listed[str] = Field(min_length=1)
-    combinations: Listed[str] = Field(min_length=1)
-    algorithms: Listed[AlgorithmName] = ()
-    arms: dict[Key, Arm] = Field(default={})
-    seeds: Listed[Seed] = Field(default=(0,), min_length=1)
-    repeated: Literal["rollouts", "everything"] = "rollouts"
-    evaluate_only: Listed[str] = ()
-
-    @model_validator(mode="after")
-    def _one_list_of_arms(self) -> StudyGrid:
-        if bool(self.algorithms) == bool(self.arms):
-            raise ValueError("give exactly one of algorithms and arms, and name at least one there")
-        return self
 
 
 class Study(Section):
     """One study: a complete description of an experiment."""
 
-    name: Key
+    name: FolderKey
     title: Text
     paper: Text | None = None
     seed: Seed = 0
@@ -77,3 +53,105 @@ class Study(Section):
     def data_of(self, arm: Arm) -> tuple[str, ...]:
         """The combinations that an arm trains on."""
         return arm.combinations or self.grid.combinations
+
+    @model_validator(mode="after")
+    def _fits_together(self, info: ValidationInfo) -> Study:
+        """Raise all that is wrong across sections; the context holds further checks of a study."""
+        checks = (_undefined, _misfits, _unlike_its_recipe, *(info.context or ()))
+        if found := [mistake for check in checks for mistake in check(self)]:
+            raise Mistaken(found)
+        return self
+
+
+def _undefined(study: Study) -> Iterator[Mistake]:
+    """Yield the names that stand for nothing, or for something else."""
+    grid, columns = study.grid, study.suite.tasks
+    probe = study.dataset.probe
+    named: list[tuple[Place, Collection[str], Collection[str]]] = [
+        (("grid", "models"), grid.models, study.base.models),
+        (("grid", "evaluate_only"), grid.evaluate_only, study.base.models),
+        (("grid", "combinations"), grid.combinations, study.dataset.combinations),
+        (("dataset", "probe", "columns"), probe.columns if probe else (), columns),
+    ]
+    named += (
+        (("suite", "tasks", key, "trained"), column.trained, study.dataset.combinations)
+        for key, column in columns.items()
+    )
+    for place, names, there in named:
+        for number, name in enumerate(names):
+            if name not in there:
+                yield wrong((*place, number), name, ", ".join(there))
+    algorithms = [arm.algorithm.name for arm in study.arms.values()]
+    for name in study.train.algorithms:
+        if name not in algorithms:
+            yield wrong(("train", "algorithms", name), name, ", ".join(algorithms))
+
+
+def _misfits(study: Study) -> Iterator[Mistake]:
+    """Yield what clashes with something in another section."""
+    for mistake in chain_mistakes(study.grid):
+        yield mistake.within("grid")
+    for key, source in study.acquire.items():  # tasks find generated sources by name
+        telling = source.telling if isinstance(source, StorySource) else "benchmark"
+        name = source_name(source.kind, telling)
+        if source.kind != "upstream" and key != name:
+            yield Mistake(("acquire", key), f"found the name {shown(key)}; allowed: {name}")
+    for check in study.suite.side_checks:
+        if check in study.suite.tasks:
+            text = f"a task has the name {shown(check)} already; choose another"
+            yield Mistake(("suite", "side_checks", check), text)
+    yield from _short_contexts(study)
+    yield from _unscored_options(study)
+    yield from _cells_of_one_name(study.grid)
+
+
+def _unlike_its_recipe(study: Study) -> Iterator[Mistake]:
+    """Yield what the recipe of an arm cannot be, where the arm says it or else the study."""
+    found: dict[Place, Mistake] = {}
+    for name, arm in study.arms.items():
+        place = ("grid", "arms", name)
+        try:
+            recipe = arm.applied_to(study.train.recipe)
+        except ValidationError as error:
+            yield from (mistake.within(*place) for mistake in mistakes_of(error, arm.own))
+            continue
+        for mistake in recipe_mistakes(recipe, arm.algorithm):
+            section = place if mistake.place[0] in arm.own else ("train",)
+            said = mistake.within(*section)
+            found.setdefault(said.place, said)
+    yield from found.values()
+
+
+def _short_contexts(study: Study) -> Iterator[Mistake]:
+    """A tiny model must have room for the longest prompt with the longest completion."""
+    needed = study.train.max_prompt_tokens + study.train.max_new_tokens
+    for name in study.grid.models:
+        model = study.base.models.get(name)
+        if isinstance(model, TinyModel) and (context := model.warm_start.context) < needed:
+            place = ("base", "models", name, "warm_start", "context")
+            sum_of = "train.max_prompt_tokens and max_new_tokens"
+            yield wrong(place, context, f"{needed} or more, the sum of {sum_of}")
+
+
+def _unscored_options(study: Study) -> Iterator[Mistake]:
+    """Models without weights do not say how likely an option is."""
+    for number, name in enumerate(study.grid.evaluate_only):
+        model = study.base.models.get(name)
+        if study.evaluate.scoring == "options" and isinstance(model, ApiModel | RecordedModel):
+            text = (
+                f"found {shown(name)}, a model of kind {model.kind}, which does not say how likely "
+                "an option is, with evaluate.scoring: options; ask it in a study of its own, or "
+                "leave scoring out"
+            )
+            yield Mistake(("grid", "evaluate_only", number), text)
+
+
+def _cells_of_one_name(grid: StudyGrid) -> Iterator[Mistake]:
+    bases = dict.fromkeys([*grid.models, *grid.evaluate_only])
+    pairs = {(m, c): f"{m}-{c}" for m, c in product(grid.models, grid.combinations)}
+    names = Counter([*(f"{model}-base" for model in bases), *pairs.values()])
+    for (model, combination), name in pairs.items():
+        if names[name] > 1:
+            pair = f"model {model} with combination {combination}"
+            text = f"{pair} makes the cell {name} twice; choose other names"
+            yield Mistake(("grid", "combinations"), text)

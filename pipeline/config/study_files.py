@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from pipeline.config.chains import chain_mistakes
 from pipeline.config.lookup import lookup
 from pipeline.config.mistakes import Mistake, wrong
 from pipeline.config.reading import Check, read_section
-from pipeline.config.references import at, study_mistakes
 from pipeline.config.study import Study
 
 
-def load_study(path: Path, checks: Iterable[Check] = ()) -> Study:
+def load_study(path: Path, checks: Collection[Check] = ()) -> Study:
     """Read and validate a study file.
 
     Args:
@@ -24,12 +22,11 @@ def load_study(path: Path, checks: Iterable[Check] = ()) -> Study:
         UserError: With every mistake in the file: line, field, value found, values allowed.
     """
 
-    def misnamed(content: object) -> Iterator[Mistake]:
-        name = at(content, "name")
-        if isinstance(name, str) and name != path.stem:
-            yield wrong(("name",), name, f"{path.stem!r}, as the file is called")
+    def misnamed(study: Study) -> Iterator[Mistake]:
+        if study.name != path.stem:
+            yield wrong(("name",), study.name, f"{path.stem!r}, as the file is called")
 
-    return read_section(path, Study, (study_mistakes, chain_mistakes, misnamed, *checks))
+    return read_section(path, Study, (misnamed, *checks))
 
 
 def study_files(root: Path) -> dict[str, Path]:
@@ -37,7 +34,7 @@ def study_files(root: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted((root / "studies").glob("*.yaml"))}
 
 
-def find_study(root: Path, name: str, checks: Iterable[Check] = ()) -> Study:
+def find_study(root: Path, name: str, checks: Collection[Check] = ()) -> Study:
     """Load a study of the checkout by name.
 
     Raises:

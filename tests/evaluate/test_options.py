@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from pydantic import ValidationError
 
+from pipeline.config.mistakes import mistakes_of
 from pipeline.config.models import TinySize
-from pipeline.config.references import study_mistakes
+from pipeline.config.study import Study
+from pipeline.config.study_files import find_study
 from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.engine import Prompt, Response
 from pipeline.evaluate.hf_engine import TransformersEngine
@@ -21,6 +24,7 @@ from pipeline.model.tiny import make_model, make_tokenizer
 from pipeline.model.weights import load_model, save_model
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import Grade
+from tests.conftest import TINY
 
 STORY = (
     "Noah entered the attic.\nThe apple is in the red_box.\nNoah exited the attic.\n"
@@ -103,14 +107,17 @@ def test_the_engine_says_how_likely_options_are(tmp_path: Path) -> None:
 
 
 def test_models_without_weights_are_not_asked_for_options() -> None:
-    models = {"gpt": {"kind": "api"}, "nano": {"kind": "tiny"}, "told": {"kind": "recorded"}}
-    study = {
-        "base": {"models": models},
-        "grid": {"evaluate_only": list(models)},
-        "evaluate": {"scoring": "options"},
+    content = find_study(TINY, "mini").model_dump(mode="json")
+    content["base"]["models"] |= {
+        "gpt": {"kind": "api", "title": "GPT", "model": "gpt"},
+        "told": {"kind": "recorded", "title": "told", "answers": "told.csv"},
     }
-    found = {mistake.place: mistake.text for mistake in study_mistakes(study)}
+    content["grid"]["evaluate_only"] = ["gpt", "nano", "told"]
+    Study.model_validate(content)
+    content["evaluate"]["scoring"] = "options"
+    with pytest.raises(ValidationError) as refused:
+        Study.model_validate(content)
+    found = {mistake.place: mistake.text for mistake in mistakes_of(refused.value, content)}
     assert list(found) == [("grid", "evaluate_only", 0), ("grid", "evaluate_only", 2)]
     text = "'gpt', a model of kind api, which does not say how likely an option is"
     assert text in found["grid", "evaluate_only", 0]
-    assert not list(study_mistakes({**study, "evaluate": {"scoring": "answers"}}))
