@@ -44,16 +44,15 @@ class Cluster(Section):
         accelerator: What the cluster's nodes have; ``auto`` is ``a100-80``, for ``backend: local``
             where the cluster has accelerators.
         memory: GiB that CUDA offers on each accelerator, if its name stands for another.
-        gpus: Accelerators per node that a cell takes; the smallest number that the placement plan
-            allows if absent.
+        gpus: Accelerators per node that a cell takes; if absent those of the first row for it in
+            ``pipeline/ops/verl/sizes.yaml``.
         node_gpus: Accelerators of each node, where that is not 8: a cell takes at most so many of
             one, and all of each where it takes several.
-        nodes: Nodes that a cell takes; the fewest that the placement plan allows if absent, one if
-            ``gpus`` is given.
-        tensor_parallel: Accelerators that one copy of the rollout model spans; as planned if
+        nodes: Nodes that a cell takes; those of the row if absent, one if ``gpus`` is given.
+        tensor_parallel: Accelerators that one copy of the rollout model spans; as in the row if
             absent.
-        offload: Keep parameters and optimiser in the nodes' own memory between steps; as planned if
-            absent.
+        offload: Keep parameters and optimiser in the nodes' own memory between steps; as in the row
+            if absent.
         time_limit_minutes: The job is stopped after this time.
         stall_minutes: The job is stopped when it has made no progress for this time.
         host_memory_share: Share of a node's own memory (or of what its container may take) above

@@ -18,7 +18,7 @@ All figures are bytes for one accelerator, see :mod:`pipeline.ops.verl.memory`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Accelerator, Train
@@ -28,14 +28,13 @@ from pipeline.train.accelerators import GIB, capacity
 from pipeline.train.shape import Shape
 
 FULL = 0.88
-"""Share of an accelerator's memory above which another way to fit is looked for."""
+"""Share of an accelerator's memory up to which vLLM's cache grows, margin included."""
 _LIBRARIES = 2 * GIB  # CUDA contexts and NCCL buffers of the trainer and of vLLM
 _SYNC = 2 * GIB  # verl's bucket for new weights: rollout.checkpoint_engine, 2048 MB
 _SAMPLER = 2 * GIB  # vLLM's own activations, logits and CUDA graphs
 _ASLEEP = GIB  # of these, the graphs, which stay while it sleeps
-_SCORED = (4, 2, 1)  # times as many sequences without a backward pass
+_SCORED = 4  # times as many sequences without a backward pass
 _USUAL_UTILIZATION, _MOST_UTILIZATION = 0.6, 0.9
-_SAMPLED_AT_ONCE = 32  # completions whose cache fits before memory counts as full
 _DECODED_AT_ONCE = 100  # prompts, by :mod:`pipeline.train.probe`
 
 
@@ -59,8 +58,6 @@ class Placement:
         rollout: Bytes per accelerator during sampling, by what they hold.
         host: Bytes in the memory of each node, by what they hold.
         capacity: Bytes that an accelerator offers.
-        fullness: Largest share of that memory in any phase, margin included, with a cache for a
-            fair number of completions.
     """
 
     accelerator: Accelerator
@@ -77,7 +74,6 @@ class Placement:
     rollout: dict[str, int]
     host: dict[str, int]
     capacity: int
-    fullness: float
 
     @property
     def ranks(self) -> int:
@@ -152,14 +148,49 @@ def plan_on(
     adapters = shape.adapters(recipe.lora.rank) if recipe.lora else 0
     policy = memory.trained(shape.parameters, ranks, adapters, memory.frozen(recipe))
     critic = memory.trained(shape.trunk if algorithm.critic else 0, ranks)
-    tokens = micro_batch * longest(recipe)
+    completions = -(-recipe.prompts_per_step * recipe.rollouts // ranks)
+    scored = max(micro_batch, min(_SCORED * micro_batch, completions)) if algorithm.samples else 0
     layers = memory.gathered(shape, size)
     # Without offload each of policy and critic stays while the other is updated.
-    waits = 0 if offload else critic["parameters"] + critic["optimiser"]
-    asleep = _ASLEEP if algorithm.samples else 0
+    waits = {"critic": 0 if offload else critic["parameters"] + critic["optimiser"]}
+    optimiser = {"optimiser": 0 if offload else policy["optimiser"]}
+    beside = {"sleeping sampler": _ASLEEP if algorithm.samples else 0, "libraries": _LIBRARIES}
+
+    def computing(sequences: int, *, learns: bool) -> dict[str, int]:
+        tokens = sequences * longest(recipe)
+        passes = memory.activations if learns else memory.passing
+        return {
+            # With the gradients of layers, before these are scattered; adapters' are thin.
+            "gathered layers": (2 if learns and not recipe.lora else 1) * layers,
+            "activations": passes(shape, tokens, size),
+            "logits": memory.logits(shape, recipe, tokens, size, learns=learns),
+        }
+
     # AdamW's temporary, where one kernel does not do without, see ``overrides.optimizer``.
-    stepping = policy["gradients"] if recipe.precision == "float16" else 0
-    placement = Placement(
+    stepping = {"step": policy["gradients"] if recipe.precision == "float16" else 0}
+    passing = max(
+        computing(micro_batch, learns=True), stepping, key=lambda items: sum(items.values())
+    )
+    kept = {"parameters": policy["parameters"]}
+    scoring = {**kept, **optimiser, **waits, **computing(scored, learns=False), **beside}
+    rollout = {
+        # Adapters are added up on the accelerator, where the sampler's weights are by then.
+        "parameters": 0 if offload and not recipe.lora else policy["parameters"],
+        **optimiser,
+        **waits,
+        "rollout weights": shape.parameters * size // tensor_parallel,
+        "cache": memory.cache_of_one(shape, recipe, size, tensor_parallel),
+        "sampler": _SAMPLER,
+        "new weights": _SYNC,
+        "libraries": _LIBRARIES,
+    }
+    room = capacity(accelerator, memory_each)
+    share = _USUAL_UTILIZATION
+    if algorithm.samples:
+        share, rollout["cache"] = _sampling(rollout, completions * tensor_parallel, room)
+    else:
+        rollout["cache"] *= _DECODED_AT_ONCE
+    return Placement(
         accelerator=accelerator,
         nodes=nodes,
         gpus=gpus,
@@ -167,56 +198,17 @@ def plan_on(
         offload=offload,
         longest=longest(recipe),
         micro_batch=micro_batch,
-        log_prob_micro_batch=micro_batch,
-        memory_utilization=_USUAL_UTILIZATION,
-        update=_larger(
-            {
-                **policy,
-                "critic": waits,
-                # And their gradients, before these are scattered; adapters' are thin.
-                "gathered layers": (1 if recipe.lora else 2) * layers,
-                "activations": memory.activations(shape, tokens, size),
-                "logits": memory.logits(shape, recipe, tokens, size, learns=True),
-                "sleeping sampler": asleep,
-                "libraries": _LIBRARIES,
-            },
-            {
-                **policy,
-                "critic": waits,
-                "step": stepping,
-                "sleeping sampler": asleep,
-                "libraries": _LIBRARIES,
-            },
-        ),
-        scoring={},
-        rollout={
-            # Adapters are added up on the accelerator, where the sampler's weights are by then.
-            "parameters": 0 if offload and not recipe.lora else policy["parameters"],
-            "optimiser": 0 if offload else policy["optimiser"],
-            "critic": waits,
-            "rollout weights": shape.parameters * size // tensor_parallel,
-            "cache": memory.cache_of_one(shape, recipe, size, tensor_parallel),
-            "sampler": _SAMPLER,
-            "new weights": _SYNC,
-            "libraries": _LIBRARIES,
-        },
+        log_prob_micro_batch=scored or micro_batch,
+        memory_utilization=share,
+        update={**policy, **waits, **passing, **beside},
+        scoring=scoring if algorithm.samples else {},
+        rollout=rollout,
         host={
             **_waiting(shape, recipe, algorithm, size, nodes, gpus),
             "offloaded": gpus * (sum(policy.values()) + sum(critic.values())) if offload else 0,
         },
-        capacity=capacity(accelerator, memory_each),
-        fullness=0.0,
+        capacity=room,
     )
-    if not algorithm.samples:
-        return _measuring(placement)
-    completions = -(-recipe.prompts_per_step * recipe.rollouts // ranks)
-    placement = _scoring(placement, shape, recipe, size, waits, completions)
-    return _sampling(placement, completions * tensor_parallel)
-
-
-def _larger(backward: dict[str, int], step: dict[str, int]) -> dict[str, int]:
-    """What an update holds when it holds most: in its backward passes, or in its step."""
-    return max(backward, step, key=lambda items: sum(items.values()))
 
 
 def _waiting(
@@ -239,62 +231,18 @@ def _waiting(
     return {**waits, "more while loading": max(0, loading - sum(waits.values()))}
 
 
-def _measuring(placement: Placement) -> Placement:
-    """Give the copy that a cell which imitates is measured with a cache for its prompts."""
-    cache = placement.rollout["cache"] * _DECODED_AT_ONCE
-    found = replace(placement, rollout={**placement.rollout, "cache": cache})
-    return replace(found, fullness=found.peak / found.capacity)
+def _sampling(rollout: dict[str, int], completions: int, capacity: int) -> tuple[float, int]:
+    """vLLM's share of an accelerator's memory, and the bytes of its cache.
 
-
-def _scoring(
-    placement: Placement, shape: Shape, recipe: Train, size: int, waits: int, completions: int
-) -> Placement:
-    """Give log-probabilities the largest budget that leaves some room.
-
-    The reference model crosses the bus once for each of its micro-batches.
+    It takes its usual share, more if all completions need it, and no more than leaves some room
+    beside what the trainer holds. A small cache makes it sample in turns, which is slow but works,
+    so that only one completion's must fit.
     """
-    options = []
-    for times in _SCORED:
-        rows = max(placement.micro_batch, min(times * placement.micro_batch, completions))
-        tokens = rows * placement.longest
-        held = {
-            "parameters": placement.update["parameters"],
-            "optimiser": placement.rollout["optimiser"],
-            "critic": waits,
-            "gathered layers": memory.gathered(shape, size),
-            "activations": memory.passing(shape, tokens, size),
-            "logits": memory.logits(shape, recipe, tokens, size, learns=False),
-            "sleeping sampler": placement.update["sleeping sampler"],
-            "libraries": placement.update["libraries"],
-        }
-        options.append(replace(placement, log_prob_micro_batch=rows, scoring=held))
-    room = FULL * placement.capacity
-    return next((each for each in options if each.peaks["scoring"] <= room), options[-1])
-
-
-def _sampling(placement: Placement, completions: int) -> Placement:
-    """Give vLLM its usual share of the memory, more if all completions need it, and no more than
-    leaves some room beside what the trainer holds.
-
-    A small cache makes it sample in turns, which is slow but works, so that only one completion's
-    must fit.
-    """
-    one, rollout, capacity = placement.rollout["cache"], placement.rollout, placement.capacity
-    own = rollout["rollout weights"] + rollout["sampler"]
+    one, own = rollout["cache"], rollout["rollout weights"] + rollout["sampler"]
     others = sum(rollout.values()) - own - one
-    comfortable = {**rollout, "cache": one * min(completions, _SAMPLED_AT_ONCE)}
     wanted = max(_USUAL_UTILIZATION, (own + one * completions) / capacity)
     free = FULL / (1 + MARGIN) - others / capacity
     share = math.floor(100 * min(wanted, free, _MOST_UTILIZATION)) / 100
-    if share * capacity < own + one:  # for one completion, up to the next hundredth
-        share = min(0.95, math.ceil(100 * (own + one) / capacity) / 100)
-        cache = one
-    else:
-        cache = int(share * capacity) - own
-    held = [placement.peaks["update"], placement.peaks["scoring"], with_margin(comfortable)]
-    return replace(
-        placement,
-        rollout={**rollout, "cache": cache},
-        memory_utilization=share,
-        fullness=max(held) / capacity,
-    )
+    if share * capacity >= own + one:
+        return share, int(share * capacity) - own
+    return min(0.95, math.ceil(100 * (own + one) / capacity) / 100), one

@@ -43,6 +43,7 @@ UNUSUAL: dict[str, Any] = {
 }
 
 
+FOUR = {"gpus": 4, "offload": True}
 UNUSUAL_PPO = Ppo(value_learning_rate=2e-6, value_clip=0.25, discount=0.9, gae_decay=0.8)
 ESTIMATORS = {name: kind.estimator for name, kind in ALGORITHMS.items() if kind.estimator}
 
@@ -89,7 +90,9 @@ def test_flash_attention_takes_packed_sequences_by_tokens() -> None:
 
 
 @pytest.mark.parametrize(
-    "place", [HALF | {"flash": False}, {"gpu": True}], ids=["absent", "float32"]
+    "place",
+    [HALF | {"flash": False}, {"gpu": True, "cluster": FOUR}],
+    ids=["absent", "float32"],
 )
 @pytest.mark.parametrize("updates", [1, 2])
 def test_torchs_attention_takes_padded_sequences_by_number(
@@ -206,7 +209,7 @@ def test_adamw_steps_in_one_kernel_on_accelerators() -> None:
     for part in (ACTOR, "critic"):
         weights = [torch.nn.Parameter(torch.zeros(1))]
         assert build_optimizer(weights, built(f"{part}.optim", found)).param_groups[0]["fused"]
-    scaled = asked_of_verl("ppo", gpu=True, precision="float16")
+    scaled = asked_of_verl("ppo", gpu=True, precision="float16", cluster=FOUR)
     assert scaled.value(f"{ACTOR}.optim.override_optimizer_config") is None
 
 

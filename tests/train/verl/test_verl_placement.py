@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -17,7 +15,7 @@ from pipeline.config.params import TrainedCell
 from pipeline.config.study_files import find_study
 from pipeline.config.training import Accelerator, Cluster, Lora, Train
 from pipeline.ops.verl.phases import FULL, Placement
-from pipeline.ops.verl.placement import place
+from pipeline.ops.verl.placement import Size, known_sizes, place
 from pipeline.train.accelerators import GIB, MEMORY
 from pipeline.train.shapes import QWEN25
 from tests.conftest import PROJECT
@@ -155,7 +153,7 @@ def test_the_refusal_has_the_numbers_and_what_would_fit() -> None:
     text = str(refused.value)
     assert "7.6 billion parameters with grpo do not fit on 1 x a100-80: update needs" in text
     assert "it has 79.2 (optimiser 56.7, parameters 28.4, gradients 28.4," in text
-    assert text.endswith("It would fit on 2 x a100-80: set nodes: 1 and gpus: 2")
+    assert "sizes.yaml): " in text and "2 x a100-80 or h100 (computed, offload)" in text
     fitting = place(QWEN25["7B"], recipe(precision="bfloat16"), GRPO, Cluster(gpus=2))
     assert fitting.fits
 
@@ -222,48 +220,23 @@ def test_with_adapters_only_they_have_gradients_and_moments() -> None:
     assert full.update["parameters"] == (shape.parameters + adapters) * 4 // 2
 
 
-def documented() -> Iterator[tuple[str, str, str, str]]:
-    """What the page says: size, algorithm, accelerator, placement."""
-    page = (PROJECT / "docs" / "cluster.md").read_text()
-    head, _, *rows = re.findall(r"^\|(.*)\|$", page[page.index("| Qwen2.5 | algorithm") :], re.M)
-    kinds = [cell.strip() for cell in head.split("|")][2:]
-    for row in rows:
-        size, algorithm, *said = (cell.strip() for cell in row.split("|"))
-        if size not in QWEN25:
-            return
-        yield from ((size, algorithm, KINDS[kind], s) for kind, s in zip(kinds, said, strict=True))
-
-
-KINDS = {
-    "L4": "l4",
-    "RTX 4090": "rtx-4090",
-    "A100 40 GB": "a100-40",
-    "A100 80 GB": "a100-80",
-    "H100": "h100",
-    "H200": "h200",
-}
-STUDIES = {"grpo": "tom-rl", "ppo": "next-ppo", "reinforce_plus_plus": "rlvr"}
-
-
-@pytest.mark.parametrize(("size", "algorithm", "kind", "said"), documented())
-def test_the_documented_places_are_those_planned_and_fit_by_arithmetic(
-    size: str, algorithm: str, kind: str, said: str
-) -> None:
-    name, _, lora = algorithm.partition(", ")
-    shape, chosen = QWEN25[size], asked_of(STUDIES[name])
-    chosen = chosen.model_copy(update={"lora": Lora() if lora else None})
-    cluster = Cluster(accelerator=kind)  # type: ignore[arg-type]
-    if said == "-":
-        with pytest.raises(UserError, match="do not fit"):
-            place(shape, chosen, with_defaults(name), cluster)  # type: ignore[arg-type]
-        return
-    found = place(shape, chosen, with_defaults(name), cluster)  # type: ignore[arg-type]
-    assert said == in_words(found)
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [(row, kind) for row in known_sizes() for kind in row.accelerators],
+    ids=lambda value: value if isinstance(value, str) else f"{value.model}-{value.trains}",
+)
+def test_the_rows_of_the_table_fit_as_they_say_and_by_arithmetic(row: Size, kind: str) -> None:
+    shape, chosen = QWEN25[row.model], recipe(**LENGTHS, lora=LORA.get(row.trains))
+    algorithm = with_defaults(ALGORITHMS.get(row.trains, "grpo"))
+    own = row.model_dump(include={"nodes", "gpus", "tensor_parallel", "offload"})
+    found = place(shape, chosen, algorithm, Cluster(accelerator=kind, **own))  # type: ignore[arg-type]
+    assert round(found.peak / GIB, 1) == row.gib
+    assert found.update_tokens <= row.tokens < 2 * found.update_tokens
     # What must be there at least, counted here anew, for each accelerator in bytes.
-    every, ranks = shape.parameters, found.ranks
+    every, ranks, lora = shape.parameters, found.ranks, row.trains == "lora"
     vocabulary = shape.vocab_size * shape.hidden_size * (1 if shape.tie_word_embeddings else 2)
     learned = shape.adapters(32) if lora else every
-    models = 2 if name == "ppo" else 1  # the critic waits without gradients
+    models = 2 if row.trains == "ppo" else 1  # the critic waits without gradients
     state = (2 * every + 16 * learned if lora else 16 * every) / ranks
     update = (
         state + 2 * vocabulary + 2 * GIB + 12 * every / ranks * (models - 1) * (not found.offload)
@@ -275,18 +248,59 @@ def test_the_documented_places_are_those_planned_and_fit_by_arithmetic(
     assert max(update, sampling) <= MEMORY[kind] * GIB
 
 
+LENGTHS: dict[str, Any] = {
+    "precision": "bfloat16",
+    "prompts_per_step": 8,
+    "rollouts": 8,
+    "max_prompt_tokens": 2048,
+    "max_new_tokens": 2048,
+}
+"""What the table's GiB are for."""
+LORA = {"lora": {"rank": 32, "alpha": 32}}
+ALGORITHMS: dict[str, AlgorithmName] = {"ppo": "ppo", "sft": "sft"}
+
+
+def test_the_first_row_of_the_next_larger_model_counts_and_the_study_wins_over_it() -> None:
+    chosen = recipe(**LENGTHS)
+    found = place(QWEN25["7B"], chosen, GRPO, Cluster())
+    assert (found.nodes, found.gpus, found.offload, found.micro_batch) == (1, 2, True, 1)
+    assert place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=4)).micro_batch == 8
+    kept = place(QWEN25["14B"], chosen, GRPO, Cluster(offload=False))
+    assert (kept.gpus, kept.tensor_parallel) == (4, 4), "a row without offload"
+    spread = place(QWEN25["14B"], chosen, GRPO, Cluster(offload=True, tensor_parallel=2))
+    assert (spread.gpus, spread.tensor_parallel) == (4, 2), "set beside the row"
+    small = replace(QWEN25["3B"], num_hidden_layers=30)
+    assert place(small, chosen, GRPO, Cluster()).micro_batch == 8, "as the 3B"
+    alone = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=8))
+    assert (alone.tensor_parallel, alone.offload, alone.micro_batch) == (1, False, 8)
+    halves = place(QWEN25["32B"], chosen, GRPO, Cluster(node_gpus=4))
+    assert (halves.nodes, halves.gpus) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("size", "asked", "said"),
+    [
+        ("14B", {"accelerator": "l4"}, r"14\.8 billion parameters \(full\) on l4; it has 8 nodes"),
+        ("32B", {"nodes": 1}, r"on a100-80, nodes 1; it has .*2 nodes x 8 x a100-80 or h100"),
+        ("7B", {"node_gpus": 1}, "on a100-80, node_gpus 1; it has 2 x a100-80"),
+    ],
+)
+def test_what_is_not_in_the_table_is_refused_with_what_is(
+    size: str, asked: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(
+        UserError, match=rf"sizes\.yaml has no row for .*{said}.*train.cluster.gpus"
+    ):
+        place(QWEN25[size], recipe(**LENGTHS), GRPO, Cluster(**asked))
+    larger = replace(QWEN25["32B"], num_hidden_layers=80)
+    with pytest.raises(UserError, match="it has none for a model as large"):
+        place(larger, recipe(**LENGTHS), GRPO, Cluster())
+
+
 def asked_of(study: str) -> Train:
     """The training recipe of a study, on any accelerators."""
     cells = expand(find_study(PROJECT, study)).cells.values()
     return next(cell.train for cell in cells if isinstance(cell, TrainedCell))
-
-
-def in_words(found: Placement) -> str:
-    """A placement as the page says it."""
-    nodes = f" ({found.nodes} nodes)" if found.nodes > 1 else ""
-    spread = [f"tp {found.tensor_parallel}"] if found.tensor_parallel > 1 else []
-    offload = ["offload"] if found.offload else []
-    return ", ".join([f"{found.ranks}{nodes}", str(found.micro_batch), *spread, *offload])
 
 
 def test_what_a_card_holds_may_be_said_where_its_name_stands_for_another() -> None:
@@ -343,24 +357,6 @@ def test_the_sampler_takes_its_usual_share_where_there_is_room() -> None:
     large = place(QWEN25["3B"], recipe(precision="bfloat16"), GRPO, Cluster(gpus=1))
     assert 0.2 < large.memory_utilization < 0.6
     assert large.peaks["sampling"] <= FULL * large.capacity  # type: ignore[operator]
-
-
-def test_offload_is_for_accelerators_that_would_be_full() -> None:
-    chosen = recipe(precision="bfloat16", max_prompt_tokens=1024, max_new_tokens=2048)
-    four = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=4))
-    assert not four.offload and four.fullness <= FULL
-    two = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=2))
-    assert two.offload and two.fullness > FULL
-    kept = place(QWEN25["7B"], chosen, GRPO, Cluster(gpus=2, offload=False))
-    assert not kept.offload, "what a study asks for counts"
-
-
-def test_nodes_are_added_where_one_does_not_hold_the_model() -> None:
-    chosen = recipe(prompts_per_step=8, rollouts=8, precision="bfloat16")
-    found = place(QWEN25["32B"], chosen, GRPO, Cluster())
-    assert (found.nodes, found.gpus) == (2, 8)
-    with pytest.raises(UserError, match="do not fit on 8 x a100-80: update needs"):
-        place(QWEN25["32B"], chosen, GRPO, Cluster(nodes=1))
 
 
 def test_a_batch_that_does_not_divide() -> None:
