@@ -44,12 +44,11 @@ def run_study(
     Args:
         study: A file in `studies/`; the present `params.yaml` if absent.
         checkout: Folder of the checkout; the working directory if absent.
-        jobs: How many cells may run at a time; as many as there are cores, or one where models are
-            not tiny ones, if absent.
+        jobs: How many cells may run at a time; as many as have room on the machine's cores, or on
+            the accelerators of the cluster or machine, if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
     from flows.driver.drive import drive
-    from flows.driver.limits import most_taken
     from flows.driver.record import RunFolder, checkout_owner
     from flows.driver.stopping import until_stopped
     from flows.driver.work import RunFailed
@@ -64,8 +63,7 @@ def run_study(
         params = read_params(root / "params.yaml")
         folder = RunFolder.here(root, params.study.name)
         remove(folder.path)
-        slots = jobs and max(1, jobs * most_taken(params))
         try:
-            return until_stopped(root, lambda commands: drive(folder, commands, slots, jobs))
+            return until_stopped(root, lambda commands: drive(folder, commands, jobs=jobs))
         except RunFailed as failure:  # returned, as Prefect prints a traceback of what is raised
             return Failed(message=str(failure), data=failure)

@@ -14,7 +14,7 @@ from prefect.task_runners import ThreadPoolTaskRunner
 
 from flows.driver.commands import Commands
 from flows.driver.graph import runs_on_cores
-from flows.driver.limits import Limit, held, limit_of, side_by_side, taken
+from flows.driver.limits import Limit, held, limit_of, taken
 from flows.driver.record import RunFolder
 from flows.driver.results import leave_partial_report, publish
 from flows.driver.work import RunFailed, Say, StageFailed, Work
@@ -79,9 +79,8 @@ def drive(
     Args:
         folder: The run's; owned by this process.
         commands: What runs commands, and stops them.
-        slots: How much of their resource cells may take at a time; all cores, or one accelerator,
-            if None.
-        jobs: How many cells run at a time at most; as many as the limit allows, if None.
+        slots: How much of their resource cells may take at a time; all there is if None.
+        jobs: How many cells run at a time at most; as many as can be placed, if None.
         only: The cells to run; all that are left if empty.
 
     Raises:
@@ -90,9 +89,8 @@ def drive(
     """
     prepare(folder.home)  # loudly, once; stages go on in an outage
     work = Work(folder, commands)
-    limit = limit_of(work.params, folder.name, slots)
-    workers = jobs or side_by_side(work.params, slots or limit.size)
-    with ThreadPoolTaskRunner(max_workers=workers) as runner:
+    limit = limit_of(work.params, folder.name, slots, jobs)
+    with ThreadPoolTaskRunner(max_workers=jobs or limit.together) as runner:
 
         def begin(
             kind: Task[..., State | None],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import (
@@ -20,6 +21,7 @@ from flows.driver.commands import Commands
 from flows.driver.graph import runs_on_cores
 from pipeline.base.errors import UserError
 from pipeline.config.params import ApiCell, Params, TrainedCell
+from pipeline.ops.cluster.job import node_minutes
 from pipeline.ops.verl.placement import place
 from pipeline.train.shapes import shape_of
 
@@ -33,29 +35,59 @@ def resource(params: Params) -> str:
 
 
 def taken(params: Params, key: str) -> int:
-    """How much of the resource a cell takes: accelerators on all nodes, or cores.
+    """How much of the resource a cell takes: accelerators on all nodes, or cores."""
+    nodes, each = _place(params, key)
+    return nodes * each
+
+
+def _place(params: Params, key: str) -> tuple[int, int]:
+    """On how many nodes a cell takes how much of the resource.
 
     A cell whose model is behind an address takes nothing: it waits for answers.
     """
     cell = params.cells[key]
     if isinstance(cell, ApiCell):
-        return 0
+        return 1, 0
     if resource(params) == CPU:
-        return params.study.threads
+        return 1, params.study.threads
     if not isinstance(cell, TrainedCell) or cell.train.backend == "local":
-        return 1
+        return 1, 1
     model = params.base[cell.model].model
-    return place(shape_of(model), cell.train, cell.algorithm, cell.train.cluster).ranks
+    placement = place(shape_of(model), cell.train, cell.algorithm, cell.train.cluster)
+    return placement.nodes, placement.gpus
 
 
-def side_by_side(params: Params, slots: int) -> int:
-    """How many cells fit into so much of the resource at once, at most.
+def side_by_side(params: Params, nodes: Sequence[int]) -> int:
+    """How many cells can be placed at once, at most; one if none can.
 
-    Those that take nothing of it run beside them.
+    Args:
+        params: The study.
+        nodes: How much of the resource each node has. The smallest cells are placed first, each on
+            the nodes that it fills best.
     """
-    takes = [taken(params, key) for key in params.cells]
-    own = [each for each in takes if each]
-    return takes.count(0) + (max(1, slots // min(own)) if own else 0)
+    free, placed = list(nodes), 0
+    for count, each in sorted((_place(params, key) for key in params.cells), key=math.prod):
+        order = sorted(range(len(free)), key=free.__getitem__)
+        fitting = [node for node in order if free[node] >= each][:count]
+        if not each or len(fitting) == count:
+            placed += 1
+            for node in fitting:
+                free[node] -= each
+    return max(1, placed)
+
+
+def accelerators() -> list[int]:
+    """How many accelerators each node has: the cluster's of ``RAY_ADDRESS``, else this machine.
+
+    Raises:
+        UserError: If the cluster refuses.
+        TransientError: If it does not answer.
+    """
+    from pipeline.ops.cluster.client import configured_address, connect
+    from pipeline.ops.cluster.gpus import visible
+
+    address = configured_address(os.environ)
+    return connect(address).node_accelerators() if address else [len(visible(os.environ))]
 
 
 def most_taken(params: Params) -> int:
@@ -69,33 +101,45 @@ class Limit:
 
     Attributes:
         name: What Prefect's server knows it by.
-        size: How much may be taken; who needs more takes all of it, and runs alone.
+        size: How much may be taken; who needs more takes all of it, and runs alone. With 0 nobody
+            waits here: Ray, or a lease of this machine, gives cells what they take.
+        together: How many cells run side by side.
     """
 
     name: str
     size: int
+    together: int = 1
 
 
-def limit_of(params: Params, name: str, slots: int | None) -> Limit:
-    """The limit on what the cells of a run may take, made or found on Prefect's server.
+def limit_of(params: Params, name: str, slots: int | None, jobs: int | None = None) -> Limit:
+    """The limit on what the cells of a run may take.
 
-    A temporary server knows one run; a server that stays has one limit for all.
+    That of cores, or one that somebody asks for, is made or found on Prefect's server: a temporary
+    server knows one run, a server that stays has one limit for all.
 
     Args:
         params: The study.
         name: The run.
-        slots: How much its cells may take at a time; all cores, or one accelerator, if None.
+        slots: How much its cells may take at a time; all there is if None.
+        jobs: How many cells may run at a time, if that is said.
 
     Raises:
-        UserError: If the limit that runs share is too small.
+        UserError: If the limit that runs share is too small, or the cluster refuses.
+        TransientError: If the cluster does not answer.
     """
     kind = resource(params)
+    if kind == GPU and slots is None:
+        if node_minutes(os.environ):  # nodes are started for cells that wait
+            return Limit(kind, 0, len(params.cells))
+        if any(nodes := accelerators()):
+            return Limit(kind, 0, side_by_side(params, nodes))
     cores = max(len(os.sched_getaffinity(0)), params.study.threads)
-    size = slots or (cores if kind == CPU else 1)
+    size = slots or (1 if kind == GPU else jobs * params.study.threads if jobs else cores)
+    together = side_by_side(params, [size])
     if not PREFECT_API_URL.value():  # all temporary servers keep their limits in one database
-        return found_limit(Limit(f"{kind}-{name}", size), set_to=size)
+        return found_limit(Limit(f"{kind}-{name}", size, together), set_to=size)
     needed = max(slots or 0, most_taken(params))
-    limit = found_limit(Limit(kind, max(size, needed)))
+    limit = found_limit(Limit(kind, max(size, needed), together))
     if limit.size < needed:
         raise UserError(
             f"the limit {kind} of Prefect's server has {limit.size} slots, and this run needs "
@@ -123,7 +167,7 @@ def found_limit(wanted: Limit, set_to: int | None = None) -> Limit:
         if set_to:
             free = GlobalConcurrencyLimitUpdate(limit=set_to, active_slots=0)
             client.update_global_concurrency_limit(wanted.name, free)
-    return Limit(wanted.name, set_to or int(found))
+    return replace(wanted, size=set_to or int(found))
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def sweep_study(
     Args:
         study: A file in `studies/`; the sweep has its name.
         concurrency: Cores, or accelerators where models are not tiny ones, that cells may take at
-            a time; all cores, or one accelerator, if absent.
+            a time; all there are if absent.
     """
     # Here, since all who only want to know the flow's parameters import this module.
     from flows.driver.record import RunFolder
@@ -68,8 +68,8 @@ def run_sweep(
     Args:
         name: The sweep.
         checkout: Folder of the checkout.
-        concurrency: How much of their resource its cells may take at a time; all cores, or one
-            accelerator, if absent.
+        concurrency: How much of their resource its cells may take at a time; all there is if
+            absent.
         only: The cells to run; all that are left if empty.
         pushing: Whether to bring results to the remote of the checkout, once all are there.
     """

@@ -142,7 +142,7 @@ def run(
     model: ModelOption = None,
     jobs: Annotated[
         int | None,
-        typer.Option(help="Cells to run at a time; by default as many as cores.", min=1),
+        typer.Option(help="Cells to run at a time; by default as many as have room.", min=1),
     ] = None,
     pinned: Annotated[
         bool,
@@ -164,9 +164,10 @@ def run(
     """Run a study as a Prefect flow: the DVC stages of `dvc repro`, its cells side by side.
 
     Skips what is up to date, goes on when a cell fails, and resumes an interrupted run. Needs no
-    server: without one, Prefect starts a temporary one. Studies of published models run one cell
-    at a time, unless `--jobs` says otherwise. To run a single stage, or without Prefect, use
-    `dvc repro`: it runs the same stages, one after the other.
+    server: without one, Prefect starts a temporary one. As many cells run at a time as have room:
+    on the accelerators of the cluster that RAY_ADDRESS names, else on those of this machine, and
+    for studies of tiny models on its cores. To run a single stage, or without Prefect, use `dvc
+    repro`: it runs the same stages, one after the other.
 
     Example: `tomrl run mini --jobs 2`, `tomrl run mini --set train.learning_rate=0.0002` or
     `tomrl run smol --model models/my-model`

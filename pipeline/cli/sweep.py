@@ -38,7 +38,7 @@ Concurrency = Annotated[
         min=1,
         metavar="N",
         help="How many cores the cells may use at a time (accelerators, if models are not tiny). "
-        "By default all cores, or one accelerator.",
+        "By default all there are.",
     ),
 ]
 

@@ -15,6 +15,7 @@ from pipeline.ops.cluster.client import Address, Client, connect
 from pipeline.ops.cluster.head import Offer, private_head
 from pipeline.ops.cluster.job import Job, JobOutcome
 from pipeline.ops.cluster.run import run_job
+from tests.conftest import PROJECT
 from tests.gpus import path_with_gpus
 
 GPUS, CPUS = 2, 22
@@ -33,6 +34,7 @@ MakeJob = Callable[..., Job]
 def head() -> Iterator[Address]:
     """A head with two accelerators by name only."""
     kept = {name: text for name, text in os.environ.items() if not name.startswith("RAY_")}
+    kept["PYTHONPATH"] = str(PROJECT)  # of the jobs
     with private_head(Path(sys.executable), kept, Offer(GPUS, CPUS)) as address:
         yield address
 

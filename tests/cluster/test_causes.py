@@ -46,9 +46,6 @@ SAID = {
         "TypeError: FlashAttentionImpl.__init__() got an unexpected keyword argument 'layer_idx'"
     ),
     "wrong accelerators": "RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
-    "too few accelerators": (
-        "ValueError: Total available GPUs 1 is less than total desired GPUs 4"
-    ),
     "accelerator memory": (
         "(WorkerDict pid=8) torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.3 GiB."
     ),

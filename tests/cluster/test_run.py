@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -254,41 +253,6 @@ def test_a_submission_left_running_is_followed(
     assert _submissions(cluster, job) == ["SUCCEEDED"]
 
 
-def test_a_job_waits_for_accelerators_that_another_holds(
-    cluster: Client, make_job: MakeJob, heard: Heard, tmp_path: Path
-) -> None:
-    release = tmp_path / "release"
-    holder = make_job(
-        """
-        import pathlib, sys, time, ray
-        ray.init()
-
-        @ray.remote(num_gpus=int(sys.argv[2]), num_cpus=0)
-        def hold(release):
-            while not pathlib.Path(release).exists():
-                time.sleep(0.2)
-
-        ray.get(hold.remote(sys.argv[1]))
-        """,
-        str(release),
-        str(GPUS),
-    )
-    command = " ".join(holder.arguments)
-    cluster.submit(command, "holder", holder.runtime_environment, holder.takes)
-    assert until(lambda: cluster.free_accelerators() == 0), cluster.get_job_logs("holder")
-
-    def on_line(line: str) -> None:
-        heard.lines.append(line)
-        if line.startswith("cluster: waiting"):
-            release.touch()
-
-    outcome = run_job(
-        make_job("print('step 1')", name="waits"), on_line=on_line, is_progress=lambda line: True
-    )
-    assert outcome.status == "succeeded"
-    assert heard.lines[0] == "cluster: waiting for 1 free GPUs, 0 now"
-
-
 def test_an_environment_that_does_not_fit_is_refused_before_the_job(
     cluster: Client, make_job: MakeJob, heard: Heard
 ) -> None:
@@ -358,33 +322,3 @@ def test_two_commands_share_an_accelerator_and_a_third_waits(
         release.touch()
         assert fourth.result(60).status == "succeeded"
     assert until(lambda: statuses() == ["SUCCEEDED"] * 3, 60), statuses()
-
-
-def test_two_jobs_that_begin_at_once_do_not_wait_for_each_other(
-    cluster: Client, make_job: MakeJob
-) -> None:
-    """Each takes one accelerator and then the other, as verl takes one node after the other."""
-    job = make_job(
-        """
-        import sys, time, ray
-        from ray.util.placement_group import placement_group
-        ray.init(address="auto")
-        for number in range(2):
-            ray.get(placement_group([{"GPU": 1}]).ready())
-            print("step", number, flush=True)
-            time.sleep(3)
-        """,
-        gpus=GPUS,
-        stall_limit=600.0,  # a busy machine takes its time
-    )
-    both = [Heard(), Heard()]
-    with ThreadPoolExecutor(2) as pool:
-        found = [
-            pool.submit(heard.run, replace(job, name=name))
-            for name, heard in zip(("one", "other"), both, strict=True)
-        ]
-        outcomes = [each.result(120) for each in found]
-    assert [outcome.status for outcome in outcomes] == ["succeeded"] * 2
-    assert [outcome.attempts for outcome in outcomes].count(1) >= 1
-    said = [line for heard in both for line in heard.lines]
-    assert any("waiting for 2 free GPUs" in line or "another job claimed" in line for line in said)

@@ -19,7 +19,7 @@ from tests.cluster.conftest import GPUS
 def test_a_job_takes_what_its_replicas_need(
     cluster: Client, tmp_path: Path, prompts: int, gpus: int, taken: int
 ) -> None:
-    assert until(lambda: cluster.free_accelerators() == GPUS)  # of the jobs of other tests
+    assert until(lambda: cluster.free_accelerators() == [GPUS])  # of the jobs of other tests
     write_json(tmp_path / "request.json", {"gpus": gpus})
     write_lines(tmp_path / "prompts.jsonl", [{"index": index} for index in range(prompts)])
     job = OnCluster().job(tmp_path)

@@ -22,7 +22,7 @@ import psutil
 from pipeline.base.ports import free_ports
 from pipeline.ops.cluster.client import Address
 from pipeline.ops.cluster.head import engine_environment
-from pipeline.ops.verl.training import HELPER_CPUS, RANK_CPUS
+from pipeline.ops.verl.spec import HELPER_CPUS, RANK_CPUS
 from tests.alive import until
 from tests.engines.conftest import kill
 from tests.raylets import FLAGS, alive, python_without_blanks
@@ -48,7 +48,7 @@ HEAD, FIRST, SECOND, THIRD = (f"127.0.0.{n}" for n in (2, 3, 4, 5))
 
 
 class Nodes:
-    """A cluster whose head has no accelerator and whose other nodes have one each.
+    """A cluster whose head has no accelerator.
 
     Args:
         python: Interpreter of the engine environment.
@@ -71,12 +71,12 @@ class Nodes:
 
     @classmethod
     @contextmanager
-    def two(cls, python: Path) -> Iterator[Nodes]:
-        """Run a head, and two nodes with an accelerator each."""
+    def two(cls, python: Path, gpus: int = 1) -> Iterator[Nodes]:
+        """Run a head, and two nodes with some accelerators each."""
         cluster = cls(python)
         try:
-            cluster.add(FIRST)
-            cluster.add(SECOND)
+            cluster.add(FIRST, gpus)
+            cluster.add(SECOND, gpus)
             yield cluster
         finally:
             cluster.end()
@@ -101,12 +101,12 @@ class Nodes:
             "--num-gpus=0",
         )
 
-    def add(self, address: str) -> None:
-        """Add a node with one accelerator."""
+    def add(self, address: str, gpus: int = 1) -> None:
+        """Add a node with some accelerators."""
         # verl's helpers go to any node, and must leave the ranks theirs.
-        cpus = HELPER_CPUS + RANK_CPUS
+        cpus = HELPER_CPUS + RANK_CPUS * gpus
         head = f"--address={HEAD}:{self.port}"
-        self._start(address, head, f"--num-cpus={cpus}", "--num-gpus=1")
+        self._start(address, head, f"--num-cpus={cpus}", f"--num-gpus={gpus}")
 
     @contextmanager
     def filled(self) -> Iterator[None]:

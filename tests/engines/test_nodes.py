@@ -46,7 +46,7 @@ def test_a_node_that_is_lost_costs_the_steps_since_the_last_checkpoint(
     command = start(spread, *STAGE, **nodes.variables)
     command.wait_until(lambda: 2 in saved_steps(spread))
     nodes.kill(SECOND)
-    command.wait_until(lambda: "cluster: waiting for 2 free GPUs" in command.output)
+    command.wait_until(lambda: "cluster: waiting for 2 nodes with 1 GPU each" in command.output)
     nodes.add(THIRD)
     assert command.wait() == 0, command.output
     assert_whole(spread)

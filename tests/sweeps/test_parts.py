@@ -9,7 +9,7 @@ import pytest
 
 from flows.driver.causes import cause
 from flows.driver.graph import Graph
-from flows.driver.limits import most_taken, resource, side_by_side, taken
+from flows.driver.limits import accelerators, most_taken, resource, side_by_side, taken
 from flows.driver.progress import CellState, advanced, told
 from flows.driver.record import RunFolder, standing
 from flows.driver.results import description, table_rows
@@ -26,6 +26,7 @@ from pipeline.formats.foreign import markdown_text
 from tests.analysis.made import signed
 from tests.analysis.test_findings import study
 from tests.conftest import PROJECT
+from tests.gpus import path_with_gpus
 
 
 @pytest.mark.parametrize(
@@ -186,15 +187,37 @@ def test_places_are_the_same_in_a_worktree(tmp_path: Path) -> None:
 def test_cells_take_cores_or_accelerators(crossed: Params) -> None:
     key = next(iter(crossed.cells))
     assert (resource(crossed), taken(crossed, key)) == ("cpu", crossed.study.threads)
-    assert side_by_side(crossed, 2) == 2 // crossed.study.threads
+    assert side_by_side(crossed, [2]) == 2 // crossed.study.threads
     large = expand(find_study(PROJECT, "tom-rl"))
     assert resource(large) == "gpu"
     takes = {key: taken(large, key) for key in large.cells}
     behind = {key for key, cell in large.cells.items() if isinstance(cell, ApiCell)}
     assert behind and behind == {key for key, count in takes.items() if not count}
     assert takes["qwen25-7b-hi-exp"] == 4 and min(each for each in takes.values() if each) == 1
-    assert side_by_side(large, 8) == 8 + len(behind)
+    assert side_by_side(large, [8]) == 5 + len(behind), "beside five of one none of four fits"
+    assert side_by_side(large, [8, 4]) == 5 + 1 + len(behind)
     assert most_taken(large) == max(takes.values())
+
+
+def test_as_many_cells_run_as_nodes_have_room_for() -> None:
+    """Counted node by node: half of two nodes is no node for what takes a whole one."""
+    whole = expand(find_study(PROJECT, "rlvr"))
+    cells = {key: cell for key, cell in whole.cells.items() if taken(whole, key) == 4}
+    whole = whole.model_copy(update={"cells": dict(list(cells.items())[:3])})
+    rooms = ((8,), (4, 4), (4, 2, 2), (2, 2, 2, 2))
+    assert [side_by_side(whole, nodes) for nodes in rooms] == [2, 2, 1, 1]
+    spread = expand(find_study(PROJECT, "next-scale"))  # 1 and 1, 4, and 4 on each of four nodes
+    assert [side_by_side(spread, nodes) for nodes in ([4] * 4, [8] * 5, [16])] == [3, 4, 3]
+
+
+@pytest.mark.parametrize("visible", [0, 4])
+def test_a_machine_runs_what_its_accelerators_have_room_for(
+    visible: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", path_with_gpus(tmp_path, visible))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(visible))))
+    assert accelerators() == [visible]
 
 
 def test_the_table_says_what_the_report_says(

@@ -10,7 +10,8 @@ from tests.conftest import environment
 
 SCRIPT = """
 import subprocess, sys, time
-from pipeline.ops.cluster.job_lines import STEP, say
+from pipeline.ops.cluster.job import STEP
+from pipeline.ops.cluster.job_lines import say
 
 noise = "while True: print('(TaskRunner pid=1)', 'a worker says something')"
 with subprocess.Popen([sys.executable, "-c", noise]) as driver:

@@ -90,7 +90,7 @@ def _cluster(root: Path) -> Iterator[Finding]:
 
 
 def _processors(nodes: Sequence[tuple[int, int]]) -> Finding:
-    from pipeline.ops.verl.training import HELPER_CPUS, RANK_CPUS
+    from pipeline.ops.verl.spec import HELPER_CPUS, RANK_CPUS
 
     wanted = HELPER_CPUS + RANK_CPUS * max((gpus for gpus, _ in nodes), default=1)
     return Finding(

@@ -16,8 +16,7 @@ from ray.job_submission import JobSubmissionClient
 
 from pipeline.base.errors import TransientError, UserError
 from pipeline.formats.plural import counted
-from pipeline.ops.cluster.demand import VARIABLE
-from pipeline.ops.cluster.job import CLAIM, Job, RuntimeEnvironment, Taken
+from pipeline.ops.cluster.job import NODE_MINUTES, Job, RuntimeEnvironment, Taken
 
 PROBE_SECONDS = 8.0  # to learn that nobody answers at an address
 REQUEST_SECONDS = 20.0
@@ -208,17 +207,6 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
                 return str(submission)
         return None
 
-    def claims(self) -> dict[str, int]:
-        """The accelerators of jobs that have not ended, by submission, the oldest first.
-
-        A job claims them from its submission on, and takes them one after the other some time
-        after it has begun.
-        """
-        jobs = [each for each in self._patiently(self.list_jobs) if not each.status.is_terminal()]
-        jobs.sort(key=lambda each: (each.start_time or 0, each.submission_id or ""))
-        claims = {str(each.submission_id): (each.metadata or {}).get(CLAIM, "0") for each in jobs}
-        return {submission: int(count) for submission, count in claims.items()}
-
     def node_accelerators(self) -> list[int]:
         """The number of accelerators of each live node, the largest first."""
         return sorted((gpus for gpus, _ in self.node_resources()), reverse=True)
@@ -233,11 +221,12 @@ class Client(JobSubmissionClient):  # type: ignore[misc] # ray is not typed
         """Whether so many nodes have so many accelerators each, free or not."""
         return sum(count >= gpus for count in self.node_accelerators()) >= nodes
 
-    def free_accelerators(self) -> int | None:
-        """How many accelerators no job holds; None where the cluster does not report it."""
+    def free_accelerators(self) -> list[int]:
+        """How many accelerators no job holds on each node, the most first."""
         status = self._data("/api/cluster_status")["clusterStatus"] or {}
-        usage = status.get("loadMetricsReport", {}).get("usage", {}).get("GPU")
-        return int(usage[1] - usage[0]) if usage else None
+        nodes = status.get("loadMetricsReport", {}).get("usageByNode", {}).values()
+        usage = [node.get("GPU", (0, 0)) for node in nodes]
+        return sorted((int(total - taken) for taken, total in usage), reverse=True)
 
     def _knows(self, submission: str) -> bool:
         try:
@@ -352,7 +341,7 @@ def check_accelerators(client: Client, address: Address, gpus: int, nodes: int) 
         f"({listing}). "
         + (f"What would fit: {' or '.join(fitting)}. " if fitting else "None would fit. ")
         + "Lower train.cluster.gpus and train.cluster.nodes of the cell, or enlarge the cluster. "
-        f"If it starts nodes on demand, set {VARIABLE}=15 to wait so many minutes for them"
+        f"If it starts nodes on demand, set {NODE_MINUTES}=15 to wait so many minutes for them"
     )
 
 

@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import aiohttp
@@ -19,7 +19,7 @@ from ray.dashboard.modules.job.common import JobErrorType
 from ray.job_submission import JobStatus
 
 from pipeline.ops.cluster.client import LOST_SECONDS, REQUEST_ERRORS, Client
-from pipeline.ops.cluster.job import LEAD_IN
+from pipeline.ops.cluster.job import HOLDS, LEAD_IN, STEP, WAITS
 
 POLL_SECONDS = 0.5
 RECONNECT_SECONDS = 1.0
@@ -37,21 +37,11 @@ _DEAD = re.compile(r"\(raylet\).* and address: (\S+) and .*has been marked dead"
 class JobEnd:
     """How one submission ended.
 
-    It is ``lost`` when the cluster no longer knows it or answers, ``crowded_out`` when Ray found no
-    room to begin it in its own time limit, and ``withdrawn`` when another claimed its accelerators
-    before it.
+    It is ``lost`` when the cluster no longer knows it or answers, and ``crowded_out`` when Ray
+    found no room to begin it in its own time limit.
     """
 
-    status: Literal[
-        "succeeded",
-        "failed",
-        "stopped",
-        "stalled",
-        "timed_out",
-        "lost",
-        "crowded_out",
-        "withdrawn",
-    ]
+    status: Literal["succeeded", "failed", "stopped", "stalled", "timed_out", "lost", "crowded_out"]
     exit_status: int | None
     message: str
 
@@ -136,12 +126,87 @@ class Nodes:
         return dead is not None and dead[1] in self._own
 
 
+@dataclass
+class Clock:
+    """The time that the attempts of a job have left; it stands still while one waits.
+
+    Attributes:
+        left: Seconds.
+        waits: Whether the job waits for a place, or for its accelerators.
+    """
+
+    left: float
+    waits: bool = False
+    _looked: float = field(default_factory=time.monotonic)
+
+    def begin(self) -> None:
+        """Go on from now, with another attempt."""
+        self._looked, self.waits = time.monotonic(), False
+
+    def is_over(self) -> bool:
+        """Count the time since the last look, and say whether none is left."""
+        now = time.monotonic()
+        self.left -= 0.0 if self.waits else now - self._looked
+        self._looked = now
+        return self.left < 0
+
+    def hear(self, line: str) -> None:
+        """Learn from a line whether the job waits."""
+        if line.startswith((WAITS, HOLDS)):
+            self.is_over()
+            self.waits = line.startswith(WAITS)
+
+
+@dataclass
+class _Stall:
+    """How long a job may go on without progress.
+
+    Attributes:
+        usual: Seconds.
+        starting: The same between its accelerators and its first step.
+        limit: What holds now.
+        since: Seconds on the monotonic clock, of the last progress.
+    """
+
+    usual: float
+    starting: float
+    limit: float = field(init=False)
+    since: float = field(default_factory=time.monotonic)
+    _nodes: Nodes = field(default_factory=Nodes)
+    _now: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.limit = self._now = self.usual
+
+    def hear(self, line: str, *, progress: bool) -> None:
+        """Learn from a line what the job does."""
+        if line.startswith(HOLDS):
+            self._now = min(self.usual, self.starting)
+        elif line.startswith(STEP):
+            self._now = self.usual
+        if self._nodes.lost(line):
+            self.since, self.limit = time.monotonic(), min(self.limit, NODE_SECONDS)
+        elif progress or line.startswith((WAITS, HOLDS)):
+            self.since, self.limit = time.monotonic(), self._now
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it counts as hung."""
+        return time.monotonic() - self.since > self.limit
+
+    def why(self) -> str:
+        """What to say of a job that has hung."""
+        since = " since it lost a node" if self.limit < self._now else ""
+        return f"stopped after {self.limit:g} s without progress{since}"
+
+
 def follow(
     client: Client,
     submission: str,
     *,
-    deadline: float,
+    clock: Clock,
     stall_limit: float,
+    start_limit: float = math.inf,
     on_line: Callable[[str], None],
     is_progress: Callable[[str], bool],
 ) -> JobEnd:
@@ -153,23 +218,23 @@ def follow(
     Args:
         client: The cluster.
         submission: Submission id.
-        deadline: End of the time limit on the monotonic clock.
+        clock: The time that it has left.
         stall_limit: Seconds that may pass without a line of progress once the job runs.
+        start_limit: The same between its accelerators and its first step.
         on_line: Called with each line, in order.
         is_progress: Whether a line is progress.
     """
     last: deque[str] = deque(maxlen=LAST_LINES)
-    progress = heard = told = time.monotonic()
-    nodes, limit = Nodes(), stall_limit
+    heard = told = time.monotonic()
+    stall = _Stall(stall_limit, start_limit)
+    clock.begin()
 
     def pass_on(lines: list[str]) -> None:
-        nonlocal progress, heard, limit
+        nonlocal heard
         for line in lines:
             heard = time.monotonic()
-            if nodes.lost(line):
-                progress, limit = heard, min(limit, NODE_SECONDS)
-            elif is_progress(line):
-                progress, limit = heard, stall_limit
+            clock.hear(line)
+            stall.hear(line, progress=is_progress(line))
             if line:
                 last.append(line)
             on_line(line)
@@ -190,18 +255,18 @@ def follow(
                 return JobEnd("lost", None, _with_log(why, last))
             now = time.monotonic()
             if status == JobStatus.PENDING:
-                progress = now
+                stall.since = now
                 if now - told > SAY_SECONDS:
                     told = now
                     on_line("cluster: the job waits until its node has room for it")
-            if now > deadline:
+                clock.begin()  # this time is not its own
+            if clock.is_over():
                 return stopped("timed_out", "stopped at its time limit")
-            if now - progress > limit or now - heard > QUIET_SECONDS:
+            if stall.is_over or now - heard > QUIET_SECONDS:
                 heard = now
                 pass_on(log.missing_lines())
-            if time.monotonic() - progress > limit:
-                since = "" if limit == stall_limit else " since it lost a node"
-                return stopped("stalled", f"stopped after {limit:g} s without progress{since}")
+            if stall.is_over:
+                return stopped("stalled", stall.why())
     raise AssertionError("the statuses of a submission do not end")
 
 

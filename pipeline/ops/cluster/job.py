@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +20,16 @@ USER_ERROR_LINE = "TOMRL_ERROR "
 LEAD_IN = "; its last lines:"
 """Stands between how a job ended and the last of its log."""
 
-CLAIM = "tomrl_accelerators"
-"""In the metadata of a job: how many accelerators its ranks take, once it has begun."""
+WAITS, HOLDS = "cluster: waiting for ", "cluster: holds "
+"""How the lines begin by which a job says that it waits for its accelerators, and that it has them:
+between the two no limit on its time runs.
+"""
+
+STEP = "TOMRL_STEP "
+"""How the line begins by which a job tells of a finished step."""
+
+NODE_MINUTES = "TOMRL_NODE_MINUTES"
+"""In the environment: how long a job waits for nodes that are started for it."""
 
 Status = Literal["succeeded", "failed", "stalled", "timed_out", "stopped"]
 
@@ -33,11 +42,30 @@ class RuntimeEnvironment(TypedDict):
 
 
 class Taken(TypedDict, total=False):
-    """What a job takes, by Ray's names: its command, and, for whom it may concern, its ranks."""
+    """What a job's command takes, by Ray's names."""
 
     entrypoint_num_gpus: float
     entrypoint_num_cpus: int
-    metadata: dict[str, str]
+
+
+def node_minutes(environment: Mapping[str, str]) -> float:
+    """How long to wait for nodes; 0 where a cluster is not said to start any.
+
+    Raises:
+        UserError: If it is no such number.
+    """
+    text = environment.get(NODE_MINUTES) or "0"
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = math.nan
+    if not 0 <= minutes < math.inf:
+        raise UserError(
+            f"{NODE_MINUTES}={text!r} is not a time; allowed: a number of minutes, such as 15, "
+            "which a job waits for nodes that the cluster's autoscaler starts, or 0 for a cluster "
+            "without"
+        )
+    return minutes
 
 
 @dataclass(frozen=True)
@@ -55,15 +83,16 @@ class Job:
             that of the cluster's nodes or, on a private head, of the engine environment.
         folder: A small folder that is uploaded.
         environment: Variables of the job and its workers. They never reach a log.
-        gpus: Accelerators that the job takes on each node.
-        nodes: Nodes that the job takes.
+        gpus: Accelerators that the job reserves on each node (:mod:`pipeline.ops.cluster.reserve`).
+        nodes: Nodes on which it reserves them.
         own_gpus: Accelerators, or what part of one, that the command itself takes on any node. Ray
-            begins it once they are free; for ``gpus`` it does not wait.
+            begins it once they are free.
         own_cpus: Processor cores that the command itself takes on the same node.
         helper_cpus: Processor cores that Ray must have for what the job starts beside its ranks.
         rank_cpus: Processor cores that Ray must have for each rank, on its node.
-        time_limit: Seconds for all attempts together.
+        time_limit: Seconds for all attempts together, without what they wait for accelerators.
         stall_limit: Seconds without progress after which an attempt that runs counts as hung.
+        start_limit: The same between its accelerators and its first step, if that is less.
         retries: How many attempts after a failed, lost or hung one may fail in a row without
             saving anything new.
         requires: Modules that the job imports, each with the versions that fit (a specifier such
@@ -77,6 +106,7 @@ class Job:
     gpus: int
     time_limit: float
     stall_limit: float
+    start_limit: float = math.inf
     environment: Mapping[str, str] = field(default_factory=dict)
     nodes: int = 1
     own_gpus: float = 0.0
@@ -108,7 +138,7 @@ class Job:
         """What it takes, as Ray is told."""
         if self.queues:
             return {"entrypoint_num_gpus": self.own_gpus, "entrypoint_num_cpus": self.own_cpus}
-        return {"metadata": {CLAIM: str(self.gpus * self.nodes)}} if self.gpus else {}
+        return {}
 
     @property
     def runtime_environment(self) -> RuntimeEnvironment:

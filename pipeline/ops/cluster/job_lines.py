@@ -14,10 +14,10 @@ from pipeline.formats.records import Record
 from pipeline.formats.weights import WeightsFolder
 from pipeline.ops.cluster.job import USER_ERROR_LINE, USER_ERROR_STATUS
 
-STEP, SAVED, NOTE = "TOMRL_STEP ", "TOMRL_SAVED ", "TOMRL_NOTE "
+SAVED, NOTE = "TOMRL_SAVED ", "TOMRL_NOTE "
 RESULT = "TOMRL_RESULT "
-"""How the lines begin by which a job speaks to its stage: a finished step as JSON, the step that
-another attempt would go on from, a remark, and the digest of the result.
+"""How the lines begin, beside `STEP`, by which a job speaks to its stage: the step that another
+attempt would go on from, a remark, and the digest of the result.
 """
 
 SPEC = "job.json"

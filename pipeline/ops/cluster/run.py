@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 import os
 import secrets
@@ -11,7 +10,6 @@ import shlex
 import signal
 import subprocess
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from pipeline.base.errors import TransientError, UserError
-from pipeline.ops.cluster import contract, demand
-from pipeline.ops.cluster.demand import minutes_of
+from pipeline.ops.cluster import contract
 from pipeline.ops.cluster.job import (
     LEAD_IN,
     USER_ERROR_LINE,
@@ -30,26 +27,20 @@ from pipeline.ops.cluster.job import (
     JobOutcome,
     Status,
     Taken,
+    node_minutes,
 )
 
 if TYPE_CHECKING:
     from pipeline.ops.cluster.client import Address, Client
-    from pipeline.ops.cluster.follow import JobEnd
+    from pipeline.ops.cluster.follow import Clock, JobEnd
 
 OnLine = Callable[[str], None]
 Is = Callable[[str], bool]
 Judge = Callable[[Sequence[str]], Diagnosis | None]
 
-WAIT_SECONDS = 5.0  # between looks for free accelerators
-SAY_SECONDS = 60.0
 CPUS_BESIDE, CPUS_OF_RANK = 16, 3  # of a private head, at least
 CHECK_SECONDS = 900.0  # the first job on a node may wait for an image
 JUDGED_LINES = 2000
-
-_UNBEGUN = {
-    "withdrawn": "another job claimed the accelerators first",
-    "crowded_out": "Ray gave up the job after a long wait",
-}
 
 
 def run_job(
@@ -87,15 +78,15 @@ def run_job(
         KeyboardInterrupt: On SIGTERM and Ctrl-C.
     """
     from pipeline.ops.cluster.client import HeadEnded
+    from pipeline.ops.cluster.follow import Clock
 
     rules = _Rules(on_line, is_progress, is_saved, judge)
-    tally = _Tally(job.retries)
+    tally = _Tally(job.retries, Clock(job.time_limit))
     with _termination_as_interrupt():
         while True:
             try:
                 with _cluster(job, on_line) as (client, running):
-                    tally.deadline = tally.deadline or time.monotonic() + job.time_limit
-                    return _attempts(client, job, running, rules, tally, tally.deadline)
+                    return _attempts(client, job, running, rules, tally)
             except HeadEnded as ended:
                 for line in ended.output:
                     on_line(line)
@@ -136,7 +127,7 @@ def _cluster(job: Job, on_line: OnLine) -> Iterator[tuple[Client, str | None]]:
     address = configured_address(os.environ)
     if address is not None:
         client = connect(address)
-        if not minutes_of(os.environ):
+        if not node_minutes(os.environ):
             check_accelerators(client, address, job.gpus or math.ceil(job.own_gpus), job.nodes)
             check_processors(client, address, job)
         running = client.running(job.identity)
@@ -185,7 +176,7 @@ def _check_engine(python: Path, job: Job) -> None:
 
 def _check_environment(client: Client, job: Job) -> None:
     """Check the contract with the environment of the cluster's nodes, in a job of its own."""
-    from pipeline.ops.cluster.follow import follow
+    from pipeline.ops.cluster.follow import Clock, follow
 
     if not job.requires:
         return
@@ -196,7 +187,7 @@ def _check_environment(client: Client, job: Job) -> None:
         ended = follow(
             client,
             submission,
-            deadline=time.monotonic() + CHECK_SECONDS,
+            clock=Clock(CHECK_SECONDS),
             stall_limit=CHECK_SECONDS,
             on_line=lines.append,
             is_progress=lambda line: False,
@@ -223,16 +214,16 @@ class _Tally:
 
     Attributes:
         retries: Of these, how many may be in vain in a row.
+        clock: The time that they have left.
         attempts: So far.
         in_vain: Attempts since something new was saved.
-        deadline: When its time is up, on the monotonic clock; set once it has a cluster.
         counted: Whether the end of a private head is among those in vain already.
     """
 
     retries: int
+    clock: Clock
     attempts: int = 0
     in_vain: int = 0
-    deadline: float | None = None
     counted: bool = False
 
     def may_go_on(self, *, saved: bool) -> bool:
@@ -264,23 +255,17 @@ class _Attempt:
 
 
 def _attempts(
-    client: Client,
-    job: Job,
-    running: str | None,
-    rules: _Rules,
-    tally: _Tally,
-    deadline: float,
+    client: Client, job: Job, running: str | None, rules: _Rules, tally: _Tally
 ) -> JobOutcome:
     while True:
         tally.attempts += 1
-        _await_accelerators(client, job, deadline, rules.on_line, running)
-        attempt, ended = _attempt(client, job, running, rules, deadline)
+        attempt, ended = _attempt(client, job, running, rules, tally.clock)
         if ended.exit_status == USER_ERROR_STATUS:
             raise UserError(attempt.error or f"job {job.name}: {ended.message}")
         if ended.status in ("succeeded", "timed_out", "stopped"):
             return JobOutcome(ended.status, tally.attempts, ended.message)
-        if ended.status == "withdrawn" or (ended.status == "crowded_out" and job.queues):
-            rules.on_line(f"cluster: {_UNBEGUN[ended.status]}; it is submitted again")
+        if ended.status == "crowded_out" and job.queues:
+            rules.on_line("cluster: Ray gave up the job after a long wait; it is submitted again")
             running = None
             continue
         verdict = attempt.verdict(ended)
@@ -299,23 +284,21 @@ def _attempts(
 
 
 def _attempt(
-    client: Client, job: Job, running: str | None, rules: _Rules, deadline: float
+    client: Client, job: Job, running: str | None, rules: _Rules, clock: Clock
 ) -> tuple[_Attempt, JobEnd]:
     """Follow one submission to its end: the one that runs, or a new one."""
-    from pipeline.ops.cluster.follow import JobEnd, follow, stop
+    from pipeline.ops.cluster.follow import follow
 
     attempt = _Attempt(rules)
     command, takes = job.arguments, job.takes
     with _submitted(client, job, job.identity, command, takes, running) as submission:
         rules.on_line(f"cluster: {'following' if running else 'submitted'} job {submission}")
-        if job.gpus and running is None and _is_late(client, submission):
-            stop(client, submission)
-            return attempt, JobEnd("withdrawn", None, "")
         ended = follow(
             client,
             submission,
-            deadline=deadline,
+            clock=clock,
             stall_limit=job.stall_limit,
+            start_limit=job.start_limit,
             on_line=attempt.hear,
             is_progress=rules.is_progress,
         )
@@ -347,82 +330,3 @@ def _submitted(
 
         stop(client, submission)
         raise
-
-
-def _await_accelerators(
-    client: Client, job: Job, deadline: float, on_line: OnLine, running: str | None
-) -> None:
-    """Wait until no other job holds what this one needs.
-
-    verl does not wait: it fails when its accelerators are not free at the start, as they are not
-    for some seconds after an attempt was stopped. Nodes that are started on demand are asked for.
-    """
-    if running or not job.gpus:  # it has them, or Ray gives it its own
-        return
-    minutes = minutes_of(os.environ)
-    if minutes and not client.has(job.nodes, job.gpus):
-        _demand_nodes(client, job, minutes, deadline, on_line)
-        _check_environment(client, job)  # on the nodes that have come
-    said = -SAY_SECONDS
-    while time.monotonic() < deadline:
-        free = client.free_accelerators()
-        if free is None or min(free, _unclaimed(client)) >= job.gpus * job.nodes:
-            return
-        if time.monotonic() - said > SAY_SECONDS:
-            on_line(f"cluster: waiting for {job.gpus * job.nodes} free GPUs, {free} now")
-            said = time.monotonic()
-        time.sleep(WAIT_SECONDS)
-
-
-def _unclaimed(client: Client) -> int:
-    """How many accelerators no job takes or is about to take."""
-    return sum(client.node_accelerators()) - sum(client.claims().values())
-
-
-def _is_late(client: Client, submission: str) -> bool:
-    """Whether older claims than that of a submission leave it too few accelerators.
-
-    Two jobs that each take some and wait for the rest would wait for ever.
-    """
-    claims, total = client.claims(), sum(client.node_accelerators())
-    claimed = itertools.accumulate(claims.values())
-    return any(
-        name == submission and claims[name] and count > total
-        for name, count in zip(claims, claimed, strict=True)
-    )
-
-
-def _demand_nodes(
-    client: Client, job: Job, minutes: float, deadline: float, on_line: OnLine
-) -> None:
-    """Have the cluster start the nodes that a job takes.
-
-    Raises:
-        UserError: If they do not come.
-        TransientError: If that cannot be seen.
-    """
-    from pipeline.ops.cluster.follow import follow
-
-    error = ""
-
-    def hear(line: str) -> None:
-        nonlocal error
-        if line.startswith(USER_ERROR_LINE):
-            error = line.removeprefix(USER_ERROR_LINE)
-        elif line.startswith("cluster: "):
-            on_line(line)
-
-    command = demand.command(job.arguments[0], job.nodes, job.gpus, minutes)
-    with _submitted(client, job, f"nodes-{job.identity}", command, {}) as submission:
-        ended = follow(
-            client,
-            submission,
-            deadline=deadline,
-            stall_limit=60 * minutes + CHECK_SECONDS,
-            on_line=hear,
-            is_progress=lambda line: False,
-        )
-    if error:
-        raise UserError(error)
-    if ended.status != "succeeded":
-        raise TransientError(f"the cluster could not be asked for nodes: {ended.message}")

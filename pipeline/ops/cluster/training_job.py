@@ -12,8 +12,8 @@ import pipeline
 from pipeline.base.errors import UserError
 from pipeline.formats.files import remove, replacing
 from pipeline.formats.weights import WeightsFolder
-from pipeline.ops.cluster.job import Diagnosis, Job
-from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, STEP, TrainingSpec
+from pipeline.ops.cluster.job import STEP, Diagnosis, Job
+from pipeline.ops.cluster.job_lines import NOTE, OUTCOME, RESULT, SAVED, SPEC, TrainingSpec
 from pipeline.ops.cluster.run import run_job
 from pipeline.train.contract import History, Outcome, Step
 

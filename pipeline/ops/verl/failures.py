@@ -107,13 +107,6 @@ CAUSES = (
         "{train}.precision to what that computes in",
     ),
     FailureCause(
-        "too few accelerators",
-        # The cluster has enough of them in all, or the job would not have been submitted.
-        re.compile(r"Total available GPUs \S+ is less than total desired GPUs \S+"),
-        "yes",
-        "Lower {train}.cluster.gpus (now {gpus}), or wait until other jobs have finished",
-    ),
-    FailureCause(
         "accelerator memory",
         re.compile(
             r"CUDA out of memory|torch\.OutOfMemoryError|CUDA error: out of memory"

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -28,7 +29,9 @@ from pipeline.formats.provenance import GRADING, MODEL, installed
 from pipeline.formats.records import Figures
 from pipeline.model.manifest import StoredModel
 from pipeline.ops.cluster.attempts import train_once
-from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, STEP, say, work_off
+from pipeline.ops.cluster.job import STEP
+from pipeline.ops.cluster.job_lines import NOTE, SAVED, SPEC, say, work_off
+from pipeline.ops.cluster.reserve import reserved
 from pipeline.ops.verl import checkpoints
 from pipeline.ops.verl.attention import flash_is_installed, packs
 from pipeline.ops.verl.collect import step_row, validation_answered
@@ -36,7 +39,7 @@ from pipeline.ops.verl.journal import LoggedStep, StepJournal
 from pipeline.ops.verl.layout import COLUMNS, PROBE, State
 from pipeline.ops.verl.overrides import LOGGERS, JobPaths, Overrides, as_arguments, planned
 from pipeline.ops.verl.prompt import write_tokenizer
-from pipeline.ops.verl.spec import JobSpec
+from pipeline.ops.verl.spec import RANK_CPUS, JobSpec
 from pipeline.ops.verl.trainers import RL, Trainer, trainer_of
 from pipeline.train.checks import check_answers
 from pipeline.train.contract import Outcome, Step
@@ -47,6 +50,7 @@ _PROBES = 4
 _REWARD = "pipeline.reward.verl_entry"
 _PADDED = "flash_attn is not installed: attention is torch's (sdpa), and sequences are padded"
 _MUST_BE_FINITE = ("loss", "gradient_norm", "value_loss", "value_gradient_norm", "reward_mean")
+_WORKERS = "ray_kwargs.ray_init.runtime_env.env_vars"
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG, linux/prctl.h
 
 
@@ -128,8 +132,12 @@ class VerlAttempt:
         write_tokenizer(base, self.state.tokenizer, think=self.recipe.think)
         self._write_probe(base)
         remove(self.state.log)
-        verl = Verl(self.trainer.module, as_arguments(self._overrides(base, done)))
-        self._follow(verl, done)
+        gpus, settings = self.spec.placement.gpus, self._overrides(base, done)
+        with reserved(self.spec.placement.nodes, gpus, RANK_CPUS * gpus) as variables:
+            if self.trainer is RL:  # its ranks are started by a process on any node
+                settings |= {f"+{_WORKERS}.{name}": value for name, value in variables.items()}
+            verl = Verl(self.trainer.module, as_arguments(settings), variables)
+            self._follow(verl, done)
 
     def _overrides(self, base: Path, done: int) -> Overrides:
         spec, state, columns = self.spec, self.state, self.folder / COLUMNS
@@ -293,13 +301,15 @@ class VerlAttempt:
 class Verl:
     """A trainer of verl as a child process; what it prints is passed on."""
 
-    def __init__(self, module: str, arguments: list[str]) -> None:
+    def __init__(self, module: str, arguments: list[str], variables: Mapping[str, str]) -> None:
         self._command = [sys.executable, "-m", module, *arguments]
+        self._variables = variables
         self.status: int | None = None
 
     def __enter__(self) -> Verl:
         self._process = subprocess.Popen(
             self._command,
+            env={**os.environ, **self._variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

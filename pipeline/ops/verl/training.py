@@ -18,13 +18,13 @@ from pipeline.config.lookup import lookup
 from pipeline.config.params import TrainedCell
 from pipeline.model.manifest import resolve
 from pipeline.ops.cluster.attempts import attempts_folder
-from pipeline.ops.cluster.job import Diagnosis, Job
+from pipeline.ops.cluster.job import NODE_MINUTES, Diagnosis, Job
 from pipeline.ops.cluster.training_job import TrainingJob
 from pipeline.ops.verl.failures import circumstances, judge
 from pipeline.ops.verl.layout import COLUMNS
 from pipeline.ops.verl.overrides import planned
 from pipeline.ops.verl.placement import place
-from pipeline.ops.verl.spec import JobSpec
+from pipeline.ops.verl.spec import HELPER_CPUS, RANK_CPUS, JobSpec
 from pipeline.ops.verl.trainers import check_trainable
 from pipeline.stages.common import CellStage, input_digest
 from pipeline.stages.training import Settings, say_left_out
@@ -35,10 +35,6 @@ from pipeline.train.shapes import shape_of
 
 REQUIRES = {"verl": "==0.9.1", "transfer_queue": ">=0.1.10", "torch": "", "transformers": ""}
 """What the job's environment must have, by module."""
-
-# What verl 0.9.1 holds of Ray's cores: TransferQueue's storage units and its controller, and three
-# for each rank.
-HELPER_CPUS, RANK_CPUS = 9, 3
 
 # Where a cell trains may change between two attempts; what comes of it must not.
 _PLACE = {"accelerator", "memory", "gpus", "node_gpus", "nodes", "tensor_parallel", "offload"}
@@ -137,8 +133,10 @@ class VerlTraining:
             "WANDB_RUN_GROUP": f"{self._own.stage.study}/{self._own.key}",
             **trackers.settings(os.environ),
         }
-        if self._cell.algorithm.critic:
-            variables["VERL_USE_EXTERNAL_MODULES"] = "pipeline.ops.verl.critics"
+        modules = ["placed", *(["critics"] if self._cell.algorithm.critic else [])]
+        variables["VERL_USE_EXTERNAL_MODULES"] = ",".join(f"pipeline.ops.verl.{m}" for m in modules)
+        if NODE_MINUTES in os.environ:
+            variables[NODE_MINUTES] = os.environ[NODE_MINUTES]
         return variables
 
 

@@ -297,8 +297,6 @@ def _accelerators(gpus: int, prompts: int) -> int:
     address = configured_address(os.environ)
     if address is None:
         return gpus
-    client = connect(address)
-    largest = max(client.node_accelerators(), default=0)
-    free = client.free_accelerators()
-    fitting = min(largest, largest if free is None else free) // gpus
+    free = connect(address).free_accelerators()
+    fitting = max(free, default=0) // gpus
     return gpus * max(1, min(fitting, -(-prompts // _PROMPTS_PER_REPLICA)))

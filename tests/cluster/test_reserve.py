@@ -1,4 +1,4 @@
-"""Clusters that have no room yet: nodes that Ray's autoscaler starts, and jobs that Ray gives up.
+"""Clusters that have no room yet: accelerators that others hold, nodes that are still to start.
 
 The autoscaler is Ray's own, the nodes that it starts are raylets on this machine (Ray's provider
 ``fake_multinode``) with accelerators by name only.
@@ -12,7 +12,7 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,10 +23,13 @@ import pytest
 from pipeline.base.errors import UserError
 from pipeline.base.ports import free_ports
 from pipeline.ops.cluster.client import Address, Client, connect
-from pipeline.ops.cluster.demand import VARIABLE, minutes_of
+from pipeline.ops.cluster.follow import Clock
 from pipeline.ops.cluster.head import engine_environment
+from pipeline.ops.cluster.job import HOLDS, NODE_MINUTES, WAITS, Job, JobOutcome, node_minutes
 from tests.alive import until
 from tests.cluster.conftest import HOLD, Heard, MakeJob
+from tests.conftest import PROJECT
+from tests.engines.nodes import FIRST, SECOND, Nodes
 from tests.raylets import FLAGS, STORE, alive, python_without_blanks
 
 COMMANDS = (  # which nodes of other providers are set up with
@@ -34,6 +37,47 @@ COMMANDS = (  # which nodes of other providers are set up with
     *("head_setup_commands", "worker_setup_commands"),
     *("head_start_ray_commands", "worker_start_ray_commands"),
 )
+RESERVE = """
+    import pathlib, sys, time
+    from pipeline.ops.cluster.job_lines import work_off
+    from pipeline.ops.cluster.reserve import reserved
+
+    def hold():
+        nodes, gpus, until = int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
+        with reserved(nodes, gpus, gpus):
+            print("step 1", flush=True)
+            while not until.exists():
+                time.sleep(0.1)
+        return "done"
+
+    work_off(hold)
+    """
+"""A program that holds a reservation until there is a file of the name that it is given."""
+RANKS = """
+    import os, torch, ray
+    from verl.single_controller.ray import base
+    from pipeline.ops.cluster.reserve import reserved
+    from pipeline.ops.verl import placed
+
+    class Rank:
+        def __init__(self):
+            node = ray.util.get_node_ip_address()
+            self.place = int(os.environ["RANK"]), node, os.environ["CUDA_VISIBLE_DEVICES"]
+
+        def look(self):
+            return self.place
+
+    with reserved(2, 2, 2) as variables:
+        os.environ.update(variables)
+        placed.use_reservation()
+        ranks = base.RayClassWithInitArgs(ray.remote(Rank))
+        pools = base.ResourcePoolManager({"pool": [2, 2]}, {0: "pool"})
+        pools.create_resource_pool()
+        group = base.RayWorkerGroup(pools.get_resource_pool(0), ranks)
+        for rank in sorted(group.execute_all_sync("look")):
+            print("step", *rank, flush=True)
+    """
+"""A program in which verl starts its ranks inside a reservation."""
 COUNT = """
     import ray
     ray.init(address="auto")
@@ -58,6 +102,7 @@ def head(folder: Path, port: int, *flags: str, **variables: str) -> Iterator[Add
     environment = {
         **engine_environment(python, kept),
         **{"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": str(address.token)},
+        "PYTHONPATH": str(PROJECT),  # of the jobs
         **variables,
     }
     log = folder / "log"
@@ -116,22 +161,107 @@ def growing(autoscaled: Address, monkeypatch: pytest.MonkeyPatch) -> Client:
     """That cluster, as a user names it who knows that it grows."""
     monkeypatch.setenv("RAY_ADDRESS", autoscaled.url)
     monkeypatch.setenv("RAY_AUTH_TOKEN", str(autoscaled.token))
-    monkeypatch.setenv(VARIABLE, "2")
+    monkeypatch.setenv(NODE_MINUTES, "2")
     return connect(autoscaled)
 
 
-def test_a_cluster_grows_with_what_its_jobs_need(
-    growing: Client, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def two_of_four() -> Iterator[Nodes]:
+    """A cluster of two nodes with four accelerators each."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(PROJECT))
+        with Nodes.two(Path(sys.executable), 4) as nodes:
+            yield nodes
+
+
+@pytest.fixture
+def nodes(two_of_four: Nodes, monkeypatch: pytest.MonkeyPatch) -> Client:
+    """That cluster, as a user names it."""
+    for name, text in two_of_four.variables.items():
+        monkeypatch.setenv(name, text)
+    return connect(two_of_four.address)
+
+
+def test_what_fits_on_no_node_waits_and_holds_nothing(
+    nodes: Client, make_job: MakeJob, tmp_path: Path
 ) -> None:
+    """Of two nodes of four accelerators half of each is taken: as many are free as a cell takes."""
+    ends = {name: tmp_path / f"{name}.ends" for name in ("half", "large", "small", "other")}
+    heard = {name: Heard() for name in ends}
+
+    def started(name: str) -> bool:
+        return "step 1" in heard[name].lines
+
+    with ThreadPoolExecutor(4) as pool:
+
+        def begin(name: str, count: int, gpus: int) -> Future[JobOutcome]:
+            words = (str(count), str(gpus), str(ends[name]))
+            job = make_job(RESERVE, *words, name=name, nodes=count, gpus=gpus)
+            return pool.submit(heard[name].run, job)
+
+        running = [begin("half", 2, 2)]
+        assert until(lambda: started("half"), 60), heard["half"].lines
+        assert until(lambda: nodes.free_accelerators() == [2, 2, 0])
+        running.append(begin("large", 1, 4))
+        waits = f"{WAITS}1 node with 4 GPUs each, free on as many at once"
+        assert until(lambda: waits in heard["large"].lines, 60), heard["large"].lines
+        assert nodes.free_accelerators() == [2, 2, 0], "it holds nothing"
+        running += [begin("small", 1, 2), begin("other", 1, 2)]
+        assert until(lambda: started("small") and started("other"), 90), heard
+        assert not started("large")
+        assert until(lambda: nodes.free_accelerators() == [0, 0, 0])
+        ends["half"].touch()
+        ends["small"].touch()
+        assert until(lambda: started("large"), 90), heard["large"].lines
+        for end in ends.values():
+            end.touch()
+        assert [each.result(90).status for each in running] == ["succeeded"] * 4
+    assert until(lambda: nodes.free_accelerators() == [4, 4, 0])
+
+
+@pytest.mark.nightly
+def test_ranks_of_verl_have_an_accelerator_each_of_what_is_reserved(
+    nodes: Client, make_job: MakeJob, heard: Heard
+) -> None:
+    pytest.importorskip("verl")
+    outcome = heard.run(make_job(RANKS, gpus=2, nodes=2, time_limit=300.0))
+    assert outcome.status == "succeeded", outcome.message
+    places = [tuple(line.split()[1:]) for line in heard.saying("step ")]
+    assert [rank for rank, _, _ in places] == ["0", "1", "2", "3"]
+    assert [node for _, node, _ in places] == [FIRST, FIRST, SECOND, SECOND]
+    assert len({(node, device) for _, node, device in places}) == 4, places
+
+
+def test_the_time_of_a_job_stands_still_while_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    clock = Clock(100.0)
+    clock.begin()
+    for seconds, line in ((30, f"{WAITS}1 node"), (5000, f"{HOLDS}1 node"), (60, "step 1")):
+        now[0] += seconds
+        clock.hear(line)
+    assert not clock.is_over() and clock.left == 10
+    now[0] += 20
+    assert clock.is_over()
+
+
+def test_a_cluster_grows_with_what_its_jobs_need(
+    growing: Client, make_job: MakeJob, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (ends := tmp_path / "ends").touch()
+
+    def reserving(nodes: int, gpus: int, minutes: str) -> Job:
+        words = (str(nodes), str(gpus), str(ends))
+        return make_job(
+            RESERVE, *words, nodes=nodes, gpus=gpus, environment={NODE_MINUTES: minutes}
+        )
+
     with monkeypatch.context() as patch:
-        patch.delenv(VARIABLE)
+        patch.delenv(NODE_MINUTES)
         with pytest.raises(UserError, match=r"cluster has 0 GPUs.* set TOMRL_NODE_MIN"):
-            Heard().run(make_job(COUNT, gpus=1))
-        patch.setenv(VARIABLE, "0.1")
-        with pytest.raises(
-            UserError, match=r"1 node with 2 GPUs each did not come within 0\.1 min"
-        ):
-            Heard().run(make_job(COUNT, gpus=2))
+            Heard().run(reserving(1, 1, "0"))
+    with pytest.raises(UserError, match=r"1 node with 2 GPUs each did not come within 0\.01 min"):
+        Heard().run(reserving(1, 2, "0.01"))
     assert growing.node_accelerators() == [0], "no node has two"
 
     heard = Heard()  # its command takes a part, as vLLM's and the local trainer's do
@@ -140,19 +270,17 @@ def test_a_cluster_grows_with_what_its_jobs_need(
     assert growing.node_accelerators() == [1, 0]
 
     heard = Heard()  # its ranks take all of two nodes, as verl's do
-    assert heard.run(make_job(COUNT, gpus=1, nodes=2)).status == "succeeded"
-    assert heard.saying("step") == ["step 2 nodes with [1, 1]"]
-    assert any("cluster: waiting for 2 nodes with 1 GPU each" in line for line in heard.lines)
+    assert heard.run(reserving(2, 1, "2")).status == "succeeded"
+    assert any(line.startswith(f"{WAITS}2 nodes with 1 GPU each") for line in heard.lines)
     assert growing.node_accelerators() == [1, 1, 0]
 
 
 @pytest.mark.parametrize("text", ["soon", "-1", "nan", "inf"])
 def test_a_time_that_is_none(text: str) -> None:
-    with pytest.raises(UserError, match=rf"{VARIABLE}='{text}' is not a time; allowed: a number"):
-        minutes_of({VARIABLE: text})
-    assert (
-        minutes_of({}) == minutes_of({VARIABLE: "0"}) == 0 and minutes_of({VARIABLE: "1.5"}) == 1.5
-    )
+    with pytest.raises(UserError, match=rf"{NODE_MINUTES}='{text}' is not a time; allowed: a num"):
+        node_minutes({NODE_MINUTES: text})
+    assert node_minutes({}) == node_minutes({NODE_MINUTES: "0"}) == 0
+    assert node_minutes({NODE_MINUTES: "1.5"}) == 1.5
 
 
 @pytest.mark.nightly
