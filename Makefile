@@ -14,7 +14,7 @@ IN_ENVIRONMENT := source .venv/bin/activate &&
 # Two targets at a time, the output of each in one piece.
 BOTH := $(MAKE) --no-print-directory --jobs=2 --output-sync
 
-.PHONY: help setup repro models environments test check-code check-infra test-engines test-nightly sbom setup-browser \
+.PHONY: help setup repro models environments test check-code check-infra test-engines test-nightly wheel-check sbom setup-browser \
 	setup-engines setup-export setup-infra setup-trainer setup-verifiers setup-vllm lint lock
 
 help: ## List the targets
@@ -79,6 +79,9 @@ setup-verifiers: $(READY) ## Create .venv-verifiers, the library that loads expo
 
 setup-vllm: ## Create .venv-vllm with vLLM for CPUs, 3 GB
 	@PYTHON="$(PYTHON)" scripts/setup_vllm.sh
+
+wheel-check: $(READY) ## Install the wheel alone, without torch, and type there what works without a checkout
+	@scripts/wheel_check.sh
 
 lint: $(READY) ## Format and lint
 	@$(IN_ENVIRONMENT) ruff format . && ruff check --fix . && mypy

@@ -32,7 +32,7 @@ in_venv pip install "${pip_options[@]}" -c requirements/main.txt ${index:+--extr
 
 say "installing the rest (about 270 packages)"
 in_venv uv pip install --quiet --compile-bytecode --python .venv/bin/python -c requirements/main.txt \
-    -e ".[orchestrate,verl,dev]"
+    -e ".[train,orchestrate,verl,dev]"
 
 touch .venv/.ready
 say "ready in $((SECONDS - seconds)) s, $(du -sh .venv | cut -f1). Next: make repro"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from itertools import islice
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from pipeline.engine.sampling import Sampling
 from pipeline.evaluate.runner import Asking, prompts_of
 from pipeline.formats.files import file_digest, read_json, read_lines
 from pipeline.judge.recorded import read_suite
+from pipeline.model.chat import encode_prompt
 from pipeline.model.weights import load_weights
 from pipeline.ops.share.adapter import write_adapter
 from pipeline.ops.share.data import CROISSANT
@@ -70,17 +73,26 @@ def test_transformers_gives_the_recorded_answers(study: Path) -> None:
     asking = Asking(settings.prompt, Sampling(settings.max_new_tokens))
     for column, examples in suite.items():
         for example, prompt in zip(examples, prompts_of(examples, asking, seed=0), strict=True):
-            text = tokenizer.apply_chat_template(
-                list(prompt.messages), tokenize=False, add_generation_prompt=True
+            asked = tokenizer.apply_chat_template(
+                list(prompt.messages),
+                add_generation_prompt=True,
+                return_tensors="pt",
+                return_dict=True,
             )
-            asked = tokenizer(text + prompt.begun, return_tensors="pt", add_special_tokens=False)
             given = model.generate(**asked)[0][asked["input_ids"].shape[1] :]
             new = tokenizer.decode(given).removesuffix(tokenizer.eos_token)
             assert said[example.id, column] == new
+            ids = encode_prompt(tokenizer, prompt.messages, begun=prompt.begun)
+            assert list(ids) == asked["input_ids"][0].tolist(), "and it is no other one here"
     assert read_json(study / "out" / "config.json")["architectures"] == ["Qwen2ForCausalLM"]
     card = (study / "out" / "README.md").read_text()
     for word in ("license: apache-2.0", "## Verdict", "answers follow", "rule baseline", "GRPO"):
         assert word.lower() in card.lower()
+    usage = card.partition("```python\n")[2].partition("```")[0]
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(usage, {"MODEL": str(study / "out")})
+    assert printed.getvalue().rstrip("\n") in said.values()
 
 
 def test_a_model_goes_to_a_hub(study: Path, hub: ReceivingHub) -> None:

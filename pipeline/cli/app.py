@@ -44,6 +44,22 @@ from pipeline.config.params_file import read_params
 from pipeline.formats.plural import counted
 from pipeline.ops.driver.checkout import find_root, set_values, use_study
 
+EXTRAS = dict.fromkeys(
+    (
+        "torch",
+        "transformers",
+        "tokenizers",
+        "safetensors",
+        "huggingface_hub",
+        "matplotlib",
+        "openai",
+    ),
+    "train",
+) | dict.fromkeys(
+    ("prefect", "mlflow", "dvc", "ray", "boto3", "s3fs", "sqlalchemy", "gguf"), "orchestrate"
+)
+"""The extra of this package that brings what some commands import."""
+
 app = typer.Typer(
     name="tomrl",
     no_args_is_help=True,
@@ -265,6 +281,15 @@ def main() -> None:
         app()
     except UserError as error:
         Terminal(stderr=True).say(f"error: {_shortened(str(error))}")
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        Terminal(stderr=True).say(
+            f"error: this command needs {package}, which is not installed; install it with: pip "
+            f"install 'tomrl[{EXTRAS[package]}]'"
+        )
         sys.exit(2)
     except (KeyboardInterrupt, Exception) as error:
         if was_stopped(error):

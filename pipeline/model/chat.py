@@ -26,6 +26,13 @@ def beginning(*, think: bool) -> str:
     return PREFILL if think else f"{PREFILL}{EMPTY_THOUGHT}"
 
 
+def prefilled(template: str, *, think: bool = True) -> str:
+    """A chat template whose generation prompt ends in what the answer begins with."""
+    begun = beginning(think=think)
+    # Jinja drops one line break at the end of a template; in the middle it would be text.
+    return f"{template.removesuffix(chr(10))}{{% if add_generation_prompt %}}{begun}{{% endif %}}"
+
+
 def encode_prompt(
     tokenizer: PreTrainedTokenizerBase,
     messages: Iterable[Mapping[str, str]],
@@ -69,7 +76,7 @@ def _text(
     for message in chat:
         refuse_control(tokenizer.all_special_tokens, message["content"])
     text = tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True)
-    return f"{text}{begun}"
+    return text if begun and text.endswith(begun) else f"{text}{begun}"  # an exported model's does
 
 
 def _encoded(tokenizer: PreTrainedTokenizerBase, text: str) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 from pydantic import ValidationError
-from pydantic_settings import SettingsError
 from yaml import YAMLError
 
 from pipeline.base.errors import UserError, first_line
@@ -27,6 +26,7 @@ def check_prefect() -> Path:
     home = usable_home()
     from prefect.logging.configuration import load_logging_config
     from prefect.settings import get_current_settings
+    from pydantic_settings import SettingsError
 
     logs = None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,14 +21,18 @@ from pipeline.base.errors import UserError, first_line
 from pipeline.base.git import checked_out
 from pipeline.config.models import TinyModel
 from pipeline.config.params import ApiCell, Cell, TrainedCell
+from pipeline.data.prompt import PROMPTS, compact, is_prefilled
 from pipeline.formats.foreign import markdown_text
 from pipeline.formats.plural import counted
+from pipeline.judge.recorded import read_suite
+from pipeline.model.chat import beginning, prefilled
 from pipeline.model.manifest import Manifest, StoredModel, resolve
 from pipeline.model.weights import end_ids_in
 from pipeline.ops.share.adapter import write_adapter
 from pipeline.ops.share.licences import OWN, TAGS, licence_of, licences
 from pipeline.stages.checkpoint import checkpoint_named
 from pipeline.stages.common import Stage
+from pipeline.tasks.example import Example
 
 _MEANINGS = {
     401: "it does not accept the token; set HF_TOKEN to a valid one",
@@ -69,21 +74,32 @@ def write_model(results: Results, root: Path, key: str, folder: Path, checkpoint
         pipeline_tag="text-generation",
         tags=TAGS,
     )
-    text = "\n".join(_card(results, key, stored, manifest.used, quoted))
+    suite = read_suite(root / "data" / params.study.name / "suite", params.suite.tasks)
+    asked = next(iter(suite.values()))[0]
+    text = "\n".join(_card(results, key, stored, manifest.used, quoted, asked))
     text += f"\n- commit {checked_out(root) or 'not known'}\n"
     ModelCard(f"---\n{head}\n---\n\n{text}").save(folder / "README.md")
 
 
 def _complete(folder: Path, cell: Cell) -> None:
-    """Write what servers want and weights may lack: the model's class, and how it was asked."""
+    """Write what servers want and weights may lack: the model's class, and how it was asked.
+
+    The chat template ends in what every answer here begins with, so that it answers elsewhere as it
+    did here.
+    """
     config = hf.AutoConfig.from_pretrained(folder, local_files_only=True)
     if not config.architectures:
         config.architectures = [hf.MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].__name__]
         config.save_pretrained(folder)
+    tokenizer, asked = (
+        hf.AutoTokenizer.from_pretrained(folder, local_files_only=True),
+        cell.evaluate,
+    )
+    if is_prefilled(asked.prompt):
+        tokenizer.chat_template = prefilled(tokenizer.chat_template, think=asked.think)
+        tokenizer.save_pretrained(folder)
     if (folder / "generation_config.json").is_file():
         return
-    tokenizer = hf.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    asked = cell.evaluate
     drawn = {"temperature": asked.temperature, "top_p": asked.top_p} if asked.temperature else {}
     hf.GenerationConfig(
         eos_token_id=list(end_ids_in(folder, tokenizer)),
@@ -95,7 +111,12 @@ def _complete(folder: Path, cell: Cell) -> None:
 
 
 def _card(
-    results: Results, key: str, stored: StoredModel, judged: StoredModel, quoted: Mapping[str, str]
+    results: Results,
+    key: str,
+    stored: StoredModel,
+    judged: StoredModel,
+    quoted: Mapping[str, str],
+    asked: Example,
 ) -> Iterator[str]:
     """Yield the paragraphs of the card of a checkpoint; the study has scores of ``judged``."""
     result, study = results.cells[key], results.params.study
@@ -103,6 +124,8 @@ def _card(
     yield f"# {markdown_text(cell.title)}, cell {key} of the study {study.name}\n"
     yield f"{markdown_text(study.title)}. {_how(cell, stored)}\n"
     yield "It is a subject of research: what it answers follows is told below.\n"
+    yield "## Usage\n"
+    yield from _usage(asked, cell)
     yield "## What it was shown\n"
     yield from _shown(results, cell)
     yield from (f"- licence of {name}: {text}" for name, text in terms.items())
@@ -129,6 +152,21 @@ def _how(cell: Cell, stored: StoredModel) -> str:
     lora = f" and LoRA of rank {cell.train.lora.rank}" if cell.train.lora else ""
     how = f"`{cell.combination}` by {cell.algorithm.name}{lora} for {stored.step} steps"
     return f"Trained on {how}; the reward is `{cell.train.reward.preset}`."
+
+
+def _usage(example: Example, cell: Cell) -> Iterator[str]:
+    """Yield how to ask it, with a question of the suite as the study puts it."""
+    messages = PROMPTS.get(cell.evaluate.prompt, compact)(example)
+    yield "```python"
+    yield "from transformers import pipeline\n"
+    yield f"messages = {json.dumps(list(messages), indent=4, ensure_ascii=False)}"
+    yield 'ask = pipeline("text-generation", MODEL)  # this folder, or its name on a hub'
+    yield 'print(ask(messages)[0]["generated_text"][-1]["content"])'
+    yield "```\n"
+    opened = (
+        f", after the `{beginning(think=cell.evaluate.think)}` that the chat template puts there"
+    )
+    yield f"Right is `{example.answer}`{opened if is_prefilled(cell.evaluate.prompt) else ''}.\n"
 
 
 def _shown(results: Results, cell: Cell) -> Iterator[str]:

@@ -13,15 +13,8 @@ from pathlib import Path
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
-from pipeline.model.chat import beginning
+from pipeline.model.chat import prefilled
 from pipeline.model.weights import end_ids_in, write_end_ids
-
-
-def prefilled(template: str, *, think: bool = True) -> str:
-    """A chat template whose generation prompt ends in what the answer begins with."""
-    begun = beginning(think=think)
-    # Jinja drops one line break at the end of a template; in the middle it would be text.
-    return f"{template.removesuffix(chr(10))}{{% if add_generation_prompt %}}{begun}{{% endif %}}"
 
 
 def write_tokenizer(model: Path, folder: Path, *, think: bool = True) -> PreTrainedTokenizerBase:

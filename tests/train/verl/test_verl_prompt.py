@@ -9,9 +9,9 @@ import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
-from pipeline.model.chat import beginning, encode_prompt
+from pipeline.model.chat import beginning, encode_prompt, prefilled
 from pipeline.model.tiny import CHAT_TEMPLATE, make_tokenizer
-from pipeline.ops.verl.prompt import prefilled, write_tokenizer
+from pipeline.ops.verl.prompt import write_tokenizer
 
 # In the manner of Qwen2.5: a system prompt of its own, tool calls, whitespace control.
 LIKE_QWEN = (
