@@ -28,6 +28,8 @@ class Part(Section):
             absent.
         hard: Keep only questions that are left when what learned rules answer is filtered out
             (:mod:`pipeline.data.hard`), which takes a pool ten times as large.
+        renamed: Tell each of them under other names, agents and containers of a story taking each
+            other's, so that a structure known by heart shows (:mod:`pipeline.data.other_names`).
         limit: Number of rows to keep, drawn with the study seed; all if absent.
     """
 
@@ -37,6 +39,7 @@ class Part(Section):
     fold: Literal["train", "validation", "test"] | None = None
     rule: Literal["right", "wrong", "half"] | None = None
     hard: bool = False
+    renamed: bool = False
     limit: Positive | None = None
 
 

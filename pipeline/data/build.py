@@ -13,6 +13,7 @@ from pipeline.config.params import DatasetEntry, ProbeEntry
 from pipeline.data.contrast import contrasting, rule_is_right
 from pipeline.data.folds import Folds
 from pipeline.data.hard import hard_ones
+from pipeline.data.other_names import under_other_names
 from pipeline.data.sources import SOURCES
 from pipeline.data.together import draw, whole_pairs
 from pipeline.tasks import registry
@@ -31,6 +32,11 @@ def select(raw: Path, part: Part, seed: int) -> list[Example]:
         UserError: If fewer than ``limit`` examples are there, or none at all, or if ``limit`` would
             part a pair.
     """
+    examples = _selected(raw, part, seed)
+    return under_other_names(examples) if part.renamed else examples
+
+
+def _selected(raw: Path, part: Part, seed: int) -> list[Example]:
     if part.hard:
         conditions = part.model_dump(include={"task", "orders", "where", "fold"})
         pool = Part.model_validate(conditions)

@@ -8,11 +8,8 @@ from dataclasses import dataclass, replace
 from pipeline.evaluate.regrade import is_right
 from pipeline.tasks import registry
 from pipeline.tasks.example import Example
-from pipeline.tasks.grading import Extractor, extract_tagged
-from pipeline.tasks.json_answer import extract_json
-
-LONGEST_PLAIN_ANSWER = 200
-"""Characters of a response without tags or JSON that is taken for an answer by itself."""
+from pipeline.tasks.grading import Extractor
+from pipeline.tasks.replies import find_answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +37,13 @@ def items_of(
     answered: Iterable[tuple[Example, str]], extract: Extractor | None = None
 ) -> list[Item]:
     """Responses as items; ``extract`` replaces :func:`find_answer`."""
-    return [_item(example, response, extract or find_answer) for example, response in answered]
+    return [_item(example, response, extract) for example, response in answered]
 
 
-def _item(example: Example, response: str, extract: Extractor) -> Item:
-    extracted = extract(response)
+def _item(example: Example, response: str, extract: Extractor | None) -> Item:
+    extracted = extract(response) if extract else find_answer(response, example)
     return Item(example, response, extracted, _matches(extracted, example))
 
 
 def _matches(extracted: str | None, example: Example) -> bool:
     return is_right(registry.get(example.task).is_right, extracted, example)
-
-
-def find_answer(response: str) -> str | None:
-    """The answer in tags, else that in JSON, else a short response as it is."""
-    tagged = extract_tagged(response)
-    if tagged is not None:
-        return tagged
-    found = extract_json(response)
-    if found is not None:
-        return found
-    short = len(response) <= LONGEST_PLAIN_ANSWER and "\n" not in response.strip()
-    return response.strip() if short else None

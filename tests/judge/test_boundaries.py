@@ -16,7 +16,7 @@ from pipeline.judge.evidence import AgainstRule, OrderEvidence, PairEvidence, si
 from pipeline.judge.followers import Kind
 from pipeline.judge.found import Found, could_be_found, least
 from pipeline.judge.found import Test as Needed
-from pipeline.judge.items import LONGEST_PLAIN_ANSWER, Item, find_answer
+from pipeline.judge.items import Item
 from pipeline.judge.profile import Faculty
 from pipeline.judge.reasoning import Statements, judge_reasoning
 from pipeline.judge.systematic import ByHeart, Part
@@ -413,12 +413,6 @@ def test_use_is_told_of_edits_before_the_last_sentence_of_columns_that_count() -
     fewer = used_of(Tried(attempts=attempts[1:], untried=None), suite, ["a"])
     assert fewer.untried is not None and fewer.untried.startswith("29 edits")
     assert Used().followed.count == 0
-
-
-def test_a_long_line_is_no_answer_by_itself() -> None:
-    assert find_answer("x" * LONGEST_PLAIN_ANSWER) == "x" * LONGEST_PLAIN_ANSWER
-    assert find_answer("x" * (LONGEST_PLAIN_ANSWER + 1)) is None
-    assert find_answer("\njar\n") == "jar"
 
 
 def test_pairs_are_judged_with_the_questions_of_their_task() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.config.sources import HiTomSource
 from pipeline.data.generated import stories
-from pipeline.judge.items import find_answer, items_of
+from pipeline.judge.items import items_of
 from pipeline.judge.reasoning import ReasoningVerdict, judge_reasoning, statements
 from pipeline.judge.verdict import judge
 from pipeline.tasks.example import Example
@@ -88,18 +88,3 @@ def test_what_the_engine_cannot_read_is_unreadable() -> None:
     example = Example("explore_tom", "explore_tom", "It rained.", "Where is it?", "attic")
     found = judge(items_of([(example, tagged("attic", "Ann thinks it is in the attic."))] * 3))
     assert (found.reasoning.is_, found.answers.follow) == ("unreadable", "undecided")
-
-
-@pytest.mark.parametrize(
-    ("response", "answer"),
-    [
-        ("x</think><answer> jar </answer>", "jar"),
-        ('{"thinking": "x", "answer": "jar"}', "jar"),
-        ('```json\n{"answer": "jar"}\n```', "jar"),
-        ("jar", "jar"),
-        ("I think.\nNo answer.", None),
-        ("long " * 100, None),
-    ],
-)
-def test_where_an_answer_is_found(response: str, answer: str | None) -> None:
-    assert find_answer(response) == answer
