@@ -64,7 +64,9 @@ class WarmStart(Section):
         drill_steps: Steps at the beginning whose batches hold lists of words said twice, from which
             a model learns to fetch what stood beside a word.
         drill_share: Their share of such a batch.
-        look_back: Let one attention head of the first layer look one token back from the start.
+        look_back: Let one attention head of the first layer look one token back from the start;
+            with ``again``, one of the second layer also finds what came after the same token the
+            last time.
         vocabulary: Tokens of the tokenizer.
         context: Longest sequence in tokens.
     """
@@ -79,7 +81,7 @@ class WarmStart(Section):
     taught: Literal["everything", "responses"] = "everything"
     drill_steps: Annotated[int, Field(ge=0)] = 0
     drill_share: Fraction = 0.3
-    look_back: bool = False
+    look_back: bool | Literal["again"] = False
     target_accuracy: Fraction | None = None
     vocabulary: Annotated[int, Field(ge=300, le=100_000)] = 512
     context: Annotated[Tokens, Field(ge=32)] = 512

@@ -33,7 +33,8 @@ class StorySource(Section):
             (their events up to names) as well; ``any`` draws each set for itself.
         trace: What a demonstration reasons: ``beliefs`` states that of every inner chain before
             the one asked about; ``recount`` tells who saw or heard of each place, then the belief;
-            ``walk`` says after each line of a recount what is believed by then.
+            ``walk`` says after each line of a recount what is believed by then; ``track`` is a walk
+            that also says of everybody, in each line, whether they are there.
         seed: Seed of all draws.
     """
 
@@ -45,7 +46,7 @@ class StorySource(Section):
     pairs: Rows = 0
     proof: Literal["any", "contrast"] = "any"
     structures: Literal["any", "apart"] = "any"
-    trace: Literal["beliefs", "recount", "walk"] = "beliefs"
+    trace: Literal["beliefs", "recount", "walk", "track"] = "beliefs"
     seed: Seed = 0
 
 

@@ -35,7 +35,7 @@ from pipeline.tom.parse.text import ParseError
 from pipeline.tom.question import NOW, WhereQuestion
 from pipeline.tom.story import Story
 from pipeline.tom.structure import structure_id
-from pipeline.tom.trace import write_recount, write_trace
+from pipeline.tom.trace import write_recount, write_trace, write_track
 
 Value = TypeVar("Value")
 
@@ -291,6 +291,8 @@ def _trace(
         return f"The {asked.object} was in the {question.answer}."
     if kind == "beliefs":
         return write_trace(asked, known)
+    if kind == "track":
+        return write_track(asked, events, known)
     return write_recount(asked, events, known, walk=kind == "walk")
 
 

@@ -11,7 +11,7 @@ from pipeline.evaluate.tried import RESTATED
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
 from pipeline.tom.edits import Lines, Told, edits
-from pipeline.tom.recount import implied, read_lines, written
+from pipeline.tom.recount import Written, implied, read_lines, written
 from pipeline.tom.retelling import retell
 
 
@@ -23,6 +23,7 @@ class Recounting:
         told: The recount.
         lead: What stands before it.
         parts: Its lines as they stand in the text; in a walk, each with what is believed by then.
+        found: The same as they were read.
         rest: What stands after it, up to the end of the reasoning.
         walks: Whether it is a walk.
     """
@@ -30,6 +31,7 @@ class Recounting:
     told: Told
     lead: str
     parts: tuple[str, ...]
+    found: tuple[Written, ...]
     rest: str
     walks: bool
 
@@ -71,7 +73,8 @@ class Recounting:
             return self.lead + written(lines)
         pairs = zip(self.told.lines, lines, strict=False)
         cut = next(place for place, (old, new) in enumerate(pairs) if old != new)
-        return self.lead + " ".join([*self.parts[:cut], str(lines[cut])])
+        dropped = len(lines) < len(self.told.lines)
+        return self.lead + " ".join([*self.parts[:cut], self.found[cut + dropped].told(lines[cut])])
 
     def stands(self, begun: str, after: str, place: str) -> bool:
         """Whether all that was written implies a place, and names another one in its last line."""
@@ -127,4 +130,4 @@ def _recounting(example: Example, reasoning: str) -> Recounting | None:
         return None
     if implied(lines, retold.chain) is None:
         return None
-    return Recounting(Told(lines, retold), lead, parts, rest, walks)
+    return Recounting(Told(lines, retold), lead, parts, found, rest, walks)

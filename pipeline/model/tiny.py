@@ -7,7 +7,7 @@ laptop trains in minutes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from tokenizers import (
@@ -77,7 +77,7 @@ def make_model(
     *,
     context: int,
     seed: int,
-    look_back: bool = False,
+    look_back: bool | Literal["again"] = False,
 ) -> Qwen2ForCausalLM:
     """A Qwen2 model of the given shape with random weights drawn from ``seed``.
 
@@ -86,7 +86,8 @@ def make_model(
         tokenizer: Gives the vocabulary size and the end and padding tokens.
         context: Longest sequence in tokens.
         seed: Seed of the weights.
-        look_back: Let the first head of the first layer look one token back from the start.
+        look_back: Let the first head of the first layer look one token back from the start; with
+            ``again``, that of the second also finds what came after the same token the last time.
     """
     config = Qwen2Config(
         vocab_size=len(tokenizer),
@@ -110,6 +111,8 @@ def make_model(
         model = Qwen2ForCausalLM(config)
     if look_back:
         _look_back(model)
+    if look_back == "again":
+        _find_again(model)
     use_faster_linear(model)
     return model
 
@@ -136,3 +139,42 @@ def _look_back(model: Qwen2ForCausalLM) -> None:
     attention.k_proj.bias[:size] = _SHARPNESS * torch.cat([flat + 1, flat])
     turned = torch.cat([frequencies.cos(), -frequencies.sin()])
     attention.q_proj.bias[:size] = _SHARPNESS * turned
+
+
+_BESIDE = 0.05
+"""What all other heads and layers add at first, as a share of what they are drawn to add."""
+_TOLD_BACK, _MATCHES, _SAYS = 0.3, 2.0, 1.0
+"""Scales: of what the head that looks back says; of queries and keys; of what is found."""
+_NEAR = 3
+"""Rotated pairs that turn so fast that they would tell a distance rather than a token."""
+
+
+@torch.no_grad()
+def _find_again(model: Qwen2ForCausalLM) -> None:
+    """Set a head of the second layer to find the last time that a token stood there before.
+
+    With the head that looks back it is an induction head (Olsson et al. 2022, arXiv 2209.11895):
+    where a token stood before, it reads the one that came next. Part of a token's embedding says
+    what it is, another part, after the first layer, which token came before it; queries read the
+    one, keys the other. Slowly rotated pairs let nearer matches outweigh those further back. What
+    everything else adds is noise at first, and shrunk.
+    """
+    size, hidden = model.model.layers[0].self_attn.head_dim, model.config.hidden_size
+    for layer in model.model.layers:
+        layer.self_attn.o_proj.weight *= _BESIDE
+        layer.mlp.down_proj.weight *= _BESIDE
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        directions: torch.Tensor = torch.linalg.qr(torch.randn(hidden, hidden))[0]
+    slow = [place for place in range(size) if place % (size // 2) >= _NEAR]
+    own, before = directions[: len(slow)], directions[len(slow) : 2 * len(slow)]
+    back, again = (layer.self_attn for layer in model.model.layers[:2])
+    for head, said in ((back, _TOLD_BACK * before), (again, _SAYS * own)):
+        head.v_proj.weight[:size] = 0
+        head.v_proj.weight[: len(slow)] = own
+        head.o_proj.weight[:, :size] = 0
+        head.o_proj.weight[:, : len(slow)] = said.T
+    for projection, read in ((again.q_proj, own), (again.k_proj, before)):
+        projection.weight[:size] = 0
+        projection.bias[:size] = 0
+        projection.weight[slow] = _MATCHES * read

@@ -3,12 +3,16 @@
 ``jar: Ann Ben. box: Ben. bag from Cara: Ben trusts. Ann doubts.`` says that Ann and Ben saw the
 object in the jar, then Ben alone in the box, and that Cara said it is in the bag, which Ben
 believes and Ann does not.
+
+A *walk* says after each line what is believed by then. A *track* is a walk that names everybody in
+each line, who is there as ``in`` and who has left with the step at which they did: ``one jar: Ann
+in Ben in. So jar. two Ann two. three box: Ann two Ben in. Still jar.``
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.tom.belief import Beliefs
@@ -73,6 +77,57 @@ class Heard:
 Line = Seen | Heard
 
 
+IN, OUT = "in", "out"
+_ALL = "all"
+_WORDS = (
+    *("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+
+
+def number(count: int) -> str:
+    """The number of a step of a track, from one on: a single word of a tiny vocabulary."""
+    return _WORDS[count - 1] if count <= len(_WORDS) else str(count)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a track: where everybody is at a line.
+
+    Attributes:
+        number: Its number.
+        since: Each agent, in the order in which they are named, with ``in``, the number of the step
+            at which they left, or ``out`` for those who have not been there.
+        before: Who left or came back since the line before, as it is told.
+    """
+
+    number: str
+    since: tuple[tuple[str, str], ...]
+    before: str = ""
+
+    def told(self, line: Line) -> str:
+        """A line as this step of the track; who it says is not there, but is, leaves then."""
+        if isinstance(line, Seen):
+            slots = [
+                f"{agent} {IN if agent in line.witnesses else self._absent(since)}"
+                for agent, since in self.since
+            ]
+            return f"{self.before}{self.number} {line.place}: {' '.join(slots)}."
+        hearers = dict(line.hearers)
+        said = {True: "trusts", False: "doubts", None: "misses"}
+        slots = [
+            f"{a} {since} {'says' if a == line.speaker else said[hearers.get(a)]}"
+            for a, since in self.since
+        ]
+        told = _ALL if len(hearers) > 1 else " ".join(hearers)
+        since = dict(self.since).get(line.speaker, OUT)
+        head = f"{line.place} from {line.speaker} {since} to {told}"
+        return f"{self.before}{self.number} {head}: {' '.join(slots)}."
+
+    def _absent(self, since: str) -> str:
+        return self.number if since == IN else since
+
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """A line as it stands in a text.
@@ -83,6 +138,7 @@ class Written:
         end: Where it ends.
         believed: In a walk, the place that is said to be believed by then, right after the line.
         after: Where that ends; the end of the line where nothing of the kind is said.
+        step: The step of a track that it is; None of other recounts.
     """
 
     line: Line
@@ -90,15 +146,26 @@ class Written:
     end: int
     believed: str | None
     after: int
+    step: Step | None = None
+
+    def told(self, line: Line) -> str:
+        """Another line, written as this one is."""
+        return str(line) if self.step is None else self.step.told(line)
 
 
 _AGENT, _PLACE = r"[A-Z][\w'-]*", r"[\w'-]+"
+_NUMBER = rf"(?:{'|'.join(_WORDS)}|\d{{1,3}})"
+_SINCE = rf"(?:{IN}|{OUT}|{_NUMBER})"
 _LINE = re.compile(
     rf"(?:^|(?<=[.>\n]))\s{{0,3}}(?:(?P<said>{_PLACE}) from (?P<speaker>{_AGENT}):"
     rf"(?P<hearers>(?: {_AGENT} (?:trusts|doubts)\.)*)"
-    rf"|(?P<place>{_PLACE}):(?P<witnesses>(?: {_AGENT})*) ?\.)"
+    rf"|(?P<place>{_PLACE}):(?P<witnesses>(?: {_AGENT})*) ?\."
+    rf"|(?P<before>(?:{_NUMBER} {_AGENT} {_SINCE}\. )*)(?P<number>{_NUMBER}) (?P<where>{_PLACE})"
+    rf"(?: from (?P<from>{_AGENT}) {_SINCE} to (?:{_ALL}|{_AGENT}))?:"
+    rf"(?P<slots>(?: {_AGENT} {_SINCE}(?: (?:says|trusts|doubts|misses))?)+)\.)"
     rf"(?P<after> (?:So|Still) (?P<believed>{_PLACE})\.)?"
 )
+_SLOT = re.compile(rf"({_AGENT}) ({_SINCE})(?: (says|trusts|doubts|misses))?")
 
 
 def read_lines(text: str) -> tuple[Written, ...]:
@@ -107,22 +174,43 @@ def read_lines(text: str) -> tuple[Written, ...]:
     Only the form is read, in time linear in the text: who and what is named need not exist.
     """
     return tuple(
-        Written(_line(found), _start(found), _end(found), found["believed"], found.end())
+        Written(
+            _line(found),
+            _start(found),
+            _end(found),
+            found["believed"],
+            found.end(),
+            _step(found) if found["where"] else None,
+        )
         for found in _LINE.finditer(text)
     )
 
 
 def _start(found: re.Match[str]) -> int:
-    return found.start("said") if found["said"] else found.start("place")
+    return next(
+        found.start(name) for name in ("said", "place", "before") if found[name] is not None
+    )
 
 
 def _end(found: re.Match[str]) -> int:
     return found.start("after") if found["after"] else found.end()
 
 
+def _step(found: re.Match[str]) -> Step:
+    since = tuple((agent, where) for agent, where, _ in _SLOT.findall(found["slots"]))
+    return Step(found["number"], since, found["before"])
+
+
 def _line(found: re.Match[str]) -> Line:
     if found["place"]:
         return Seen(found["place"], tuple(found["witnesses"].split()))
+    if found["where"]:
+        slots = _SLOT.findall(found["slots"])
+        if not found["from"]:
+            return Seen(found["where"], tuple(agent for agent, since, _ in slots if since == IN))
+        told = [(agent, said) for agent, _, said in slots if said in ("trusts", "doubts")]
+        hearers = tuple((agent, said == "trusts") for agent, said in told)
+        return Heard(found["where"], found["from"], hearers)
     words = [hearer.split() for hearer in found["hearers"].split(".") if hearer.strip()]
     hearers = tuple((name, said == "trusts") for name, said in words)
     return Heard(found["said"], found["speaker"], hearers)
@@ -130,9 +218,14 @@ def _line(found: re.Match[str]) -> Line:
 
 def recount(question: WhereQuestion, events: Story, beliefs: Beliefs) -> tuple[Line, ...]:
     """The true recount of the object that a question asks for."""
+    return tuple(line for _, line in timed(question, events, beliefs))
+
+
+def timed(question: WhereQuestion, events: Story, beliefs: Beliefs) -> tuple[tuple[int, Line], ...]:
+    """The lines of the true recount, each with the index of its event."""
     people = agents_of(events)
     return tuple(
-        _told(observation, events[observation.moment], people)
+        (observation.moment, _told(observation, events[observation.moment], people))
         for observation in beliefs.observations
         if (observation.object, observation.aspect) == (question.object, question.aspect)
     )
@@ -169,12 +262,17 @@ def written(lines: Sequence[Line], walk: Chain | None = None) -> str:
     """
     if walk is None:
         return " ".join(map(str, lines))
-    texts, believed = list[str](), UNKNOWN
+    slots = said_between(lines, walk)
+    return " ".join(f"{line} {slot}" for line, slot in zip(lines, slots, strict=True))
+
+
+def said_between(lines: Sequence[Line], chain: Chain) -> Iterator[str]:
+    """Yield what a walk says after each line: what the chain believes by then."""
+    believed = UNKNOWN
     for line in lines:
-        reached = line.reaches(walk)
+        reached = line.reaches(chain)
         believed = line.place if reached else believed
-        texts.append(f"{line} {'So' if reached else 'Still'} {believed}.")
-    return " ".join(texts)
+        yield f"{'So' if reached else 'Still'} {believed}."
 
 
 def truth(lines: Sequence[Line], told: Sequence[Line]) -> tuple[int, ...]:

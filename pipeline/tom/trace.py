@@ -6,12 +6,22 @@ statement is a belief claim that the engine can check.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pipeline.tom.belief import Beliefs
 from pipeline.tom.question import WhereQuestion
-from pipeline.tom.recount import recount, written
-from pipeline.tom.story import Story
+from pipeline.tom.recount import (
+    IN,
+    OUT,
+    Step,
+    number,
+    recount,
+    said_between,
+    timed,
+    written,
+)
+from pipeline.tom.story import WAITING_ROOM, Enter, Event, Exit, Story, agents_of
 
 
 def write_trace(question: WhereQuestion, beliefs: Beliefs) -> str:
@@ -47,9 +57,51 @@ def write_recount(
         beliefs: What everybody believes in it.
         walk: Whether each line is followed by what is believed by then.
     """
-    thing, place = question.object, question.answer(beliefs)
-    who = "".join(f"{agent} thinks " for agent in question.chain)
-    believed = f"{who}the {thing} is in" if who else f"The {thing} is really in"
     lines = recount(question, events, beliefs)
     told = written(lines, question.chain if walk else None)
-    return f"{told} {believed} the {place}."
+    return f"{told} {_conclusion(question, beliefs)}"
+
+
+def write_track(question: WhereQuestion, events: Story, beliefs: Beliefs) -> str:
+    """A walk that names everybody in each line, and says who leaves and who comes back.
+
+    ``one jar: Ann in Ben in. So jar. two Ann two. three Ben three. four bag from Ben three to all:
+    Ann two trusts Ben three says. So bag. ...`` Who is there is ``in``, who has left has the number
+    of the step at which they did. So each word follows from one sentence of the story or from what
+    was said last of the same agent, and whoever left before a speaker trusts them. Agents asked
+    about are named first.
+    """
+    chain, people = question.chain, agents_of(events)
+    since = dict.fromkeys((*chain, *(agent for agent in people if agent not in chain)), OUT)
+    lines = timed(question, events, beliefs)
+    slots = said_between([line for _, line in lines], chain)
+    told, steps = list[str](), 0
+    for moment, event in enumerate(events):
+        here = [line for when, line in lines if when == moment]
+        crossing = _crossing(event, since)
+        steps += bool(here or crossing)
+        for agent in crossing:
+            since[agent] = number(steps) if isinstance(event, Exit) else IN
+            told.append(f"{number(steps)} {agent} {since[agent]}.")
+        if isinstance(event, Enter) and event.room != WAITING_ROOM:
+            since.update(dict.fromkeys(event.agents, IN))
+        for line in here:
+            told += Step(number(steps), tuple(since.items())).told(line), next(slots)
+    return f"{' '.join(told)} {_conclusion(question, beliefs)}"
+
+
+def _crossing(event: Event, since: Mapping[str, str]) -> tuple[str, ...]:
+    """Who leaves by an event, or comes back."""
+    match event:
+        case Exit(agent) if since.get(agent) == IN:
+            return (agent,)
+        case Enter(agents, room) if room != WAITING_ROOM:
+            return tuple(agent for agent in agents if since[agent] not in (IN, OUT))
+    return ()
+
+
+def _conclusion(question: WhereQuestion, beliefs: Beliefs) -> str:
+    """The sentence that names the answer."""
+    who = "".join(f"{agent} thinks " for agent in question.chain)
+    believed = f"{who}the {question.object} is in" if who else f"The {question.object} is really in"
+    return f"{believed} the {question.answer(beliefs)}."
