@@ -82,8 +82,6 @@ def _arm(arm: Arm) -> str:
         paid.append("thinks first" if arm.think else "an empty thought is pre-filled")
     if arm.lora:
         paid.append(f"LoRA of rank {arm.lora.rank}")
-    if arm.dynamic_sampling:
-        paid.append(f"dynamic sampling, at most {arm.dynamic_sampling.draws} draws")
     return "; ".join([_algorithm(arm.algorithm), *paid, *said])
 
 
@@ -124,12 +122,9 @@ def _training(study: Study) -> Iterator[Line]:
         yield "reward", f"{train.reward.preset}{own}, {_match(train.reward)}"
     yield "batch", _batch(study)
     length = counted(train.steps, "step") if train.steps else _epochs(train.epochs or 0)
-    patience = train.early_stop_patience
-    validations = f"; ends after {counted(patience or 0, 'validation')} without a new best"
     yield (
         "length",
-        f"{length}, validation every {train.validate_every}, checkpoints every "
-        f"{train.save_every}{validations if patience else ''}",
+        f"{length}, validation every {train.validate_every}, checkpoints every {train.save_every}",
     )
     best = train.checkpoint == "best"
     yield "evaluated checkpoint", "best on validation" if best else "last"
@@ -179,9 +174,6 @@ def _optimisation(study: Study) -> Iterator[Line]:
         f"temperature {train.temperature:g}, top_p {train.top_p:g}, prompt at most "
         f"{train.max_prompt_tokens} tokens, response at most {train.max_new_tokens}",
     )
-    if train.dynamic_sampling:
-        draws = train.dynamic_sampling.draws
-        yield "dynamic sampling", f"at most {draws} draws for a step"
 
 
 def _clip_range(train: Train) -> str:

@@ -10,7 +10,6 @@ from pipeline.config.algorithms import ALGORITHMS, Algorithm
 from pipeline.config.reward import RewardSettings
 from pipeline.config.section import Batch, Key, Listed, Positive, Rate, Section, known
 from pipeline.config.training import (
-    DynamicSampling,
     LearningRateSchedule,
     Lora,
     Rollouts,
@@ -70,7 +69,6 @@ class Arm(Section):
         save_every: Steps between checkpoints.
         checkpoint: Which checkpoint is evaluated, and started from.
         lora: Train few weights.
-        dynamic_sampling: Leave out prompts that teach nothing.
     """
 
     algorithm: Annotated[Algorithm, BeforeValidator(_named)]
@@ -89,7 +87,6 @@ class Arm(Section):
     save_every: Positive | None = None
     checkpoint: Literal["best", "last"] | None = None
     lora: Lora | None = None
-    dynamic_sampling: DynamicSampling | None = None
 
     @model_validator(mode="after")
     def _one_length(self) -> Arm:

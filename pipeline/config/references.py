@@ -55,7 +55,6 @@ def study_mistakes(content: object) -> Iterator[Mistake]:
     for way in (("models",), ("combinations",), ("algorithms",), ("seeds",), ("evaluate_only",)):
         yield from repeated(at(content, "grid", *way), ("grid", *way))
     yield from _lone_rollouts(content)
-    yield from _drawn_for_nothing(content)
     yield from _short_contexts(content)
     yield from _columns(content)
     yield from _unscored_options(content)
@@ -125,26 +124,6 @@ def _lone_rollouts(content: object) -> Iterator[Mistake]:
     compared = [n for n in (*names_at(content, "grid", "algorithms"), *shared) if _compares(n)]
     if compared and at(content, "train", "rollouts") == 1:
         yield _lone_rollout(("train", "rollouts"), str(compared[0]))
-
-
-def _drawn_for_nothing(content: object) -> Iterator[Mistake]:
-    """Leaving out prompts is for algorithms that compare the completions of a prompt."""
-    alone = [name for name in _algorithms(content) if name in ALGORITHMS and not _compares(name)]
-    if alone and at(content, "train", "dynamic_sampling") is not None:
-        yield _undrawn(("train", "dynamic_sampling"), alone[0])
-    for key, arm in section_at(content, "grid", "arms").items():
-        algorithm = at(arm, "algorithm", "name") or at(arm, "algorithm")
-        if at(arm, "dynamic_sampling") is not None and algorithm in alone:
-            yield _undrawn(("grid", "arms", key, "dynamic_sampling"), str(algorithm))
-
-
-def _undrawn(place: Place, algorithm: str) -> Mistake:
-    compare = ", ".join(name for name, kind in ALGORITHMS.items() if kind.compares)
-    text = (
-        f"found it with {algorithm}, which compares no completions of a prompt; allowed with: "
-        f"{compare}. Remove it, or give it to the arms (grid.arms) of these"
-    )
-    return Mistake(place, text)
 
 
 def _algorithms(content: object) -> list[str]:
@@ -235,5 +214,3 @@ def cell_mistakes(
     algorithm = at(cell, "algorithm", "name")
     if _compares(algorithm) and at(cell, "train", "rollouts") == 1:
         yield _lone_rollout(("cells", key, "train", "rollouts"), str(algorithm))
-    if at(cell, "train", "dynamic_sampling") is not None and not _compares(algorithm):
-        yield _undrawn(("cells", key, "train", "dynamic_sampling"), str(algorithm))

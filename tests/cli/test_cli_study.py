@@ -43,14 +43,9 @@ def test_settings_of_the_algorithms() -> None:
 
 
 def test_lengths_and_numbers() -> None:
-    lines = shown(
-        "mini", steps=1, rollouts=1, updates_per_batch=3, early_stop_patience=5, checkpoint="last"
-    )
+    lines = shown("mini", steps=1, rollouts=1, updates_per_batch=3, checkpoint="last")
     assert lines["batch"] == "16 prompts x 1 rollout = 16 responses, 3 updates per step"
-    assert lines["length"] == (
-        "1 step, validation every 10, checkpoints every 40; ends after 5 validations without a "
-        "new best"
-    )
+    assert lines["length"] == "1 step, validation every 10, checkpoints every 40"
     assert lines["evaluated checkpoint"] == "last"
     assert shown("mini")["evaluated checkpoint"] == "best on validation"
     assert "clip" not in shown("mini", dual_clip=None)["clip range"]

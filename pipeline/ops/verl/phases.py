@@ -157,8 +157,6 @@ def plan_on(
     # Without offload each of policy and critic stays while the other is updated.
     waits = 0 if offload else critic["parameters"] + critic["optimiser"]
     asleep = _ASLEEP if algorithm.samples else 0
-    # AdamW's temporary, where one kernel does not do without, see ``overrides.optimizer``.
-    stepping = policy["gradients"] if recipe.precision == "float16" else 0
     placement = Placement(
         accelerator=accelerator,
         nodes=nodes,
@@ -169,25 +167,16 @@ def plan_on(
         micro_batch=micro_batch,
         log_prob_micro_batch=micro_batch,
         memory_utilization=_USUAL_UTILIZATION,
-        update=_larger(
-            {
-                **policy,
-                "critic": waits,
-                # And their gradients, before these are scattered; adapters' are thin.
-                "gathered layers": (1 if recipe.lora else 2) * layers,
-                "activations": memory.activations(shape, tokens, size),
-                "logits": memory.logits(shape, recipe, tokens, size, learns=True),
-                "sleeping sampler": asleep,
-                "libraries": _LIBRARIES,
-            },
-            {
-                **policy,
-                "critic": waits,
-                "step": stepping,
-                "sleeping sampler": asleep,
-                "libraries": _LIBRARIES,
-            },
-        ),
+        update={
+            **policy,
+            "critic": waits,
+            # And their gradients, before these are scattered; adapters' are thin.
+            "gathered layers": (1 if recipe.lora else 2) * layers,
+            "activations": memory.activations(shape, tokens, size),
+            "logits": memory.logits(shape, recipe, tokens, size, learns=True),
+            "sleeping sampler": asleep,
+            "libraries": _LIBRARIES,
+        },
         scoring={},
         rollout={
             # Adapters are added up on the accelerator, where the sampler's weights are by then.
@@ -212,11 +201,6 @@ def plan_on(
     completions = -(-recipe.prompts_per_step * recipe.rollouts // ranks)
     placement = _scoring(placement, shape, recipe, size, waits, completions)
     return _sampling(placement, completions * tensor_parallel)
-
-
-def _larger(backward: dict[str, int], step: dict[str, int]) -> dict[str, int]:
-    """What an update holds when it holds most: in its backward passes, or in its step."""
-    return max(backward, step, key=lambda items: sum(items.values()))
 
 
 def _waiting(
