@@ -22,7 +22,7 @@ from pipeline.formats.tables import is_table
 from pipeline.tom import explain as explaining
 from pipeline.tom.check import Agreement, Disagreement
 from pipeline.tom.check import check as check_rows
-from pipeline.tom.claims.story import read_story
+from pipeline.tom.claims.reader import read_story
 from pipeline.tom.language import LANGUAGES, get_language, language_of
 from pipeline.tom.parse.text import ParseError, without_options
 from pipeline.tom.rules import Rules

@@ -206,7 +206,6 @@ _HELD = {
     "gathered layers": "the layers being computed, unsharded",
     "activations": "one micro-batch, estimated",
     "logits": "of 512 tokens at a time, with gradients",
-    "step": "AdamW's temporary copy with float16, sharded",
     "rollout weights": "the copy that generates",
     "cache": "keys and values of running completions",
     "sampler": "vLLM's activations and CUDA graphs",
@@ -231,7 +230,7 @@ def _show_local(key: str, cell: TrainedCell, rows: int, study: str | None) -> No
         f"{counted(cell.train.rollouts, 'completion')}, {counted(rows, 'training prompt')}\n"
         f"memory: tomrl train plan {of_study}--cell {key}; with verl instead: --backend verl"
     )
-    _say_own_ways(cell)
+    _say_lora(cell)
 
 
 def _show_verl(key: str, plan: Plan, composed: Composed, params: Params, root: Path) -> None:
@@ -278,16 +277,17 @@ def _say_differences(plan: Plan, params: Params, root: Path) -> None:
         _say_table(f"unlike {found.paper}", found.of("differs"))
         left = (f"{each.what} {in_words(each.here)}" for each in found.of("open"))
         _say(f"not stated there, chosen here: {', '.join(left)}\n")
-    _say_own_ways(plan.cell)
+    _say_lora(plan.cell)
     _say("unlike the local trainer:\n" + "".join(f"- {note}\n" for note in plan.notes))
 
 
-def _say_own_ways(cell: TrainedCell) -> None:
-    """Print what the recipe does otherwise than its general fields say."""
-    from pipeline.train.recipe import own_ways
-
-    if found := own_ways(cell.train, cell.algorithm):
-        _say("the recipe's own ways:\n" + "".join(f"- {way}\n" for way in found))
+def _say_lora(cell: TrainedCell) -> None:
+    if lora := cell.train.lora:
+        _say(
+            f"lora: trains adapters of rank {lora.rank} on all linear layers, scaled by "
+            f"{lora.alpha / lora.rank:g}, and nothing else; they are added to the weights that are "
+            "stored\n"
+        )
 
 
 def _say_table(title: str, rows: Sequence[Compared]) -> None:

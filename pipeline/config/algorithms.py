@@ -24,17 +24,6 @@ Aggregation = Literal[
 ]
 """How token losses become one number."""
 
-Surrogate = Literal["vanilla", "gspo", "cispo"]
-"""What is made of a probability ratio, by verl's names; ``vanilla`` is PPO's."""
-
-
-@dataclass(frozen=True)
-class ClipRange:
-    """How far a probability ratio may move: from 1 - ``low`` to 1 + ``high``."""
-
-    low: float
-    high: float
-
 
 @dataclass(frozen=True)
 class CriticSettings:
@@ -59,9 +48,6 @@ class AlgorithmBase(Section):
         weighs: Whether its loss weighs completions by advantages; else it makes them likelier.
         estimator: Name of verl's advantage estimator, or of the one that the job adds to them; None
             where there is none.
-        surrogate: What its loss makes of the probability ratio.
-        aggregation: How token losses become one number, where that is part of the algorithm; else
-            the recipe says it.
     """
 
     name: str
@@ -70,13 +56,6 @@ class AlgorithmBase(Section):
     compares: ClassVar[bool] = False
     weighs: ClassVar[bool] = True
     estimator: ClassVar[str | None] = None
-    surrogate: ClassVar[Surrogate] = "vanilla"
-    aggregation: ClassVar[Aggregation | None] = None
-
-    @property
-    def clip(self) -> ClipRange | None:
-        """How far its ratio may move, where that is its own; else the recipe says it."""
-        return None
 
     @property
     def critic(self) -> CriticSettings | None:
@@ -114,89 +93,11 @@ class Grpo(AlgorithmBase):
     estimator = "grpo"
 
 
-class DrGrpo(AlgorithmBase):
-    """Dr. GRPO: without the division by the group's deviation, and without that by the length.
-
-    Liu et al. 2025, arXiv 2503.20783, section 3.2: a response's losses are added up and divided by
-    a constant, here the longest completion allowed.
-    """
-
-    name: Literal["dr_grpo"] = "dr_grpo"
-    compares = True
-    estimator = "grpo"
-    aggregation = "seq-mean-token-sum-norm"
-
-
-class Gspo(AlgorithmBase):
-    """GSPO: the ratio is that of a whole response, to the power of one over its length.
-
-    Zheng et al. 2025, arXiv 2507.18071, eq. 5 to 7; the clip range is that of section 5.1.
-
-    Attributes:
-        clip_low: The response's ratio is clipped below at 1 less this.
-        clip_high: It is clipped above at 1 plus this.
-    """
-
-    name: Literal["gspo"] = "gspo"
-    clip_low: float = Field(default=3e-4, gt=0, le=1)
-    clip_high: float = Field(default=4e-4, gt=0)
-    compares = True
-    estimator = "grpo"
-    surrogate = "gspo"
-    aggregation = "seq-mean-token-mean"
-
-    @property
-    def clip(self) -> ClipRange:
-        """How far a response's ratio may move."""
-        return ClipRange(self.clip_low, self.clip_high)
-
-
-class Cispo(AlgorithmBase):
-    """CISPO: the ratio only weighs a token's log-probability, so that no token is left out.
-
-    MiniMax 2025, arXiv 2506.13585, eq. 4 and 5. The paper sets no lower bound, as here unless told,
-    and does not say its upper one.
-
-    Attributes:
-        clip_low: The weight is at least 1 less this; 1 sets no bound.
-        clip_high: The weight is at most 1 plus this.
-    """
-
-    name: Literal["cispo"] = "cispo"
-    clip_low: float = Field(default=1.0, gt=0, le=1)
-    clip_high: float = Field(default=4.0, gt=0)
-    compares = True
-    estimator = "grpo"
-    surrogate = "cispo"
-    aggregation = "token-mean"
-
-    @property
-    def clip(self) -> ClipRange:
-        """How far a token's weight may move."""
-        return ClipRange(self.clip_low, self.clip_high)
-
-
-class Rloo(AlgorithmBase):
-    """RLOO (Ahmadian et al. 2024, arXiv 2402.14740)."""
-
-    name: Literal["rloo"] = "rloo"
-    compares = True
-    estimator = "rloo"
-
-
 class ReinforcePlusPlus(AlgorithmBase):
     """REINFORCE++ (Hu 2025, arXiv 2501.03262)."""
 
     name: Literal["reinforce_plus_plus"] = "reinforce_plus_plus"
     estimator = "reinforce_plus_plus"
-
-
-class ReinforcePlusPlusBaseline(AlgorithmBase):
-    """The group-baseline variant of REINFORCE++ (Hu 2025, arXiv 2501.03262)."""
-
-    name: Literal["reinforce_plus_plus_baseline"] = "reinforce_plus_plus_baseline"
-    compares = True
-    estimator = "reinforce_plus_plus_baseline"
 
 
 class Ppo(AlgorithmBase):
@@ -251,19 +152,7 @@ class Rft(AlgorithmBase):
     estimator = "rft"
 
 
-Algorithm = Annotated[
-    Grpo
-    | Rloo
-    | ReinforcePlusPlus
-    | ReinforcePlusPlusBaseline
-    | Ppo
-    | DrGrpo
-    | Gspo
-    | Cispo
-    | Sft
-    | Rft,
-    Field(discriminator="name"),
-]
+Algorithm = Annotated[Grpo | ReinforcePlusPlus | Ppo | Sft | Rft, Field(discriminator="name")]
 
 ALGORITHMS: dict[str, type[AlgorithmBase]] = {
     kind.model_fields["name"].default: kind for kind in get_args(get_args(Algorithm)[0])

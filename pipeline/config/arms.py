@@ -92,14 +92,6 @@ class Arm(Section):
 
 def recipe_mistakes(recipe: Train, algorithm: AlgorithmBase) -> Iterator[Mistake]:
     """Yield the settings of a recipe that its algorithm cannot have, by their places in it."""
-    if algorithm.compares:
-        if recipe.rollouts == 1:
-            why = f"because {algorithm.name} compares the completions of a prompt"
-            yield wrong(("rollouts",), 1, f"2 or more, {why}")
-    elif recipe.dynamic_sampling is not None:
-        compare = ", ".join(name for name, kind in ALGORITHMS.items() if kind.compares)
-        text = (
-            f"found it with {algorithm.name}, which compares no completions of a prompt; allowed "
-            f"with: {compare}. Remove it, or give it to the arms (grid.arms) of these"
-        )
-        yield Mistake(("dynamic_sampling",), text)
+    if algorithm.compares and recipe.rollouts == 1:
+        why = f"because {algorithm.name} compares the completions of a prompt"
+        yield wrong(("rollouts",), 1, f"2 or more, {why}")

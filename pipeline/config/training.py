@@ -13,7 +13,6 @@ from pipeline.config.algorithms import (
     Aggregation,
     AlgorithmBase,
     AlgorithmSettings,
-    ClipRange,
 )
 from pipeline.config.reward import RewardSettings
 from pipeline.config.section import Batch, Positive, Rate, Section, Tokens, one_of
@@ -92,19 +91,6 @@ class Lora(Section):
     alpha: Positive = 32
 
 
-class DynamicSampling(Section):
-    """Leaving out the prompts whose completions all earn the same, and drawing others for them.
-
-    Yu et al. 2025, arXiv 2503.14476, section 3.2.
-
-    Attributes:
-        draws: Batches of prompts that a step draws at most; what is missing after the last is
-            filled with prompts that were left out. The paper sets no bound.
-    """
-
-    draws: Annotated[int, Field(ge=2, le=1000)] = 10
-
-
 _OWNERS = {"fidelity_weight": "the reward; write train.reward: {preset: fidelity, weight: ...}"} | {
     setting: f"the algorithm {name}; a study writes "
     f"train.algorithms: {{{name}: {{{setting}: ...}}}}"
@@ -144,23 +130,16 @@ class Train(Section):
         max_new_tokens: Longest completion.
         validate_every: Steps between validations.
         save_every: Steps between checkpoints that a killed run resumes from.
-        early_stop_patience: Validations without a new best after which training ends.
         groups_per_micro_batch: Prompts whose completions go through the model at once, at most.
         tokens_per_micro_batch: Tokens, padding included, that go through the model at once; a
             group above it is split, down to single completions.
         precision: Number format of the forward pass; what is trained and its optimiser stay in
             float32.
-            ``float16`` rounds eight times finer than ``bfloat16``, which brings sampler and trainer
-            closer together (arXiv 2510.26788); with ``backend: verl`` only.
-        importance_cap: Truncated importance sampling: each token's loss is weighted by the
-            trainer's over the sampler's probability of it, at most by this; 2 is usual. Absent:
-            not weighted, as in the published runs. With ``backend: verl`` only.
         device: ``auto`` takes a GPU where there is one.
         gradient_checkpointing: Recompute activations instead of keeping them; each completion then
             carries its own copy of the prompt.
         checkpoint: Which checkpoint is evaluated: ``best`` on validation, or ``last``.
         lora: Train few weights; all of them if absent.
-        dynamic_sampling: Leave out prompts that teach nothing; off if absent.
         learning_rate_schedule: How the learning rate goes from there; ``linear`` with ``backend:
             local`` only.
         allow_no_answers: Train by reward also where the model answers no validation prompt before
@@ -192,17 +171,14 @@ class Train(Section):
     max_new_tokens: Tokens
     validate_every: Positive
     save_every: Positive
-    early_stop_patience: Positive | None = None
     groups_per_micro_batch: Positive = 1
     tokens_per_micro_batch: Positive | None = None
-    precision: Literal["float32", "bfloat16", "float16"] = "float32"
+    precision: Literal["float32", "bfloat16"] = "float32"
     device: Literal["auto", "cpu", "cuda"] = "auto"
     gradient_checkpointing: bool = False
     checkpoint: Literal["best", "last"] = "best"
     # Cells that ask for none of these are written as if there were none.
-    importance_cap: float | None = Field(default=None, ge=1, exclude_if=_is_none)
     lora: Lora | None = Field(default=None, exclude_if=_is_none)
-    dynamic_sampling: DynamicSampling | None = Field(default=None, exclude_if=_is_none)
     learning_rate_schedule: LearningRateSchedule = Field(
         default="constant", exclude_if=lambda value: value == "constant"
     )
@@ -222,14 +198,10 @@ class Train(Section):
             raise ValueError("give exactly one of steps and epochs")
         return self
 
-    def clip_of(self, algorithm: AlgorithmBase) -> ClipRange:
-        """How far a probability ratio may move: the algorithm's own range, else this."""
-        high = self.clip_range if self.clip_range_high is None else self.clip_range_high
-        return algorithm.clip or ClipRange(self.clip_range, high)
-
-    def aggregation_of(self, algorithm: AlgorithmBase) -> Aggregation:
-        """How token losses become one number: the algorithm's own way, else this."""
-        return algorithm.aggregation or self.aggregation
+    @property
+    def clip_high(self) -> float:
+        """Clip range of the probability ratio above 1."""
+        return self.clip_range if self.clip_range_high is None else self.clip_range_high
 
     def holds_reference(self, algorithm: AlgorithmBase) -> bool:
         """Whether a frozen copy of the policy is held: a penalty or adapters ask for it."""

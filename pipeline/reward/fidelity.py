@@ -20,8 +20,7 @@ from functools import cached_property, lru_cache
 from pipeline.reward.reward import Fidelity
 from pipeline.tasks.example import Example
 from pipeline.tasks.grading import THINK_END
-from pipeline.tom.claims.reader import END, LONGEST_RESPONSE, BeliefClaim
-from pipeline.tom.claims.story import ReadStory, read_story
+from pipeline.tom.claims.reader import END, LONGEST_RESPONSE, BeliefClaim, ReadStory, read_story
 from pipeline.tom.language import PLAIN, UPSTREAM, language_of
 from pipeline.tom.observation import Chain
 from pipeline.tom.question import NOW, WhereQuestion

@@ -14,19 +14,7 @@ from functools import singledispatch
 import torch
 from torch import Tensor
 
-from pipeline.config.algorithms import (
-    AlgorithmBase,
-    Cispo,
-    DrGrpo,
-    Grpo,
-    Gspo,
-    Ppo,
-    ReinforcePlusPlus,
-    ReinforcePlusPlusBaseline,
-    Rft,
-    Rloo,
-    Sft,
-)
+from pipeline.config.algorithms import AlgorithmBase, Grpo, Ppo, ReinforcePlusPlus, Rft, Sft
 
 _EPSILON = 1e-6
 
@@ -88,24 +76,6 @@ def grpo_advantages(rewards: Tensor, mask: Tensor, group: int, *, by_std: bool =
     return scores.unsqueeze(-1) * mask
 
 
-def rloo_advantages(rewards: Tensor, mask: Tensor, group: int) -> Tensor:
-    """Reward minus the mean reward of the group's other responses [B, T].
-
-    RLOO (Ahmadian et al. 2024, arXiv 2402.14740, section 2.2).
-
-    Args:
-        rewards: Token rewards [B, T]; their sum is the reward of a response.
-        mask: Response mask [B, T].
-        group: Rollouts per prompt. A group of one keeps its raw reward.
-    """
-    scores = rewards.sum(-1)
-    if group > 1:
-        grouped = scores.view(-1, group)
-        centred = grouped - grouped.mean(1, keepdim=True)
-        scores = (centred * group / (group - 1)).reshape(-1)
-    return scores.unsqueeze(-1) * mask
-
-
 def reinforce_plus_plus_advantages(rewards: Tensor, mask: Tensor) -> Tensor:
     """Rewards-to-go, whitened over all response tokens of the batch [B, T].
 
@@ -116,23 +86,6 @@ def reinforce_plus_plus_advantages(rewards: Tensor, mask: Tensor) -> Tensor:
         mask: Response mask [B, T].
     """
     return whiten(reward_to_go(rewards) * mask, mask) * mask
-
-
-def reinforce_plus_plus_baseline_advantages(rewards: Tensor, mask: Tensor, group: int) -> Tensor:
-    """Advantages [B, T] centred within each group, then whitened over the batch.
-
-    The group-baseline variant of REINFORCE++ (Hu 2025, arXiv 2501.03262).
-
-    Args:
-        rewards: Token rewards [B, T]; their sum is the reward of a response.
-        mask: Response mask [B, T].
-        group: Rollouts per prompt.
-    """
-    scores = rewards.sum(-1)
-    if group > 1:
-        grouped = scores.view(-1, group)
-        scores = (grouped - grouped.mean(1, keepdim=True)).reshape(-1)
-    return whiten(scores.unsqueeze(-1) * mask, mask) * mask
 
 
 def gae_advantages(
@@ -214,31 +167,8 @@ def _(algorithm: Grpo, signal: Signal) -> AdvantageEstimate:
 
 
 @estimate.register
-def _(algorithm: Gspo | Cispo, signal: Signal) -> AdvantageEstimate:
-    """Compare as GRPO does; what is their own is in the loss."""
-    return AdvantageEstimate(grpo_advantages(signal.rewards, signal.mask, signal.group))
-
-
-@estimate.register
-def _(algorithm: DrGrpo, signal: Signal) -> AdvantageEstimate:
-    rewards, mask = signal.rewards, signal.mask
-    return AdvantageEstimate(grpo_advantages(rewards, mask, signal.group, by_std=False))
-
-
-@estimate.register
-def _(algorithm: Rloo, signal: Signal) -> AdvantageEstimate:
-    return AdvantageEstimate(rloo_advantages(signal.rewards, signal.mask, signal.group))
-
-
-@estimate.register
 def _(algorithm: ReinforcePlusPlus, signal: Signal) -> AdvantageEstimate:
     return AdvantageEstimate(reinforce_plus_plus_advantages(signal.rewards, signal.mask))
-
-
-@estimate.register
-def _(algorithm: ReinforcePlusPlusBaseline, signal: Signal) -> AdvantageEstimate:
-    rewards, mask = signal.rewards, signal.mask
-    return AdvantageEstimate(reinforce_plus_plus_baseline_advantages(rewards, mask, signal.group))
 
 
 @estimate.register

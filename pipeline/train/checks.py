@@ -15,26 +15,6 @@ if TYPE_CHECKING:  # it loads for seconds, and most who import this want no mode
     from transformers import PretrainedConfig, PreTrainedTokenizerBase
 
 
-def check_local(recipe: Train) -> None:
-    """Check that a recipe asks the local trainer for nothing that only verl does.
-
-    Raises:
-        UserError: If it does.
-    """
-    if recipe.precision == "float16":
-        raise UserError(
-            "train.precision: found float16, for which the local trainer does not scale the loss, "
-            "so that small gradients would vanish; allowed: float32, bfloat16. Change it, or set "
-            "train.backend: verl"
-        )
-    if recipe.importance_cap is not None:
-        raise UserError(
-            f"train.importance_cap: found {recipe.importance_cap:g}; the local trainer samples "
-            "with the very weights that it trains, so that there is nothing to weigh. Remove it, "
-            "or set train.backend: verl"
-        )
-
-
 def check_fit(
     model: PretrainedConfig,
     tokenizer: PreTrainedTokenizerBase,

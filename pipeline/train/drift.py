@@ -38,8 +38,8 @@ class Drift:
         """The alarm in one sentence."""
         return (
             f"drift at step {self.step}: rollout and trainer give sampled tokens probabilities "
-            f"that differ by {self.difference:.3f} on average, above {LIMIT}; set "
-            "train.precision: float16 or train.importance_cap: 2"
+            f"that differ by {self.difference:.3f} on average, above {LIMIT}; "
+            "truncated importance sampling helps (docs/cluster.md, What is watched)"
         )
 
 

@@ -27,7 +27,6 @@ from pipeline.train.checks import check_answers, check_fit
 from pipeline.train.contract import History, Step
 from pipeline.train.critic import make_critic
 from pipeline.train.data import TokenisedRow, batches
-from pipeline.train.dynamic_sampling import batches_used
 from pipeline.train.experience import ExperienceSource
 from pipeline.train.kept import KeptSteps
 from pipeline.train.learner import Learner
@@ -187,7 +186,7 @@ class LocalTrainer:
         self._keep_if_due()
         for step, rows in self._batches():
             started = time.perf_counter()
-            experience = self._source.of(step, rows, self._stream)
+            experience = self._source.of(step, rows)
             rollouts = experience.rollouts
             with refusing(self.work, step, rollouts):
                 judged = time.perf_counter()
@@ -211,12 +210,9 @@ class LocalTrainer:
             self._save_if_due(step)
 
     def _batches(self) -> Iterator[tuple[int, list[TokenisedRow]]]:
-        """Yield number and prompts of every step that is not done, until the run is over."""
-        self._stream = batches(self.train, self.recipe.prompts_per_step, self.seed)
-        for rows in islice(self._stream, batches_used(self.history), None):
-            if self._schedule.is_over(self.history):
-                return
-            yield self.history.last.step + 1, rows
+        """Yield number and prompts of every step that is not done."""
+        stream = batches(self.train, self.recipe.prompts_per_step, self.seed)
+        yield from islice(enumerate(stream, 1), self.history.last.step, self._schedule.total)
 
     def _learn(self, step: int, taught: Rollouts) -> UpdateStatistics | None:
         """Update the policy; None where there is nothing to learn from."""
@@ -272,7 +268,7 @@ class LocalTrainer:
     def _keep_if_due(self) -> None:
         """Keep the weights of the last step where they are asked for."""
         step = self.history.last.step
-        over = self._schedule.is_over(self.history)
+        over = step == self._schedule.total
         if self.kept is not None and step and (over or self._schedule.saves(step)):
             self.kept.keep(step)
 
@@ -282,7 +278,7 @@ class LocalTrainer:
         Raises:
             Interrupted: If a stop is asked for before the end.
         """
-        stopping, over = self.should_stop(), self._schedule.is_over(self.history)
+        stopping, over = self.should_stop(), step == self._schedule.total
         if over or stopping or self._schedule.saves(step):
             self._state.save(self.history)
         if stopping and not over:

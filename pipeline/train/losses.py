@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from pipeline.config.algorithms import Surrogate
-
 
 @dataclass(frozen=True)
 class Kl:
@@ -94,67 +92,6 @@ def policy_loss(
         bounded = torch.minimum(losses, -advantage * clip.dual)
         losses = torch.where(advantage < 0, bounded, losses)
     return PolicyLoss(losses, limited > plain)
-
-
-def sequence_loss(
-    logprobs: Tensor, old_logprobs: Tensor, advantage: Tensor, mask: Tensor, clip: Clip
-) -> PolicyLoss:
-    """GSPO's loss: clipped is the ratio of whole responses.
-
-    The ratio of a response is the geometric mean of those of its tokens (Zheng et al. 2025, arXiv
-    2507.18071, eq. 7). Every token has its value, and the gradient of its own log-probability (eq.
-    14); the logarithm is at most 10, as in verl.
-
-    Args:
-        logprobs: Current log-probabilities [B, T], with gradient.
-        old_logprobs: Log-probabilities at sampling time [B, T].
-        advantage: Advantages [B, T].
-        mask: Response mask [B, T].
-        clip: The clip range; its bound on the loss is not used.
-    """
-    lengths = mask.sum(-1, keepdim=True).clamp_min(1)
-    moved = ((logprobs - old_logprobs) * mask).sum(-1, keepdim=True) / lengths
-    ratio = (logprobs - logprobs.detach() + moved.detach()).clamp(max=10).exp()
-    plain = -advantage * ratio
-    limited = -advantage * ratio.clamp(1 - clip.low, 1 + clip.high)
-    return PolicyLoss(torch.maximum(plain, limited), limited > plain)
-
-
-def weighted_loss(
-    logprobs: Tensor, old_logprobs: Tensor, advantage: Tensor, clip: Clip
-) -> PolicyLoss:
-    """CISPO's loss: each log-probability, weighted by its clipped ratio.
-
-    MiniMax 2025, arXiv 2506.13585, eq. 4 and 5. No gradient flows through the ratio, so that a
-    token whose ratio is clipped still learns.
-
-    Args:
-        logprobs: Current log-probabilities [B, T], with gradient.
-        old_logprobs: Log-probabilities at sampling time [B, T].
-        advantage: Advantages [B, T].
-        clip: The clip range; its bound on the loss is not used.
-    """
-    ratio = (logprobs - old_logprobs).clamp(-20, 20).exp().detach()
-    weight = ratio.clamp(1 - clip.low, 1 + clip.high)
-    return PolicyLoss(-weight * advantage * logprobs, weight != ratio)
-
-
-def surrogate_loss(
-    surrogate: Surrogate,
-    logprobs: Tensor,
-    old_logprobs: Tensor,
-    advantage: Tensor,
-    mask: Tensor,
-    clip: Clip,
-) -> PolicyLoss:
-    """The loss of each token by the name of its surrogate; arguments as above."""
-    match surrogate:
-        case "vanilla":
-            return policy_loss(logprobs, old_logprobs, advantage, clip)
-        case "gspo":
-            return sequence_loss(logprobs, old_logprobs, advantage, mask, clip)
-        case "cispo":
-            return weighted_loss(logprobs, old_logprobs, advantage, clip)
 
 
 def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip_range: float) -> Tensor:

@@ -18,7 +18,6 @@ class Schedule:
         prompts_per_step: Prompts in one batch.
         validate_every: Steps between validations.
         save_every: Steps between checkpoints.
-        patience: Validations without a new best after which training ends; None: it never does.
         first_rate: Learning rate of the first step.
         falls: Whether the learning rate falls in a line, to nothing after the last step.
     """
@@ -28,7 +27,6 @@ class Schedule:
     prompts_per_step: int
     validate_every: int
     save_every: int
-    patience: int | None
     first_rate: float
     falls: bool
 
@@ -41,7 +39,6 @@ class Schedule:
             prompts_per_step=recipe.prompts_per_step,
             validate_every=recipe.validate_every,
             save_every=recipe.save_every,
-            patience=recipe.early_stop_patience,
             first_rate=recipe.learning_rate,
             falls=recipe.learning_rate_schedule == "linear",
         )
@@ -83,12 +80,3 @@ class Schedule:
             if due.get(name.partition("/")[0], True)
         }
         return history.adding(last.model_copy(update={"metrics": metrics}))
-
-    def is_over(self, history: History) -> bool:
-        """Whether the run is at its end, planned or early."""
-        best = history.best
-        if history.last.step == self.total:
-            return True
-        if self.patience is None or best is None:
-            return False
-        return sum(each.step > best.step for each in history.validated) >= self.patience

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from pipeline.config.algorithms import Algorithm, Surrogate
+from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
 from pipeline.engine.batch import pad_right, sent
 from pipeline.engine.device import autocast
@@ -27,7 +27,7 @@ from pipeline.train.losses import (
     kl_estimate,
     loss_count,
     loss_sum,
-    surrogate_loss,
+    policy_loss,
     value_loss,
 )
 from pipeline.train.rollout import Rollouts
@@ -49,7 +49,6 @@ class Objective:
     """What an update minimises.
 
     Attributes:
-        surrogate: What is made of the probability ratio.
         clip: How far the probability ratio may move.
         kl: How the policy is held near the reference model.
         entropy: Weight of the entropy bonus.
@@ -58,7 +57,6 @@ class Objective:
         value_clip: Clip range of the critic's change.
     """
 
-    surrogate: Surrogate
     clip: Clip
     kl: Kl
     entropy: float
@@ -69,13 +67,11 @@ class Objective:
     @classmethod
     def of(cls, recipe: Train, algorithm: Algorithm) -> Objective:
         """The objective of a recipe."""
-        clip = recipe.clip_of(algorithm)
         return cls(
-            surrogate=algorithm.surrogate,
-            clip=Clip(clip.low, clip.high, recipe.dual_clip),
+            clip=Clip(recipe.clip_range, recipe.clip_high, recipe.dual_clip),
             kl=Kl(recipe.kl_kind, recipe.kl_coefficient, recipe.kl_in_reward),
             entropy=recipe.entropy_coefficient,
-            aggregation=recipe.aggregation_of(algorithm),
+            aggregation=recipe.aggregation,
             longest=recipe.max_new_tokens,
             value_clip=algorithm.critic.value_clip if algorithm.critic else 0.0,
         )
@@ -293,9 +289,7 @@ class Updater:
         objective, mask, width = self.objective, scores.mask, scores.mask.shape[1]
         before = scores.logprobs.detach() if batch.old is None else batch.old[part.rows, :width]
         advantage = batch.advantage[part.rows, :width]
-        surrogate = surrogate_loss(
-            objective.surrogate, scores.logprobs, before, advantage, mask, objective.clip
-        )
+        surrogate = policy_loss(scores.logprobs, before, advantage, objective.clip)
         loss = objective.sum(surrogate.losses, mask)
         loss = loss - objective.entropy * objective.sum(scores.entropies, mask)
         kl = torch.zeros_like(scores.logprobs)

@@ -37,9 +37,9 @@ RECORDS = record_names(PROJECT)
 # Where and how fast a cell trains, but not what is computed; and the other way to say a length.
 NOT_OF_THE_RECIPE = {
     *("backend", "cluster", "device", "groups_per_micro_batch", "tokens_per_micro_batch"),
-    *("gradient_checkpointing", "steps", "early_stop_patience", "reward"),
+    *("gradient_checkpointing", "steps", "reward"),
     # Left out where a study does not ask for them.
-    *("lora", "dynamic_sampling", "importance_cap", "allow_no_answers", "learning_rate_schedule"),
+    *("lora", "allow_no_answers", "learning_rate_schedule"),
 }
 
 

@@ -1,4 +1,4 @@
-"""Cells that verl trains with LoRA, killed once: what is stored is whole; and chosen rollouts."""
+"""Cells that verl trains with LoRA, killed once: what is stored is whole; rejection sampling."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.engines.conftest import (
 from tests.engines.test_training import accuracy, kill_job
 
 pytestmark = pytest.mark.chain
-RANK, ALPHA, DRAWS, LAST = 4, 8, 3, 3
+RANK, ALPHA, LAST = 4, 8, 3
 
 
 def trained_through_a_kill(
@@ -53,7 +53,7 @@ def trained(
     study: Path, start: Start, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, str, int]:
     """The checkout whose cell was trained, what was printed, and the step it was killed after."""
-    recipe = {"dynamic_sampling": {"draws": DRAWS}, "steps": LAST, "precision": "bfloat16"}
+    recipe = {"steps": LAST, "precision": "bfloat16"}
     return trained_through_a_kill(study, start, tmp_path_factory.mktemp("lora"), GRPO, **recipe)
 
 
@@ -116,7 +116,7 @@ def _assert_adapted(checkout: Path, cell: str, step: int, shown: str) -> None:
     assert model.config.num_hidden_layers == 3
 
 
-def test_a_killed_job_goes_on_and_every_step_says_what_was_drawn(
+def test_a_killed_job_goes_on(
     trained: tuple[Path, str, int],
 ) -> None:
     checkout, shown, step = trained
@@ -125,11 +125,7 @@ def test_a_killed_job_goes_on_and_every_step_says_what_was_drawn(
     assert [row["step"] for row in rows] == list(range(LAST + 1))
     for row in rows[1:]:
         assert 0 <= row["validation_accuracy"] <= 1
-        assert 1 <= row["draws"] <= DRAWS and row["gradient_norm"] >= 0
-        assert (row["groups_left_out"] > 0) == (row["draws"] > 1)
-        if row["draws"] <= DRAWS - 1:
-            assert row["no_signal_share"] == 0
-    assert any(row["draws"] > 1 for row in rows[1:])
+        assert row["gradient_norm"] >= 0
 
 
 @pytest.mark.nightly

@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.tom.claims.lexicon import ROLES
-from pipeline.tom.claims.reader import EARLIER, END, BeliefClaim, read_claims
-from pipeline.tom.claims.story import ReadStory, read_story
-from pipeline.tom.claims.vocabulary import Vocabulary
+from pipeline.tom.claims.reader import EARLIER, END, BeliefClaim, ReadStory, read_claims, read_story
+from pipeline.tom.claims.words import ROLES, Vocabulary
 from pipeline.tom.language import EXPLORE_TOM, HI_TOM
 from pipeline.tom.rules import HI_TOM as RULES
 from tests.conftest import PROJECT

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.tom.claims.reader import read_claims
-from pipeline.tom.claims.story import ReadStory, read_story
-from pipeline.tom.claims.vocabulary import Vocabulary
+from pipeline.tom.claims.reader import ReadStory, read_claims, read_story
+from pipeline.tom.claims.words import Vocabulary
 from pipeline.tom.language import HI_TOM
 from pipeline.tom.rules import HI_TOM as RULES
 

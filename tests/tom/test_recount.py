@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.tom.belief import beliefs
 from pipeline.tom.claims.reader import read_claims
-from pipeline.tom.claims.vocabulary import Vocabulary
+from pipeline.tom.claims.words import Vocabulary
 from pipeline.tom.generate.hi_tom import HiTomSettings
 from pipeline.tom.generate.hi_tom_items import generate_item
 from pipeline.tom.generate.item import GeneratedItem

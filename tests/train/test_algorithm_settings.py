@@ -45,14 +45,14 @@ def test_a_cell_has_its_own_algorithm_fully_resolved(tmp_path: Path) -> None:
     ("train", "message"),
     [
         (
-            {"algorithms": {"rloo": {"value_clip": 0.1}}},
-            "rloo has no setting 'value_clip'; its own settings: none",
+            {"algorithms": {"reinforce_plus_plus": {"value_clip": 0.1}}},
+            "reinforce_plus_plus has no setting 'value_clip'; its own settings: none",
         ),
         (
             {"algorithms": {"grpo": {"gae_decay": 0.1}}},
             "grpo has no setting 'gae_decay'; its own settings: normalise_by_std",
         ),
-        ({"algorithms": {"ppo": {}}}, "train.algorithms.ppo: found 'ppo'; allowed: grpo, rloo"),
+        ({"algorithms": {"ppo": {}}}, "train.algorithms.ppo: found 'ppo'; allowed: grpo, rein"),
         (
             {"normalise_by_std": False},
             "normalise_by_std belongs to the algorithm grpo; a study writes train.algorithms: "
@@ -67,7 +67,7 @@ def test_a_setting_in_the_wrong_place_is_refused_by_name(
     tmp_path: Path, train: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UserError) as refused:
-        expanded(tmp_path, train, ["grpo", "rloo"])
+        expanded(tmp_path, train, ["grpo", "reinforce_plus_plus"])
     assert message in str(refused.value)
 
 

@@ -117,15 +117,6 @@ def test_prompts_longer_than_the_context_are_refused(tmp_path: Path) -> None:
         run.run()
 
 
-def test_early_stopping_ends_where_it_would_have_ended(tmp_path: Path) -> None:
-    run = tiny.trainer(tmp_path, tiny.changed(steps=20, early_stop_patience=2))
-    result = run.run()
-    assert result.best is not None and (result.best.step, result.last.step) == (2, 6)
-    again = tiny.trainer(tmp_path, tiny.changed(steps=20, early_stop_patience=2))
-    assert again.run().last.step == 6
-    assert tiny.digest(again) == tiny.digest(run)
-
-
 def test_the_probe_runs_on_the_base_model_after_every_epoch_and_at_the_end(tmp_path: Path) -> None:
     run = tiny.trainer(tmp_path, tiny.changed(steps=8))
     accuracy = GreedyAccuracy(Judge(run.tokenizer, load_preset("rlvr")), 5, "float32")

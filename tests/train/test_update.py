@@ -155,9 +155,8 @@ def test_modules_cast_weights_once_for_all_micro_batches(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("teaching", [(1, 3), ()])
-@pytest.mark.parametrize("algorithm", ["grpo", "dr_grpo", "gspo", "cispo", "rloo"])
 def test_what_teaches_nothing_costs_nothing(
-    algorithm: AlgorithmName, teaching: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+    teaching: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the reference model nor gradients of equal rewards; weights and figures stay."""
     rollouts, settings = ragged(), {"entropy_coefficient": 0.0, "groups_per_micro_batch": 1}
@@ -176,7 +175,7 @@ def test_what_teaches_nothing_costs_nothing(
         with monkeypatch.context() as patched:
             patched.setattr(update, "score", watched)
             patched.setattr(update, "fixed_logprobs", None)
-            found = learn(algorithm, rollouts, kl_coefficient=0.0, **settings)
+            found = learn("grpo", rollouts, kl_coefficient=0.0, **settings)
         return *found, sum(passes)
 
     fast, figures, learned = run()

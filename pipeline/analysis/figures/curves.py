@@ -37,7 +37,7 @@ def training_curves(results: Results) -> Figure:
     rows = max(1, len(models))
     measured = {name for group in found for name in _measured(group)}
     metrics = [each for each in _METRICS if each[0] in measured] or [*_METRICS[:1]]
-    figure, axes = panels(rows, len(metrics), (3.1, 2.3), legend=dict(legend))
+    figure, axes = panels(rows * len(metrics), len(metrics), (3.1, 2.3), legend=dict(legend))
     for row, (title, trained) in enumerate(models.items()):
         for column, (name, label, scale) in enumerate(metrics):
             axis = axes[row * len(metrics) + column]
@@ -90,14 +90,8 @@ def trained_and_other_columns(results: Results) -> Figure | None:
         return None
     cells = {r.key: _without(r.key, r.cell.combination) for r in results.trained()}
     legend = line_styles(cells[key] for key in probed)
-    columns = min(_PANELS, len(by_combination))
-    figure, axes = panels(
-        -(-len(by_combination) // columns),
-        columns,
-        (2.6, 2.2),
-        legend={**legend, **_INSIDE_AND_OUTSIDE},
-        count=len(by_combination),
-    )
+    legends = {**legend, **_INSIDE_AND_OUTSIDE}
+    figure, axes = panels(len(by_combination), _PANELS, (2.6, 2.2), legends)
     for axis, (combination, trained) in zip(axes, by_combination.items(), strict=True):
         for result in trained:
             _draw_probes(axis, probed[result.key], str(legend[cells[result.key]].get_color()))
@@ -126,10 +120,7 @@ def along_the_training(results: Results) -> Figure | None:
     columns = list(dict.fromkeys(column for _, column in curves))
     names = {group.label: _named(group, found) for group in found}
     legend = line_styles(names.values())
-    across = min(_PANELS, len(columns))
-    figure, axes = panels(
-        -(-len(columns) // across), across, (2.6, 2.2), legend=dict(legend), count=len(columns)
-    )
+    figure, axes = panels(len(columns), _PANELS, (2.6, 2.2), legend=dict(legend))
     for axis, column in zip(axes, columns, strict=True):
         for group in found:
             own = [curves[r.key, column] for r in group.cells if (r.key, column) in curves]

@@ -43,27 +43,26 @@ _LEGEND_ROW, _CHARACTER = 0.2, 0.075
 
 
 def panels(
-    rows: int,
+    count: int,
     columns: int,
     size: tuple[float, float],
     legend: Mapping[str, Artist] | None = None,
     *,
     left: float = _LEFT,
     bottom: float = _BOTTOM,
-    count: int | None = None,
 ) -> tuple[Figure, list[Axes]]:
     """A figure and its panels, row by row, with the legend below all of them.
 
     Args:
-        rows: Panels downwards.
-        columns: Panels side by side.
+        count: Number of panels.
+        columns: Panels side by side, at most.
         size: Width and height of a panel's axes, in inches.
         legend: What to show by label.
         left: Inches beside each panel for its labels.
         bottom: Inches below each panel for its labels.
-        count: Number of panels, where the last row is not full.
     """
-    legend = legend or {}
+    legend, columns = legend or {}, min(columns, count)
+    rows = -(-count // columns)
     width, height = size
     across = left + width + _RIGHT
     down = _TOP + height + bottom
@@ -73,7 +72,7 @@ def panels(
     figure = Figure(figsize=(columns * across, rows * down + below))
     whole_width, whole_height = figure.get_size_inches()
     axes = []
-    for place in range(rows * columns if count is None else count):
+    for place in range(count):
         row, column = divmod(place, columns)
         corner = (
             (column * across + left) / whole_width,

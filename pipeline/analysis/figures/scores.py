@@ -52,14 +52,7 @@ def accuracy_by_order(results: Results) -> Figure | None:
     if not shown:
         return None
     looks = line_styles(map(training_of, groups(results)))
-    columns = min(_PANELS, len(shown))
-    figure, axes = panels(
-        -(-len(shown) // columns),
-        columns,
-        (2.9, 2.2),
-        legend={**_BASE, **looks},
-        count=len(shown),
-    )
+    figure, axes = panels(len(shown), _PANELS, (2.9, 2.2), legend={**_BASE, **looks})
     for axis, (title, trained, task) in zip(axes, shown, strict=True):
         base = orders_of(results, results.base_of(trained[0].cells[0]))[task]
         names = sorted(base, key=int)
@@ -103,14 +96,12 @@ def against_rules(results: Results) -> Figure | None:
         name: Line2D([], [], color=look.get_color(), marker="o", markersize=4, linestyle="")
         for name, look in looks.items()
     }
-    across = min(2, len(models))
     figure, axes = panels(
-        -(-len(models) // across),
-        across,
+        len(models),
+        2,
         (3.4, 0.25 * len(columns) + 0.3),
         legend={**_BASE_DOT, **dots, **_RULE},
         left=0.3 + 0.07 * max(map(len, columns)),
-        count=len(models),
     )
     for axis, (title, trained) in zip(axes, models.items(), strict=True):
         _draw_columns(axis, results, trained, columns, dots)

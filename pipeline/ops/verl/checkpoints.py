@@ -26,12 +26,12 @@ from pipeline.ops.verl.adapters import is_adapted, without_adapters
 from pipeline.ops.verl.layout import PROBE, UNLOGGED, State
 from pipeline.train.contract import History, Step
 
-TOLERANCE = {"float32": 1e-4, "float16": 0.04, "bfloat16": 0.25}
+TOLERANCE = {"float32": 1e-4, "bfloat16": 0.25}
 """Mean difference of a log-probability between the trainer and its checkpoint that is accepted.
 
-In bfloat16 the trainer's own logits, of size 10 to 40, are multiples of 1/16 to 1/4; in float16 of
-an eighth of that. So rounding alone can take a single token this far, but never their mean; weights
-that were merged wrongly miss it by far."""
+In bfloat16 the trainer's own logits, of size 10 to 40, are multiples of 1/16 to 1/4. So
+rounding alone can take a single token this far, but never their mean; weights that were merged
+wrongly miss it by far."""
 
 _LATEST = "latest_checkpointed_iteration.txt"
 

@@ -37,7 +37,6 @@ _DRIFT = {
     "rollout_probs_diff_std": "training/rollout_probs_diff_std",
     "rollout_probs_correlation": "training/rollout_actor_probs_pearson_corr",
     "rollout_kl": "rollout_corr/kl",
-    "importance_mean": "rollout_corr/rollout_is_mean",
 }
 """How sampler and trainer differ, by our name; left out where it is no number (too few tokens)."""
 

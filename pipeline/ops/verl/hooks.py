@@ -11,7 +11,7 @@ response as it is.
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,6 @@ from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 from verl.trainer.ppo.core_algos import register_adv_est
 from verl.trainer.ppo.v1.replay_buffer import (
     DAPO_FILTERED_REWARD_COUNTS_KEY,
-    FILTER_GROUPS_REWARD_METRIC,
     ReplayBuffer,
 )
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
@@ -41,68 +40,34 @@ from pipeline.ops.verl.rl_probe import measure_probe
 from pipeline.train.metrics import batch_metrics, exceptional_metrics
 
 _PARTITION = "probe"
-_LEFT_OUT = "training/filter_groups/evicted_samples"
 _POLL_SECONDS = 0.25  # between looks whether a batch is complete
 
 
 class MeasuredReplayBuffer(ReplayBuffer):  # type: ignore[misc]
-    """verl's replay buffer, which also measures each training batch and bounds how often it draws.
-
-    verl leaves out groups whose completions all earn the same for as long as it takes. Here the
-    last of ``draws`` batches of prompts is taken as it is.
-    """
+    """verl's replay buffer, which also measures each training batch."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
-        asked, drawing = settings["sampler_kwargs"], {}
-        self._draws, self._prompts = asked.get("draws"), asked.get("prompts")
-        if self._draws:
-            self._refill = settings["refill_fn"]
-            drawing = {
-                "refill_fn": self._draw_more,
-                "filter_groups_metric": FILTER_GROUPS_REWARD_METRIC,
-                "train_batch_size": self._prompts,
-                "gen_batch_size": 1,
-            }
-        super().__init__(*arguments, **settings | drawing, poll_interval=_POLL_SECONDS)
+        super().__init__(*arguments, **settings, poll_interval=_POLL_SECONDS)
         tokenizer = AutoTokenizer.from_pretrained(self.sampler_kwargs["tokenizer"])
         self._ends = end_ids_in(Path(self.sampler_kwargs["tokenizer"]), tokenizer)
-        self._drawn, self._rejects = 0, asked.get("rejects", False)
+        self._rejects = self.sampler_kwargs.get("rejects", False)
         # The trainer, which verl shows nowhere else, is whose method asks for more prompts.
         trainer = settings["refill_fn"].__self__
         remember_steps(trainer)
         watch(trainer, self.sampler_kwargs["host_memory_share"])
-        if columns := asked.get("probe"):
+        if columns := self.sampler_kwargs.get("probe"):
             measure_probe(trainer, Path(columns))
-
-    def _draw_more(self, prompts: int) -> int:
-        """Draw more prompts for the step, within its bound."""
-        # Those left out are never more than all draws but the last, so that this fills the batch.
-        prompts = min(prompts, self._draws * self._prompts - self._drawn)
-        if prompts <= 0:
-            return 0
-        self._drawn += prompts
-        return int(self._refill(prompts))
-
-    def _dapo_filtered_keys(self, partition_id: str) -> tuple[set[str], Counter[float]]:
-        """The groups to leave out: none once the last draw has begun."""
-        if self._draws and self._drawn > (self._draws - 1) * self._prompts:
-            return set(), Counter()
-        return super()._dapo_filtered_keys(partition_id)  # type: ignore[no-any-return]
 
     def sample(
         self, global_steps: int, partition_id: str, batch_size: int
     ) -> tuple[Any, dict[str, object]]:
         """A batch and its metrics."""
-        self._drawn = batch_size  # the trainer has asked for these
         batch, metrics = super().sample(global_steps, partition_id, batch_size)
         metrics.pop(DAPO_FILTERED_REWARD_COUNTS_KEY, None)  # no number, which is all that is logged
         if partition_id == "train":
             found = _measure(batch, self._ends)
             if self._rejects:
                 found["kept"] = _reject(batch, self._ends)
-            if self._draws:
-                found["draws"] = self._drawn / self._prompts
-                found["groups_left_out"] = metrics.get(_LEFT_OUT, 0)
             metrics.update({f"{BATCH_PREFIX}{name}": value for name, value in found.items()})
         return batch, metrics
 

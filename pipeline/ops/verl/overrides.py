@@ -49,7 +49,6 @@ _SETTINGS = {
 
 # Log-ratios are clamped to 20, so that no ratio reaches this: the loss is then not bounded.
 _NO_DUAL_CLIP = 1e9
-_SHORT = {"float32": "fp32", "float16": "fp16"}
 _BARE = re.compile(r"[A-Za-z/_][\w./-]*")
 _ACTOR, _REF, _ROLLOUT = (f"actor_rollout_ref.{part}" for part in ("actor", "ref", "rollout"))
 _MODEL = "actor_rollout_ref.model"
@@ -129,25 +128,11 @@ def check_expressible(recipe: Train, algorithm: Algorithm) -> None:
             f"grid.algorithms: verl has no algorithm {algorithm.name!r}; allowed with "
             f"train.backend verl: {', '.join(allowed)}. Set train.backend: local"
         )
-    check_no_early_stop(recipe)
     check_recipe(recipe, algorithm)
     if recipe.prompts_per_step % recipe.updates_per_batch:
         raise UserError(
             f"train.updates_per_batch: found {recipe.updates_per_batch}; with verl it must divide "
             f"prompts_per_step ({recipe.prompts_per_step})"
-        )
-
-
-def check_no_early_stop(recipe: Train) -> None:
-    """Check that a recipe asks verl for all planned steps.
-
-    Raises:
-        UserError: If it does not.
-    """
-    if recipe.early_stop_patience is not None:
-        raise UserError(
-            f"train.early_stop_patience: found {recipe.early_stop_patience}; verl trains to the "
-            "planned last step. Remove it, or set train.backend: local"
         )
 
 
@@ -158,9 +143,6 @@ def _algorithm(recipe: Train, algorithm: Algorithm) -> Overrides:
         **own,
         "algorithm.use_kl_in_reward": recipe.kl_in_reward,
     }
-    if recipe.importance_cap is not None:
-        settings["algorithm.rollout_correction.rollout_is"] = "token"
-        settings["algorithm.rollout_correction.rollout_is_threshold"] = recipe.importance_cap
     if recipe.kl_in_reward:
         settings["algorithm.kl_penalty"] = recipe.kl_kind
         settings["algorithm.kl_ctrl.kl_coef"] = recipe.kl_coefficient
@@ -190,14 +172,13 @@ def _model(paths: JobPaths, *, packed: bool) -> Overrides:
 
 
 def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
-    high = recipe.clip_range if recipe.clip_range_high is None else recipe.clip_range_high
     return {
         f"{_ACTOR}.optim.lr": recipe.learning_rate,
         f"{_ACTOR}.optim.clip_grad": recipe.gradient_clip,
         f"{_ACTOR}.ppo_mini_batch_size": recipe.prompts_per_step // recipe.updates_per_batch,
         f"{_ACTOR}.clip_ratio": recipe.clip_range,
         f"{_ACTOR}.clip_ratio_low": recipe.clip_range,
-        f"{_ACTOR}.clip_ratio_high": high,
+        f"{_ACTOR}.clip_ratio_high": recipe.clip_high,
         f"{_ACTOR}.clip_ratio_c": recipe.dual_clip or _NO_DUAL_CLIP,
         f"{_ACTOR}.loss_agg_mode": recipe.aggregation,
         f"{_ACTOR}.loss_scale_factor": recipe.max_new_tokens,  # of seq-mean-token-sum-norm
@@ -207,20 +188,17 @@ def _actor(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides:
         f"{_ACTOR}.kl_loss_coef": recipe.kl_coefficient,
         f"{_ACTOR}.kl_loss_type": recipe.kl_kind,
         f"{_ACTOR}.data_loader_seed": cell.seed,
-        **optimizer(f"{_ACTOR}.optim", recipe),
+        **optimizer(f"{_ACTOR}.optim"),
         **sharding(f"{_ACTOR}.fsdp_config", cell, recipe, placement),
         **precision(f"{_REF}.fsdp_config", recipe),
     }
 
 
-def optimizer(section: str, recipe: Train) -> Overrides:
+def optimizer(section: str) -> Overrides:
     """How AdamW steps: in one kernel, which holds nothing of its own.
 
-    Torch's default on accelerators holds one more shard in float32. It stays with float16, whose
-    gradient scaler (torch's, for shards) and the one kernel do not work together.
+    Torch's default on accelerators holds one more shard in float32.
     """
-    if recipe.precision == "float16":
-        return {}
     return {f"+{section}.override_optimizer_config.fused": True}
 
 
@@ -239,8 +217,8 @@ def precision(section: str, recipe: Train) -> Overrides:
     if recipe.precision == "bfloat16":
         return {}
     return {
-        f"{section}.dtype": recipe.precision,
-        f"+{section}.mixed_precision.param_dtype": _SHORT[recipe.precision],
+        f"{section}.dtype": "float32",
+        f"+{section}.mixed_precision.param_dtype": "fp32",
     }
 
 
@@ -273,7 +251,7 @@ def _critic(
         "critic.model.tokenizer_path": paths.tokenizer,
         "critic.model.enable_gradient_checkpointing": True,
         **attention("critic.model", packed=packed),
-        **optimizer("critic.optim", recipe),
+        **optimizer("critic.optim"),
         **sharding("critic.fsdp", cell, recipe, placement),
     }
 

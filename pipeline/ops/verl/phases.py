@@ -166,11 +166,6 @@ def plan_on(
             "logits": memory.logits(shape, recipe, tokens, size, learns=learns),
         }
 
-    # AdamW's temporary, where one kernel does not do without, see ``overrides.optimizer``.
-    stepping = {"step": policy["gradients"] if recipe.precision == "float16" else 0}
-    passing = max(
-        computing(micro_batch, learns=True), stepping, key=lambda items: sum(items.values())
-    )
     kept = {"parameters": policy["parameters"]}
     scoring = {**kept, **optimiser, **waits, **computing(scored, learns=False), **beside}
     rollout = {
@@ -200,7 +195,7 @@ def plan_on(
         micro_batch=micro_batch,
         log_prob_micro_batch=scored or micro_batch,
         memory_utilization=share,
-        update={**policy, **waits, **passing, **beside},
+        update={**policy, **waits, **computing(micro_batch, learns=True), **beside},
         scoring=scoring if algorithm.samples else {},
         rollout=rollout,
         host={

@@ -103,11 +103,6 @@ def notes(cell: TrainedCell) -> list[str]:
         found.append(
             "lora: first values are drawn by peft; what samples gets weights rounded to bfloat16"
         )
-    if recipe.dynamic_sampling:
-        found.append(
-            "dynamic_sampling: draws two prompts for each that was left out, and takes the last "
-            "draw as it is"
-        )
     return found
 
 

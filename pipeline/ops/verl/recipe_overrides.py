@@ -1,4 +1,4 @@
-"""What a cell's recipe asks of verl beyond its defaults: the algorithm's own loss, LoRA, draws.
+"""What a cell's recipe asks of verl beyond its defaults: imitation of completions, and LoRA.
 
 They take the place of what the recipe's general fields say. verl 0.9.1.
 """
@@ -6,7 +6,7 @@ They take the place of what the recipe's general fields say. verl 0.9.1.
 from __future__ import annotations
 
 from pipeline.base.errors import UserError
-from pipeline.config.algorithms import Algorithm, DrGrpo
+from pipeline.config.algorithms import Algorithm
 from pipeline.config.training import Train
 from pipeline.ops.verl.memory import FLOAT, frozen
 
@@ -25,11 +25,9 @@ _IMITATING: Settings = {
 
 
 def recipe_overrides(recipe: Train, algorithm: Algorithm) -> Settings:
-    """The settings of what is the algorithm's own, of LoRA and of dynamic sampling."""
+    """The settings of LoRA, and of an algorithm that imitates completions."""
     return {
-        **_objective(recipe, algorithm),
         **lora_settings(recipe, _MODEL, f"{_ACTOR}.fsdp_config"),
-        **_dynamic_sampling(recipe),
         **({} if algorithm.weighs else _IMITATING),
     }
 
@@ -48,38 +46,19 @@ def check_recipe(recipe: Train, algorithm: Algorithm) -> None:
         )
     if algorithm.samples and not algorithm.weighs:
         _check_imitation(recipe, algorithm)
-    if recipe.dynamic_sampling and not algorithm.compares:
-        raise UserError(
-            f"train.dynamic_sampling: found it with {algorithm.name}, which compares no "
-            "completions of a prompt. Remove it, or choose an algorithm that does, such as grpo"
-        )
 
 
 def _check_imitation(recipe: Train, algorithm: Algorithm) -> None:
     """Check that the mean over what is imitated can be had by weights of verl's mean over all."""
     for field, found, allowed in (
         ("updates_per_batch", recipe.updates_per_batch, 1),
-        ("aggregation", recipe.aggregation_of(algorithm), "token-mean"),
+        ("aggregation", recipe.aggregation, "token-mean"),
     ):
         if found != allowed:
             raise UserError(
                 f"train.{field}: found {found} with {algorithm.name}; allowed with train.backend "
                 f"verl: {allowed}. Leave it out, or set train.backend: local"
             )
-
-
-def _objective(recipe: Train, algorithm: Algorithm) -> Settings:
-    settings: Settings = {}
-    if algorithm.surrogate != "vanilla":
-        settings[f"{_ACTOR}.policy_loss.loss_mode"] = algorithm.surrogate
-    if clip := algorithm.clip:
-        settings[f"{_ACTOR}.clip_ratio_low"] = clip.low
-        settings[f"{_ACTOR}.clip_ratio_high"] = clip.high
-    if algorithm.aggregation:
-        settings[f"{_ACTOR}.loss_agg_mode"] = algorithm.aggregation
-    if isinstance(algorithm, DrGrpo):
-        settings["algorithm.norm_adv_by_std_in_grpo"] = False
-    return settings
 
 
 def lora_settings(recipe: Train, model: str, engine: str) -> Settings:
@@ -101,16 +80,4 @@ def _frozen_in_half(model: str, engine: str) -> Settings:
     return {
         f"{engine}.model_dtype": "bfloat16",
         f"{model}.external_lib": "pipeline.ops.verl.float_adapters",
-    }
-
-
-def _dynamic_sampling(recipe: Train) -> Settings:
-    """verl's own has no bound; :class:`pipeline.ops.verl.hooks.MeasuredReplayBuffer` adds it."""
-    if recipe.dynamic_sampling is None:
-        return {}
-    return {
-        "algorithm.filter_groups.enable": True,
-        "algorithm.filter_groups.metric": "reward",
-        f"+{_SAMPLER}.draws": recipe.dynamic_sampling.draws,
-        f"+{_SAMPLER}.prompts": recipe.prompts_per_step,
     }

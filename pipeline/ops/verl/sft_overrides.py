@@ -21,7 +21,6 @@ from pipeline.ops.verl.overrides import (
     LOGGERS,
     JobPaths,
     Overrides,
-    check_no_early_stop,
     optimizer,
     planned,
     sharding,
@@ -33,7 +32,6 @@ _ONE_FORM = {
     "aggregation": "token-mean",
     "updates_per_batch": 1,
     "temperature": 1.0,
-    "importance_cap": None,
 }
 """What verl's trainer for imitation does and cannot do otherwise, by the field that asks for it."""
 
@@ -44,7 +42,6 @@ def check_imitable(recipe: Train, algorithm: Sft) -> None:
     Raises:
         UserError: If it cannot; says which field to change.
     """
-    check_no_early_stop(recipe)
     check_recipe(recipe, algorithm)
     for field, only in _ONE_FORM.items():
         if (found := getattr(recipe, field)) != only:
@@ -114,7 +111,7 @@ def _engine(cell: TrainedCell, recipe: Train, placement: Placement) -> Overrides
     return {
         "optim.lr": recipe.learning_rate,
         "optim.clip_grad": recipe.gradient_clip,
-        **optimizer("optim", recipe),
+        **optimizer("optim"),
         "engine.strategy": "fsdp2",  # whose checkpoints the job can merge
         "engine.entropy_from_logits_with_chunking": True,
         **sharding("engine", cell, recipe, placement),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pipeline.tom.claims import people
-from pipeline.tom.claims.clause import BELIEVING, EVENTS, PASSED, PLACES, SUBJECTS
-from pipeline.tom.claims.lexicon import Role
-from pipeline.tom.claims.sentence import Sentence
+from pipeline.tom.claims import nouns
+from pipeline.tom.claims.sentence import BELIEVING, EVENTS, PASSED, PLACES, SUBJECTS, Sentence
 from pipeline.tom.claims.tokens import Token
+from pipeline.tom.claims.words import Role
 
 _SO = frozenset({"so", "therefore", "thus", "hence", "then"})
 _SHOWS = frozenset(
@@ -136,7 +135,7 @@ def break_(sentence: Sentence, token: Token, index: int) -> None:
     follows = sentence.following(index)
     if token.value == "then" and _goes_on(sentence, index):
         return
-    if token.value == "but" and people.except_(sentence, token, index):
+    if token.value == "but" and nouns.except_(sentence, token, index):
         return
     if token.value == "which" and sentence.clause.located and not sentence.clause.stated:
         return

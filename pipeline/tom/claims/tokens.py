@@ -7,9 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pipeline.tom.claims.invented import begin_of_place, place_made_up
-from pipeline.tom.claims.lexicon import ROLES, Role
-from pipeline.tom.claims.vocabulary import WORD, Vocabulary, name_at, parts_of
+from pipeline.tom.claims.words import (
+    ROLES,
+    WORD,
+    Role,
+    Vocabulary,
+    begin_of_place,
+    name_at,
+    parts_of,
+    place_made_up,
+)
 
 # What stands in parentheses is left out, but for a single name: "the last location (blue_crate)".
 _TOKEN = re.compile(

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from pipeline.base.errors import UserError
 from pipeline.config.algorithms import Imitated, Sft, with_defaults
-from pipeline.config.training import Cluster, DynamicSampling, Lora, Train
+from pipeline.config.training import Cluster, Lora, Train
 from pipeline.data.codec import write_dataset
 from pipeline.data.imitation import with_responses
 from pipeline.data.prompt import PROMPTS
@@ -182,11 +182,9 @@ OTHERS = {
 }
 CHANGED: dict[str, Any] = {
     "lora": Lora(rank=4),
-    "dynamic_sampling": DynamicSampling(),
     "updates_per_batch": 2,
     "aggregation": "seq-mean-token-mean",
     "temperature": 0.7,
-    "early_stop_patience": 2,
     "prompts_per_step": 4,
     "steps": 9,
     "learning_rate": 3e-6,
@@ -197,7 +195,6 @@ CHANGED: dict[str, Any] = {
     "cluster": Cluster(gpus=2),
     "tokens_per_micro_batch": 170,
     "think": False,
-    "importance_cap": 2.0,
     "learning_rate_schedule": "linear",
     "save_every": 5,
 }
@@ -214,9 +211,7 @@ def test_no_field_of_the_recipe_is_ignored(field: str) -> None:
         assert after != before
 
 
-@pytest.mark.parametrize(
-    "field", ["aggregation", "updates_per_batch", "temperature", "importance_cap"]
-)
+@pytest.mark.parametrize("field", ["aggregation", "updates_per_batch", "temperature"])
 def test_what_verls_loss_cannot_do_is_refused(field: str) -> None:
     with pytest.raises(UserError, match=f"train.{field}: found {CHANGED[field]}; allowed with sft"):
         settings(**{field: CHANGED[field]})

@@ -117,8 +117,8 @@ def test_a_cell_that_imitates(changed: Any) -> None:
 
 
 def test_an_option_that_verl_lacks(changed: Any) -> None:
-    error = refused(changed("tom-rl", early_stop_patience=3))
-    assert "train.early_stop_patience: found 3; verl trains to the planned last step" in error
+    error = refused(changed("tom-rl", learning_rate_schedule="linear"))
+    assert "train.learning_rate_schedule: found linear, which verl does not have" in error
 
 
 def test_a_cell_that_trains_nothing() -> None:
