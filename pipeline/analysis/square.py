@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.analysis.results import CellResult, Results, in_points
+from pipeline.analysis.results import CellResult, Results
 from pipeline.config.params import AskedCell
 from pipeline.formats.records import Record
 
@@ -85,12 +85,13 @@ def square_findings(results: Results) -> Iterator[str]:
     """Say of each trained cell what training changed and what the prompt, over its columns."""
     for base, base_crossed, trained_crossed, trained in _asked_with_both(results):
         prompt, base_prompt = trained.cell.evaluate.prompt, base.cell.evaluate.prompt
+        points = results.in_points
         yield (
             f"{trained.key}: from the base model with prompt {base_prompt} to the trained one with "
-            f"{prompt} accuracy changes by {in_points(base, trained)} points on average over "
+            f"{prompt} accuracy changes by {points(base, trained)} points on average over "
             f"{len(trained.tasks)} columns (95 % intervals in brackets). With one prompt for both, "
-            f"training changes it by {in_points(base, trained_crossed)} ({base_prompt}) and "
-            f"{in_points(base_crossed, trained)} ({prompt}); in one model, the prompt changes it "
-            f"by {in_points(base, base_crossed)} (base) and "
-            f"{in_points(trained_crossed, trained)} (trained)."
+            f"training changes it by {points(base, trained_crossed)} ({base_prompt}) and "
+            f"{points(base_crossed, trained)} ({prompt}); in one model, the prompt changes it "
+            f"by {points(base, base_crossed)} (base) and "
+            f"{points(trained_crossed, trained)} (trained)."
         )

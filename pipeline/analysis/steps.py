@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pipeline.analysis.paired import PairedChange, paired_changes
-from pipeline.analysis.results import CellResult, Results, TrainedResult, in_points
+from pipeline.analysis.grades import CORRECT, PairedChange, contrasts
+from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.table import change_text
 from pipeline.formats.foreign import markdown_table
 from pipeline.formats.records import Record
@@ -57,18 +57,18 @@ def steps(results: Results) -> list[StepChange]:
             before=before.all_tasks()[task].accuracy,
             after=scores.accuracy,
             change=scores.accuracy - before.all_tasks()[task].accuracy,
-            interval=_interval(own, task),
+            interval=_interval(own.get((task, CORRECT))),
             whole=scores.accuracy - base.all_tasks()[task].accuracy,
-            whole_interval=_interval(results.paired[after.key], task),
+            whole_interval=_interval(results.changes.get((after.key, task, CORRECT))),
         )
         for base, before, after in _chained(results, results.trained())
-        for own in [paired_changes(before.answers, after.answers, results.params.suite.columns)]
+        for own in [contrasts(results.paired(before, after))]
         for task, scores in after.all_tasks().items()
     ]
 
 
-def _interval(changes: dict[str, PairedChange], task: str) -> tuple[float, float] | None:
-    return changes[task].interval if task in changes else None
+def _interval(changed: PairedChange | None) -> tuple[float, float] | None:
+    return None if changed is None else changed.interval
 
 
 def _chained(
@@ -100,8 +100,9 @@ def steps_markdown(found: list[StepChange]) -> str:
 def step_findings(results: Results, trained: Iterable[TrainedResult]) -> Iterator[str]:
     """Say of each chained cell what it changed on average, and all trainings together."""
     for base, before, after in _chained(results, trained):
+        step, whole = (results.in_points(each, after) for each in (before, base))
         yield (
             f"{after.key} starts from {before.key}: on average over {len(after.tasks)} columns "
-            f"this training changes accuracy by {in_points(before, after)} points, and all since "
-            f"the base model by {in_points(base, after)} (95 % intervals in brackets)."
+            f"this training changes accuracy by {step} points, and all since the base "
+            f"model by {whole} (95 % intervals in brackets)."
         )
