@@ -20,6 +20,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.circumstances import circumstances_of
+from pipeline.analysis.grades import paired, side_by_side
 from pipeline.analysis.ledger.evidence import NAMES, NEVER_TRAINED
 from pipeline.analysis.ledger.ledger import entries, ledger_summary
 from pipeline.analysis.ledger.of_audit import audited_rules
@@ -27,13 +28,12 @@ from pipeline.analysis.ledger.of_recorded import (
     API_FILES,
     FILES,
     STEPS,
-    answers_of,
     file_of,
     of_order,
     read_file,
     recorded_evidence,
+    recorded_grades,
 )
-from pipeline.analysis.paired import side_by_side, whether_right
 from pipeline.base.errors import UserError
 from pipeline.cli.output import write_output
 from pipeline.evaluate.statistics import change, mcnemar, share
@@ -142,8 +142,8 @@ def compared(answered: Answered) -> list[dict[str, Any]]:
 
 
 def _compared(answered: Answered, one: tuple[str, int], other: tuple[str, int]) -> dict[str, Any]:
-    pair = (answers_of(answered[other]), answers_of(answered[one]))
-    before, after, stories = side_by_side([pair], whether_right)
+    first, then = (recorded_grades(answered[each]) for each in (other, one))
+    before, after, stories = side_by_side(paired(first, then))
     return {
         "one": _name(one[0]),
         "step": one[1],

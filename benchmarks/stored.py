@@ -18,8 +18,8 @@ from pydantic import Field
 from benchmarks.circumstances import circumstances_of_study
 from pipeline.analysis.results import Row
 from pipeline.analysis.seeds import SeedChange, Standing
-from pipeline.analysis.steps import StepChange
 from pipeline.analysis.summary import StudySummary
+from pipeline.analysis.tables import Line
 from pipeline.analysis.verdicts import CellVerdict
 from pipeline.audit.records import Audit, Best, Learned
 from pipeline.audit.sets import learned_baseline
@@ -136,7 +136,7 @@ class Stored(Record):
     standings: list[Standing]
     training: dict[str, TrainingSet]
     columns: dict[str, Learned] = Field(default={})
-    chained: list[StepChange] = Field(default_factory=list, exclude_if=lambda found: not found)
+    chained: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     stalled: dict[str, tuple[int, float]] = Field(
         default_factory=dict, exclude_if=lambda found: not found
     )

@@ -82,11 +82,11 @@ def _by_seed(found: Stored, change: SeedChange) -> SeedChange:
     steps = [
         each
         for each in found.chained
-        if (re.sub(r"-s\d+", "", each.cell), each.task) == (change.group, change.measure)
+        if (re.sub(r"-s\d+", "", each["cell"]), each["task"]) == (change.group, change.measure)
     ]
     if change.befores or not steps:
         return change
-    ends = {"befores": [s.before for s in steps], "afters": [s.after for s in steps]}
+    ends = {f"{end}s": [step[end] for step in steps] for end in ("before", "after")}
     return change.model_copy(update=ends)
 
 

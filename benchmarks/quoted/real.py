@@ -10,7 +10,7 @@ from benchmarks.quoted.over_seeds import COLUMNS as SEEDS_COLUMNS
 from benchmarks.quoted.over_seeds import cells_of, contrasts, seeds
 from benchmarks.quoted.text import made_by, made_on, paragraph, percent, table
 from benchmarks.stored import Stored
-from pipeline.analysis.steps import steps_markdown
+from pipeline.analysis.steps import STEPS
 from pipeline.evaluate.records import PAIR_ACCURACY
 
 BESIDE = (PAIR_ACCURACY, "options")
@@ -52,7 +52,7 @@ def study_1(found: Stored) -> str:
 
 def step_by_step(found: Stored) -> str:
     """What each training changed, column by column, beside all of them together."""
-    return steps_markdown(found.chained)
+    return STEPS.markdown(found.chained)
 
 
 def over_seeds(found: Stored) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipeline.analysis.paired import Answers
+import pandas as pd
+
+from pipeline.analysis.grades import CORRECT, rows_of
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.data.connection import Mark
 from pipeline.evaluate import statistics
@@ -33,21 +35,25 @@ class AskedAlong:
     stories: Sequence[str]
 
 
-def answers_along(start: Answers, end: Answers, result: TrainedResult, column: str) -> AskedAlong:
+def answers_along(
+    start: pd.DataFrame, end: pd.DataFrame, result: TrainedResult, column: str
+) -> AskedAlong:
     """What a column's questions are answered along a training.
 
     Args:
-        start: The answers of the model that it starts from.
+        start: The grades of the model that it starts from.
         end: Those of the cell itself, which give the order of the questions.
         result: The cell.
         column: The column.
     """
-    noted = [answers_of(each.right[column], list(end.right)) for each in result.along]
-    asked = [name for name in noted[0] if name in start.right]
+    before, after = (rows_of(each, CORRECT, [column]).set_index("id") for each in (start, end))
+    noted = [answers_of(each.right[column], after.index.tolist()) for each in result.along]
+    asked = [name for name in noted[0] if name in before.index]
+    first = (before["value"][asked] == 1).tolist()
     return AskedAlong(
         [0, *(each.step for each in result.along)],
-        [[answers[name] for name in asked] for answers in (start.right, *noted)],
-        [end.stories[name] for name in asked],
+        [first, *([answers[name] for name in asked] for answers in noted)],
+        after["story"][asked].tolist(),
     )
 
 
@@ -114,11 +120,12 @@ def of_cell(results: Results, result: TrainedResult) -> dict[str, AskedAlong]:
     """The answers of a cell along its training, by column; none where its steps were not asked."""
     if not result.along:
         return {}
-    start = results.start_of(result).answers
+    start = results.start_of(result).grades
+    known = set(start["column"])
     return {
-        column: answers_along(start[column], result.answers[column], result, column)
+        column: answers_along(start, result.grades, result, column)
         for column in result.tasks
-        if column in start and column in result.along[0].right
+        if column in known and column in result.along[0].right
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pipeline.analysis.against_paper import against_paper
-from pipeline.analysis.paired import read_answers
+from pipeline.analysis.grades import read_grades
 from pipeline.analysis.published_check import published_of
 from pipeline.analysis.results import CellResult, MissingCell, Results, TrainedResult
 from pipeline.audit.records import Audit
@@ -128,10 +128,10 @@ def _cell_result(
     checks = params.suite.side_checks
     tasks = {name: scores for name, scores in found.tasks.items() if name not in checks}
     checked = {name: scores for name, scores in found.tasks.items() if name in checks}
-    answers = read_answers(folder / "evaluate" / "grades.parquet", made_by, suite)
+    grades = read_grades(folder / "evaluate" / "grades.parquet", made_by, suite)
     verdicts = _verdicts(params, folder, key)
     if not isinstance(cell, TrainedCell):
-        measured = (tasks, checked, answers, verdicts.tasks, found.libraries)
+        measured = (tasks, checked, grades, verdicts.tasks, found.libraries)
         return CellResult(key, cell, *measured, found.absent)
     curve, manifest = read_training(folder / "train", cell.model, f"train@{key}")
     return TrainedResult(
@@ -139,7 +139,7 @@ def _cell_result(
         cell=cell,
         tasks=tasks,
         side_check=checked,
-        answers=answers,
+        grades=grades,
         verdicts=verdicts.tasks,
         libraries=found.libraries,
         curve=curve,

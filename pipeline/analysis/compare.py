@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipeline.analysis.paired import (
-    Answers,
+import pandas as pd
+
+from pipeline.analysis.grades import (
+    CORRECT,
     PairedChange,
-    answered_by_both,
-    paired_changes,
+    contrasts,
+    paired,
+    rows_of,
     side_by_side,
-    whether_right,
 )
 from pipeline.evaluate.statistics import bootstrap_change
 
@@ -37,8 +38,8 @@ class ColumnCompared:
     second: float
     changed: PairedChange
     drawn: tuple[float, float]
-    gained: tuple[str, ...]
-    lost: tuple[str, ...]
+    gained: list[str]
+    lost: list[str]
 
     def as_json(self) -> dict[str, Any]:
         """It for machines."""
@@ -49,29 +50,29 @@ class ColumnCompared:
             "change": self.changed.estimate.as_json(),
             "bootstrap": [round(end, 4) for end in self.drawn],
             "p_value": self.changed.p_value,
-            "gained": list(self.gained),
-            "lost": list(self.lost),
+            "gained": self.gained,
+            "lost": self.lost,
         }
 
 
-def compare(first: Mapping[str, Answers], second: Mapping[str, Answers]) -> list[ColumnCompared]:
+def compare(first: pd.DataFrame, second: pd.DataFrame) -> list[ColumnCompared]:
     """Compare the columns that two cells have in common, in the order of the first."""
+    both = paired(first, second)
+    changes = contrasts(both)
+    names = (str(name) for name in first["column"].unique())
     return [
-        _column(column, first[column], second[column], changed)
-        for column, changed in paired_changes(first, second, first).items()
-        if changed.estimate.count
+        _column(both, name, changes[name, CORRECT]) for name in names if (name, CORRECT) in changes
     ]
 
 
-def _column(column: str, first: Answers, second: Answers, changed: PairedChange) -> ColumnCompared:
-    asked = answered_by_both(first, second)
-    count = max(1, len(asked))
+def _column(both: pd.DataFrame, column: str, changed: PairedChange) -> ColumnCompared:
+    rows = rows_of(both, CORRECT, [column])
     return ColumnCompared(
         column=column,
-        first=sum(first.right[name] for name in asked) / count,
-        second=sum(second.right[name] for name in asked) / count,
+        first=float(rows["before"].mean()),
+        second=float(rows["after"].mean()),
         changed=changed,
-        drawn=bootstrap_change(*side_by_side([(first, second)], whether_right)),
-        gained=tuple(name for name in asked if second.right[name] and not first.right[name]),
-        lost=tuple(name for name in asked if first.right[name] and not second.right[name]),
+        drawn=bootstrap_change(*side_by_side(rows)),
+        gained=rows["id"][rows["after"] > rows["before"]].tolist(),
+        lost=rows["id"][rows["after"] < rows["before"]].tolist(),
     )

@@ -19,10 +19,8 @@ from pipeline.analysis.published import HEADINGS as PUBLISHED_HEADINGS
 from pipeline.analysis.results import Results
 from pipeline.analysis.run_links import run_link
 from pipeline.analysis.seeds import change_texts, standing_texts
-from pipeline.analysis.square import HEADINGS as SQUARE_HEADINGS
-from pipeline.analysis.square import square_texts
-from pipeline.analysis.steps import HEADINGS as STEP_HEADINGS
-from pipeline.analysis.steps import step_texts
+from pipeline.analysis.square import SQUARE
+from pipeline.analysis.steps import STEPS
 from pipeline.analysis.summary import StudySummary
 from pipeline.analysis.table import HEADINGS, lines_of, notes
 from pipeline.formats.plural import counted
@@ -107,10 +105,10 @@ def render(
         over_seeds=[change_texts(change) for change in report.over_seeds],
         columns=columns,
         standings=[standing_texts(each, columns) for each in report.standings],
-        step_headings=STEP_HEADINGS,
-        steps=[step_texts(each) for each in report.steps],
-        square_headings=SQUARE_HEADINGS,
-        squares=[square_texts(each) for each in report.squares],
+        step_table=STEPS,
+        steps=report.steps,
+        square_table=SQUARE,
+        squares=report.squares,
         details=tables,
         figures=list(_shown(figures)),
         has_curves=any(result.curve for result in results.trained()),

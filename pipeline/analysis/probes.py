@@ -6,20 +6,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from pipeline.analysis.results import Results, TrainedResult
-from pipeline.data.connection import Mark
-from pipeline.formats.records import Figures, Record
+from pipeline.analysis.tables import Line
+from pipeline.formats.records import Figures
 
 _PREFIX = "probe/"
-
-
-class ColumnProbe(Record):
-    """One probe of one column of one cell."""
-
-    cell: str
-    step: int
-    column: str
-    mark: Mark | None
-    accuracy: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +44,16 @@ def probe_points(results: Results, result: TrainedResult) -> list[ProbePoint]:
     return points
 
 
-def column_probes(results: Results) -> list[ColumnProbe]:
+def column_probes(results: Results) -> list[Line]:
     """Every probe of every column."""
     return [
-        ColumnProbe(
-            cell=result.key,
-            step=int(row["step"]),
-            column=name,
-            mark=results.mark_of(name, result.cell),
-            accuracy=accuracy,
-        )
+        {
+            "cell": result.key,
+            "step": int(row["step"]),
+            "column": name,
+            "mark": results.mark_of(name, result.cell),
+            "accuracy": accuracy,
+        }
         for result in results.trained()
         for row in result.curve
         for name, accuracy in _columns(row).items()

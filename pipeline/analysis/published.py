@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pipeline.analysis.paired import Answers, side_by_side, whether_right
+import pandas as pd
+
+from pipeline.analysis.grades import CORRECT, TOKENS, WORD_COUNT, contrast, rows_of, side_by_side
 from pipeline.analysis.results import CellResult, MissingCell, Results
 from pipeline.analysis.seeds import Group, SeedEstimate, groups
 from pipeline.config.published_results import (
@@ -222,43 +224,36 @@ def _level_of(figure: PublishedFigure, cell: CellResult) -> _Measured:
         return _percent(share.accuracy, *share.interval)
     if len(scores) == 1:
         return _percent(scores[0].accuracy, *scores[0].interval)
-    answers = [_answers(cell, column) for column in figure.column]
-    found = statistics.share(
-        [right for each in answers for right in each.right.values()],
-        [story for each in answers for story in each.stories.values()],
-    )
+    rows = _graded(cell, figure)
+    found = statistics.share(rows["value"].tolist(), rows["story"].tolist())
     return _percent(found.value, found.low, found.high)
 
 
 def _change(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
-    found = statistics.change(*side_by_side(_pairs(results, figure, cell), whether_right))
+    found = contrast(_paired(results, figure, cell), figure.column)
     return _percent(found.value, found.low, found.high)
 
 
 def _shrunk(results: Results, figure: PublishedFigure, cell: CellResult) -> _Measured:
-    pairs = _pairs(results, figure, cell)
-    if not all(first.tokens and then.tokens for first, then in pairs):
-        raise _NotRun("the lengths of its responses were not recorded")
-    found = statistics.ratio(*side_by_side(pairs, lambda each: each.tokens))
+    both = _paired(results, figure, cell, TOKENS)
+    found = statistics.ratio(*side_by_side(both, figure.column, TOKENS))
     return _percent(found.value - 1, found.low - 1, found.high - 1)
 
 
-def _words(figure: PublishedFigure, cell: CellResult) -> _Measured:
-    answers = [_answers(cell, column) for column in figure.column]
-    if not all(each.words for each in answers):
-        raise _NotRun("the words of its responses were not counted")
-    words = [count for each in answers for count in each.words.values()]
-    stories = [each.stories[name] for each in answers for name in each.words]
-    found = statistics.median(words, stories)
-    return _Measured(found.value, found.low, found.high)
-
-
-def _pairs(
-    results: Results, figure: PublishedFigure, cell: CellResult
-) -> list[tuple[Answers, Answers]]:
-    """The answers of base model and trained one, column by column."""
+def _paired(
+    results: Results, figure: PublishedFigure, cell: CellResult, what: str = CORRECT
+) -> pd.DataFrame:
+    """What base model and trained one answered, where both were recorded."""
     base = results.base_of(cell)
-    return [(_answers(base, column), _answers(cell, column)) for column in figure.column]
+    for each in (base, cell):
+        _graded(each, figure, what)
+    return results.paired(base, cell)
+
+
+def _words(figure: PublishedFigure, cell: CellResult) -> _Measured:
+    rows = _graded(cell, figure, WORD_COUNT)
+    found = statistics.median(rows["value"].tolist(), rows["story"].tolist())
+    return _Measured(found.value, found.low, found.high)
 
 
 def _scored(cell: CellResult, column: str) -> TaskScores:
@@ -271,11 +266,22 @@ def _scored(cell: CellResult, column: str) -> TaskScores:
     return cell.all_tasks()[column]
 
 
-def _answers(cell: CellResult, column: str) -> Answers:
-    _scored(cell, column)
-    if column not in cell.answers:
-        raise _NotRun(f"the answers of {cell.key} to {column} were not recorded")
-    return cell.answers[column]
+_UNRECORDED = {
+    CORRECT: "the answers of {} to {} were not recorded",
+    TOKENS: "the lengths of its responses were not recorded",
+    WORD_COUNT: "the words of its responses were not counted",
+}
+
+
+def _graded(cell: CellResult, figure: PublishedFigure, what: str = CORRECT) -> pd.DataFrame:
+    """The grades of a cell in the columns of a figure."""
+    for column in figure.column:
+        _scored(cell, column)
+    for needed in dict.fromkeys((CORRECT, what)):
+        rows = rows_of(cell.grades, needed, figure.column)
+        if lacking := [name for name in figure.column if name not in set(rows["column"])]:
+            raise _NotRun(_UNRECORDED[needed].format(cell.key, lacking[0]))
+    return rows
 
 
 def _percent(value: float, low: float, high: float) -> _Measured:

@@ -16,7 +16,7 @@ from pipeline.analysis.published import published_markdown
 from pipeline.analysis.results import Results
 from pipeline.analysis.samples import Recorded, every_sample
 from pipeline.analysis.seeds import seeds_markdown
-from pipeline.analysis.steps import steps_markdown
+from pipeline.analysis.steps import STEPS
 from pipeline.analysis.summary import StudySummary, summarise
 from pipeline.analysis.table import markdown
 from pipeline.analysis.verdicts import verdicts_markdown
@@ -79,7 +79,7 @@ def _markdown(results: Results, report: StudySummary) -> str:
         "This report is partial": _partial(report),
         "Verdicts": verdicts_markdown(results, report.verdicts),
         "Results": markdown(results),
-        "Step by step": steps_markdown(report.steps),
+        "Step by step": STEPS.markdown(report.steps),
         "Along the training": curves_markdown(report.along),
         "Against the published results": published_markdown(report.published),
         "Claims": ledger_markdown(report.ledger),

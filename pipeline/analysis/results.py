@@ -6,15 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import pandas as pd
 from pydantic import Field
 
 from pipeline.analysis.against_paper import AgainstPaper
-from pipeline.analysis.paired import (
-    Answers,
+from pipeline.analysis.grades import (
+    CORRECT,
     PairedChange,
-    beside_changes,
-    mean_change,
-    paired_changes,
+    contrasts,
+    mean_contrast,
+    no_grades,
+    paired,
 )
 from pipeline.audit.records import Audit
 from pipeline.config.params import Cell, Params, TrainedCell
@@ -58,7 +60,7 @@ class CellResult:
         cell: Its parameters.
         tasks: Scores by task of the suite.
         side_check: Scores of its side-checks.
-        answers: Whether each answer is right, by column.
+        grades: Its grades, see :mod:`pipeline.analysis.grades`.
         verdicts: What its answers follow and its reasoning is, by task.
         libraries: Versions that its scores depend on.
         absent: Why its model was not run, if it was not.
@@ -69,7 +71,7 @@ class CellResult:
     cell: Cell
     tasks: dict[str, TaskScores]
     side_check: dict[str, TaskScores]
-    answers: Mapping[str, Answers] = field(default_factory=dict)
+    grades: pd.DataFrame = field(default_factory=no_grades, compare=False)
     verdicts: dict[str, TaskVerdict] = field(default_factory=dict)
     libraries: Mapping[str, str] = field(default_factory=dict)
     absent: str | None = None
@@ -227,10 +229,10 @@ class Results:
         cell, is_trained = result.cell, result.cell.combination is not None
         of_base = self.base_of(result)
         base = of_base.all_tasks()
-        changes = self.paired[result.key] if is_trained else {}
         for task in self.params.suite.columns:
             before, after = base.get(task), result.all_tasks().get(task)
             trained = after if is_trained else None
+            changed = self.changes.get((result.key, task, CORRECT))
             best = self.audit.best_rule(task, self._trained_on(cell))
             yield Row(
                 cell=result.key,
@@ -249,9 +251,9 @@ class Results:
                 rule=None if best is None else best.accuracy,
                 rule_name=None if best is None else best.rule,
                 change=trained.accuracy - before.accuracy if trained and before else None,
-                change_interval=changes[task].interval if task in changes else None,
-                p_value=changes[task].p_value if task in changes else None,
-                table_p_value=self._corrected.get((result.key, task, "")),
+                change_interval=None if changed is None else changed.interval,
+                p_value=None if changed is None else changed.p_value,
+                table_p_value=self._corrected.get((result.key, task, CORRECT)),
                 absent=result.absent,
                 base_missing=of_base.missing,
                 trained_missing=result.missing if is_trained else None,
@@ -268,7 +270,7 @@ class Results:
         options = next((s.options for s in (before, trained) if s and s.options), None)
         found: dict[str, Figure] = {}
         for name in dict.fromkeys((*base, *after)):
-            changed = self._beside_changes.get((key, task, name))
+            changed = self.changes.get((key, task, name))
             found[name] = Figure(
                 base=base.get(name),
                 trained=after.get(name),
@@ -279,41 +281,38 @@ class Results:
             )
         return found
 
-    @cached_property
-    def paired(self) -> dict[str, dict[str, PairedChange]]:
-        """What each cell changes from its base model, question by question, where both answered.
+    def paired(self, before: CellResult, after: CellResult) -> pd.DataFrame:
+        """The answers of two cells to the same questions, see :mod:`pipeline.analysis.grades`."""
+        key = (before.key, after.key)
+        if key not in self._paired:
+            self._paired[key] = paired(before.grades, after.grades)
+        return self._paired[key]
 
-        By cell, then by column.
-        """
+    @cached_property
+    def _paired(self) -> dict[tuple[str, str], pd.DataFrame]:
+        return {}
+
+    def in_points(self, before: CellResult, after: CellResult) -> str:
+        """What changes on average over the suite, in points with its 95 % interval."""
+        found = mean_contrast(self.paired(before, after), before.tasks)
+        value, low, high = (100 * end for end in (found.value, found.low, found.high))
+        return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"
+
+    @cached_property
+    def changes(self) -> dict[tuple[str, str, str], PairedChange]:
+        """What each cell changes from its base model, by cell, column and figure."""
         return {
-            key: paired_changes(
-                self.base_of(result).answers, result.answers, self.params.suite.columns
-            )
+            (key, *place): changed
             for key, result in self.cells.items()
             if result.cell.combination is not None
-        }
-
-    @cached_property
-    def _beside_changes(self) -> dict[tuple[str, str, str], PairedChange]:
-        """What each cell changes in figures beside the accuracy, by cell, column and figure."""
-        return {
-            (key, column, name): changed
-            for key, columns in self.paired.items()
-            for column in columns
-            for name, changed in beside_changes(
-                self.base_of(self.cells[key]).answers[column], self.cells[key].answers[column]
-            ).items()
+            for place, changed in contrasts(self.paired(self.base_of(result), result)).items()
         }
 
     @cached_property
     def _corrected(self) -> dict[tuple[str, str, str], float]:
-        """The p-value of each change of the table, corrected for all (Holm); "" is the accuracy."""
-        accuracies = {
-            (k, c, ""): e for k, columns in self.paired.items() for c, e in columns.items()
-        }
-        changes = {**accuracies, **self._beside_changes}
-        corrected = holm([each.by_chance for each in changes.values()])
-        return dict(zip(changes, corrected, strict=True))
+        """The p-value of each change, corrected for all changes of the table (Holm)."""
+        corrected = holm([each.by_chance for each in self.changes.values()])
+        return dict(zip(self.changes, corrected, strict=True))
 
     def mark_of(self, task: str, cell: Cell) -> Mark | None:
         """How a column is connected to what a cell's model was shown.
@@ -346,10 +345,3 @@ class Results:
     def _trained_on(self, cell: Cell) -> tuple[str, ...]:
         """The training sets of a cell's model, the first one first."""
         return tuple(dict.fromkeys(each.combination for each in self.params.chain(cell)))
-
-
-def in_points(before: CellResult, after: CellResult) -> str:
-    """What changes on average over the suite, in points with its 95 % interval."""
-    found = mean_change([(before.answers[name], after.answers[name]) for name in before.tasks])
-    value, low, high = (100 * end for end in (found.value, found.low, found.high))
-    return f"{value:+.1f} ({low:+.1f} to {high:+.1f})"

@@ -9,7 +9,7 @@ from statistics import mean, stdev
 from pydantic import Field
 from scipy import special  # type: ignore[import-untyped]
 
-from pipeline.analysis.paired import side_by_side, whether_right
+from pipeline.analysis.grades import side_by_side
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.evaluate.statistics import LEVEL, seeds_and_stories
 from pipeline.formats.foreign import markdown_table
@@ -151,11 +151,11 @@ def _drawn(results: Results, group: Group, task: str) -> tuple[float, float] | N
     steps: list[list[float]] = []
     stories: list[list[str]] = []
     for result in group.cells:
-        first, then = results.start_of(result).answers.get(task), result.answers.get(task)
-        if first is None or then is None:
+        both = results.paired(results.start_of(result), result)
+        before, after, told = side_by_side(both, [task])
+        if not told:
             return None
-        before, after, told = side_by_side([(first, then)], whether_right)
-        steps.append([float(b) - a for a, b in zip(before, after, strict=True)])
+        steps.append([b - a for a, b in zip(before, after, strict=True)])
         stories.append(told)
     return seeds_and_stories(steps, stories)
 

@@ -6,62 +6,51 @@ the gain is of both. Where every model was asked with both, the two can be told 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from pipeline.analysis.results import CellResult, Results, in_points
+from pipeline.analysis.results import CellResult, Results
+from pipeline.analysis.tables import Column, Line, Table, percents
 from pipeline.config.params import AskedCell
-from pipeline.formats.records import Record
 
 
-class Square(Record):
-    """Accuracies of one column, shares from 0 to 1.
+class Corners(NamedTuple):
+    """Both models with their own prompt, and each with the other's (``crossed``)."""
 
-    Attributes:
-        cell: Key of the trained cell.
-        task: The column.
-        base_prompt: The prompt that base models are asked with.
-        prompt: The prompt that trained models are asked with.
-        base: The base model with its own prompt.
-        base_crossed: The base model with the prompt of trained ones.
-        trained_crossed: The trained model with the prompt of base models.
-        trained: The trained model with its own prompt.
-    """
-
-    cell: str
-    task: str
-    base_prompt: str
-    prompt: str
-    base: float
-    base_crossed: float
-    trained_crossed: float
-    trained: float
+    base: CellResult
+    base_crossed: CellResult
+    trained_crossed: CellResult
+    trained: CellResult
 
 
-HEADINGS = ("cell", "task", "base", "base, other prompt", "trained, other prompt", "trained")
+_Square = tuple[Corners, str]
+"""Four cells, and a column that they were asked."""
 
 
-def squares(results: Results) -> list[Square]:
-    """The square of every column, for every trained cell that was asked with both."""
-    return [
-        Square(
-            cell=trained.key,
-            task=task,
-            base_prompt=base.cell.evaluate.prompt,
-            prompt=trained.cell.evaluate.prompt,
-            base=base.tasks[task].accuracy,
-            base_crossed=base_crossed.tasks[task].accuracy,
-            trained_crossed=trained_crossed.tasks[task].accuracy,
-            trained=scores.accuracy,
-        )
-        for base, base_crossed, trained_crossed, trained in _asked_with_both(results)
-        for task, scores in trained.tasks.items()
-    ]
+def _accuracy(corner: int) -> Callable[[_Square], float]:
+    return lambda each: each[0][corner].tasks[each[1]].accuracy
 
 
-def _asked_with_both(
-    results: Results,
-) -> Iterator[tuple[CellResult, CellResult, CellResult, CellResult]]:
-    """Yield the four corners of each trained cell that has them all, named as in a square."""
+SQUARE = Table[_Square](
+    Column("cell", lambda each: each[0].trained.key, "cell"),
+    Column("task", lambda each: each[1], "task"),
+    Column("base_prompt", lambda each: each[0].base.cell.evaluate.prompt),
+    Column("prompt", lambda each: each[0].trained.cell.evaluate.prompt),
+    Column("base", _accuracy(0), "base", percents("base")),
+    Column("base_crossed", _accuracy(1), "base, other prompt", percents("base_crossed")),
+    Column("trained_crossed", _accuracy(2), "trained, other prompt", percents("trained_crossed")),
+    Column("trained", _accuracy(3), "trained", percents("trained")),
+)
+
+
+def squares(results: Results) -> list[Line]:
+    """Accuracies of every column, for every trained cell that was asked with both prompts."""
+    corners = _asked_with_both(results)
+    return SQUARE.lines((each, task) for each in corners for task in each.trained.tasks)
+
+
+def _asked_with_both(results: Results) -> Iterator[Corners]:
+    """Yield the four corners of each trained cell that has them all."""
     crossed = {
         result.cell.of: result
         for result in results.cells.values()
@@ -70,27 +59,22 @@ def _asked_with_both(
     for trained in results.trained():
         if trained.key in crossed:
             base = results.base_of(trained)
-            corners = (base, crossed[base.key], crossed[trained.key], trained)
+            corners = Corners(base, crossed[base.key], crossed[trained.key], trained)
             if all(each.missing is None for each in corners):
                 yield corners
-
-
-def square_texts(square: Square) -> tuple[str, ...]:
-    """The texts of one line; accuracies in percent."""
-    shares = (square.base, square.base_crossed, square.trained_crossed, square.trained)
-    return (square.cell, square.task, *(f"{100 * share:.1f}" for share in shares))
 
 
 def square_findings(results: Results) -> Iterator[str]:
     """Say of each trained cell what training changed and what the prompt, over its columns."""
     for base, base_crossed, trained_crossed, trained in _asked_with_both(results):
         prompt, base_prompt = trained.cell.evaluate.prompt, base.cell.evaluate.prompt
+        points = results.in_points
         yield (
             f"{trained.key}: from the base model with prompt {base_prompt} to the trained one with "
-            f"{prompt} accuracy changes by {in_points(base, trained)} points on average over "
+            f"{prompt} accuracy changes by {points(base, trained)} points on average over "
             f"{len(trained.tasks)} columns (95 % intervals in brackets). With one prompt for both, "
-            f"training changes it by {in_points(base, trained_crossed)} ({base_prompt}) and "
-            f"{in_points(base_crossed, trained)} ({prompt}); in one model, the prompt changes it "
-            f"by {in_points(base, base_crossed)} (base) and "
-            f"{in_points(trained_crossed, trained)} (trained)."
+            f"training changes it by {points(base, trained_crossed)} ({base_prompt}) and "
+            f"{points(base_crossed, trained)} ({prompt}); in one model, the prompt changes it "
+            f"by {points(base, base_crossed)} (base) and "
+            f"{points(trained_crossed, trained)} (trained)."
         )

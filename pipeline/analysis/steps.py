@@ -6,69 +6,74 @@ weights, that is the change of several trainings together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
-from pipeline.analysis.paired import PairedChange, paired_changes
-from pipeline.analysis.results import CellResult, Results, TrainedResult, in_points
+from pipeline.analysis.grades import CORRECT, PairedChange, contrasts
+from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.table import change_text
-from pipeline.formats.foreign import markdown_table
-from pipeline.formats.records import Record
+from pipeline.analysis.tables import Column, Line, Table, percents
 
 
-class StepChange(Record):
-    """One column of a cell that starts from another one; shares from 0 to 1.
+class Step(NamedTuple):
+    """One column of a cell that starts from another one.
 
     Attributes:
-        cell: Key of the cell.
-        starts_from: Key of the cell whose weights it starts from.
+        base: The base model.
+        before: The cell that it starts from.
+        after: The cell.
         task: The column.
-        base: Accuracy of the base model.
-        before: Accuracy of the cell that it starts from.
-        after: Accuracy of the cell.
-        change: What this training changed.
-        interval: Its 95 % interval, paired and by story; None where no question was put to both.
+        own: What this training changed, by question; None where no question was put to both.
         whole: What all trainings since the base model changed.
-        whole_interval: Its 95 % interval.
     """
 
-    cell: str
-    starts_from: str
+    base: CellResult
+    before: CellResult
+    after: CellResult
     task: str
-    base: float
-    before: float
-    after: float
-    change: float
-    interval: tuple[float, float] | None
-    whole: float
-    whole_interval: tuple[float, float] | None
+    own: PairedChange | None
+    whole: PairedChange | None
+
+    def accuracy(self, place: int) -> float:
+        """The accuracy of one of the three models, from 0 to 1."""
+        found: CellResult = self[place]  # type: ignore[assignment]
+        return found.all_tasks()[self.task].accuracy
+
+    def since(self, place: int) -> float:
+        """What changed since one of the other two."""
+        return self.accuracy(2) - self.accuracy(place)
 
 
-HEADINGS = ("cell", "starts from", "task", "base", "before", "after", "this step", "since base")
+def _changed(name: str, interval: str) -> Callable[[Line], str]:
+    return lambda line: change_text(line[name], line[interval])
 
 
-def steps(results: Results) -> list[StepChange]:
-    """Every column of every cell that starts from another one."""
-    return [
-        StepChange(
-            cell=after.key,
-            starts_from=before.key,
-            task=task,
-            base=base.all_tasks()[task].accuracy,
-            before=before.all_tasks()[task].accuracy,
-            after=scores.accuracy,
-            change=scores.accuracy - before.all_tasks()[task].accuracy,
-            interval=_interval(own, task),
-            whole=scores.accuracy - base.all_tasks()[task].accuracy,
-            whole_interval=_interval(results.paired[after.key], task),
+STEPS = Table[Step](
+    Column("cell", lambda step: step.after.key, "cell"),
+    Column("starts_from", lambda step: step.before.key, "starts from"),
+    Column("task", lambda step: step.task, "task"),
+    Column("base", lambda step: step.accuracy(0), "base", percents("base")),
+    Column("before", lambda step: step.accuracy(1), "before", percents("before")),
+    Column("after", lambda step: step.accuracy(2), "after", percents("after")),
+    Column("change", lambda step: step.since(1), "this step", _changed("change", "interval")),
+    Column("interval", lambda step: step.own and step.own.interval),
+    Column("whole", lambda step: step.since(0), "since base", _changed("whole", "whole_interval")),
+    Column("whole_interval", lambda step: step.whole and step.whole.interval),
+)
+
+
+def steps(results: Results) -> list[Line]:
+    """Every column of every cell that starts from another one; shares from 0 to 1."""
+    return STEPS.lines(
+        Step(
+            *(base, before, after, task),
+            own.get((task, CORRECT)),
+            results.changes.get((after.key, task, CORRECT)),
         )
         for base, before, after in _chained(results, results.trained())
-        for own in [paired_changes(before.answers, after.answers, results.params.suite.columns)]
-        for task, scores in after.all_tasks().items()
-    ]
-
-
-def _interval(changes: dict[str, PairedChange], task: str) -> tuple[float, float] | None:
-    return changes[task].interval if task in changes else None
+        for own in [contrasts(results.paired(before, after))]
+        for task in after.all_tasks()
+    )
 
 
 def _chained(
@@ -82,26 +87,12 @@ def _chained(
                 yield base, before, after
 
 
-def step_texts(step: StepChange) -> tuple[str, ...]:
-    """The texts of one line; accuracies in percent, changes in points."""
-    return (
-        *(step.cell, step.starts_from, step.task),
-        *(f"{100 * share:.1f}" for share in (step.base, step.before, step.after)),
-        change_text(step.change, step.interval),
-        change_text(step.whole, step.whole_interval),
-    )
-
-
-def steps_markdown(found: list[StepChange]) -> str:
-    """The table as Markdown; nothing where no cell starts from another one."""
-    return markdown_table(HEADINGS, map(step_texts, found), range(3, 8)) if found else ""
-
-
 def step_findings(results: Results, trained: Iterable[TrainedResult]) -> Iterator[str]:
     """Say of each chained cell what it changed on average, and all trainings together."""
     for base, before, after in _chained(results, trained):
+        step, whole = (results.in_points(each, after) for each in (before, base))
         yield (
             f"{after.key} starts from {before.key}: on average over {len(after.tasks)} columns "
-            f"this training changes accuracy by {in_points(before, after)} points, and all since "
-            f"the base model by {in_points(base, after)} (95 % intervals in brackets)."
+            f"this training changes accuracy by {step} points, and all since the base "
+            f"model by {whole} (95 % intervals in brackets)."
         )

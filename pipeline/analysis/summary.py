@@ -10,14 +10,15 @@ from pipeline.analysis.answer import answer
 from pipeline.analysis.findings import findings
 from pipeline.analysis.ledger.claim import Entry
 from pipeline.analysis.ledger.ledger import ledger
-from pipeline.analysis.probes import ColumnProbe, column_probes
+from pipeline.analysis.probes import column_probes
 from pipeline.analysis.published import BesidePublished, beside_published
 from pipeline.analysis.results import Results, Row
 from pipeline.analysis.samples import Recorded
 from pipeline.analysis.seeds import SeedChange, Standing, changes, standings
 from pipeline.analysis.signatures import CellSignature, cell_signatures
-from pipeline.analysis.square import Square, squares
-from pipeline.analysis.steps import StepChange, steps
+from pipeline.analysis.square import squares
+from pipeline.analysis.steps import steps
+from pipeline.analysis.tables import Line
 from pipeline.analysis.verdicts import CellVerdict, cell_verdicts
 from pipeline.formats.records import Record
 
@@ -51,10 +52,10 @@ class StudySummary(Record):
     rows: list[Row]
     over_seeds: list[SeedChange]
     standings: list[Standing]
-    squares: list[Square]
-    steps: list[StepChange] = Field(default_factory=list, exclude_if=lambda found: not found)
+    squares: list[Line]
+    steps: list[Line] = Field(default_factory=list, exclude_if=lambda found: not found)
     along: list[ColumnCurve] = Field(default_factory=list, exclude_if=lambda found: not found)
-    probes: list[ColumnProbe]
+    probes: list[Line]
     verdicts: list[CellVerdict]
     signatures: list[CellSignature]
     findings: list[str]

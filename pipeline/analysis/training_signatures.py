@@ -8,13 +8,12 @@ is long enough.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from pipeline.analysis.paired import Answers, side_by_side, whether_right
+from pipeline.analysis.grades import CORRECT, SAMPLES_RIGHT, TOKENS, Paired, contrast, side_by_side
 from pipeline.analysis.results import Results, TrainedResult
-from pipeline.evaluate import statistics
-from pipeline.evaluate.statistics import LEVEL, Estimate
+from pipeline.evaluate.statistics import LEVEL, Estimate, ratio
 from pipeline.judge.signatures import (
     Signature,
     checkpoint_noise,
@@ -51,7 +50,10 @@ def training_signatures(results: Results, result: TrainedResult) -> list[Signatu
 
 def _falls(results: Results, result: TrainedResult) -> Iterator[Signature]:
     """Forgetting: the side-check fell. Negative transfer: a column not trained fell, corrected."""
-    for column, changed in results.paired[result.key].items():
+    for column in results.params.suite.columns:
+        changed = results.changes.get((result.key, column, CORRECT))
+        if changed is None:
+            continue
         if column not in results.params.suite.tasks:
             yield fall("forgetting", changed.estimate, f"change of {column}")
         elif not results.is_trained(column, result.cell):
@@ -60,7 +62,7 @@ def _falls(results: Results, result: TrainedResult) -> Iterator[Signature]:
 
 
 def _flat(results: Results, result: TrainedResult) -> Iterator[Signature]:
-    columns = [name for name in results.params.suite.tasks if name in result.answers]
+    columns = results.params.suite.tasks
     inside = [name for name in columns if results.is_trained(name, result.cell)]
     outside = [name for name in columns if name not in inside]
     trained, other = (_change(results, result, names) for names in (inside, outside))
@@ -93,19 +95,13 @@ def _forms(results: Results, column: str) -> tuple[str, str]:
 
 
 def _lengths(results: Results, result: TrainedResult) -> Iterator[Signature]:
-    answered = _answered(results, result, results.params.suite.tasks)
-    counted = [(first, then) for first, then in answered if first.tokens and then.tokens]
-    before, after, stories = side_by_side(counted, lambda each: each.tokens)
+    before, after, stories = _beside_base(results, result, TOKENS)
     if sum(before):
-        yield shrunk_responses(before, after, statistics.ratio(before, after, stories))
+        yield shrunk_responses(before, after, ratio(before, after, stories))
 
 
 def _samples(results: Results, result: TrainedResult) -> Iterator[Signature]:
-    answered = _answered(results, result, results.params.suite.tasks)
-    sampled = [
-        (first, then) for first, then in answered if first.samples_right and then.samples_right
-    ]
-    before, after, stories = side_by_side(sampled, lambda each: each.samples_right)
+    before, after, stories = _beside_base(results, result, SAMPLES_RIGHT)
     if before:
         yield narrowed(before, after, stories)
 
@@ -130,15 +126,13 @@ def _diversity(result: TrainedResult) -> Iterator[Signature]:
 
 def _change(results: Results, result: TrainedResult, columns: Sequence[str]) -> Estimate | None:
     """The change on the questions of columns together; None without any."""
-    before, after, stories = side_by_side(_answered(results, result, columns), whether_right)
-    return statistics.change(before, after, stories) if before else None
+    if not columns:
+        return None
+    found = contrast(results.paired(results.base_of(result), result), columns)
+    return found if found.count else None
 
 
-def _answered(
-    results: Results, result: TrainedResult, columns: Iterable[str]
-) -> Iterator[tuple[Answers, Answers]]:
-    """Yield what base model and trained one answered to columns."""
-    base = results.base_of(result).answers
-    for column in columns:
-        if column in base and column in result.answers:
-            yield base[column], result.answers[column]
+def _beside_base(results: Results, result: TrainedResult, figure: str) -> Paired:
+    """A figure of all tasks, of the base model and after training."""
+    both = results.paired(results.base_of(result), result)
+    return side_by_side(both, results.params.suite.tasks, figure)

@@ -18,8 +18,9 @@ from pipeline.cli.terminal import Terminal
 from pipeline.ops.driver.checkout import find_root
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from pipeline.analysis.compare import ColumnCompared
-    from pipeline.analysis.paired import Answers
 
 _LONGEST_SHOWN = 300  # characters of a response
 
@@ -63,7 +64,7 @@ def compare(
     root = find_root()
     results = []
     for one, other in _pairs(root, first, second):
-        found = compare_answers(_answers(one), _answers(other))
+        found = compare_answers(_grades(one), _grades(other))
         if not found:
             raise UserError(
                 f"{one.text} and {other.text} have no question in common; name two cells of one "
@@ -104,10 +105,10 @@ def _pairs(root: Path, first: str, second: str) -> list[tuple[Side, Side]]:
     return [(side_of(root, first), side_of(root, second))]
 
 
-def _answers(side: Side) -> dict[str, Answers]:
-    from pipeline.analysis.paired import read_answers
+def _grades(side: Side) -> pd.DataFrame:
+    from pipeline.analysis.grades import read_grades
 
-    return read_answers(side.answers / GRADES, side.made_by)
+    return read_grades(side.answers / GRADES, side.made_by)
 
 
 def _show(console: Terminal, one: Side, other: Side, found: Sequence[ColumnCompared]) -> None:

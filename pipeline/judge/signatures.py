@@ -279,7 +279,7 @@ def entropy_collapse(first: Sequence[float], last: Sequence[float]) -> Signature
     return _fallen("entropy collapse", "entropy per token", LOST_DIVERSITY, first, last)
 
 
-def shrunk_responses(before: Sequence[int], after: Sequence[int], found: Estimate) -> Signature:
+def shrunk_responses(before: Sequence[float], after: Sequence[float], found: Estimate) -> Signature:
     """Responses have lost most of their tokens: the ratio of their means, by story."""
     what = f"mean tokens of responses {np.mean(before):.0f} -> {np.mean(after):.0f}; ratio"
     return Signature.of("response collapse", found.high < SHORTER, found, what)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import pandas as pd
+
+from pipeline.analysis.grades import CORRECT, grades_of
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.analysis.signatures import CellSignature, cell_signatures
 from pipeline.config.params import Cell, Params, TrainedCell
@@ -100,3 +103,9 @@ def base_card(model: str, shown: Origin | None) -> BaseCard:
 def signed(results: Results) -> tuple[Results, list[CellSignature]]:
     """Results with their signatures, as findings and verdicts take them."""
     return results, cell_signatures(results)
+
+
+def grades(column: str, values: Sequence[float], figure: str = CORRECT) -> pd.DataFrame:
+    """A value of each question of a column, each about a story of its own."""
+    named = {f"q{place}": value for place, value in enumerate(values)}
+    return grades_of(column, figure, named, {name: name for name in named})

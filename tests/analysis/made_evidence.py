@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
+from pipeline.analysis.grades import CORRECT, WORD_COUNT, no_grades
 from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Rule, Run, TopicVerdict, Who
-from pipeline.analysis.paired import Answers
-from pipeline.evaluate.measured import ClusteredValues
 from pipeline.evaluate.records import PAIR_ACCURACY, SENSITIVITY
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.formats.records import Figures
 from pipeline.judge.items import Item, items_of
 from pipeline.tasks.example import Example
+from tests.analysis.made import grades
 
 QUESTIONS = 1200
 """Of each topic, each about a story of its own."""
@@ -26,18 +28,16 @@ def share_of(right: float, count: int = QUESTIONS) -> Estimate:
     return share([place < right * count for place in range(count)], range(count))
 
 
-def answers(right: float, words: int = 100, count: int = QUESTIONS) -> Answers:
+def answers(
+    topic: str, right: float, words: int = 100, count: int = QUESTIONS
+) -> list[pd.DataFrame]:
     """So many right answers of about so many words; counterfactual pairs are right as often."""
-    names = [f"q{place}" for place in range(count)]
-    known = {name: place < right * count for place, name in enumerate(names)}
-    stories = {name: name for name in names}
-    values = {name: float(is_right) for name, is_right in known.items()}
-    return Answers(
-        right=known,
-        stories=stories,
-        words={name: words + place % 3 for place, name in enumerate(names)},
-        beside={f: ClusteredValues(values, stories) for f in (PAIR_ACCURACY, SENSITIVITY)},
-    )
+    shares = [float(place < right * count) for place in range(count)]
+    lengths = [words + place % 3 for place in range(count)]
+    return [
+        grades(topic, lengths, WORD_COUNT),
+        *(grades(topic, shares, figure) for figure in (CORRECT, PAIR_ACCURACY, SENSITIVITY)),
+    ]
 
 
 def asked(
@@ -52,7 +52,9 @@ def asked(
     }
     whole = {t: found if isinstance(found, float) else BASE for t, found in scores.items()}
     return AskedModel(
-        answers={topic: answers(right, words) for topic, right in whole.items()},
+        grades=pd.concat(
+            [no_grades(), *(f for t, right in whole.items() for f in answers(t, right, words))]
+        ),
         topics={topic: (topic,) for topic in scores},
         orders=orders,
         **more,
@@ -110,7 +112,7 @@ def probed(courses: Mapping[Who, Mapping[str, Sequence[float]]]) -> Evidence:
             for step, point in enumerate(points)
         ]
         columns = {topic: (topic,) for topic in topics}
-        models[who] = AskedModel({}, columns, curve=curve, probed=4 * QUESTIONS)
+        models[who] = AskedModel(no_grades(), columns, curve=curve, probed=4 * QUESTIONS)
     return evidence(models)
 
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from pipeline.analysis.along import AskedAlong, column_curves, curve_findings, curve_texts
 from pipeline.analysis.figures import draw_all
+from pipeline.analysis.grades import no_grades
 from pipeline.analysis.ledger.evidence import OTHERS, AskedModel, Evidence, Run, Who
 from pipeline.analysis.ledger.measures import late
 from pipeline.analysis.ledger.predicates import comes_and_goes
-from pipeline.analysis.paired import Answers
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.analysis.samples import Recorded
 from pipeline.evaluate.records import AskedStep
+from tests.analysis.made import grades
 from tests.analysis.test_seeds import seeded
 
 COLUMNS = ("hi_tom_orders_0_2", "hi_tom_order_3")
 QUESTIONS, MANY = 80, 1200
-IDS = [f"q{place}" for place in range(QUESTIONS)]
 
 
 def note(right: float) -> str:
@@ -31,27 +32,29 @@ def note(right: float) -> str:
     return "1" * many + "0" * (asked - many) + "-" * (QUESTIONS - asked)
 
 
-def answers(right: float) -> Answers:
-    marks = note(right)[: QUESTIONS // 2] * 2
-    return Answers(
-        {n: m == "1" for n, m in zip(IDS, marks, strict=True)}, {name: name for name in IDS}
-    )
+def answers(inside: float, outside: float) -> pd.DataFrame:
+    """So many right answers to each column."""
+    marks = (note(right)[: QUESTIONS // 2] * 2 for right in (inside, outside))
+    return pd.concat([grades(*each) for each in zip(COLUMNS, map(right_of, marks), strict=True)])
+
+
+def right_of(marks: str) -> list[float]:
+    return [float(mark == "1") for mark in marks]
 
 
 def along(gone: tuple[float, ...]) -> Results:
     """Two seeds; on the column that is not trained, accuracy goes so from 0.3 at the start."""
     results, cells = seeded([0.6, 0.7]), {}
     for key, result in results.cells.items():
-        found = {name: answers(0.3) for name in COLUMNS}
-        cells[key] = replace(result, answers=found)
+        cells[key] = replace(result, grades=answers(0.3, 0.3))
         if isinstance(result, TrainedResult):
             rising = (0.4, 0.5, 0.5, 0.6, 0.6)
-            found |= {COLUMNS[0]: answers(rising[-1]), COLUMNS[1]: answers(gone[-1])}
+            found = answers(rising[-1], gone[-1])
             steps = tuple(
                 AskedStep(step=20 * n, right={COLUMNS[0]: note(one), COLUMNS[1]: note(other)})
                 for n, (one, other) in enumerate(zip(rising, gone, strict=True), 1)
             )
-            cells[key] = replace(result, answers=found, along=steps)
+            cells[key] = replace(result, grades=found, along=steps)
     return replace(results, cells=cells)
 
 
@@ -96,7 +99,7 @@ def test_the_ledger_decides_by_what_was_asked(course: tuple[float, ...], word: s
     who = Who("qwen25-7b", "hi", "reinforce_plus_plus")
     right = [[place < share * MANY for place in range(MANY)] for share in course]
     asked = AskedAlong(range(len(course)), right, [str(place) for place in range(MANY)])
-    model = AskedModel({}, {OTHERS: ("far",)}, along={"far": asked})
+    model = AskedModel(no_grades(), {OTHERS: ("far",)}, along={"far": asked})
     evidence = Evidence({who: [Run(model, model)]})
     assert comes_and_goes(who, OTHERS)(evidence).word == word
     assert late(who, OTHERS).of(evidence).value == pytest.approx(

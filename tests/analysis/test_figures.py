@@ -16,6 +16,7 @@ from benchmarks.report import large_study
 from pipeline.analysis.collect import collect
 from pipeline.analysis.figures import FIGURES, draw_all
 from pipeline.analysis.figures.panels import style
+from pipeline.analysis.grades import CORRECT, rows_of
 from pipeline.analysis.results import CellResult, Results, TrainedResult
 from pipeline.config.expand import expand
 from pipeline.config.params import Params
@@ -40,7 +41,7 @@ def along(result: CellResult) -> CellResult:
     """A cell whose steps were asked every other question, if it was trained."""
     if not isinstance(result, TrainedResult):
         return result
-    counts = {name: len(result.answers[name].right) for name in result.tasks}
+    counts = rows_of(result.grades, CORRECT, result.tasks)["column"].value_counts()
     right = {name: ("1-0-" * count)[:count] for name, count in counts.items()}
     return replace(result, along=tuple(AskedStep(step=s, right=right) for s in (50, 100, 150)))
 

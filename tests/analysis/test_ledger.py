@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.made_study import write_results
@@ -410,7 +411,7 @@ def phantom(params: Params) -> Evidence:
         for step in range(200)
     ]
     asked_model = AskedModel(
-        answers={name: answers(0.5) for name in params.suite.columns},
+        grades=pd.concat([f for name in params.suite.columns for f in answers(name, 0.5)]),
         topics=topics,
         orders=orders,
         judged=dict.fromkeys(columns, judged("unfaithful")),

@@ -11,7 +11,6 @@ import pytest
 from pipeline.analysis.figures import draw_all
 from pipeline.analysis.figures.curves import training_curves
 from pipeline.analysis.findings import findings
-from pipeline.analysis.paired import Answers
 from pipeline.analysis.report import write_report
 from pipeline.analysis.results import CellResult, MissingCell, Results
 from pipeline.analysis.samples import Recorded
@@ -32,7 +31,7 @@ from pipeline.config.study import Study
 from pipeline.config.study_files import find_study
 from pipeline.data.card import DatasetCard, SetCard
 from pipeline.formats.records import Figures
-from tests.analysis.made import base_card, origins, place_questions, result, scores, signed
+from tests.analysis.made import base_card, grades, origins, place_questions, result, scores, signed
 from tests.analysis.test_verdicts import verdict
 from tests.conftest import TINY
 
@@ -226,21 +225,11 @@ def test_of_seeds_it_is_told_what_they_say_together() -> None:
 def test_changes_of_columns_have_it_where_single_answers_are_kept() -> None:
     results = seeded([0.6, 0.7])
     assert all(change.drawn is None for change in changes(results))
-    names = [f"q{place}" for place in range(100)]
-    cells = {
-        key: replace(
-            cell,
-            answers={
-                "hi_tom_order_3": Answers(
-                    right={
-                        n: p < (50 if cell.cell.combination else 20) for p, n in enumerate(names)
-                    },
-                    stories={name: name for name in names},
-                )
-            },
-        )
-        for key, cell in results.cells.items()
-    }
+    cells = {}
+    for key, cell in results.cells.items():
+        right = 50 if cell.cell.combination else 20
+        answered = grades("hi_tom_order_3", [float(place < right) for place in range(100)])
+        cells[key] = replace(cell, grades=answered)
     found = changes(replace(results, cells=cells))
     drawn = {each.measure: each.drawn for each in found}
     assert drawn[BEST] is drawn[LAST] is drawn["arithmetic"] is None

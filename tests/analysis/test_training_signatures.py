@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from pipeline.analysis.paired import Answers
+from pipeline.analysis.grades import SAMPLES_RIGHT, TOKENS
 from pipeline.analysis.results import Results, TrainedResult
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.verdicts import verdict_findings
 from pipeline.data.card import SetCard
 from pipeline.data.origin import Portion
 from pipeline.formats.records import Figures
-from tests.analysis.made import place_questions, signed
+from tests.analysis.made import grades, place_questions, signed
 from tests.analysis.test_findings import study
 
 TRAINED, OTHER = "hi_tom_orders_0_2", "hi_tom_order_3"
 QUESTIONS = 400
 
 
-def answers(right: int, tokens: int = 0) -> Answers:
+def answers(column: str, right: int, tokens: int = 0) -> pd.DataFrame:
     """So many right answers, each about a story of its own and so many tokens long."""
-    names = [f"q{place}" for place in range(QUESTIONS)]
-    lengths = {name: tokens + place % 3 for place, name in enumerate(names)} if tokens else {}
-    return Answers({n: p < right for p, n in enumerate(names)}, {n: n for n in names}, lengths)
+    lengths = [tokens + place % 3 for place in range(QUESTIONS)] if tokens else []
+    shares = [float(place < right) for place in range(QUESTIONS)]
+    return pd.concat([grades(column, shares), grades(column, lengths, TOKENS)])
 
 
 def made(
@@ -35,11 +36,11 @@ def made(
     cells = {}
     for key, cell in results.cells.items():
         if isinstance(cell, TrainedResult):
-            after = {TRAINED: answers(inside, tokens), OTHER: answers(outside, tokens)}
+            after = [answers(TRAINED, inside, tokens), answers(OTHER, outside, tokens)]
             cell = replace(cell, curve=cell.curve if curve is None else curve)
         else:
-            after = dict.fromkeys((TRAINED, OTHER), answers(200, tokens and 60))
-        cells[key] = replace(cell, answers=after)
+            after = [answers(column, 200, tokens and 60) for column in (TRAINED, OTHER)]
+        cells[key] = replace(cell, grades=pd.concat(after))
     return replace(results, cells=cells)
 
 
@@ -114,16 +115,15 @@ def test_responses_that_lost_most_of_their_tokens() -> None:
 def test_found_more_often_and_not_more_solved(
     before: list[float], after: list[float], present: bool
 ) -> None:
-    def sampled(shares: list[float]) -> Answers:
-        made = answers(200)
-        right = {n: shares[p % 2] for p, n in enumerate(made.right)} if shares else {}
-        return replace(made, samples_right=right)
+    def sampled(shares: list[float]) -> pd.DataFrame:
+        samples = grades(TRAINED, shares * 200, SAMPLES_RIGHT)
+        return pd.concat([answers(TRAINED, 200), samples])
 
     results = made()
     cells = {
         key: replace(
             cell,
-            answers={TRAINED: sampled(after if isinstance(cell, TrainedResult) else before)},
+            grades=sampled(after if isinstance(cell, TrainedResult) else before),
         )
         for key, cell in results.cells.items()
     }

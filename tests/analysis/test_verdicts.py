@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
 from pipeline.analysis.findings import findings
-from pipeline.analysis.paired import Answers
 from pipeline.analysis.results import Results
 from pipeline.analysis.signatures import cell_signatures
 from pipeline.analysis.table import change_text
@@ -20,19 +20,15 @@ from pipeline.analysis.verdicts import (
 from pipeline.judge.found import findable
 from pipeline.judge.records import TaskVerdict
 from pipeline.judge.signatures import Signature
-from tests.analysis.made import signed
+from tests.analysis.made import grades, signed
 from tests.analysis.test_findings import study
 
 CHECK, TRAINED, OTHER = "arithmetic", "hi_tom_orders_0_2", "hi_tom_order_3"
 
 
-def answers(right: int, count: int = 200) -> Answers:
+def answers(column: str, right: int, count: int = 200) -> pd.DataFrame:
     """So many right answers of all, each about a story of its own."""
-    names = [f"q{place}" for place in range(count)]
-    return Answers(
-        right={name: place < right for place, name in enumerate(names)},
-        stories={name: name for name in names},
-    )
+    return grades(column, [float(place < right) for place in range(count)])
 
 
 def signature(name: str, value: float) -> dict[str, object]:
@@ -65,12 +61,14 @@ def made(after: dict[str, int]) -> Results:
     """A study whose base model is right on 100 of 200 everywhere."""
     results = study(order_3=0.3, lengths=[20.0] * 20)
     given = {
-        key: {name: answers(100 if key == "nano-base" else after.get(name, 100)) for name in NAMES}
+        key: [answers(n, 100 if key == "nano-base" else after.get(n, 100)) for n in NAMES]
         for key in results.cells
     }
     cells = {
         key: replace(
-            cell, answers=given[key], verdicts={"hi_tom_style": verdict("rule", "earliest exit")}
+            cell,
+            grades=pd.concat(given[key]),
+            verdicts={"hi_tom_style": verdict("rule", "earliest exit")},
         )
         for key, cell in results.cells.items()
     }

@@ -11,7 +11,7 @@ from pipeline.analysis.collect import collect
 from pipeline.analysis.dvc_files import curve
 from pipeline.analysis.figures.curves import training_curves
 from pipeline.analysis.results import Results
-from pipeline.analysis.steps import HEADINGS, step_findings, step_texts, steps
+from pipeline.analysis.steps import STEPS, step_findings, steps
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import load_study
@@ -92,16 +92,17 @@ def test_what_earlier_trainings_showed_counts(results: Results) -> None:
 
 def test_the_report_shows_each_step_beside_the_whole(results: Results) -> None:
     found = steps(results)
-    assert {(each.cell, each.starts_from) for each in found} == {(GRPO, WARM), (HARDER, GRPO)}
-    assert {each.task for each in found} == {"order_1", "order_2", "arithmetic"}
+    assert {(each["cell"], each["starts_from"]) for each in found} == {(GRPO, WARM), (HARDER, GRPO)}
+    assert {each["task"] for each in found} == {"order_1", "order_2", "arithmetic"}
     for each in found:
         accuracy = {
-            key: results.cells[key].all_tasks()[each.task].accuracy
-            for key in ("nano-base", each.starts_from, each.cell)
+            key: results.cells[key].all_tasks()[each["task"]].accuracy
+            for key in ("nano-base", each["starts_from"], each["cell"])
         }
-        assert (each.base, each.before, each.after) == tuple(accuracy.values())
-        assert each.change == each.after - each.before and each.whole == each.after - each.base
-        assert each.interval is not None and len(step_texts(each)) == len(HEADINGS)
+        base, before, after = accuracy.values()
+        assert (each["base"], each["before"], each["after"]) == (base, before, after)
+        assert (each["change"], each["whole"]) == (after - before, after - base)
+        assert each["interval"] is not None and len(STEPS.texts(each)) == len(STEPS.headings)
     sentences = list(step_findings(results, results.trained()))
     assert sentences[0].startswith(f"{GRPO} starts from {WARM}: on average over 2 columns")
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.analysis.collect import collect
-from pipeline.analysis.square import square_findings, square_texts, squares
+from pipeline.analysis.square import SQUARE, square_findings, squares
 from pipeline.base.errors import UserError
 from pipeline.cli.app import app
 from pipeline.config.expand import expand
@@ -74,17 +74,25 @@ def test_every_corner_is_what_its_cell_scored(done: tuple[Path, Params]) -> None
     root, params = done
     results = collect(params, root)
     found = squares(results)
-    assert [(square.cell, square.task) for square in found] == [
+    assert [(square["cell"], square["task"]) for square in found] == [
         ("nano-hi", "hi_tom_orders_0_2"),
         ("nano-hi", "hi_tom_order_3"),
     ]
     for square in found:
-        of = {key: result.tasks[square.task].accuracy for key, result in results.cells.items()}
-        assert (square.base, square.base_crossed) == (of["nano-base"], of["nano-base-crossed"])
-        assert (square.trained_crossed, square.trained) == (of["nano-hi-crossed"], of["nano-hi"])
-        assert square_texts(square)[2] == f"{100 * square.base:.1f}"
+        of = {key: result.tasks[square["task"]].accuracy for key, result in results.cells.items()}
+        assert (
+            square
+            | {
+                "base": of["nano-base"],
+                "base_crossed": of["nano-base-crossed"],
+                "trained_crossed": of["nano-hi-crossed"],
+                "trained": of["nano-hi"],
+            }
+            == square
+        )
+        assert SQUARE.texts(square)[2] == f"{100 * of['nano-base']:.1f}"
     (sentence,) = square_findings(results)
-    whole = sum(square.trained - square.base for square in found) / len(found)
+    whole = sum(square["trained"] - square["base"] for square in found) / len(found)
     assert f"accuracy changes by {100 * whole:+.1f} (" in sentence
     assert "with prompt labelled to the trained one with compact" in sentence
 

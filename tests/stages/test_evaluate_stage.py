@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 import torch
 from transformers import PreTrainedModel
 
-from pipeline.analysis.paired import read_answers
+from pipeline.analysis.grades import CORRECT, SAMPLES_RIGHT, read_grades
 from pipeline.base.errors import UserError
 from pipeline.config.expand import expand
 from pipeline.config.study_files import find_study
@@ -179,13 +178,14 @@ def test_several_samples_stand_beside_the_first(root: Path) -> None:
         assert alone.model_dump() == before.tasks[column].model_dump()
     judge.main(Stage("judge", root, three.params), KEY)
     verdicts = (one.runs / KEY / "judge" / "verdicts.json").read_bytes()
-    sampled = read_answers(folder / "grades.parquet", "evaluate")
-    assert all(set(column.samples_right) == set(column.right) for column in sampled.values())
+    sampled = read_grades(folder / "grades.parquet", "evaluate")
+    asked = sampled.set_index(["column", "id"]).groupby("figure")["value"]
+    assert set(asked.get_group(SAMPLES_RIGHT).index) == set(asked.get_group(CORRECT).index)
     answered(one)
     judge.main(Stage("judge", root, one.params), KEY)
     assert (one.runs / KEY / "judge" / "verdicts.json").read_bytes() == verdicts
-    alone = {name: replace(column, samples_right={}) for name, column in sampled.items()}
-    assert read_answers(folder / "grades.parquet", "evaluate") == alone
+    alone = sampled[sampled["figure"] != SAMPLES_RIGHT].reset_index(drop=True)
+    pd.testing.assert_frame_equal(read_grades(folder / "grades.parquet", "evaluate"), alone)
 
 
 def test_samples_that_cannot_differ_are_refused(root: Path) -> None:
@@ -210,12 +210,12 @@ def test_options_are_scored_beside_the_answers(root: Path) -> None:
         assert scored.all(axis=1).equals(found["task"] != "arithmetic")
         pd.testing.assert_frame_equal(found.drop(columns=names[name]), frame)
     after = Evaluation.read(folder / "metrics.json", "evaluate")
-    beside = read_answers(folder / "grades.parquet", "evaluate")
+    beside = read_grades(folder / "grades.parquet", "evaluate")
+    means = beside.groupby(["column", "figure"])["value"].mean()
     for column, scores in after.tasks.items():
         if scores.options is not None:
             for name, share in scores.options.figures().items():
-                values = beside[column].beside[name].values
-                assert sum(values.values()) / len(values) == pytest.approx(share)
+                assert means[column, name] == pytest.approx(share)
         alone = scores.model_copy(update={"options": None})
         assert alone.model_dump() == before.tasks[column].model_dump()
     assert {column for column, scores in after.tasks.items() if scores.options} == set(

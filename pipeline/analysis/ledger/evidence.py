@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
+
+import pandas as pd
 
 from pipeline.analysis.along import AskedAlong
 from pipeline.analysis.ledger.decisions import NotRun
-from pipeline.analysis.paired import Answers
 from pipeline.evaluate.statistics import Estimate
 from pipeline.formats.records import Figures
 from pipeline.judge.items import Item
@@ -109,7 +111,7 @@ class AskedModel:
     """One model, and what it answered.
 
     Attributes:
-        answers: By column.
+        grades: What was answered, see :mod:`pipeline.analysis.grades`.
         topics: The columns of each topic.
         orders: Accuracy by column and belief order.
         judged: Verdicts by topic.
@@ -120,7 +122,7 @@ class AskedModel:
         prompt: The prompt that it was asked with; empty where that is not known.
     """
 
-    answers: Mapping[str, Answers]
+    grades: pd.DataFrame
     topics: Mapping[str, Sequence[str]]
     orders: Mapping[tuple[str, int], Estimate] = field(default_factory=dict)
     judged: Mapping[str, TopicVerdict] = field(default_factory=dict)
@@ -129,6 +131,11 @@ class AskedModel:
     probed: int | None = None
     along: Mapping[str, AskedAlong] = field(default_factory=dict)
     prompt: str = ""
+
+    @cached_property
+    def answered(self) -> frozenset[str]:
+        """The columns that it answered."""
+        return frozenset(self.grades["column"].unique())
 
 
 class Run(NamedTuple):
@@ -184,7 +191,7 @@ def columns_of(asked: AskedModel, who: Who, topic: str) -> Sequence[str]:
     Raises:
         NotRun: If there are none.
     """
-    found = [name for name in asked.topics.get(topic, ()) if name in asked.answers]
+    found = [name for name in asked.topics.get(topic, ()) if name in asked.answered]
     if not found:
         raise NotRun(f"answers to {topic}", who)
     return found

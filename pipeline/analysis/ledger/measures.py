@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from pipeline.analysis.along import AskedAlong
+from pipeline.analysis.grades import (
+    CORRECT,
+    WORD_COUNT,
+    Paired,
+    contrast,
+    paired,
+    rows_of,
+    side_by_side,
+)
 from pipeline.analysis.ledger.decisions import (
     Effect,
     NotRun,
@@ -27,7 +36,6 @@ from pipeline.analysis.ledger.evidence import (
     columns_of,
     said,
 )
-from pipeline.analysis.paired import Answers, side_by_side, whether_right
 from pipeline.evaluate import statistics
 from pipeline.evaluate.statistics import Estimate
 from pipeline.judge.items import Item
@@ -117,9 +125,11 @@ def lead_of_prompts(who: Who, topic: str, other: str) -> Measure:
     """By how much a model is better at one topic than at another of the same questions."""
 
     def of_run(run: Run) -> Estimate:
-        names = zip(*(columns_of(run.asked, who, each) for each in (other, topic)), strict=False)
-        pairs = [tuple(run.asked.answers[name] for name in both) for both in names]
-        return _change([(before, after) for before, after in pairs], who, topic)
+        first, then = (columns_of(run.asked, who, each) for each in (other, topic))
+        called = dict(zip(first, then, strict=False))
+        grades = run.asked.grades
+        before = grades.assign(column=grades["column"].replace(called))
+        return _changed(Run(replace(run.asked, grades=before), run.asked), who, topic)
 
     what = f"{who} on {topic} less {other}"
     return Measure(what, lambda evidence: over_seeds(list(map(of_run, evidence.of(who)))))
@@ -177,12 +187,10 @@ def pairs_lead(who: Who, other: Who, figure: str) -> Measure:
     """By how much one model is ahead of another in a figure of counterfactual pairs."""
 
     def values(run: Run, each: Who) -> tuple[list[float], list[str]]:
-        found = [run.asked.answers[name].beside for name in columns_of(run.asked, each, "pairs")]
-        measured = [beside[figure] for beside in found if figure in beside]
-        if not measured:
+        found = rows_of(run.asked.grades, figure, columns_of(run.asked, each, "pairs"))
+        if found.empty:
             raise NotRun(figure, each)
-        names = [name for each in measured for name in each.values]
-        return [v for each in measured for v in each.values.values()], names
+        return found["value"].tolist(), found["id"].tolist()
 
     def of(evidence: Evidence) -> Estimate:
         found = [
@@ -315,17 +323,9 @@ def _named(topic: str, order: int | None) -> str:
     return topic if order is None else f"{topic}, order {order}"
 
 
-def _level(evidence: Evidence, who: Who, topic: str, order: int | None) -> Estimate:
+def _level(evidence: Evidence, who: Who, topic: str, order: int) -> Estimate:
     runs = evidence.of(who)
-    if order is not None:
-        return over_seeds([_by_order(run.asked, who, topic, order) for run in runs])
-    found = []
-    for run in runs:
-        answers = [run.asked.answers[name] for name in columns_of(run.asked, who, topic)]
-        right = [is_right for each in answers for is_right in each.right.values()]
-        stories = [story for each in answers for story in each.stories.values()]
-        found.append(statistics.share(right, stories))
-    return over_seeds(found)
+    return over_seeds([_by_order(run.asked, who, topic, order) for run in runs])
 
 
 def _by_order(asked: AskedModel, who: Who, topic: str, order: int) -> Estimate:
@@ -335,30 +335,29 @@ def _by_order(asked: AskedModel, who: Who, topic: str, order: int) -> Estimate:
     raise NotRun(f"answers to {_named(topic, order)}", who)
 
 
-def _pairs(run: Run, who: Who, topic: str) -> list[tuple[Answers, Answers]]:
-    names = columns_of(run.asked, who, topic)
-    there = [name for name in names if name in run.base.answers]
+def _shared(run: Run, who: Who, topic: str) -> list[str]:
+    """The columns of a topic that a model and the one that it is compared with answered."""
+    there = [name for name in columns_of(run.asked, who, topic) if name in run.base.answered]
     if not there:
         raise NotRun(f"answers of another model to {topic} to compare with those", who)
-    return [(run.base.answers[name], run.asked.answers[name]) for name in there]
+    return there
 
 
 def _changed(run: Run, who: Who, topic: str) -> Estimate:
-    return _change(_pairs(run, who, topic), who, topic)
-
-
-def _change(pairs: Sequence[tuple[Answers, Answers]], who: Who, topic: str) -> Estimate:
-    before, after, stories = side_by_side(pairs, whether_right)
-    if not before:
+    names = _shared(run, who, topic)
+    before, after = (rows_of(each.grades, CORRECT, names) for each in (run.base, run.asked))
+    found = contrast(paired(before, after))
+    if not found.count:
         raise NotRun(f"question of {topic} that another model answered as well as that", who)
-    return statistics.change(before, after, stories)
+    return found
 
 
-def _lengths(run: Run, who: Who, topic: str) -> tuple[list[int], list[int], list[str]]:
-    pairs = _pairs(run, who, topic)
-    if not all(first.words and then.words for first, then in pairs):
+def _lengths(run: Run, who: Who, topic: str) -> Paired:
+    names = _shared(run, who, topic)
+    before, after = (rows_of(each.grades, WORD_COUNT, names) for each in (run.base, run.asked))
+    if any(set(each["column"]) != set(names) for each in (before, after)):
         raise NotRun(f"counted words on {topic}", who)
-    found = side_by_side(pairs, lambda each: each.words)
+    found = side_by_side(paired(before, after), figure=WORD_COUNT)
     if not sum(found[0]):
         raise NotRun(f"words on {topic} before training", who)
     return found

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
+
+from pipeline.analysis.grades import CORRECT, WORD_COUNT, grades_of
 from pipeline.analysis.ledger.evidence import AskedModel, Evidence, Run, Who
 from pipeline.analysis.ledger.of_study import judged_of
-from pipeline.analysis.paired import Answers
 from pipeline.evaluate.answers import read_answers
 from pipeline.evaluate.statistics import Estimate, share
 from pipeline.judge.items import Item, items_of
@@ -83,7 +85,7 @@ def _runs(folder: Path) -> Iterator[tuple[Who, Run]]:
 
 def _asked(items: list[Item], prompt: str) -> AskedModel:
     return AskedModel(
-        answers={TOPIC: answers_of(items)},
+        grades=recorded_grades(items),
         topics={TOPIC: (TOPIC,)},
         orders={(TOPIC, order): of_order(items, order) for order in range(5)},
         judged={TOPIC: judged_of(TaskVerdict.of([TOPIC], judge(items), []))},
@@ -92,13 +94,17 @@ def _asked(items: list[Item], prompt: str) -> AskedModel:
     )
 
 
-def answers_of(items: list[Item]) -> Answers:
-    """Answers by question, which files name by their story and text."""
-    keys = [f"{item.example.story_id} {item.example.question}" for item in items]
-    return Answers(
-        right={key: item.right for key, item in zip(keys, items, strict=True)},
-        stories={key: item.example.story_id for key, item in zip(keys, items, strict=True)},
-        words={key: len(item.response.split()) for key, item in zip(keys, items, strict=True)},
+def recorded_grades(items: list[Item]) -> pd.DataFrame:
+    """Grades and words of answers to questions, which files name by their story and text."""
+    named = {f"{item.example.story_id} {item.example.question}": item for item in items}
+    stories = {key: item.example.story_id for key, item in named.items()}
+    right = {key: item.right for key, item in named.items()}
+    words = {key: len(item.response.split()) for key, item in named.items()}
+    return pd.concat(
+        [
+            grades_of(TOPIC, CORRECT, right, stories),
+            grades_of(TOPIC, WORD_COUNT, words, stories),
+        ]
     )
 
 

@@ -139,7 +139,7 @@ def _asked(
     entry = results.params.dataset.get(result.cell.combination or "")
     probe = None if entry is None else entry.probe
     return AskedModel(
-        answers=result.answers,
+        grades=result.grades,
         topics=topics,
         orders=dict(_orders(result)),
         judged=judged,

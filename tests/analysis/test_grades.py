@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from pipeline.analysis.paired import Answers, beside_changes, mean_change, read_answers
+from pipeline.analysis.grades import CORRECT, contrasts, mean_contrast, paired, read_grades
 from pipeline.evaluate.engine import Response
 from pipeline.evaluate.metrics import task_metrics
 from pipeline.evaluate.records import TaskScores
 from pipeline.evaluate.runner import Graded, grade_response, repeated, write_grades
 from pipeline.tasks.example import Example
+from tests.analysis.made import grades
 
 COLUMN = "pairs"
 
@@ -29,7 +31,7 @@ def questions() -> list[Example]:
     ]
 
 
-def recorded(path: Path, said: list[str], samples: int = 1) -> tuple[Answers, TaskScores]:
+def recorded(path: Path, said: list[str], samples: int = 1) -> tuple[pd.DataFrame, TaskScores]:
     """Write the grades of answers; read them back, with the scores of the column."""
     asked = questions()
     each = repeated(asked, samples)
@@ -42,8 +44,7 @@ def recorded(path: Path, said: list[str], samples: int = 1) -> tuple[Answers, Ta
         )
     ]
     write_grades(path, each, graded, [COLUMN] * len(each))
-    answers = read_answers(path, "evaluate", {COLUMN: asked})[COLUMN]
-    return answers, task_metrics(asked, graded, samples)
+    return read_grades(path, "evaluate", {COLUMN: asked}), task_metrics(asked, graded, samples)
 
 
 @pytest.mark.parametrize("samples", [1, 3])
@@ -54,7 +55,8 @@ def test_figures_beside_the_accuracy_change_by_pair_and_by_question(
     before, was = recorded(tmp_path / "1.parquet", ["box"] * len(gold), samples)
     half = [answer if place < len(gold) // 2 else "box" for place, answer in enumerate(gold)]
     after, now = recorded(tmp_path / "2.parquet", half, samples)
-    found = beside_changes(before, after)
+    changes = contrasts(paired(before, after))
+    found = {figure: each for (_, figure), each in changes.items() if figure != CORRECT}
     assert set(found) == set(was.beside_accuracy()) == set(now.beside_accuracy())
     assert len(found) == (2 if samples == 1 else 5)
     for name, changed in found.items():
@@ -66,13 +68,11 @@ def test_figures_beside_the_accuracy_change_by_pair_and_by_question(
 
 
 def test_of_columns_each_counts_the_same() -> None:
-    def column(right: list[bool], about: str) -> Answers:
-        names = [f"{about}{place}" for place in range(len(right))]
-        return Answers(dict(zip(names, right, strict=True)), {name: name for name in names})
-
-    large = column([False] * 100, "a"), column([True] * 50 + [False] * 50, "a")
-    small = column([False] * 10, "b"), column([False] * 10, "b")
-    found = mean_change([large, small])
+    before = pd.concat([grades("large", [0.0] * 100), grades("small", [0.0] * 10)])
+    after = pd.concat([grades("large", [1.0, 0.0] * 50), grades("small", [0.0] * 10)])
+    after["story"] = before["story"] = before["column"] + before["story"]
+    both = paired(before, after)
+    found = mean_contrast(both, ["large", "small"])
     assert found.value == pytest.approx(0.25)
-    alone = mean_change([large])
+    alone = mean_contrast(both, ["large"])
     assert found.high - found.low == pytest.approx((alone.high - alone.low) / 2, rel=0.05)
